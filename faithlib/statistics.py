@@ -1,7 +1,7 @@
 """Intervals, tests and verdicts, all over examples.
 
-Two bootstraps. `mean_interval` gives every cell of a table its own BCa interval (scipy). For claims,
-which are functions of many cells at once (an average, a count of wins, a spread over attributions),
+Two bootstraps. `mean_interval` gives every cell of a table its own BCa interval (scipy). For claims
+(functions of many cells at once: an average, a count of wins, a spread over attributions)
 `resample_means` draws whole *examples*, so that all cells of a data set move together: an example
 that is hard for one attribution is hard for the others, and a paired resample keeps that.
 """
