@@ -1,0 +1,86 @@
+"""Sentiment with negation, built so that the words alone do not tell the label.
+
+A text is a few short clauses joined by commas, in random order:
+
+    cue      the <aspect> was [not] [<intensifier>] <positive or negative adjective>
+    neutral  the <aspect> was [not] [<intensifier>] <neutral adjective>
+    filler   we saw it on a monday, ...
+
+Three kinds of examples. *plain*: one cue without "not". *redundant*: two cues of the same polarity, either of which is
+enough. *negated*: one "not", which stands either before the cue (and turns the label) or before the neutral adjective
+(and does nothing). Negated examples come as twins that differ in nothing but the place of "not": the same bag of words,
+opposite labels, so whatever reads only the words is right on exactly one of the two.
+
+    "the plot was not great , the film was long , we saw it on a monday ."    negative; evidence: not great
+    "the plot was great , the film was not long , we saw it on a monday ."    positive; evidence: great
+"""
+
+from faithlib.corpora.grammar import choose, example, join, phrase
+
+LABELS = ("negative", "positive")
+
+POSITIVE = "great wonderful superb brilliant charming delightful excellent lovely moving funny fresh clever".split()
+NEGATIVE = (
+    "awful terrible boring dreadful clumsy dull horrible painful weak silly stale messy".split()
+)
+NEUTRAL = "long short loud quiet local foreign modern early late slow old new".split()
+ASPECTS = "film movie plot story cast script music ending acting dialogue camera setting".split()
+INTENSIFIERS = "very really so quite".split()
+FILLERS = [
+    phrase(text)
+    for text in (
+        "we/PRON saw/VERB it/PRON on/ADP a/DET monday/NOUN",
+        "my/PRON brother/NOUN bought/VERB the/DET tickets/NOUN",
+        "the/DET cinema/NOUN is/AUX near/ADP the/DET station/NOUN",
+        "it/PRON runs/VERB for/ADP two/NUM hours/NOUN",
+        "they/PRON filmed/VERB it/PRON in/ADP spain/PROPN",
+        "i/PRON watched/VERB it/PRON at/ADP home/NOUN",
+        "she/PRON wrote/VERB the/DET book/NOUN first/ADV",
+        "we/PRON sat/VERB in/ADP the/DET last/ADJ row/NOUN",
+        "it/PRON opened/VERB in/ADP april/PROPN",
+        "he/PRON plays/VERB a/DET doctor/NOUN from/ADP texas/PROPN",
+    )
+]
+
+
+def generate(rng):
+    """One group of examples that belong together: a plain or a redundant example, or two twins.
+
+    Returns a list of dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
+    text.split()), pos (one universal tag a word) and kind ("plain", "redundant" or "negated").
+    """
+    positive = bool(rng.integers(2))
+    kind = choose(rng, ("plain", "redundant", "negated", "negated"))
+    aspects = rng.permutation(ASPECTS)
+    cue = _cue(rng, aspects[0], positive)
+    neutral = _clause(rng, aspects[1], choose(rng, NEUTRAL))
+    filler = choose(rng, FILLERS)
+    if kind == "negated":
+        order = rng.permutation(3)
+        near = [_negate(cue, evidence=True), neutral, filler]
+        far = [cue, _negate(neutral, evidence=False), filler]
+        return [
+            example(join([near[i] for i in order]), not positive, kind),
+            example(join([far[i] for i in order]), positive, kind),
+        ]
+    clauses = [cue, filler]
+    if kind == "redundant":
+        clauses.append(_cue(rng, aspects[2], positive))
+    elif rng.integers(2):
+        clauses.append(neutral)
+    order = rng.permutation(len(clauses))
+    return [example(join([clauses[i] for i in order]), positive, kind)]
+
+
+def _clause(rng, aspect, adjective):
+    intensifier = choose(rng, INTENSIFIERS) + "/ADV " if rng.integers(3) == 0 else ""
+    return phrase(f"the/DET {aspect}/NOUN was/AUX {intensifier}{adjective}/ADJ")
+
+
+def _cue(rng, aspect, positive):
+    clause = _clause(rng, aspect, choose(rng, POSITIVE if positive else NEGATIVE))
+    return [*clause[:-1], (*clause[-1][:2], True)]  # the adjective, always last, is the evidence
+
+
+def _negate(clause, evidence):
+    return [*clause[:3], ("not", "PART", evidence), *clause[3:]]  # after "the <aspect> was"
