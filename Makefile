@@ -1,0 +1,46 @@
+#: faithlib: five papers on the faithfulness of NLP explanations
+#:
+#:   make results               the quick scale, no download, then the verdicts
+#:   make results SCALE=small   real data sets; from local folders with DATA=<folder> MODELS=<folder>
+#:   make results SCALE=paper   the papers' own set-up, on a GPU
+#:   make test                  the test suite, offline
+#:   make test-slow             the tests that take minutes
+#:   make lab                   the notebooks in JupyterLab
+#:   make unlock                after a crash, if Snakemake says the folder is locked
+#:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
+#:
+#: More: PYTHON=python3.12 (which Python makes .venv), PAPERS=soft_metrics,... DEVICE=cuda
+#:
+#: Without make (Windows):
+#:   py -3.11 -m venv .venv
+#:   .venv\Scripts\python -m pip install -c constraints.txt -e .[test,batch]
+#:   .venv\Scripts\snakemake --profile profiles/local --config scale=quick
+#:   .venv\Scripts\python -m faithlib.report quick
+#:   .venv\Scripts\python -m pytest -q
+PYTHON ?= python3
+SCALE ?= quick
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+.PHONY: help results test test-slow lab unlock lock
+
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
+results: .venv/installed-batch
+	@$(BIN)/snakemake --profile profiles/local --config "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
+	@$(BIN)/python -m faithlib.report "$(SCALE)"
+test: .venv/installed-test,batch
+	@$(BIN)/python -m pytest -q
+test-slow: .venv/installed-test,batch
+	@$(BIN)/python -m pytest -q -m slow
+lab: .venv/installed-batch
+	@$(BIN)/jupyter lab notebooks
+unlock: .venv/installed-batch
+	@$(BIN)/snakemake --unlock
+lock:
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate --upgrade -o constraints.txt
+.venv/installed-%: pyproject.toml constraints.txt
+	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('faithlib needs Python 3.11 or newer, $(PYTHON) is %s.%s; name another one: make PYTHON=python3.12' % sys.version_info[:2])"
+	@echo "Installing into .venv, once; this takes some minutes"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q -c constraints.txt -e ".[$*]"
+	@touch $@

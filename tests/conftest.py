@@ -1,0 +1,27 @@
+"""Every test runs offline and on one thread: set before torch and transformers are imported."""
+
+import os
+import socket
+
+for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest  # noqa: E402
+
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+@pytest.fixture(autouse=True)
+def no_network(request, monkeypatch):
+    """A connection to anything but this machine fails, unless the test is marked `network`."""
+    if request.node.get_closest_marker("network"):
+        return
+    connect = socket.socket.connect
+
+    def guarded(self, address):
+        if self.family != getattr(socket, "AF_UNIX", None) and not address[0].startswith(LOOPBACK):
+            raise OSError(f"a test tried to reach {address[0]}; mark it `network` if it must")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)

@@ -1,0 +1,105 @@
+"""The files around the code agree with one another, and the notebooks are fit to be run."""
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted(ROOT.glob("notebooks/**/*.ipynb"))
+BATCH = [path for path in NOTEBOOKS if path.parent.name in ("experiments", "reports")]
+MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|Users|root|work|mnt|tmp|opt)/|\b[A-Z]:\\+Users")
+
+
+def normal(requirement):
+    """The package name of a requirement, as the registry compares names."""
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def pins():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {normal(line): line for line in lines}
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_every_dependency_is_pinned():
+    extras = project()["optional-dependencies"].values()
+    wanted = project()["dependencies"] + [name for extra in extras for name in extra]
+    assert {normal(name) for name in wanted} <= set(pins())
+
+
+def test_constraints_are_plain_pins():
+    for name, line in pins().items():
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", line), f"{name}: {line}"
+    assert pins()["torch"] == "torch==2.13.0"  # no +cpu: it would bind nowhere else
+
+
+def test_environment_points_at_the_one_list():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    assert environment == {
+        "name": "faithlib",
+        "channels": ["conda-forge"],
+        "dependencies": [
+            "python=3.11",
+            "pip",
+            {"pip": ["-c constraints.txt", "-e .[test,batch]"]},
+        ],
+    }
+    assert project()["requires-python"] == ">=3.11"
+
+
+def test_citation_names_the_five_papers():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == project()["version"]
+    assert citation["license"] == project()["license"] == "MIT"
+    assert citation["title"] and citation["message"] and citation["authors"]
+    assert len(citation["references"]) == 5
+    for paper in citation["references"]:
+        assert {"type", "title", "authors", "year"} <= set(paper)
+        assert paper.keys() & {"doi", "url"}, paper["title"]
+
+
+def cells(path, kind="code"):
+    return [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == kind]
+
+
+def test_there_are_notebooks():
+    assert BATCH
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+class TestNotebook:
+    def test_kernel_is_the_one_every_machine_has(self, path):
+        assert json.loads(path.read_text())["metadata"]["kernelspec"]["name"] == "python3"
+
+    def test_is_small(self, path):
+        assert path.stat().st_size < 1_000_000
+
+    def test_keeps_no_volatile_metadata(self, path):
+        book = json.loads(path.read_text())
+        assert "papermill" not in book["metadata"]
+        for cell in book["cells"]:
+            assert not cell["metadata"].keys() & {"papermill", "execution"}
+
+    def test_names_no_path_of_a_machine(self, path):
+        assert not MACHINE_PATH.search(path.read_text())
+
+    def test_shows_no_error(self, path):
+        outputs = [output for cell in cells(path) for output in cell["outputs"]]
+        assert not [o for o in outputs if o["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("path", BATCH, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_parameters_cell_holds_literals_only(path):
+    (cell,) = [c for c in cells(path) if "parameters" in c["metadata"].get("tags", [])]
+    for statement in ast.parse("".join(cell["source"])).body:
+        assert isinstance(statement, ast.Assign), ast.unparse(statement)
+        ast.literal_eval(statement.value)
