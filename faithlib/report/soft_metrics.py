@@ -1,0 +1,294 @@
+"""The tables of Zhao & Aletras 2023 from per-example values: functions from frames to frames.
+
+`values` is what `faithlib.results.load` returns: one row per value, with the columns dataset,
+model, seed, example, attribution, baseline ("" = the attribution itself), draw, definition,
+perturbation, metric, ratio, value. The steps: `aopc` (one value an example) → `preferences` (Eq. 6
+an example, averaged over random draws and seeds) → tables. An example is the unit of every
+interval; seeds and draws are averaged first, so an interval does not cover the training seeds.
+"""
+
+import numpy as np
+import pandas as pd
+
+from faithlib import published
+from faithlib.metrics.diagnosticity import TIES, indicator
+from faithlib.metrics.erasure import RATIOS
+from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
+
+PAPER = "soft_metrics"
+HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
+METRICS = ("NC", "Soft-NC", "NS", "Soft-NS")  # in the order of Tables 2 and 3
+LEVEL_OF_STARS = 0.01
+CELL = ["dataset", "definition", "metric", "ratio"]  # a cell of a table, but for attribution
+PAIR = [*CELL, "model", "seed", "example"]  # what u and v of Eq. 6 have in common
+TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties", "value", "ci_low",
+           "ci_high", "n", "published"]
+
+
+def performance(records):
+    """Table 1 beside ours: sizes, accuracy and macro F1 in percent (mean ± sd over seeds)."""
+    rows = [{"dataset": r["params"]["task"], "model": _slug(r["params"]["model"]),
+             "seed": r["params"]["seed"], "metric": m["metric"], "value": m["value"], "n": m["n"]}
+            for r in records for m in r["metrics"]
+            if m["split"] == "test" and m["metric"] in ("accuracy", "macro_f1")]
+    frame = pd.DataFrame(rows)
+    paper = published.load(PAPER, "table_1").set_index(["dataset", "statistic"])
+    table = []
+    for (dataset, model), part in frame.groupby(["dataset", "model"], sort=False):
+        score = part.pivot(index="seed", columns="metric", values="value") * 100
+        row = {"dataset": dataset, "model": model, "seeds": len(score), "test": part.n.max(),
+               "test_published": _lookup(paper.value, (dataset, "test")),
+               "accuracy": score["accuracy"].mean(), "macro_f1": score["macro_f1"].mean(),
+               "macro_f1_sd": score["macro_f1"].std(ddof=0) if len(score) > 1 else np.nan,
+               "f1_published": _lookup(paper.value, (dataset, "f1")),
+               "f1_sd_published": _lookup(paper.sd, (dataset, "f1"))}
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def aopc(values):
+    """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
+
+    The paper's AOPC takes 1, 5, 10, 20 and 50 %; "released" all ratios of its own list. The other
+    perturbations are metrics of their own: "Soft-NS (gaussian_scores)".
+    """
+    values = _named(values)
+    counts = values.ratio.isna() | (values.definition == "released")
+    counts |= values.ratio.astype(float).round(3).isin(RATIOS)
+    keys = [k for k in (*PAIR, "attribution", "baseline", "draw") if k != "ratio"]
+    return _mean(values[counts], keys, "value").assign(ratio=np.nan)
+
+
+def at_ratios(values):
+    """Hard metrics at each ratio on its own, soft ones with ratio NaN: for Figures 2 and 3."""
+    values = _named(values)
+    return values.assign(ratio=values.ratio.astype(float).round(3))
+
+
+def preferences(measured):
+    """Eq. 6 an example: how often the attribution is preferred to its random baseline.
+
+    measured: from `aopc` or `at_ratios`. Returns one row per cell, attribution, baseline and
+    example, with a column per tie rule (strict, half, at_least) in [0, 1], averaged over draws and
+    seeds.
+    An example without a value (1 − S0 = 0 leaves NS and NC undefined) has no row.
+    Raises ValueError where a baseline covers only some of the attribution's examples.
+    """
+    pairs = _pairs(measured).dropna(subset=list(TIES))
+    return _mean(pairs, [*CELL, "attribution", "baseline", "example"], list(TIES))
+
+
+def diagnosticity(preferred):
+    """Table 6 beside ours: diagnosticity of each metric on each data set and attribution.
+
+    All three tie rules; Eq. 6 as written is "strict". value in [0, 1], higher is better, with a
+    95 % BCa interval over the n examples; `published` stands at the paper's baseline, "normal".
+    """
+    rows = []
+    for (dataset, definition, metric), part in _groups(preferred, CELL[:3]):
+        wide = part.pivot(index="example", columns=["attribution", "baseline"], values=list(TIES))
+        wide = wide.dropna()  # a paired table: the same examples in every cell
+        for (ties, attribution, baseline), *interval in _intervals(wide):
+            cell = [dataset, attribution, metric, definition, baseline, ties]
+            rows.append([*cell, *interval, len(wide)])
+    table = pd.DataFrame(rows, columns=TABLE_6[:-1])
+    known = published.load(PAPER, "table_6").set_index(["dataset", "attribution", "metric"]).value
+    keys = zip(table.dataset.map(_base), table.attribution, table.metric, strict=True)
+    table["published"] = [_lookup(known, key) for key in keys]
+    table.loc[table.baseline != "normal", "published"] = np.nan
+    return table
+
+
+def averages(diagnostic, preferred, by):
+    """Tables 2 (by="attribution") and 3 (by="dataset") beside ours: means of Table 6, strict ties.
+
+    star: soft differs from hard by the paper's test, a rank-sum on the cells of Table 6, p < .01.
+    With fewer than 5 against 5 cells no p falls below .01, so no star can appear. p_examples is the
+    same test on the examples. The row "average" has the population sd over its line.
+    """
+    strict = diagnostic[(diagnostic.ties == "strict") & diagnostic.metric.isin(METRICS)]
+    table = "table_2" if by == "attribution" else "table_3"
+    known = published.load(PAPER, table).set_index(["metric", by])
+    rows = []
+    for (definition, baseline), part in _groups(strict, ["definition", "baseline"]):
+        whose = (preferred.definition == definition) & (preferred.baseline == baseline)
+        examples = preferred[whose]
+        mean = part.groupby(["metric", by], sort=False).value.mean()
+        for metric in (m for m in METRICS if m in mean):
+            for name in (*mean[metric].index, "average"):
+                row = {"definition": definition, "baseline": baseline, "metric": metric, by: name}
+                row["value"] = mean[metric].mean() if name == "average" else mean[metric, name]
+                row["sd"] = mean[metric].std(ddof=0) if name == "average" else np.nan
+                row |= _stars(part, examples, metric, by, name)
+                if baseline == "normal":
+                    key = (metric, _base(name))
+                    row["published"] = _lookup(known.value, key)
+                    row["published_star"] = "*" if _lookup(known.significant, key) is True else ""
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def beside(averaged, by, definition="paper", baseline="normal"):
+    """Tables 2 and 3 as printed: one line a metric, "ours* (published*)" in each field."""
+    which = (averaged.definition == definition) & (averaged.baseline == baseline)
+    part = averaged[which].copy()
+    sd = part.sd.map(lambda x: "" if np.isnan(x) else f" ± {x:.3f}")
+    ours = part.value.map("{:.3f}".format) + part.star + sd
+    paper = [f" ({p:.3f}{s})" if p == p else ""  # NaN is not itself: nothing published
+             for p, s in zip(part.published, part.published_star, strict=True)]
+    part["text"] = ours + paper
+    order = list(dict.fromkeys(part[by]))
+    return part.pivot(index="metric", columns=by, values="text")[order].reindex(
+        [m for m in METRICS if m in set(part.metric)]).reset_index().rename_axis(columns=None)
+
+
+def faithfulness_by_ratio(values):
+    """Figure 2: mean NS and NC at each ratio, per attribution and for the random one.
+
+    Soft metrics stand with ratio NaN. 95 % interval over examples; random draws averaged first.
+    """
+    own = at_ratios(values[values.baseline.isin(["", "normal"])])
+    mean = _mean(own, [*CELL, "attribution", "example"], "value")
+    rows = []
+    for (dataset, definition, metric), part in _groups(mean, CELL[:3]):
+        wide = part.pivot(index="example", columns=["attribution", "ratio"], values="value")
+        wide = wide.dropna()
+        for (attribution, ratio), *interval in _intervals(wide):
+            rows.append([dataset, attribution, definition, metric, ratio, *interval, len(wide)])
+    cell = ["dataset", "attribution", "definition", "metric", "ratio"]
+    return pd.DataFrame(rows, columns=[*cell, "value", "ci_low", "ci_high", "n"])
+
+
+def diagnosticity_by_ratio(preferred):
+    """Figure 3: diagnosticity at each ratio, averaged over attributions, strict ties.
+
+    preferred: `preferences(at_ratios(values))`. Soft metrics, which know no ratio, stand with NaN.
+    """
+    mean = _mean(preferred, [*CELL, "baseline", "example"], "strict")
+    rows = []
+    for (dataset, definition, metric), part in _groups(mean, CELL[:3]):
+        wide = part.pivot(index="example", columns=["baseline", "ratio"], values="strict").dropna()
+        for (baseline, ratio), *interval in _intervals(wide):
+            rows.append([dataset, definition, metric, baseline, ratio, *interval, len(wide)])
+    cell = ["dataset", "definition", "metric", "baseline", "ratio"]
+    return pd.DataFrame(rows, columns=[*cell, "value", "ci_low", "ci_high", "n"])
+
+
+def definitions(diagnostic):
+    """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
+
+    One row per data set, metric and baseline, averaged over attributions, with what was published.
+    """
+    strict = diagnostic[diagnostic.ties == "strict"]
+    keys = ["dataset", "metric", "baseline"]
+    table = strict.pivot_table(index=keys, columns="definition", values="value", sort=False)
+    table = table.reindex(columns=["paper", "released"])
+    table["released - paper"] = table.released - table.paper
+    table["published"] = strict.groupby(keys, sort=False).published.mean()
+    return table.reset_index().rename_axis(columns=None)
+
+
+def tie_rules(diagnostic):
+    """What counting ties as losses, halves or wins does, averaged over attributions."""
+    keys = ["dataset", "metric", "definition", "baseline"]
+    table = diagnostic.pivot_table(index=keys, columns="ties", values="value", sort=False)
+    table = table.reindex(columns=list(TIES))
+    table["tied"] = table.at_least - table.strict
+    return table.reset_index().rename_axis(columns=None)
+
+
+def random_draws(measured):
+    """Monte-Carlo error of the random baselines: diagnosticity over everything, draw by draw.
+
+    measured: from `aopc`. error = sd over draws / sqrt(draws); NaN for a single draw.
+    """
+    keys = ["dataset", "definition", "metric", "baseline"]
+    pairs = _pairs(measured)
+    by_draw = pairs.groupby([*keys, "draw"], observed=True, sort=False).strict.mean()
+    table = _groups(by_draw, keys).agg(["size", "mean", monte_carlo_error])
+    table.columns = ["draws", "value", "error"]
+    return table.reset_index()
+
+
+def excluded(records):
+    """What the records left out, and why: one row a unit and reason, no row where nothing was."""
+    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"]]
+    return pd.DataFrame(rows, columns=["unit", "what", "why", "n"])
+
+
+def _pairs(measured):
+    """Every attribution's u against every draw v of its baselines, with Eq. 6 per tie rule."""
+    own = measured[measured.baseline == ""].rename(columns={"value": "u"})
+    own = own.drop(columns=["baseline", "draw"])
+    sides = []
+    for baseline, keys in (("normal", PAIR), ("matched", [*PAIR, "attribution"])):
+        draws = measured[measured.baseline == baseline].rename(columns={"value": "v"})
+        draws = draws[[*keys, "draw", "v"]]
+        _check_covered(own, draws, keys, baseline)
+        sides.append(own.merge(draws, on=keys).assign(baseline=baseline))
+    pairs = pd.concat(sides, ignore_index=True)
+    for ties in TIES:
+        pairs[ties] = indicator(pairs.u, pairs.v, ties)
+    return pairs
+
+
+def _check_covered(own, draws, keys, baseline):
+    """A baseline that a data set has, it has for every example: else pairs would go missing."""
+    where = [k for k in keys if k not in ("example", "seed", "model")]
+    there = draws[where].drop_duplicates()
+    wanted = own.merge(there, on=where)[keys].drop_duplicates()
+    found = wanted.merge(draws[keys].drop_duplicates(), how="left", indicator=True)
+    missing = (found._merge == "left_only").sum()
+    if missing:
+        raise ValueError(f"{missing} values have no {baseline!r} baseline to be compared with: "
+                         "a unit on disk is incomplete, delete its record and run it again")
+
+
+def _stars(cells, examples, metric, by, name):
+    hard = HARD.get(metric)
+    empty = {"star": "", "p_cells": np.nan, "p_examples": np.nan}
+    if hard not in set(cells.metric):
+        return empty
+    if name != "average":
+        cells, examples = cells[cells[by] == name], examples[examples[by] == name]
+    p = [rank_sum(column[frame.metric == metric], column[frame.metric == hard])
+         for frame, column in ((cells, cells.value), (examples, examples.strict))]
+    return {"star": "*" if p[0] < LEVEL_OF_STARS else "", "p_cells": p[0], "p_examples": p[1]}
+
+
+def _intervals(wide):
+    """(column key, mean, low, high) for each column of a frame of examples × cells."""
+    mean, low, high = mean_interval(wide.to_numpy())
+    return zip(wide.columns, mean, low, high, strict=True)
+
+
+def _mean(frame, keys, column):
+    return frame.groupby(keys, observed=True, sort=False, dropna=False)[column].mean().reset_index()
+
+
+def _groups(frame, keys):
+    return frame.groupby(keys, observed=True, sort=False)
+
+
+def _named(values):
+    """Perturbations and further models as part of the name: one name for each cell of a table."""
+    other = ~values.perturbation.isin(["hard", "bernoulli"])
+    metric = values.metric.astype(str)
+    metric = metric.where(~other, metric + " (" + values.perturbation.astype(str) + ")")
+    models = values.groupby("dataset", observed=True).model.nunique()
+    dataset = values.dataset.astype(str)
+    several = dataset.map(models) > 1
+    dataset = dataset.where(~several, dataset + " (" + values.model.astype(str) + ")")
+    return values.assign(metric=metric, dataset=dataset, perturbation="bernoulli")
+
+
+def _base(dataset):
+    return dataset.split(" (")[0]
+
+
+def _slug(model):
+    return model.rsplit("/", 1)[-1]
+
+
+def _lookup(series, key):
+    return series.get(key, np.nan)
