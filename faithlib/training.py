@@ -38,7 +38,7 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
             for step, rows in enumerate(order, 1):
                 model.train()
                 logits = classifier.logits(classifier.collate([encodings[i] for i in rows]))
-                loss = cross_entropy(logits, torch.as_tensor(labels[rows], device=logits.device))
+                loss = cross_entropy(logits, torch.tensor(labels[rows], device=logits.device))
                 if not torch.isfinite(loss):
                     raise FloatingPointError(
                         f"training loss is {loss.item()} in epoch {epoch + 1}, step {step}: "
@@ -77,7 +77,7 @@ def evaluate(classifier, encodings, labels):
         logits[rows] = part
     predicted = logits.argmax(-1).numpy()
     return {
-        "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
+        "loss": cross_entropy(logits, torch.tensor(labels)).item(),
         "accuracy": float((predicted == labels).mean()),
         "macro_f1": float(f1_score(labels, predicted, average="macro")),
         "probabilities": logits.softmax(-1).numpy(),

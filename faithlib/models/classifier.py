@@ -73,6 +73,10 @@ class Classifier:
             encodings.append(Encoding(ids, types, part == 0, part == 1, words))
         return encodings
 
+    def tokens(self, encoding):
+        """The encoding's tokens as strings, for display only."""
+        return self.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
+
     def truncate(self, encoding):
         """Drop the last tokens of `text` until the encoding fits the model; text_b stays whole."""
         surplus = len(encoding.ids) - self.max_length

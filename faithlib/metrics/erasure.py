@@ -1,0 +1,63 @@
+"""Sufficiency and comprehensiveness under hard erasure, normalised, and their AOPC."""
+
+import numpy as np
+
+RATIOS = (0.01, 0.05, 0.10, 0.20, 0.50)  # section 4.4 of the paper
+RELEASED_RATIOS = (0.01, 0.02, 0.05, 0.10, 0.20, 0.50, 1.00)
+
+
+def sufficiency(p_full, p_kept):
+    """S = 1 − max(0, p(ŷ|x) − p(ŷ|kept)) in [0, 1], higher is better (Eq. 1)."""
+    return 1 - np.maximum(0, p_full - p_kept)
+
+
+def comprehensiveness(p_full, p_rest):
+    """C = max(0, p(ŷ|x) − p(ŷ|rest)) in [0, 1], higher is better (Eq. 2)."""
+    return np.maximum(0, p_full - p_rest)
+
+
+def normalised_sufficiency(s, s_zero):
+    """NS = (S − S0) / (1 − S0), 1 for a rationale that suffices, 0 for one no better than nothing (Eq. 1).
+
+    S0 is the sufficiency of the zeroed-out input. Not clipped: a rationale worse than nothing is below
+    0. NaN where S0 = 1, that is where the zeroed-out input alone keeps the prediction.
+    """
+    return _ratio(s - s_zero, 1 - s_zero)
+
+
+def normalised_comprehensiveness(c, s_zero):
+    """NC = C / (1 − S0), 1 for a rationale whose erasure does what erasing everything does (Eq. 2)."""
+    return _ratio(c, 1 - s_zero)
+
+
+def released_normalisation(s, c, s_zero):
+    """NS and NC as released: S0 lowered by 1e-4 so that nothing divides by 0, both clipped to [0, 1]."""
+    room = 1 - (s_zero - 1e-4)
+    return np.clip((s - (s_zero - 1e-4)) / room, 0, 1), np.clip(c / room, 0, 1)
+
+
+def rationale(scores, maskable, ratio, definition="paper"):
+    """The k most important maskable tokens, (tokens,) bool; ties go to the earlier token.
+
+    k = ⌈ratio · n⌉ of the n maskable tokens. "released" counts the CLS token into the length:
+    k = ⌈ratio · (n + 1)⌉, at most n. Raises ValueError for a ratio outside (0, 1].
+    """
+    if not 0 < ratio <= 1:
+        raise ValueError(f"ratio {ratio} is outside (0, 1]: give the fraction of tokens, such as 0.2")
+    n = int(maskable.sum())
+    length = n if definition == "paper" else n + 1
+    k = min(n, int(np.ceil(round(ratio * length, 9))))  # 0.1 · 30 is 3, not 3.0000000000000004
+    order = np.argsort(-np.where(maskable, scores, -np.inf), kind="stable")
+    chosen = np.zeros(len(scores), bool)
+    chosen[order[:k]] = True
+    return chosen
+
+
+def aopc(values, axis=-1):
+    """Area over the perturbation curve: the plain mean over rationale ratios (section 4.4)."""
+    return np.mean(values, axis=axis)
+
+
+def _ratio(numerator, denominator):
+    defined = denominator > 1e-6
+    return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)

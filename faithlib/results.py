@@ -1,0 +1,241 @@
+"""Units, their records and provenance: written atomically, never recomputed, never half there."""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import time
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_model, save_file
+
+from faithlib.forward import bar
+
+SCALES = ("quick", "small", "paper")
+PATHS = ("data_dir", "model_dir", "results_dir", "checkpoint_dir", "figures_dir", "device")
+PACKAGES = ("faithlib", "torch", "transformers", "tokenizers", "datasets", "numpy", "pandas", "scipy",
+            "scikit-learn")
+
+
+def project_root():
+    """The nearest folder above the working directory that holds pyproject.toml, else that directory."""
+    here = pathlib.Path.cwd()
+    return next((p for p in (here, *here.parents) if (p / "pyproject.toml").is_file()), here)
+
+
+@dataclass
+class Run:
+    """One unit being computed: where its parts go, and the parts kept so far."""
+
+    paper: str
+    unit: str
+    scale: str
+    params: dict
+    folder: pathlib.Path  # of the record
+    kept: pathlib.Path  # of parts that survive an interruption
+    device: torch.device
+    started: float = field(default_factory=time.time)
+
+    def in_parts(self, name, count, make, key, size=16):
+        """A DataFrame over `count` examples, made `size` at a time; what an interrupted run made is read back.
+
+        make(start, stop) -> DataFrame. key: everything it depends on besides the faithlib code (plain
+        values); another key or other code are other parts.
+        """
+        version, parts = digest([key, size, code_digest()])[:12], []
+        with bar(count, name, "example") as progress:
+            for start in range(0, count, size):
+                stop = min(start + size, count)
+                path = self.kept / f"{name}.{version}.{start:05d}.parquet"
+                if not path.is_file():
+                    part = make(start, stop)
+                    write_atomically(path, partial(part.to_parquet, compression="zstd", index=False))
+                parts.append(pd.read_parquet(path))
+                progress.update(stop - start)
+        return pd.concat(parts, ignore_index=True)
+
+    def keep_weights(self, classifier, train, key):
+        """Call train() -> history and keep the weights; an interrupted run's are loaded instead.
+
+        key: everything that training depends on (plain values). Weights are kept as safetensors.
+        """
+        path = self.kept / f"weights.{digest([key, classifier.name])[:12]}.safetensors"
+        if not path.is_file():
+            history = train()
+            weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
+            write_atomically(path, partial(save_file, weights, metadata={"history": json.dumps(history)}))
+            return history
+        load_model(classifier.model, path)
+        with safe_open(path, "pt") as file:
+            return json.loads(file.metadata()["history"])
+
+    def save(self, metrics, values, excluded=(), provenance=None, **tables):
+        """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        files = {}
+        for suffix, table in {"": values, **tables}.items():
+            path = self.folder / f"{self.unit}{'.' + suffix if suffix else ''}.parquet"
+            write_atomically(path, partial(table.to_parquet, compression="zstd", index=False))
+            files[path.name] = file_digest(path)
+        record = {
+            "paper": self.paper, "unit": self.unit, "scale": self.scale, "params": self.params,
+            "metrics": metrics, "excluded": list(excluded), "files": files,
+            "provenance": {**code_provenance(), "device": device_name(self.device), **(provenance or {})},
+            "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                         "seconds": round(time.time() - self.started, 1),
+                         "peak_memory_mib": peak_memory_mib(), "host": platform.platform()},
+        }
+        path = self.folder / f"{self.unit}.json"
+        write_atomically(path, lambda part: part.write_text(
+            json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"))
+        return path
+
+
+def start(paper, scale, task, model, seed, results_dir="results", checkpoint_dir="checkpoints",
+          device="auto", **params):
+    """A Run for one unit; relative folders are taken from the project's root.
+
+    Raises ValueError for an unknown scale or device and for a seed below 0.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed={seed!r} must be a whole number of at least 0")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps'")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device='cuda' but this machine shows no CUDA device: use 'auto' or 'cpu'")
+    unit = f"{task}.{model.rstrip('/').split('/')[-1]}.s{seed}"
+    given = {"task": task, "model": model, "seed": seed, **params}
+    root = project_root()
+    return Run(paper, unit, scale, {k: v for k, v in given.items() if k not in PATHS},
+               root / results_dir / scale / paper, root / checkpoint_dir / scale / paper / unit,
+               torch.device(device))
+
+
+def load(results_dir, scale, paper):
+    """(records, values): the JSON records of all units and their per-example values in one DataFrame.
+
+    values has the columns of the parquet files and dataset, model, seed. Raises FileNotFoundError if
+    there is none, ValueError for a record that is truncated or whose values do not belong to it.
+    """
+    folder = project_root() / results_dir / scale / paper
+    records, values = [], []
+    for path in sorted(folder.glob("*.json")):
+        record = read_record(path)
+        table = pd.read_parquet(path.with_suffix(".parquet"))
+        names = {"dataset": record["params"]["task"], "model": record["params"]["model"],
+                 "seed": record["params"]["seed"]}
+        values.append(table.assign(**names))
+        records.append(record)
+    if not records:
+        raise FileNotFoundError(
+            f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir")
+    return records, pd.concat(values, ignore_index=True)
+
+
+def read_record(path):
+    """A record whose files are whole; raises ValueError with the fix otherwise."""
+    path = pathlib.Path(path)
+    fix = f"delete {_shown(path)} and run the unit again"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files = record["files"]
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
+    for name, expected in files.items():
+        if not path.with_name(name).is_file():
+            raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
+        if file_digest(path.with_name(name)) != expected:
+            raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
+    return record
+
+
+def write_atomically(path, write):
+    """Call write(temporary path) and rename: a file of this name is whole or absent."""
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def digest(value):
+    """SHA-256 of a plain value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path):
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def weights_digest(model):
+    """SHA-256 of a model's weights."""
+    sha = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        sha.update(name.encode())
+        sha.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
+    return sha.hexdigest()
+
+
+def code_digest():
+    """SHA-256 of faithlib's source."""
+    package = pathlib.Path(__file__).parent
+    sources = sorted(package.rglob("*.py"))
+    return digest([(p.relative_to(package).as_posix(), file_digest(p)) for p in sources])
+
+
+def code_provenance():
+    """What code this is: git commit, whether faithlib or the notebooks differ from it, versions."""
+    versions = {"python": platform.python_version()}
+    versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"git": _git("rev-parse", "HEAD"),
+            "dirty": bool(_git("status", "--porcelain", "--", "faithlib", "notebooks/experiments")),
+            "code": code_digest(), "versions": versions}
+
+
+def device_name(device):
+    """The device, as a reader would name it."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def peak_memory_mib():
+    """The most memory this process has held, in MiB."""
+    import psutil
+
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return round(memory.peak_wset / 2**20)
+    import resource
+
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
+
+
+def _git(*arguments):
+    try:
+        done = subprocess.run(["git", *arguments], cwd=pathlib.Path(__file__).parent.parent,
+                              capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _shown(path):
+    root = project_root()
+    return path.relative_to(root) if path.is_relative_to(root) else path
