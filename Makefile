@@ -40,7 +40,7 @@ lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate --upgrade -o constraints.txt
 .venv/installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('faithlib needs Python 3.11 or newer, $(PYTHON) is %s.%s; name another one: make PYTHON=python3.12' % sys.version_info[:2])"
-	@echo "Installing into .venv, once; this takes some minutes"
+	@echo "Installing into .venv, once; torch is large, so this takes some minutes"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -q -c constraints.txt -e ".[$*]"
 	@touch $@

@@ -88,6 +88,7 @@ class TestNotebook:
         assert "papermill" not in book["metadata"]
         for cell in book["cells"]:
             assert not cell["metadata"].keys() & {"papermill", "execution"}
+            assert "injected-parameters" not in cell["metadata"].get("tags", [])
 
     def test_names_no_path_of_a_machine(self, path):
         assert not MACHINE_PATH.search(path.read_text())
