@@ -64,7 +64,7 @@ def styled(frame, better=None, precision=3):
 
 
 def save_table(frame, stem, better=None, shown=None, precision=3):
-    """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html; return the stem.
+    """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html.
 
     shown: the frame that LaTeX and HTML print, if not the CSV's: a wide layout, say.
     """
@@ -76,16 +76,14 @@ def save_table(frame, stem, better=None, shown=None, precision=3):
     html = styled(shown, better, precision).to_html(table_uuid=stem.name)
     Path(f"{stem}.html").write_text(html, encoding="utf-8")
     Path(f"{stem}.tex").write_text(_latex(shown, better, precision), encoding="utf-8")
-    return stem
 
 
 def save_figure(figure, stem):
-    """Write <stem>.pdf and <stem>.png, byte-identical for the same figure; return the stem."""
+    """Write <stem>.pdf and <stem>.png, byte-identical for the same figure."""
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})
     figure.savefig(f"{stem}.png", metadata={"Software": None})
-    return stem
 
 
 def note_scale(figure, scale):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from faithlib import published
 from faithlib.metrics.diagnosticity import TIES, indicator
-from faithlib.metrics.erasure import RATIOS
+from faithlib.metrics.erasure import RATIOS, rationale
 from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
 
 PAPER = "soft_metrics"
@@ -25,25 +25,49 @@ TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties",
            "ci_high", "n", "published"]
 
 
+def overview(values):
+    """What was measured, one row a data set: examples, seeds, attributions, draws and ratios."""
+    rows = []
+    for (dataset, model), part in _groups(values, ["dataset", "model"]):
+        ratios = sorted(set(part.ratio.dropna().astype(float).round(3)[part.definition == "paper"]))
+        draws = part.groupby("baseline", observed=True).draw.nunique()
+        rows.append({
+            "dataset": dataset, "model": _slug(model), "examples": part.example.nunique(),
+            "seeds": part.seed.nunique(), "normal draws": draws.get("normal", 0),
+            "attributions": part.attribution[part.baseline == ""].nunique(),
+            "matched draws": draws.get("matched", 0),
+            "definitions": ", ".join(part.definition.unique()),
+            "ratios (%)": ", ".join(f"{100 * r:g}" for r in ratios)})
+    return pd.DataFrame(rows)
+
+
 def performance(records):
-    """Table 1 beside ours: sizes, accuracy and macro F1 in percent (mean ± sd over seeds)."""
+    """Table 1 beside ours: sizes, accuracy and macro F1 in percent (mean and sd over seeds).
+
+    The paper does not say which average of F1 it prints; macro is the stricter reading. The sd has
+    n − 1 below, and is empty for one seed.
+    """
     rows = [{"dataset": r["params"]["task"], "model": _slug(r["params"]["model"]),
-             "seed": r["params"]["seed"], "metric": m["metric"], "value": m["value"], "n": m["n"]}
+             "seed": r["params"]["seed"], "metric": m["metric"], "value": m["value"],
+             **r["provenance"]["data"]["rows"]}
             for r in records for m in r["metrics"]
             if m["split"] == "test" and m["metric"] in ("accuracy", "macro_f1")]
-    frame = pd.DataFrame(rows)
     paper = published.load(PAPER, "table_1").set_index(["dataset", "statistic"])
     table = []
-    for (dataset, model), part in frame.groupby(["dataset", "model"], sort=False):
+    for (dataset, model), part in _groups(pd.DataFrame(rows), ["dataset", "model"]):
         score = part.pivot(index="seed", columns="metric", values="value") * 100
-        row = {"dataset": dataset, "model": model, "seeds": len(score), "test": part.n.max(),
-               "test_published": _lookup(paper.value, (dataset, "test")),
-               "accuracy": score["accuracy"].mean(), "macro_f1": score["macro_f1"].mean(),
-               "macro_f1_sd": score["macro_f1"].std(ddof=0) if len(score) > 1 else np.nan,
-               "f1_published": _lookup(paper.value, (dataset, "f1")),
-               "f1_sd_published": _lookup(paper.sd, (dataset, "f1"))}
+        row = {"dataset": dataset, "model": model, "seeds": len(score)}
+        for split in ("train", "validation", "test"):
+            row |= {split: part[split].max(),
+                    f"{split}_published": _lookup(paper.value, (dataset, split))}
+        row |= {"accuracy": score["accuracy"].mean(), "macro_f1": score["macro_f1"].mean(),
+                "macro_f1_sd": score["macro_f1"].std(ddof=1),
+                "f1_published": _lookup(paper.value, (dataset, "f1")),
+                "f1_sd_published": _lookup(paper.sd, (dataset, "f1"))}
         table.append(row)
-    return pd.DataFrame(table)
+    table = pd.DataFrame(table)
+    sizes = [c for c in table if c.startswith(("train", "validation", "test"))]
+    return table.astype({c: "Int64" for c in sizes})  # empty, not NaN, where nothing is published
 
 
 def aopc(values):
@@ -99,6 +123,20 @@ def diagnosticity(preferred):
     return table
 
 
+def wide(diagnostic, definition="paper", baseline="normal", ties="strict"):
+    """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
+    chosen = (diagnostic.definition == definition) & (diagnostic.baseline == baseline)
+    part = diagnostic[chosen & (diagnostic.ties == ties)]
+    paper = part.published.map(lambda p: "" if np.isnan(p) else f" ({p:.3f})")
+    interval = [f"{r.value:.3f} [{r.ci_low:.2f}, {r.ci_high:.2f}]" for r in part.itertuples()]
+    part = part.assign(text=interval + paper)
+    order = [m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in set(part.metric)]
+    order += [m for m in part.metric.unique() if m not in order]
+    table = part.pivot_table(index=["dataset", "attribution"], columns="metric", values="text",
+                             aggfunc="first", sort=False)
+    return table[order].reset_index().rename_axis(columns=None)
+
+
 def averages(diagnostic, preferred, by):
     """Tables 2 (by="attribution") and 3 (by="dataset") beside ours: means of Table 6, strict ties.
 
@@ -123,7 +161,7 @@ def averages(diagnostic, preferred, by):
                 if baseline == "normal":
                     key = (metric, _base(name))
                     row["published"] = _lookup(known.value, key)
-                    row["published_star"] = "*" if _lookup(known.significant, key) is True else ""
+                    row["published_star"] = "*" if known.significant.get(key, False) else ""
                 rows.append(row)
     return pd.DataFrame(rows)
 
@@ -208,6 +246,31 @@ def random_draws(measured):
     table = _groups(by_draw, keys).agg(["size", "mean", monte_carlo_error])
     table.columns = ["draws", "value", "error"]
     return table.reset_index()
+
+
+def worked_examples(examples, measured, which=(0,), ratio=0.2):
+    """A table like the paper's Table 4: what each metric says of single explanations.
+
+    examples: the texts and scores of one unit, measured: `aopc` of that unit's values. One row per
+    example and attribution (random: its first draw), as defined in the paper, with the rationale:
+    the tokens that the attribution ranks highest, 20 % of them, in the order of the text.
+    """
+    own = (measured.definition == "paper") & measured.baseline.isin(["", "normal"])
+    first = measured[own & (measured.draw == 0) & measured.metric.isin(METRICS)]
+    wide = first.pivot(index=["example", "attribution"], columns="metric", values="value")
+    texts = examples.set_index("example")
+    names = [c.removeprefix("scores_") for c in texts if c.startswith("scores_")]
+    rows = []
+    for example in which:
+        text = texts.loc[example]
+        scores = {name: np.asarray(text[f"scores_{name}"], float) for name in names}
+        maskable = np.any([s != 0 for s in scores.values()], axis=0)  # others are never scored
+        for name in (n for n in names if (example, n) in wide.index):
+            chosen = np.asarray(text.tokens)[rationale(scores[name], maskable, ratio)]
+            rows.append({"example": example, "attribution": name, **wide.loc[example, name],
+                         "rationale": " ".join(chosen)})
+    columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def excluded(records):
