@@ -48,7 +48,8 @@ def unit(dataset="sst", seed=0, definition="paper", model="org/tiny"):
             parts += rows(metric, attribution, "", 0, values, definition)
             against = np.where(np.arange(N) < wins - MATCHED[metric], 0.3, 0.7)
             parts += rows(metric, attribution, "matched", 0, against, definition)
-    return pd.concat(parts, ignore_index=True).assign(dataset=dataset, seed=seed, model=model)
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(raw=frame.value, dataset=dataset, seed=seed, model=model)
 
 
 @pytest.fixture(scope="module")
@@ -106,16 +107,25 @@ def test_published_values_stand_where_the_paper_has_them(diagnostic):
 
 def test_seeds_are_averaged_per_example():
     better = unit(seed=1)
-    better["value"] += np.where(better.baseline == "", 10, 0)  # wins every comparison
+    better["raw"] += np.where(better.baseline == "", 10, 0)  # wins every comparison
     both = pd.concat([unit(), better], ignore_index=True)
     table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
     row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
     assert row.value == pytest.approx((8 / N + 1) / 2) and row.n == N
 
 
+def test_preferences_are_there_where_normalisation_is_not():
+    frame = unit()
+    frame.loc[frame.example == 0, "value"] = np.nan  # S0 = 1: NS and NC are undefined, S and C not
+    table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
+    row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
+    assert row.n == N and row.value == pytest.approx(8 / N)
+    assert set(tables.faithfulness_by_ratio(frame).n) == {N - 1}
+
+
 def test_examples_without_a_value_are_left_out_of_n():
     frame = unit()
-    frame.loc[(frame.example == 0), "value"] = np.nan  # S0 = 1: NS and NC are undefined
+    frame.loc[frame.example == 0, "raw"] = np.nan
     table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
     row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
     assert row.n == N - 1 and row.value == pytest.approx(7 / (N - 1))

@@ -2,9 +2,10 @@
 
 `values` is what `faithlib.results.load` returns: one row per value, with the columns dataset,
 model, seed, example, attribution, baseline ("" = the attribution itself), draw, definition,
-perturbation, metric, ratio, value. The steps: `aopc` (one value an example) → `preferences` (Eq. 6
-an example, averaged over random draws and seeds) → tables. An example is the unit of every
-interval; seeds and draws are averaged first, so an interval does not cover the training seeds.
+perturbation, metric, ratio, value (normalised) and raw (S or C before that). The steps: `aopc` (one
+value an example) → `preferences` (Eq. 6 an example, averaged over random draws and seeds) → tables.
+An example is the unit of every interval; seeds and draws are averaged first, so an interval does
+not cover the training seeds.
 """
 
 import numpy as np
@@ -80,7 +81,7 @@ def aopc(values):
     counts = values.ratio.isna() | (values.definition == "released")
     counts |= values.ratio.astype(float).round(3).isin(RATIOS)
     keys = [k for k in (*PAIR, "attribution", "baseline", "draw") if k != "ratio"]
-    return _mean(values[counts], keys, "value").assign(ratio=np.nan)
+    return _mean(values[counts], keys, ["value", "raw"]).assign(ratio=np.nan)
 
 
 def at_ratios(values):
@@ -94,8 +95,8 @@ def preferences(measured):
 
     measured: from `aopc` or `at_ratios`. Returns one row per cell, attribution, baseline and
     example, with a column per tie rule (strict, half, at_least) in [0, 1], averaged over draws and
-    seeds.
-    An example without a value (1 − S0 = 0 leaves NS and NC undefined) has no row.
+    seeds. It compares S and C before normalisation, which never changes their order but leaves NS
+    and NC undefined where 1 − S0 = 0. An example without a finite value has no row.
     Raises ValueError where a baseline covers only some of the attribution's examples.
     """
     pairs = _pairs(measured).dropna(subset=list(TIES))
@@ -281,11 +282,11 @@ def excluded(records):
 
 def _pairs(measured):
     """Every attribution's u against every draw v of its baselines, with Eq. 6 per tie rule."""
-    own = measured[measured.baseline == ""].rename(columns={"value": "u"})
-    own = own.drop(columns=["baseline", "draw"])
+    own = measured[measured.baseline == ""].rename(columns={"raw": "u"})
+    own = own.drop(columns=["baseline", "draw", "value"])
     sides = []
     for baseline, keys in (("normal", PAIR), ("matched", [*PAIR, "attribution"])):
-        draws = measured[measured.baseline == baseline].rename(columns={"value": "v"})
+        draws = measured[measured.baseline == baseline].rename(columns={"raw": "v"})
         draws = draws[[*keys, "draw", "v"]]
         _check_covered(own, draws, keys, baseline)
         sides.append(own.merge(draws, on=keys).assign(baseline=baseline))
