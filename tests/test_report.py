@@ -155,6 +155,9 @@ def test_other_perturbations_are_metrics_of_their_own():
     table = tables.diagnosticity(preferred)
     assert "Soft-NS (gaussian_scores)" in set(table.metric)
     assert np.isnan(table[table.metric == "Soft-NS (gaussian_scores)"].published).all()
+    by_perturbation = tables.alternatives(table).set_index("metric")
+    assert set(by_perturbation.index) == {"Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
+    assert by_perturbation.normal["Soft-NS (gaussian_scores)"] == pytest.approx(14 / N)
     assert len(claims(preferred)) == len(claims(tables.preferences(tables.aopc(frame))))
 
 
@@ -228,7 +231,7 @@ def test_tables_by_ratio(values):
     where = dict(dataset="sst", definition="paper", metric="NS", attribution="random")
     row = cell(faith, ratio=0.05, **where)
     assert (row.value, row.ci_low, row.ci_high) == pytest.approx((0.4, 0.4, 0.4))
-    assert 0.3 in set(faith.ratio)
+    assert cell(faith, ratio=0.3, **where).value == 1  # of 50.5, clipped
     by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
     where = dict(dataset="sst", definition="paper", baseline="normal")
     assert cell(by_ratio, metric="NC", ratio=0.2, **where).value == pytest.approx(10 / N)
@@ -255,7 +258,7 @@ def record(task, model, seed, accuracy):
     return {"unit": f"{task}.{model}.s{seed}", "metrics": metrics,
             "params": {"task": task, "model": model, "seed": seed},
             "provenance": {"data": {"rows": {"train": 6920, "validation": 872, "test": 1821}}},
-            "excluded": [{"what": "examples", "why": "1 - S0 is 0", "n": 3}] if seed else []}
+            "excluded": [{"split": "test", "what": "text cut", "why": "too long", "n": 3 * seed}]}
 
 
 def test_overview_tells_what_was_measured(values):
@@ -284,17 +287,18 @@ def test_performance_and_excluded():
     assert pd.isna(topics.test_published) and np.isnan(topics.macro_f1_sd)
     left_out = tables.excluded(records)
     assert left_out.to_dict("records") == [
-        {"unit": "sst.org/tiny.s1", "what": "examples", "why": "1 - S0 is 0", "n": 3}]
+        {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}]
 
 
 def test_worked_examples_name_the_rationale_in_the_order_of_the_text():
     examples = pd.DataFrame({
         "example": [0], "tokens": [["[CLS]", "a", "truly", "bad", "film", "."]],
         "scores_attention": [[0, 0.1, 0.2, 0.9, 0.3, 0.1]],
-        "scores_random": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]]})
+        "scores_deeplift": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]]})
     table = tables.worked_examples(examples, tables.aopc(unit()), ratio=0.4)
     table = table.set_index("attribution")
-    assert table.rationale.to_dict() == {"attention": "bad film", "random": "truly ."}
+    assert table.rationale.to_dict() == {
+        "attention": "bad film", "deeplift": "truly .", "random": ""}
     assert table.loc["attention", "Soft-NC"] == pytest.approx(0.6)
     assert table.loc["random", "NC"] == pytest.approx(0.5)
 

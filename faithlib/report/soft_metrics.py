@@ -127,12 +127,12 @@ def diagnosticity(preferred):
 def wide(diagnostic, definition="paper", baseline="normal", ties="strict"):
     """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
     chosen = (diagnostic.definition == definition) & (diagnostic.baseline == baseline)
-    part = diagnostic[chosen & (diagnostic.ties == ties)]
+    chosen &= (diagnostic.ties == ties) & diagnostic.metric.isin(METRICS)
+    part = diagnostic[chosen]
     paper = part.published.map(lambda p: "" if np.isnan(p) else f" ({p:.3f})")
     interval = [f"{r.value:.3f} [{r.ci_low:.2f}, {r.ci_high:.2f}]" for r in part.itertuples()]
     part = part.assign(text=interval + paper)
     order = [m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in set(part.metric)]
-    order += [m for m in part.metric.unique() if m not in order]
     table = part.pivot_table(index=["dataset", "attribution"], columns="metric", values="text",
                              aggfunc="first", sort=False)
     return table[order].reset_index().rename_axis(columns=None)
@@ -184,9 +184,12 @@ def beside(averaged, by, definition="paper", baseline="normal"):
 def faithfulness_by_ratio(values):
     """Figure 2: mean NS and NC at each ratio, per attribution and for the random one.
 
-    Soft metrics stand with ratio NaN. 95 % interval over examples; random draws averaged first.
+    Each value is clipped to [0, 1] before averaging: where 1 − S0 is nearly 0, NS and NC run into
+    the hundreds, and a few such examples would decide the mean. Examples without a value are left
+    out of n. Soft metrics stand with ratio NaN. 95 % interval over examples; draws averaged.
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
+    own = own.assign(value=own.value.clip(0, 1))
     mean = _mean(own, [*CELL, "attribution", "example"], "value")
     rows = []
     for (dataset, definition, metric), part in _groups(mean, CELL[:3]):
@@ -218,12 +221,21 @@ def definitions(diagnostic):
 
     One row per data set, metric and baseline, averaged over attributions, with what was published.
     """
-    strict = diagnostic[diagnostic.ties == "strict"]
+    strict = diagnostic[(diagnostic.ties == "strict") & diagnostic.metric.isin(METRICS)]
     keys = ["dataset", "metric", "baseline"]
     table = strict.pivot_table(index=keys, columns="definition", values="value", sort=False)
     table = table.reindex(columns=["paper", "released"])
     table["released - paper"] = table.released - table.paper
     table["published"] = strict.groupby(keys, sort=False).published.mean()
+    return table.reset_index().rename_axis(columns=None)
+
+
+def alternatives(diagnostic):
+    """Appendix C: diagnosticity of the other soft perturbations, averaged over attributions."""
+    other = ~diagnostic.metric.isin(["NS", "NC"])
+    part = diagnostic[other & (diagnostic.ties == "strict") & (diagnostic.definition == "paper")]
+    table = part.pivot_table(index=["dataset", "metric"], columns="baseline", values="value",
+                             sort=False)
     return table.reset_index().rename_axis(columns=None)
 
 
@@ -253,8 +265,9 @@ def worked_examples(examples, measured, which=(0,), ratio=0.2):
     """A table like the paper's Table 4: what each metric says of single explanations.
 
     examples: the texts and scores of one unit, measured: `aopc` of that unit's values. One row per
-    example and attribution (random: its first draw), as defined in the paper, with the rationale:
-    the tokens that the attribution ranks highest, 20 % of them, in the order of the text.
+    example and attribution, as defined in the paper, with the rationale: the tokens that the
+    attribution ranks highest, 20 % of them, in the order of the text. The random attribution stands
+    below with its first draw, and no rationale.
     """
     own = (measured.definition == "paper") & measured.baseline.isin(["", "normal"])
     first = measured[own & (measured.draw == 0) & measured.metric.isin(METRICS)]
@@ -268,16 +281,19 @@ def worked_examples(examples, measured, which=(0,), ratio=0.2):
         maskable = np.any([s != 0 for s in scores.values()], axis=0)  # others are never scored
         for name in (n for n in names if (example, n) in wide.index):
             chosen = np.asarray(text.tokens)[rationale(scores[name], maskable, ratio)]
-            rows.append({"example": example, "attribution": name, **wide.loc[example, name],
+            rows.append({"example": example, "attribution": name, **wide.loc[(example, name)],
                          "rationale": " ".join(chosen)})
+        if (example, "random") in wide.index:
+            rows.append({"example": example, "attribution": "random",
+                         **wide.loc[(example, "random")], "rationale": ""})
     columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def excluded(records):
-    """What the records left out, and why: one row a unit and reason, no row where nothing was."""
-    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"]]
-    return pd.DataFrame(rows, columns=["unit", "what", "why", "n"])
+    """What the records cut or left out, and why: a row a unit and reason."""
+    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"] if e["n"]]
+    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"]).fillna({"split": ""})
 
 
 def _pairs(measured):

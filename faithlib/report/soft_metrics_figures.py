@@ -37,7 +37,7 @@ def faithfulness_by_ratio(table, scale="", definition="paper"):
                 axis.plot(points.ratio, points.value, **line(attribution))
                 axis.fill_between(points.ratio, points.ci_low, points.ci_high, linewidth=0,
                                   color=line(attribution)["color"], alpha=0.12)
-        row[0].set_ylabel(f"{metric} ↑")
+        row[0].set_ylabel(f"{metric}, in [0, 1] ↑")
     _name_panels(axes[0], datasets)
     for axis in axes[-1]:
         _ratio_axis(axis)
@@ -95,7 +95,8 @@ def hard_and_soft(table, scale="", definition="paper"):
             axis.set_ylim(len(order) - 0.5, -0.5)
     for axis in axes[-1]:
         axis.set_xlabel("diagnosticity ↑")
-    _legend(figure, _side_handles(table.published.notna().any()), columns=3)
+    handles = _side_handles(table.published.notna().any())
+    _legend(figure, handles, columns=3 if len(handles) > 4 else 2)
     note_scale(figure, scale)
     return figure
 
