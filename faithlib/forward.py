@@ -87,11 +87,14 @@ def batches_by_length(lengths, budget):
 
 
 def bar(total, what, unit):
-    """A progress bar with a rate and the remaining time; one closing line where nobody watches."""
+    """A progress bar with a rate and the remaining time; silent for the first seconds.
+
+    Where the output is saved and not watched it writes a short line now and then, not a picture.
+    """
     watched = sys.stderr.isatty()
-    return tqdm(total=total, desc=what, unit=unit, leave=True, mininterval=1 if watched else 30,
-                bar_format=None if watched else "{desc}: {n:.0f}/{total:.0f} {unit} in {elapsed}, "
-                                                "{remaining} left, {rate_fmt}", file=sys.stderr)
+    text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt} "
+    return tqdm(total=total, desc=what, unit=unit, file=sys.stderr, delay=3,
+                mininterval=1 if watched else 15, bar_format=None if watched else text)
 
 
 def _distinct(variants):

@@ -20,7 +20,7 @@ from safetensors.torch import load_model, save_file
 from faithlib.forward import bar
 
 SCALES = ("quick", "small", "paper")
-PATHS = ("data_dir", "model_dir", "results_dir", "checkpoint_dir", "figures_dir", "device")
+PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
 PACKAGES = ("faithlib", "torch", "transformers", "tokenizers", "datasets", "numpy", "pandas", "scipy",
             "scikit-learn")
 
@@ -47,10 +47,11 @@ class Run:
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, made `size` at a time; what an interrupted run made is read back.
 
-        make(start, stop) -> DataFrame. key: everything it depends on besides the faithlib code (plain
-        values); another key or other code are other parts.
+        make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
+        (plain values); another key or other code are other parts.
         """
-        version, parts = digest([key, size, code_digest()])[:12], []
+        code = code_digest("attributions", "metrics", "models", "forward.py")
+        version, parts = digest([key, size, code])[:12], []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
                 stop = min(start + size, count)
@@ -67,7 +68,8 @@ class Run:
 
         key: everything that training depends on (plain values). Weights are kept as safetensors.
         """
-        path = self.kept / f"weights.{digest([key, classifier.name])[:12]}.safetensors"
+        version = digest([key, classifier.name, code_digest("training.py", "models")])[:12]
+        path = self.kept / f"weights.{version}.safetensors"
         if not path.is_file():
             history = train()
             weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
@@ -99,12 +101,15 @@ class Run:
         return path
 
 
-def start(paper, scale, task, model, seed, results_dir="results", checkpoint_dir="checkpoints",
-          device="auto", **params):
-    """A Run for one unit; relative folders are taken from the project's root.
+def start(paper, parameters):
+    """A Run for one unit. parameters: a notebook's globals() while only its parameters cell has run.
 
-    Raises ValueError for an unknown scale or device and for a seed below 0.
+    Relative folders are taken from the project's root. Raises ValueError for an unknown scale or device
+    and for a seed below 0.
     """
+    given = {name: value for name, value in parameters.items()
+             if name[0].islower() and isinstance(value, (bool, int, float, str, list))}
+    scale, seed, device = given["scale"], given["seed"], given["device"]
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -115,12 +120,10 @@ def start(paper, scale, task, model, seed, results_dir="results", checkpoint_dir
         raise ValueError(f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps'")
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device='cuda' but this machine shows no CUDA device: use 'auto' or 'cpu'")
-    unit = f"{task}.{model.rstrip('/').split('/')[-1]}.s{seed}"
-    given = {"task": task, "model": model, "seed": seed, **params}
-    root = project_root()
-    return Run(paper, unit, scale, {k: v for k, v in given.items() if k not in PATHS},
-               root / results_dir / scale / paper, root / checkpoint_dir / scale / paper / unit,
-               torch.device(device))
+    unit = f"{given['task']}.{given['model'].rstrip('/').split('/')[-1]}.s{seed}"
+    folder, kept = (project_root() / given[name] / scale / paper for name in ("results_dir", "checkpoint_dir"))
+    params = {name: value for name, value in given.items() if name not in PLACES}
+    return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device))
 
 
 def load(results_dir, scale, paper):
@@ -193,10 +196,11 @@ def weights_digest(model):
     return sha.hexdigest()
 
 
-def code_digest():
-    """SHA-256 of faithlib's source."""
+def code_digest(*parts):
+    """SHA-256 of faithlib's source, or of the modules and packages named."""
     package = pathlib.Path(__file__).parent
-    sources = sorted(package.rglob("*.py"))
+    sources = sorted(p for p in package.rglob("*.py")
+                     if not parts or p.relative_to(package).parts[0] in parts)
     return digest([(p.relative_to(package).as_posix(), file_digest(p)) for p in sources])
 
 

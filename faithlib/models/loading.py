@@ -12,6 +12,7 @@ from transformers import (
     BertForSequenceClassification,
     PreTrainedTokenizerFast,
 )
+from transformers.utils import logging
 
 from faithlib.models.classifier import Classifier
 
@@ -57,15 +58,24 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu"):
 
 def _pretrained(name, model_dir, classes):
     source = locate(name, model_dir)
+    logging.disable_progress_bar()
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would report the fresh head, which is what we ask for
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            source, num_labels=classes, use_safetensors=True, dtype=torch.float32)
+        model, info = AutoModelForSequenceClassification.from_pretrained(
+            source, num_labels=classes, use_safetensors=True, dtype=torch.float32, output_loading_info=True)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise FileNotFoundError(
             f"model {name!r} cannot be loaded from {source!r} ({reason}): check the name, put its folder "
             "(config, tokenizer, safetensors) into model_dir, or go online once") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    missing = [k for k in info["missing_keys"] if k.startswith(f"{model.base_model_prefix}.")]
+    if any(".pooler." not in key for key in missing):
+        raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} more): "
+                         f"{source!r} holds another architecture than its config says")
     return model, tokenizer
 
 
