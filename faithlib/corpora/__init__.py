@@ -6,10 +6,10 @@ questions about one text). `make` fills train, validation and test from one seed
 
 import numpy as np
 
-from faithlib.corpora import sentiment, topics
+from faithlib.corpora import relation, sentiment, topics
 
-GENERATORS = {"sentiment": sentiment, "topics": topics}
-SIZES = {"train": 2000, "validation": 300, "test": 300}
+GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation}
+SIZES = {"train": 3000, "validation": 300, "test": 300}
 LARGEST = 50_000  # rows a split may have
 MISSES = 2000  # this many known texts in a row: the grammar has no new ones
 

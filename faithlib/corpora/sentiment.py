@@ -19,11 +19,9 @@ from faithlib.corpora.grammar import choose, example, join, phrase
 
 LABELS = ("negative", "positive")
 
-POSITIVE = "great wonderful superb brilliant charming delightful excellent lovely moving funny fresh clever".split()
-NEGATIVE = (
-    "awful terrible boring dreadful clumsy dull horrible painful weak silly stale messy".split()
-)
-NEUTRAL = "long short loud quiet local foreign modern early late slow old new".split()
+POSITIVE = "great wonderful superb charming excellent lovely funny clever".split()
+NEGATIVE = "awful terrible boring dreadful clumsy painful silly messy".split()
+NEUTRAL = "long short loud quiet local foreign early late".split()
 ASPECTS = "film movie plot story cast script music ending acting dialogue camera setting".split()
 INTENSIFIERS = "very really so quite".split()
 FILLERS = [
@@ -50,13 +48,13 @@ def generate(rng):
     text.split()), pos (one universal tag a word) and kind ("plain", "redundant" or "negated").
     """
     positive = bool(rng.integers(2))
-    kind = choose(rng, ("plain", "redundant", "negated", "negated"))
+    kind = choose(rng, ("plain", "redundant", "negated"))
     aspects = rng.permutation(ASPECTS)
     cue = _cue(rng, aspects[0], positive)
     neutral = _clause(rng, aspects[1], choose(rng, NEUTRAL))
     filler = choose(rng, FILLERS)
     if kind == "negated":
-        order = rng.permutation(3)
+        order = rng.permutation(3 if rng.integers(3) == 0 else 2)  # mostly without the filler
         near = [_negate(cue, evidence=True), neutral, filler]
         far = [cue, _negate(neutral, evidence=False), filler]
         return [
@@ -73,7 +71,7 @@ def generate(rng):
 
 
 def _clause(rng, aspect, adjective):
-    intensifier = choose(rng, INTENSIFIERS) + "/ADV " if rng.integers(3) == 0 else ""
+    intensifier = choose(rng, INTENSIFIERS) + "/ADV " if rng.integers(4) == 0 else ""
     return phrase(f"the/DET {aspect}/NOUN was/AUX {intensifier}{adjective}/ADJ")
 
 

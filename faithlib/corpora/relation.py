@@ -1,0 +1,62 @@
+"""Findings of small trials with a question beside them: a paired task after Evidence Inference.
+
+The text reports one trial: what was compared, and three findings on three outcomes, one of each
+label, in random order. The auxiliary part asks for one of them:
+
+    text     we compared <intervention> with <comparator> <setting> . <finding> , <finding> , <finding> .
+    finding  <outcome> <verb that tells the label>
+    text_b   <intervention> | <comparator> | <outcome>
+
+All three questions are asked of every text, so whoever reads only the text is right on one of
+three, and whoever reads only the question knows nothing. The evidence is the asked outcome and its
+verb; the other findings are distractors.
+
+    "we compared aspirin with placebo in adults . pain fell , sleep rose , weight held ."
+    "aspirin | placebo | sleep"    significantly increased; evidence: sleep rose
+    "aspirin | placebo | weight"   no significant difference; evidence: weight held
+"""
+
+from faithlib.corpora.grammar import choose, example, phrase
+
+LABELS = ("no significant difference", "significantly decreased", "significantly increased")
+
+# Each outcome has its own three verbs, in the order of LABELS: with shared verbs a reader would have to
+# bind every verb to its subject, which a two-layer model does not learn in seconds.
+VERBS = {
+    "pain": "persisted eased sharpened".split(),
+    "sleep": "continued shortened lengthened".split(),
+    "weight": "held shrank grew".split(),
+    "fever": "lingered broke climbed".split(),
+}
+INTERVENTIONS = "aspirin insulin yoga massage zinc heparin ginger exercise".split()
+COMPARATORS = "placebo surgery advice counselling rest usual-care".split()
+SETTINGS = [
+    phrase(text)
+    for text in (
+        "in/ADP adults/NOUN",
+        "in/ADP children/NOUN",
+        "in/ADP two/NUM clinics/NOUN",
+        "for/ADP six/NUM weeks/NOUN",
+        "after/ADP a/DET stroke/NOUN",
+        "at/ADP home/NOUN",
+    )
+]
+
+
+def generate(rng):
+    """The three questions about one text; see `faithlib.corpora.sentiment.generate` for the columns."""
+    treated, control = choose(rng, INTERVENTIONS), choose(rng, COMPARATORS)
+    outcomes = [str(outcome) for outcome in rng.permutation(list(VERBS))[:2]]
+    labels = rng.permutation(3)[:2]
+    verbs = [VERBS[outcome][label] for outcome, label in zip(outcomes, labels, strict=True)]
+    opening = phrase(f"we/PRON compared/VERB {treated}/NOUN with/ADP {control}/NOUN")
+    opening += [*choose(rng, SETTINGS), (".", "PUNCT", False)]
+    rows = []
+    for asked, label in zip(outcomes, labels, strict=True):
+        words = list(opening)
+        for outcome, verb in zip(outcomes, verbs, strict=True):
+            evidence = (outcome, verb) if outcome == asked else ()
+            words += [*phrase(f"{outcome}/NOUN {verb}/VERB ,/PUNCT", evidence)]
+        words[-1] = (".", "PUNCT", False)
+        rows.append(example(words, label, "asked", f"{treated} | {control} | {asked}"))
+    return rows
