@@ -38,11 +38,11 @@ def locate(name, model_dir=""):
     return name
 
 
-def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu"):
+def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
     """A Classifier with a fresh head for the given labels.
 
     name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name
-    as on the hub. The head's initial weights depend on `seed` alone. Weights are read from
+    as on the hub. max_length: tokens an input may have, 0 for as many as the model has positions. The head's initial weights depend on `seed` alone. Weights are read from
     safetensors only. Raises FileNotFoundError where no such model can be had.
     """
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
@@ -53,7 +53,7 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu"):
             model, tokenizer = _pretrained(name, model_dir, len(label_names))
     model.config.id2label = dict(enumerate(label_names))
     model.config.label2id = {label: i for i, label in enumerate(label_names)}
-    return Classifier(model.to(device), tokenizer, name)
+    return Classifier(model.to(device), tokenizer, name, max_length)
 
 
 def _pretrained(name, model_dir, classes):
