@@ -143,23 +143,29 @@ def averages(diagnostic, preferred, by):
 
     star: soft differs from hard by the paper's test, a rank-sum on the cells of Table 6, p < .01.
     With fewer than 5 against 5 cells no p falls below .01, so no star can appear. p_examples is the
-    same test on the examples. The row "average" has the population sd over its line.
+    same test on the examples. The row "average" has the population sd over its line. A published
+    average stands only beside one over the same data sets and attributions.
     """
     strict = diagnostic[(diagnostic.ties == "strict") & diagnostic.metric.isin(METRICS)]
     table = "table_2" if by == "attribution" else "table_3"
     known = published.load(PAPER, table).set_index(["metric", by])
+    other = "dataset" if by == "attribution" else "attribution"
+    cells = published.load(PAPER, "table_6")
     rows = []
     for (definition, baseline), part in _groups(strict, ["definition", "baseline"]):
         whose = (preferred.definition == definition) & (preferred.baseline == baseline)
         examples = preferred[whose]
         mean = part.groupby(["metric", by], sort=False).value.mean()
+        same = {k: set(part[k].map(_base)) == set(cells[k]) for k in (by, other)}
         for metric in (m for m in METRICS if m in mean):
             for name in (*mean[metric].index, "average"):
                 row = {"definition": definition, "baseline": baseline, "metric": metric, by: name}
                 row["value"] = mean[metric].mean() if name == "average" else mean[metric, name]
-                row["sd"] = mean[metric].std(ddof=0) if name == "average" else np.nan
+                spread = mean[metric].std(ddof=0) if len(mean[metric]) > 1 else np.nan
+                row["sd"] = spread if name == "average" else np.nan
                 row |= _stars(part, examples, metric, by, name)
-                if baseline == "normal":
+                row |= {"published": np.nan, "published_star": ""}
+                if baseline == "normal" and same[other] and (name != "average" or same[by]):
                     key = (metric, _base(name))
                     row["published"] = _lookup(known.value, key)
                     row["published_star"] = "*" if known.significant.get(key, False) else ""
@@ -261,16 +267,27 @@ def random_draws(measured):
     return table.reset_index()
 
 
-def worked_examples(examples, measured, which=(0,), ratio=0.2):
+def of_unit(values, record):
+    """The values of one record."""
+    params = record["params"]
+    same = (values.dataset == params["task"]) & (values.model == params["model"])
+    return values[same & (values.seed == params["seed"])]
+
+
+def worked_examples(examples, values, which=None, ratio=0.2):
     """A table like the paper's Table 4: what each metric says of single explanations.
 
-    examples: the texts and scores of one unit, measured: `aopc` of that unit's values. One row per
-    example and attribution, as defined in the paper, with the rationale: the tokens that the
-    attribution ranks highest, 20 % of them, in the order of the text. The random attribution stands
-    below with its first draw, and no rationale.
+    examples: the texts and scores of one unit, values: that unit's. One row per example and
+    attribution, definition "paper", with the rationale: the tokens that the attribution ranks
+    highest, 20 % of them, in the order of the text. The random attribution stands below with its
+    first draw, and no rationale. which: indices of examples; None takes the one with the largest
+    1 − S0, whose normalised values are the best defined.
     """
-    own = (measured.definition == "paper") & measured.baseline.isin(["", "normal"])
-    first = measured[own & (measured.draw == 0) & measured.metric.isin(METRICS)]
+    own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
+    if which is None:
+        which = own.groupby("example").denominator.first().nlargest(1).index
+    measured = aopc(own[(own.draw == 0) & own.example.isin(which)])
+    first = measured[measured.metric.isin(METRICS)]
     wide = first.pivot(index=["example", "attribution"], columns="metric", values="value")
     texts = examples.set_index("example")
     names = [c.removeprefix("scores_") for c in texts if c.startswith("scores_")]
