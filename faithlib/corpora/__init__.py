@@ -1,7 +1,8 @@
 """Generated corpora whose evidence is known: what `quick` runs on, and what tests can be sure of.
 
-Each module has `LABELS` and `generate(rng)`, which returns one group of examples that belong together (twins, or the
-questions about one text). `make` fills train, validation and test from one seed; no text occurs in two of them.
+Each module has `LABELS` and `generate(rng)`, which returns one group of examples that belong
+together (twins, or the questions about one text). `make` fills train, validation and test from one
+seed; no text occurs in two of them.
 """
 
 import numpy as np
@@ -15,9 +16,10 @@ MISSES = 2000  # this many known texts in a row: the grammar has no new ones
 
 
 def make(name, seed=0, sizes=SIZES):
-    """{split: list of examples} of the generator `name`, deterministic from `seed`, texts disjoint between splits.
+    """{split: list of examples} of the generator `name`, deterministic from `seed`.
 
-    Raises ValueError, in one line, when a size is larger than the grammar allows.
+    No text is in two splits, and groups stay together. Raises ValueError when the grammar has
+    fewer new texts than a size asks for.
     """
     rng = np.random.default_rng([seed, list(GENERATORS).index(name)])
     seen = set()
@@ -33,8 +35,8 @@ def _fill(name, split, rng, size, seen):
             misses += 1
             if misses == MISSES:
                 raise ValueError(
-                    f"sizes[{split!r}] = {size} is more than the {name} grammar has: it ran out of new texts at "
-                    f"{len(rows)}; ask for fewer"
+                    f"sizes[{split!r}] = {size} is more than the {name} grammar has: it ran out of "
+                    f"new texts at {len(rows)}; ask for fewer"
                 )
             continue
         misses = 0

@@ -1,6 +1,7 @@
 """What the generators share: words with tags and an evidence mark, put together to an example.
 
-A clause is a list of (word, universal tag, is evidence); an example is the dict that a generator returns.
+A clause is a list of (word, universal tag, is evidence); an example is the dict that a generator
+returns.
 """
 
 

@@ -1,31 +1,31 @@
 """Findings of small trials with a question beside them: a paired task after Evidence Inference.
 
-The text reports one trial: what was compared, and three findings on three outcomes, one of each
-label, in random order. The auxiliary part asks for one of them:
+The text reports one trial: what was compared, and a finding on each of two outcomes, with different
+labels. The auxiliary part asks for one of them:
 
-    text     we compared <intervention> with <comparator> <setting> . <finding> , <finding> , <finding> .
-    finding  <outcome> <verb that tells the label>
+    text     we compared <intervention> with <comparator> <setting> . <finding> , <finding> .
+    finding  <outcome> <verb of that outcome>
     text_b   <intervention> | <comparator> | <outcome>
 
-All three questions are asked of every text, so whoever reads only the text is right on one of
-three, and whoever reads only the question knows nothing. The evidence is the asked outcome and its
-verb; the other findings are distractors.
+Both questions are asked of every text, so whoever reads only the text is right on one of the two,
+and whoever reads only the question knows nothing. The evidence is the asked outcome and its verb;
+the other finding is the distractor.
 
-    "we compared aspirin with placebo in adults . pain fell , sleep rose , weight held ."
-    "aspirin | placebo | sleep"    significantly increased; evidence: sleep rose
-    "aspirin | placebo | weight"   no significant difference; evidence: weight held
+    "we compared aspirin with placebo in adults . pain eased , sleep held ."
+    "aspirin | placebo | pain"    significantly decreased; evidence: pain eased
+    "aspirin | placebo | sleep"   no significant difference; evidence: sleep held
 """
 
 from faithlib.corpora.grammar import choose, example, phrase
 
 LABELS = ("no significant difference", "significantly decreased", "significantly increased")
 
-# Each outcome has its own three verbs, in the order of LABELS: with shared verbs a reader would have to
+# Each outcome has its own three verbs, in the order of LABELS: with shared verbs a reader has to
 # bind every verb to its subject, which a two-layer model does not learn in seconds.
 VERBS = {
     "pain": "persisted eased sharpened".split(),
-    "sleep": "continued shortened lengthened".split(),
-    "weight": "held shrank grew".split(),
+    "sleep": "held shortened lengthened".split(),
+    "weight": "stayed shrank grew".split(),
     "fever": "lingered broke climbed".split(),
 }
 INTERVENTIONS = "aspirin insulin yoga massage zinc heparin ginger exercise".split()
@@ -44,7 +44,7 @@ SETTINGS = [
 
 
 def generate(rng):
-    """The three questions about one text; see `faithlib.corpora.sentiment.generate` for the columns."""
+    """Both questions about one text, with the columns of `faithlib.corpora.sentiment.generate`."""
     treated, control = choose(rng, INTERVENTIONS), choose(rng, COMPARATORS)
     outcomes = [str(outcome) for outcome in rng.permutation(list(VERBS))[:2]]
     labels = rng.permutation(3)[:2]

@@ -6,13 +6,14 @@ A text is a few short clauses joined by commas, in random order:
     neutral  the <aspect> was [not] [<intensifier>] <neutral adjective>
     filler   we saw it on a monday, ...
 
-Three kinds of examples. *plain*: one cue without "not". *redundant*: two cues of the same polarity, either of which is
-enough. *negated*: one "not", which stands either before the cue (and turns the label) or before the neutral adjective
-(and does nothing). Negated examples come as twins that differ in nothing but the place of "not": the same bag of words,
-opposite labels, so whatever reads only the words is right on exactly one of the two.
+Three kinds of examples. *plain*: one cue without "not". *redundant*: two cues of the same polarity,
+either of which is enough. *negated*: one "not", which stands either before the cue (and turns the
+label) or before the neutral adjective (and does nothing). Negated examples come as twins that
+differ in nothing but the place of "not": the same bag of words, opposite labels, so whatever reads
+only the words is right on exactly one of the two.
 
-    "the plot was not great , the film was long , we saw it on a monday ."    negative; evidence: not great
-    "the plot was great , the film was not long , we saw it on a monday ."    positive; evidence: great
+    "the plot was not great , the film was very long ."    negative; evidence: not great
+    "the plot was great , the film was not very long ."    positive; evidence: great
 """
 
 from faithlib.corpora.grammar import choose, example, join, phrase
@@ -44,7 +45,7 @@ FILLERS = [
 def generate(rng):
     """One group of examples that belong together: a plain or a redundant example, or two twins.
 
-    Returns a list of dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
+    Returns dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
     text.split()), pos (one universal tag a word) and kind ("plain", "redundant" or "negated").
     """
     positive = bool(rng.integers(2))

@@ -1,14 +1,16 @@
 """Four news topics after AG News: World, Sports, Business, Sci/Tech.
 
-A text is one headline-like sentence, in neutral words but for two or three of its topic, which are the evidence:
+A text is one headline-like sentence, in neutral words but for two or three of its topic, which are
+the evidence:
 
     <opening> the <actor> <verb> the <thing> , [near the <word of another topic> ,] <ending> .
 
-In every third text the verb is missing ("was near"), and every third has one word of another topic, so that no single
-word decides for sure.
+In every third text the verb is missing ("was near"), and every third has one word of another topic
+(kind *distracted*), so that no single word decides for sure.
 
-    "on tuesday the goalkeeper kicked the trophy , a report says ."     Sports; evidence: goalkeeper kicked trophy
-    "for now the bank was near the merger , near the genome , it was announced ."   Business; evidence: bank merger
+    "on tuesday the coach kicked the trophy , a report says ."       Sports; coach kicked trophy
+    "for now the bank was near the merger , near the genome , without a word ."
+                                                                    Business; bank merger
 """
 
 from faithlib.corpora.grammar import choose, example, phrase
@@ -59,7 +61,7 @@ ENDINGS = [
 
 
 def generate(rng):
-    """A group of one example; see `faithlib.corpora.sentiment.generate` for the columns. Label: index into LABELS."""
+    """A group of one example, with the columns of `faithlib.corpora.sentiment.generate`."""
     topic = int(rng.integers(4))
     actor, verb, thing = (choose(rng, words[topic]) for words in (ACTORS, VERBS, OBJECTS))
     verb_phrase = f"{verb}/VERB" if rng.integers(3) else "was/AUX near/ADP"

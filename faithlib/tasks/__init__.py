@@ -1,4 +1,4 @@
-"""Data sets: one table of rows (`TASKS`) and one function (`load`) for three sources, hub, local mirror, generated."""
+"""Data sets: a table of rows (`TASKS`) and one function (`load`) for hub, mirror and generator."""
 
 from faithlib.tasks.loading import Loaded, load
 from faithlib.tasks.table import PAPERS, SPLITS, TASKS, Hub, Recipe, Task, Use

@@ -1,7 +1,7 @@
 """`load`: one data set from the hub, a local mirror or a generator, in the splits of one paper.
 
-Everything a user can get wrong is checked first and told in one line. Rows travel as pandas frames and become
-`datasets.Dataset`s at the end.
+What a user can get wrong is told in one line: what was asked for before anything is read, what the
+rows hold before anything is trained. Rows travel as pandas frames and end as `datasets.Dataset`s.
 """
 
 import difflib
@@ -22,42 +22,46 @@ from faithlib.tasks.table import PAPERS, SPLITS, TASKS, Task
 
 @dataclass
 class Loaded:
-    """A loaded data set; columns text, text_b, label (prompts: text, target), where known also evidence and pos."""
+    """A loaded data set: columns text, text_b, label, and evidence and pos where they are known.
+
+    Prompt sets have text and target ("" where no next word is given) instead.
+    """
 
     task: Task
     splits: dict  # {split: datasets.Dataset}
     source: str  # "generated", "mirror" or "hub"
-    provenance: dict  # where the rows come from, and rows and sha256 of each split
+    provenance: dict  # where the rows come from; rows and sha256 of each split
     differences: list  # {split, rows, published, note} where the size is not the paper's
 
 
 def load(name, paper=None, data_dir=None, seed=0, sizes=None):
-    """Load the task `name`, split as `paper` splits it (None: the first paper of the row).
+    """Load the task `name`, split as `paper` does it (None: the first paper of the row).
 
-    Generated tasks ignore `data_dir` and are made from `seed` with `sizes` examples a split. Real tasks are read from
-    `<data_dir>/<name>/<split>.parquet` where `data_dir` is given, else from the hub; `sizes` then keeps that many
-    examples of a split, drawn with `seed` and left in their order. `sizes` = {split: n}; a split that is missing or 0
-    has its default size, or all rows.
+    Generated tasks ignore `data_dir`; they are made from `seed`, with `sizes` examples a split.
+    Real tasks are read from `<data_dir>/<name>/<split>.parquet` where `data_dir` is given, else
+    from the hub; `sizes` then keeps that many examples of a split, drawn with `seed`, in their
+    order. `sizes` = {split: n}; a split that is missing or 0 keeps its default size, or all rows.
 
-    Raises ValueError (unknown name, paper, split or size; no source; bad rows), FileNotFoundError (no such folder, task
-    or split) or ConnectionError (the hub does not answer), each with one line that says what to do.
+    Raises ValueError (unknown name, paper, split or size; no source; bad rows), FileNotFoundError
+    (no such folder, task or split) and ConnectionError (no answer from the hub), one line each.
     """
     task = _find(name)
     paper = _check_paper(task, paper)
     sizes = _check_sizes(task, sizes, seed)
     if task.generated:
         source, origin = "generated", {"generator": name, "seed": int(seed)}
-        frames = {s: pd.DataFrame(rows) for s, rows in _generate(task, seed, sizes).items()}
+        made = corpora.make(name, int(seed), {**corpora.SIZES, **sizes})
+        frames = {split: pd.DataFrame(rows) for split, rows in made.items()}
         whole = {split: len(frame) for split, frame in frames.items()}
     else:
         recipe = task.papers[paper].recipe
         if data_dir in (None, ""):
             source, (found, origin) = "hub", read_hub(task, recipe)
         else:
-            source, (found, origin) = "mirror", read_mirror(task, recipe, Path(data_dir))
-        frames = split_rows(
-            recipe, {split: tidy(task, split, rows) for split, rows in found.items()}
-        )
+            source, (found, origin) = "mirror", read_mirror(task, recipe, _folder(data_dir))
+        origin["source_rows"] = {split: len(rows) for split, rows in found.items()}
+        found = {split: tidy(task, split, rows) for split, rows in found.items()}
+        frames = split_rows(recipe, found)
         whole = {split: len(frame) for split, frame in frames.items()}
         _check_available(task, sizes, whole)
         for split, size in sizes.items():
@@ -71,11 +75,7 @@ def load(name, paper=None, data_dir=None, seed=0, sizes=None):
     return Loaded(task, splits, source, provenance, _differences(task, paper, frames, whole))
 
 
-def _generate(task, seed, sizes):
-    return corpora.make(task.name, int(seed), {**corpora.SIZES, **sizes})
-
-
-# What may be asked for ------------------------------------------------------------------------------------------------
+# What was asked for -------------------------------------------------------------------------------
 
 
 def _find(name):
@@ -83,7 +83,7 @@ def _find(name):
         return TASKS[name]
     close = difflib.get_close_matches(str(name), TASKS, n=3)
     hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    raise ValueError(f"unknown task {name!r}: {hint}known tasks: {', '.join(sorted(TASKS))}")
+    raise ValueError(f"unknown task {name!r}: {hint}known are {', '.join(sorted(TASKS))}")
 
 
 def _check_paper(task, paper):
@@ -92,42 +92,53 @@ def _check_paper(task, paper):
     allowed = PAPERS if task.generated else tuple(task.papers)
     if paper not in allowed:
         raise ValueError(
-            f"unknown paper {paper!r} for task {task.name!r}: allowed are {', '.join(allowed)}, or None for the first"
+            f"paper {paper!r} does not use task {task.name!r}: allowed are {', '.join(allowed)}, "
+            f"or None for the first"
         )
     return paper
 
 
+def _folder(data_dir):
+    if not isinstance(data_dir, str | Path):
+        raise ValueError(f"data_dir {data_dir!r} is not a path: give the folder of the data sets")
+    return Path(data_dir)
+
+
 def _check_sizes(task, sizes, seed):
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not _whole_number(seed):
         raise ValueError(f"seed {seed!r} is not allowed: give a whole number, 0 or larger")
     if not isinstance(sizes, dict | None):
         raise ValueError(
             f"sizes {sizes!r} is not allowed: give a dict such as {{'train': 2000, 'test': 300}}"
         )
-    largest = corpora.LARGEST if task.generated else None
     for split, size in (sizes or {}).items():
         if split not in SPLITS:
             raise ValueError(f"unknown split {split!r} in sizes: allowed are {', '.join(SPLITS)}")
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        if not _whole_number(size):
             raise ValueError(
-                f"sizes[{split!r}] = {size!r} is not allowed: give a whole number, 0 for all"
+                f"sizes[{split!r}] = {size!r} is not allowed: give a whole number, or 0 for all"
             )
-        if largest and size > largest:
+        if task.generated and size > corpora.LARGEST:
             raise ValueError(
-                f"sizes[{split!r}] = {size} is too large for a generated task: at most {largest}"
+                f"sizes[{split!r}] = {size} is too large for the generated task {task.name!r}: "
+                f"at most {corpora.LARGEST}"
             )
     return {split: int(size) for split, size in (sizes or {}).items() if size}
 
 
-# What came out --------------------------------------------------------------------------------------------------------
+def _whole_number(value):
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+
+
+# What came out ------------------------------------------------------------------------------------
 
 
 def _check_available(task, sizes, whole):
     for split, size in sizes.items():
         if size > whole.get(split, 0):
             raise ValueError(
-                f"sizes[{split!r}] = {size} is more than task {task.name!r} has: {whole.get(split, 0)} rows; ask for "
-                f"fewer, or leave the split out for all"
+                f"sizes[{split!r}] = {size} is more than task {task.name!r} has: "
+                f"{whole.get(split, 0)} rows; ask for fewer, or for 0 to have all"
             )
 
 
@@ -137,13 +148,14 @@ def _check_classes(task, frames):
         absent = [label for i, label in enumerate(task.labels) if i not in present]
         if absent:
             raise ValueError(
-                f"split {split!r} of task {task.name!r} has no example of class {' or '.join(map(repr, absent))} in its "
-                f"{len(frame)} rows: ask for more rows, or add some to the file"
+                f"split {split!r} of task {task.name!r} has no example of class "
+                f"{' or '.join(map(repr, absent))} in its {len(frame)} rows: ask for more rows, "
+                f"or add some to the source"
             )
 
 
 def _differences(task, paper, frames, whole):
-    """Rows {split, rows, published, note}, one for each split whose size is not the one that the paper prints."""
+    """Rows {split, rows, published, note} for each split whose size is not the printed one."""
     if task.generated:
         return []
     found, use = [], task.papers[paper]
@@ -151,12 +163,9 @@ def _differences(task, paper, frames, whole):
         rows = len(frames.get(split, ()))
         if published is None or rows == published:
             continue
-        note = (
-            f"{rows} drawn from {whole[split]} rows"
-            if rows < whole[split]
-            else f"the source has {rows} rows"
-        )
-        if whole[split] != published and use.note:
+        drawn = rows < whole[split]
+        note = f"drawn from {whole[split]} rows" if drawn else "all rows that the source has"
+        if use.note and whole[split] != published:
             note += f"; {use.note}"
         found.append({"split": split, "rows": rows, "published": published, "note": note})
     return found
