@@ -89,12 +89,13 @@ def batches_by_length(lengths, budget):
 def bar(total, what, unit):
     """A progress bar with a rate and the remaining time; silent for the first seconds.
 
-    Where the output is saved and not watched it writes a short line now and then, not a picture.
+    Where the output is saved and not watched it writes a short line now and then, not a picture, and
+    to stdout: a notebook prints stderr on red.
     """
     watched = sys.stderr.isatty()
     text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt} "
-    return tqdm(total=total, desc=what, unit=unit, file=sys.stderr, delay=3,
-                mininterval=1 if watched else 15, bar_format=None if watched else text)
+    return tqdm(total=total, desc=what, unit=unit, file=sys.stderr if watched else sys.stdout,
+                delay=3, mininterval=1 if watched else 15, bar_format=None if watched else text)
 
 
 def _distinct(variants):

@@ -86,6 +86,15 @@ def measure(classifier, encodings, targets, scores, plan, first=0):
         value=np.where(released, clipped, value).astype(np.float32))
 
 
+def soft_variants(encoding, a, where, retain, width, seeds, perturbation="bernoulli", sigma=1.0):
+    """Softly perturbed variants of one input, one for each seed: see `soft.factor`."""
+    if perturbation == "attention":  # nothing random about it: one variant
+        weight = soft.attention_weight(a, where, retain)
+        return [forward.Variant(encoding, weight=weight, key=weight.tobytes())]
+    draw = partial(soft.factor, perturbation, a, where, retain, width, sigma=sigma)
+    return [forward.Variant(encoding, factor=partial(draw, seed=seed), key=None) for seed in seeds]
+
+
 class _Rows:
     """The rows of the result, and the variants of the input whose outputs each of them averages."""
 
@@ -137,12 +146,8 @@ class _Rows:
             self._add((*key, "bernoulli", metric, np.nan), variants)
 
     def _soft(self, encoding, a, where, retain, perturbation, seed, draws):
-        if perturbation == "attention":  # nothing random about it
-            weight = soft.attention_weight(a, where, retain)
-            return [forward.Variant(encoding, weight=weight, key=weight.tobytes())]
-        draw = partial(soft.factor, perturbation, a, where, retain, self.width, sigma=self.plan.sigma)
-        return [forward.Variant(encoding, factor=partial(draw, seed=[self.plan.seed, seed, d]), key=None)
-                for d in range(draws)]
+        seeds = [[self.plan.seed, seed, d] for d in range(draws)]
+        return soft_variants(encoding, a, where, retain, self.width, seeds, perturbation, self.plan.sigma)
 
     def _add(self, key, variants):
         self.row += [len(self.keys)] * len(variants)
