@@ -45,7 +45,7 @@ class Run:
     started: float = field(default_factory=time.time)
 
     def in_parts(self, name, count, make, key, size=16):
-        """A DataFrame over `count` examples, made `size` at a time; what an interrupted run made is read back.
+        """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
 
         make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
         (plain values); another key or other code are other parts.
@@ -121,7 +121,8 @@ def start(paper, parameters):
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device='cuda' but this machine shows no CUDA device: use 'auto' or 'cpu'")
     unit = f"{given['task']}.{given['model'].rstrip('/').split('/')[-1]}.s{seed}"
-    folder, kept = (project_root() / given[name] / scale / paper for name in ("results_dir", "checkpoint_dir"))
+    places = ("results_dir", "checkpoint_dir")
+    folder, kept = (project_root() / given[place] / scale / paper for place in places)
     params = {name: value for name, value in given.items() if name not in PLACES}
     return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device))
 

@@ -36,7 +36,7 @@ class Plan:
     def __post_init__(self):
         for ratio in (*self.ratios, *self.curve_ratios):
             if not 0 < ratio <= 1:
-                raise ValueError(f"ratio {ratio} is outside (0, 1]: give fractions of the tokens, such as 0.2")
+                raise ValueError(f"ratio {ratio} is outside (0, 1]: give fractions of tokens, such as 0.2")
         for name in ("soft_draws", "random_draws"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")

@@ -41,9 +41,10 @@ def locate(name, model_dir=""):
 def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
     """A Classifier with a fresh head for the given labels.
 
-    name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name
-    as on the hub. max_length: tokens an input may have, 0 for as many as the model has positions. The head's initial weights depend on `seed` alone. Weights are read from
-    safetensors only. Raises FileNotFoundError where no such model can be had.
+    name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name as on
+    the hub. max_length: tokens an input may have, 0 for as many as the model has positions. The head's
+    initial weights depend on `seed` alone. Weights are read from safetensors only. Raises
+    FileNotFoundError where no such model can be had.
     """
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
         torch.manual_seed(seed)
@@ -74,8 +75,8 @@ def _pretrained(name, model_dir, classes):
         logging.set_verbosity(verbosity)
     missing = [k for k in info["missing_keys"] if k.startswith(f"{model.base_model_prefix}.")]
     if any(".pooler." not in key for key in missing):
-        raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} more): "
-                         f"{source!r} holds another architecture than its config says")
+        raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
+                         f"more): {source!r} holds another architecture than its config says")
     return model, tokenizer
 
 

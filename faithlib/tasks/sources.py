@@ -4,6 +4,7 @@ import ast
 import re
 
 import datasets
+import huggingface_hub
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,26 +38,27 @@ def read_hub(task, recipe):
     frames = {}
     for split in needed(task, recipe, ("validation",) if hub.has_validation else ()):
         try:
-            rows = datasets.load_dataset(
-                hub.id,
-                hub.config,
-                split=hub.splits.get(split, split),
-                revision=hub.revision,
-                data_files=hub.data_files,
-            )
+            rows = _download(hub, hub.splits.get(split, split))
         except Exception as error:  # the hub fails in many ways, and for the user they are one
             raise ConnectionError(
                 f"cannot read {hub.id!r} from the hub for task {task.name!r} "
-                f"({_first_line(error)}): check the network, or give data_dir, or run the "
-                f"scale quick, which downloads nothing"
+                f"({_first_line(error)}): check the network, or set HF_HUB_OFFLINE=1 to use what "
+                f"is in the cache, or give data_dir, or run scale quick, which downloads nothing"
             ) from error
-        frames[split] = rows.select_columns(list(hub.columns.values())).to_pandas()
-        frames[split].columns = list(hub.columns)
+        frame = rows.select_columns(list(hub.columns.values())).to_pandas()
+        frame.columns = list(hub.columns)
         if hub.first_sentences:
-            frames[split]["text"] = frames[split]["text"].map(
-                lambda text: _first_sentences(text, hub.first_sentences)
-            )
+            frame["text"] = [_first_sentences(text, hub.first_sentences) for text in frame["text"]]
+        frames[split] = frame
     return frames, {"hub_id": hub.id, "config": hub.config, "revision": hub.revision}
+
+
+def _download(hub, split):
+    if not huggingface_hub.constants.HF_HUB_OFFLINE:  # fails at once; datasets would retry for 30 s
+        huggingface_hub.dataset_info(hub.id, revision=hub.revision, timeout=10)
+    return datasets.load_dataset(
+        hub.id, hub.config, split=split, revision=hub.revision, data_files=hub.data_files
+    )
 
 
 def _first_sentences(text, count):
