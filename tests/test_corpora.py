@@ -1,0 +1,146 @@
+"""Generated corpora: the label follows from the evidence, and from nothing cheaper."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from faithlib import corpora
+from faithlib.corpora import relation, sentiment, topics
+
+UNIVERSAL = set("ADJ ADP ADV AUX CCONJ DET NOUN NUM PART PRON PROPN PUNCT SCONJ VERB".split())
+SIZES = {"train": 600, "validation": 100, "test": 200}
+
+
+@pytest.fixture(scope="module", params=list(corpora.GENERATORS))
+def name(request):
+    return request.param
+
+
+def evidence_words(row):
+    words = row["text"].split()
+    return [words[i] for i in row["evidence"]]
+
+
+def sentiment_label(words):
+    """The label by hand: the polarity of the evidence adjectives, turned by "not"."""
+    positive = {word in sentiment.POSITIVE for word in words if word != "not"}
+    assert len(positive) == 1
+    return int(positive.pop() != ("not" in words))
+
+
+def topics_label(words):
+    lists = zip(topics.ACTORS, topics.VERBS, topics.OBJECTS, strict=True)
+    vocabularies = [set().union(*parts) for parts in lists]
+    (label,) = [i for i, vocabulary in enumerate(vocabularies) if set(words) <= vocabulary]
+    return label
+
+
+def relation_label(words):
+    outcome, verb = words
+    return relation.VERBS[outcome].index(verb)
+
+
+LABEL_OF = {"sentiment": sentiment_label, "topics": topics_label, "relation": relation_label}
+
+
+def test_the_evidence_alone_gives_the_label(name):
+    for row in corpora.make(name, 1, SIZES)["train"]:
+        assert LABEL_OF[name](evidence_words(row)) == row["label"]
+
+
+def test_form(name):
+    for rows in corpora.make(name, 2, SIZES).values():
+        for row in rows:
+            words = row["text"].split()
+            assert row["text"] == " ".join(words) == row["text"].lower()
+            assert 10 <= len(words) <= 30
+            assert len(row["pos"]) == len(words) and set(row["pos"]) <= UNIVERSAL
+            assert row["evidence"] == sorted(set(row["evidence"]))
+            assert 0 <= row["evidence"][0] and row["evidence"][-1] < len(words)
+            assert 0 <= row["label"] < len(corpora.GENERATORS[name].LABELS)
+            assert words[-1] == "." and row["pos"][-1] == "PUNCT"
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_seed_others(name):
+    assert corpora.make(name, 3, SIZES) == corpora.make(name, 3, SIZES)
+    assert corpora.make(name, 3, SIZES) != corpora.make(name, 4, SIZES)
+
+
+def test_the_global_generator_is_not_used(name):
+    np.random.seed(0)
+    before = np.random.get_state()[1].tolist()
+    corpora.make(name, 0, {"train": 5, "validation": 5, "test": 5})
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_splits_share_no_text(name):
+    texts = [{row["text"] for row in rows} for rows in corpora.make(name, 5, SIZES).values()]
+    assert len(set().union(*texts)) == sum(map(len, texts))
+
+
+def test_sizes_and_classes(name):
+    splits = corpora.make(name, 6, SIZES)
+    assert {split: len(rows) for split, rows in splits.items()} == SIZES
+    classes = len(corpora.GENERATORS[name].LABELS)
+    shares = np.bincount([row["label"] for row in splits["train"]], minlength=classes) / 600
+    assert np.all(abs(shares - 1 / classes) < 0.08)
+
+
+def test_twins_differ_only_in_the_place_of_not():
+    rows = [r for r in corpora.make("sentiment", 7, SIZES)["train"] if r["kind"] == "negated"]
+    twins = {}
+    for row in rows:
+        without = " ".join(word for word in row["text"].split() if word != "not")
+        twins.setdefault(without, []).append(row)
+    pairs = [pair for pair in twins.values() if len(pair) == 2]
+    assert len(pairs) * 2 >= len(rows) - 2  # the last group of a split may lose a member
+    for one, other in pairs:
+        assert sorted(one["text"].split()) == sorted(other["text"].split())
+        assert one["label"] != other["label"]
+
+
+def test_either_cue_of_a_redundant_example_is_enough():
+    rows = [r for r in corpora.make("sentiment", 8, SIZES)["train"] if r["kind"] == "redundant"]
+    assert len(rows) > 50
+    for row in rows:
+        first, second = evidence_words(row)
+        assert sentiment_label([first]) == sentiment_label([second]) == row["label"]
+
+
+def bag_of_words_accuracy(name, classifier, keep):
+    splits = corpora.make(name, 9, SIZES)
+    counts = CountVectorizer(token_pattern=r"\S+")
+    train = counts.fit_transform([row["text"] for row in splits["train"]])
+    test = [row for row in splits["test"] if row["kind"] in keep]
+    classifier.fit(train, [row["label"] for row in splits["train"]])
+    found = classifier.predict(counts.transform([row["text"] for row in test]))
+    return np.mean(found == [row["label"] for row in test])
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [LogisticRegression(max_iter=1000), RandomForestClassifier(100, random_state=0)],
+    ids=["linear", "forest"],
+)
+def test_a_bag_of_words_reader_is_at_chance_on_negation(classifier):
+    assert abs(bag_of_words_accuracy("sentiment", classifier, {"negated"}) - 0.5) < 0.03
+    assert bag_of_words_accuracy("sentiment", classifier, {"plain", "redundant"}) > 0.9
+
+
+def test_relation_needs_the_question():
+    forest = RandomForestClassifier(100, random_state=0)
+    assert abs(bag_of_words_accuracy("relation", forest, {"asked"}) - 0.5) < 0.03
+    for row in corpora.make("relation", 10, SIZES)["train"]:
+        intervention, comparator, outcome = row["text_b"].split(" | ")
+        assert f"we compared {intervention} with {comparator} " in row["text"]
+        assert evidence_words(row)[0] == outcome
+
+
+def test_a_grammar_that_runs_out_says_so(monkeypatch):
+    monkeypatch.setattr(relation, "VERBS", dict(list(relation.VERBS.items())[:2]))
+    monkeypatch.setattr(relation, "INTERVENTIONS", ["zinc"])
+    monkeypatch.setattr(relation, "COMPARATORS", ["placebo"])
+    with pytest.raises(ValueError, match=r"sizes\['train'\] = 500 is more than the relation .*144"):
+        corpora.make("relation", 0, {"train": 500})  # 6 settings, 2 orders, 6 label pairs, 2 asked
