@@ -1,0 +1,102 @@
+"""Tiny seeded models of three families, with tokenizers built on the spot: nothing is downloaded.
+
+Initial weights are large, so that a wrong token, position or factor shows in the logits.
+"""
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    DistilBertConfig,
+    DistilBertForSequenceClassification,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+)
+
+from faithlib.models import Classifier, Encoding
+
+KINDS = ("bert", "roberta", "distilbert")
+TEXTS = [
+    "the plot was great",
+    "a long , not unlikely film about nothing",
+    "boring",
+    "she liked the unlikely ending a lot",
+    "it was not great , it was long and boring",
+]
+TEXTS_B = ["was it good ?", "is it long ?", "who ?", "what did she like ?", "good ?"]
+WORDS = sorted({word for text in TEXTS + TEXTS_B for word in text.split()} - {"unlikely"})
+LABELS = ("no", "yes", "maybe")
+
+
+def word_pieces():
+    """BERT's tokenizer over WORDS; "unlikely" is three pieces."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {t: i for i, t in enumerate([*special, *WORDS, "un", "##like", "##ly"])}
+    pieces = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    pieces.normalizer = normalizers.BertNormalizer()
+    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pieces.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return pieces, dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+                        mask_token="[MASK]")
+
+
+def byte_pairs():
+    """RoBERTa's tokenizer, trained on TEXTS: blanks belong to tokens, two </s> between the parts."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    pairs = Tokenizer(models.BPE())
+    pairs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pairs.decoder = decoders.ByteLevel()
+    pairs.train_from_iterator(TEXTS + TEXTS_B, trainers.BpeTrainer(
+        special_tokens=special, vocab_size=320, show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    pairs.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return pairs, dict(pad_token="<pad>", unk_token="<unk>", cls_token="<s>", sep_token="</s>",
+                       mask_token="<mask>", bos_token="<s>", eos_token="</s>")
+
+
+def tokenizer(kind):
+    """A fast tokenizer with the special tokens of `kind`."""
+    built, named = byte_pairs() if kind == "roberta" else word_pieces()
+    inputs = ["input_ids", *(["token_type_ids"] if kind == "bert" else []), "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
+
+
+def config(kind, vocabulary, positions=64):
+    """Two layers of width 16, two heads."""
+    if kind == "distilbert":
+        return DistilBertConfig(
+            vocab_size=vocabulary, dim=16, n_layers=2, n_heads=2, hidden_dim=32, num_labels=len(LABELS),
+            max_position_embeddings=positions, initializer_range=0.4)
+    sizes = dict(
+        vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, num_labels=len(LABELS), initializer_range=0.4)
+    if kind == "roberta":
+        return RobertaConfig(**sizes, max_position_embeddings=positions + 2, type_vocab_size=1,
+                             pad_token_id=1, bos_token_id=0, eos_token_id=2)
+    return BertConfig(**sizes, max_position_embeddings=positions)
+
+
+CLASSES = {"bert": BertForSequenceClassification, "roberta": RobertaForSequenceClassification,
+           "distilbert": DistilBertForSequenceClassification}
+
+
+def classifier(kind="bert", seed=0, positions=64):
+    """A Classifier with random weights that depend on `seed` alone."""
+    words = tokenizer(kind)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = CLASSES[kind](config(kind, len(words), positions))
+    return Classifier(model, words, f"tiny-{kind}")
+
+
+def encoding(tokens, maskable, ids=None):
+    """An Encoding made by hand: `maskable` are indices."""
+    ids = np.arange(1, tokens + 1) if ids is None else np.array(ids)
+    mask = np.isin(np.arange(tokens), maskable)
+    words = np.where(mask, np.cumsum(mask) - 1, -1)
+    return Encoding(ids, np.zeros(tokens, int), mask, np.zeros(tokens, bool), words)
