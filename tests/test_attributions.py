@@ -1,0 +1,298 @@
+"""Attributions against captum, against finite differences, and what all of them must keep."""
+
+import captum.attr
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from faithlib import attributions
+from faithlib.attributions import attribute, random
+
+GRADIENTS = ("input_x_gradient", "input_x_gradient_abs", "integrated_gradients", "integrated_gradients_abs",
+             "deeplift")
+ALL = ("attention", "scaled_attention", *GRADIENTS)
+
+
+@pytest.fixture(params=tiny.KINDS)
+def classifier(request):
+    return tiny.classifier(request.param)
+
+
+class Logits(torch.nn.Module):
+    """The Hugging Face model as captum wants it: a module of word embeddings."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, embeddings, present, types):
+        typed = {"token_type_ids": types} if self.model.config.model_type == "bert" else {}
+        return self.model(inputs_embeds=embeddings, attention_mask=present, **typed).logits
+
+
+def captums(classifier, algorithm, encodings, targets, **settings):
+    """captum's scores summed over the width, 0 where not maskable: (batch, tokens)."""
+    batch = classifier.collate(encodings)
+    scores = algorithm(Logits(classifier.model)).attribute(
+        classifier.embed(batch.ids).detach().requires_grad_(), target=torch.tensor(targets),
+        additional_forward_args=(batch.present.long(), batch.types), **settings)
+    return torch.where(batch.maskable, scores.sum(-1), 0).detach().numpy()
+
+
+def gap(ours, theirs):
+    """The largest difference over the tokens of all examples, padding left out."""
+    return max(np.abs(o - t[: len(o)]).max() for o, t in zip(ours, theirs, strict=True))
+
+
+def examples(classifier):
+    return classifier.encode(tiny.TEXTS, tiny.TEXTS_B), np.array([0, 1, 2, 1, 0])
+
+
+# Against captum -----------------------------------------------------------------------------------
+
+
+def test_input_x_gradient_is_captums(classifier):
+    encodings, targets = examples(classifier)
+    ours = attribute(classifier, encodings, targets, ["input_x_gradient", "input_x_gradient_abs"])
+    theirs = captums(classifier, captum.attr.InputXGradient, encodings, targets)
+    assert gap(ours["input_x_gradient"], theirs) < 1e-5
+    assert gap(ours["input_x_gradient_abs"], np.abs(theirs)) < 1e-5
+    assert np.abs(theirs).max() > 0.05 and theirs.min() < 0
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_integrated_gradients_are_captums(classifier, steps):
+    encodings, targets = examples(classifier)
+    wanted = ["integrated_gradients", "integrated_gradients_abs"]
+    ours = attribute(classifier, encodings, targets, wanted, steps=steps)
+    theirs = captums(classifier, captum.attr.IntegratedGradients, encodings, targets,
+                     n_steps=steps, method="riemann_middle")
+    assert gap(ours["integrated_gradients"], theirs) < 1e-5
+    assert gap(ours["integrated_gradients_abs"], np.abs(theirs)) < 1e-5
+
+
+def test_deeplift_as_published_is_the_signed_input_x_gradient(classifier):
+    """captum has no rule for GELU, layer norm and softmax: what is left is gradient × difference."""
+    encodings, targets = examples(classifier)
+    ours = attribute(classifier, encodings, targets, ["deeplift", "input_x_gradient"])
+    assert gap(ours["deeplift"], ours["input_x_gradient"]) == 0
+    theirs = captums(classifier, captum.attr.DeepLift, encodings, targets)
+    if classifier.model.config.model_type == "bert":  # the tanh of its pooler does have a rule
+        assert 1e-4 < gap(ours["deeplift"], theirs)
+    else:
+        assert gap(ours["deeplift"], theirs) < 1e-5
+
+
+# Against own calculations -------------------------------------------------------------------------
+
+
+def test_integrated_gradients_add_up_to_what_the_input_adds(classifier):
+    classifier.model.double()
+    batch, target = classifier.collate(classifier.encode(tiny.TEXTS[:3])), torch.tensor([0, 1, 2])
+    method = attributions.gradients.integrated_gradients
+    scores = method(classifier, batch, target, steps=500)["integrated_gradients"]
+    embeddings = classifier.embed(batch.ids)
+    with torch.no_grad():
+        y, y_zero = (classifier.logits(batch, embeddings=e).gather(1, target[:, None])[:, 0]
+                     for e in (embeddings, 0 * embeddings))
+    total = torch.where(batch.present, scores, 0).sum(1)
+    assert (y - y_zero).abs().max() > 0.1
+    assert (total - (y - y_zero)).abs().max() < 1e-3
+    assert scores[~batch.present].abs().max() == 0  # nothing flows through padding
+
+
+def test_attention_is_what_cls_pays_in_the_last_layer(classifier):
+    encodings, targets = examples(classifier)
+    ours = attribute(classifier, encodings, targets, ["attention"])["attention"]
+    model = classifier.model
+    model.set_attn_implementation("eager")
+    for encoding, scores in zip(encodings, ours, strict=True):
+        types = torch.tensor(encoding.types)[None]
+        typed = {"token_type_ids": types} if model.config.model_type == "bert" else {}
+        with torch.no_grad():
+            layers = model(torch.tensor(encoding.ids)[None], **typed, output_attentions=True).attentions
+        expected = layers[-1][0, :, 0].mean(0).numpy()
+        assert expected.sum() == pytest.approx(1, abs=1e-5)
+        assert np.abs(scores - np.where(encoding.maskable, expected, 0)).max() < 1e-5
+        assert 0 < scores.sum() < 1 - 1e-3  # special tokens and text_b got their part, and it is not ours
+
+
+def test_scaled_attention_is_attention_times_finite_differences():
+    """BERT's last layer computed here from its parts, its attention weights moved one by one."""
+    classifier = tiny.classifier("bert")
+    model, eps, target = classifier.model.double(), 1e-5, 1
+    (encoding,) = classifier.encode(tiny.TEXTS[:1], tiny.TEXTS_B[:1])
+    batch = classifier.collate([encoding])
+    layer = model.bert.encoder.layer[-1]
+    with torch.no_grad():
+        below = classifier.hidden_states(batch)[-2]  # (1, tokens, width)
+        heads = layer.attention.self.num_attention_heads
+        split = (1, below.shape[1], heads, -1)
+        query, key, value = (part(below).view(split).transpose(1, 2) for part in (
+            layer.attention.self.query, layer.attention.self.key, layer.attention.self.value))
+        alpha = (query @ key.transpose(2, 3) / query.shape[-1] ** 0.5).softmax(-1)  # (1, heads, to, from)
+
+        def y(weights):
+            context = (weights @ value).transpose(1, 2).reshape(below.shape)
+            attended = layer.attention.output(context, below)
+            top = layer.output(layer.intermediate(attended), attended)
+            return model.classifier(model.bert.pooler(top))[0, target].item()
+
+        assert y(alpha) == pytest.approx(classifier.logits(batch)[0, target].item(), abs=1e-6)
+        expected = np.zeros(below.shape[1])
+        for head in range(heads):
+            for j in range(below.shape[1]):
+                moved = torch.zeros_like(alpha)
+                moved[0, head, 0, j] = eps
+                slope = (y(alpha + moved) - y(alpha - moved)) / (2 * eps)
+                expected[j] += alpha[0, head, 0, j].item() * slope / heads
+    ours = attribute(classifier, [encoding], [target], ["scaled_attention"])["scaled_attention"][0]
+    assert np.abs(expected).max() > 1e-2 and expected.min() < 0
+    assert np.abs(ours - np.where(encoding.maskable, expected, 0)).max() < 1e-6
+
+
+# What every attribution keeps ---------------------------------------------------------------------
+
+
+def test_scores_are_zero_where_nothing_is_maskable(classifier):
+    encodings, targets = examples(classifier)
+    for name, rows in attribute(classifier, encodings, targets, ALL).items():
+        for encoding, scores in zip(encodings, rows, strict=True):
+            assert scores.shape == encoding.ids.shape and scores.dtype == np.float64
+            assert (scores[~encoding.maskable] == 0).all() and (scores[encoding.maskable] != 0).all(), name
+
+
+def test_batch_padding_and_order_do_not_change_scores(classifier, monkeypatch):
+    encodings, targets = examples(classifier)
+    together = attribute(classifier, encodings, targets, ALL)
+    order = [3, 0, 4, 1, 2]
+    shuffled = attribute(classifier, [encodings[i] for i in order], targets[order], ALL)
+    monkeypatch.setitem(attributions.TOKEN_BUDGET, "cpu", 1)
+    alone = attribute(classifier, encodings, targets, ALL)
+    for name in ALL:
+        assert gap(together[name], alone[name]) < 1e-5
+        assert gap([together[name][i] for i in order], shuffled[name]) < 1e-5
+
+
+def test_the_target_is_what_is_explained(classifier):
+    encodings, _ = examples(classifier)
+    one, two = (attribute(classifier, encodings, np.full(5, t), ALL) for t in (0, 1))
+    for name in ALL:
+        assert (gap(one[name], two[name]) > 1e-3) == (name != "attention")
+
+
+def test_names_asked_for_are_the_names_given(classifier):
+    encodings, targets = examples(classifier)
+    scores = attribute(classifier, encodings[:1], targets[:1], ["deeplift", "attention"])
+    assert list(scores) == ["deeplift", "attention"]
+    assert set(ALL) <= set(attributions.names())
+
+
+def test_explaining_leaves_the_model_as_it_was(classifier):
+    encodings, targets = examples(classifier)
+    batch = classifier.collate(encodings)
+    with torch.no_grad():
+        before = classifier.logits(batch)
+        attribute(classifier, encodings, targets, ALL)
+        assert torch.equal(classifier.logits(batch), before)
+    assert all(p.grad is None for p in classifier.model.parameters())
+
+
+def test_a_registered_method_is_known_everywhere():
+    classifier, calls = tiny.classifier(), []
+
+    @attributions.register("length", "length_negative")
+    def length(model, batch, target, scale=1.0):
+        calls.append(len(batch.ids))
+        scores = batch.present.sum(1, keepdim=True).float().expand(batch.ids.shape) * scale
+        return {"length": scores, "length_negative": -scores}
+
+    try:
+        assert "length" in attributions.names()
+        encodings, targets = examples(classifier)
+        scores = attribute(classifier, encodings, targets, ["length_negative", "length"], scale=2.0, steps=9)
+        assert sum(calls) == len(encodings)  # one call yields both
+        both = zip(encodings, scores["length"], scores["length_negative"], strict=True)
+        for encoding, plus, minus in both:
+            assert (plus == 2 * len(encoding.ids) * encoding.maskable).all() and (minus == -plus).all()
+    finally:
+        for name in ("length", "length_negative"):
+            del attributions._METHODS[name]
+    with pytest.raises(ValueError, match="'length' is unknown"):
+        attributions.check(["length"])
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one(classifier):
+    encodings, targets = examples(classifier)
+    with pytest.raises(ValueError) as error:
+        attribute(classifier, encodings, targets, ["attention", "integrated_gradient"])
+    message = str(error.value)
+    assert "'integrated_gradient' is unknown: did you mean 'integrated_gradients'" in message
+    assert "\n" not in message and "scaled_attention" in message
+    with pytest.raises(ValueError, match="'zzz' is unknown: Known are attention"):
+        attributions.check(["zzz"])
+
+
+def test_a_target_that_is_no_class_is_told(classifier):
+    encodings, targets = examples(classifier)
+    with pytest.raises(ValueError, match="target 3 is no class: the model knows 0 to 2"):
+        attribute(classifier, encodings, targets + 1, ["attention"])
+
+
+@pytest.mark.xfail(strict=True, reason="names the largest target, which is not the wrong one")
+def test_a_negative_target_is_named(classifier):
+    encodings, targets = examples(classifier)
+    with pytest.raises(ValueError, match="target -1 is no class"):
+        attribute(classifier, encodings, targets - 1, ["attention"])
+
+
+def test_steps_below_one_are_told(classifier):
+    encodings, targets = examples(classifier)
+    for steps in (0, -3):
+        with pytest.raises(ValueError, match=f"steps={steps} must be at least 1"):
+            attribute(classifier, encodings, targets, ["integrated_gradients"], steps=steps)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_scores_that_are_not_finite_are_told(classifier, name):
+    encodings, targets = examples(classifier)
+    with torch.no_grad():
+        embedding = classifier.model.get_input_embeddings().weight
+        embedding[encodings[0].ids[1]] = float("nan")
+    with pytest.raises(FloatingPointError, match=f"'{name}' gives NaN or infinite scores"):
+        attribute(classifier, encodings, targets, [name])
+
+
+# Random attributions ------------------------------------------------------------------------------
+
+
+def test_normal_scores_have_the_moments_of_a_standard_normal():
+    encoding = tiny.encoding(20_004, range(1, 20_001))
+    scores = random.normal(encoding, np.random.default_rng(0))
+    assert (scores[[0, 20_001, 20_002, 20_003]] == 0).all()
+    drawn = scores[1:20_001]
+    assert abs(drawn.mean()) < 0.03 and abs(drawn.std() - 1) < 0.02
+    assert abs((drawn**3).mean()) < 0.1 and abs((drawn**4).mean() - 3) < 0.2
+    assert (scores == random.normal(encoding, np.random.default_rng(0))).all()
+    assert (drawn != random.normal(encoding, np.random.default_rng(1))[1:20_001]).all()
+
+
+def test_permuted_scores_are_the_same_scores_elsewhere():
+    encoding = tiny.encoding(30, range(2, 25))
+    scores = np.arange(30.0)
+    shuffled = random.permuted(scores, encoding, np.random.default_rng(0))
+    assert sorted(shuffled[2:25]) == list(range(2, 25)) and (shuffled[2:25] != scores[2:25]).any()
+    assert (shuffled[[0, 1, *range(25, 30)]] == scores[[0, 1, *range(25, 30)]]).all()
+    assert (scores == np.arange(30)).all()  # a copy
+
+
+def test_every_order_is_equally_likely():
+    encoding, generator = tiny.encoding(5, (1, 2, 3)), np.random.default_rng(0)
+    scores = np.array([0, 1.0, 2.0, 3.0, 0])
+    orders = [tuple(random.permuted(scores, encoding, generator)[1:4]) for _ in range(6000)]
+    counts = [orders.count(order) for order in set(orders)]
+    assert len(counts) == 6 and min(counts) > 880 and max(counts) < 1120  # 1000 ± 4 standard deviations
