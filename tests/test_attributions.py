@@ -72,6 +72,7 @@ def test_integrated_gradients_are_captums(classifier, steps):
     assert gap(ours["integrated_gradients_abs"], np.abs(theirs)) < 1e-5
 
 
+@pytest.mark.filterwarnings("ignore:Setting forward")
 def test_deeplift_as_published_is_the_signed_input_x_gradient(classifier):
     """captum has no rule for GELU, layer norm and softmax: what is left is gradient × difference."""
     encodings, targets = examples(classifier)

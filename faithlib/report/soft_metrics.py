@@ -15,6 +15,7 @@ from faithlib import published
 from faithlib.metrics.diagnosticity import TIES, indicator
 from faithlib.metrics.erasure import RATIOS, rationale
 from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
+from faithlib.tasks import TASKS
 
 PAPER = "soft_metrics"
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
@@ -380,7 +381,9 @@ def _named(values):
 
 
 def _base(dataset):
-    return dataset.split(" (")[0]
+    """The published data set to look up: a generated one's is the one it imitates."""
+    name = dataset.split(" (")[0]
+    return TASKS[name].imitates or name if name in TASKS else name
 
 
 def _slug(model):

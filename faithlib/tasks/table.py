@@ -82,6 +82,7 @@ class Task:
     where: str = ""  # where the rows come from when the hub has none
     kind: str = "classification"  # or "prompts"
     generated: bool = False
+    imitates: str = ""  # the data set whose kind of problem a generated one has
     credentialed: bool = False
     unlabelled: bool = False  # label -1 marks pairs without a gold label; they are left out
     columns: dict = field(default_factory=dict)  # mirror columns {ours: theirs} if named otherwise
@@ -345,10 +346,10 @@ ROWS = (
         files={"test": "lm_prompts/noiser_wikitext.txt"},
     ),
     Task("sentiment", "generated reviews with negation", {}, ("negative", "positive"),
-         generated=True),
-    Task("topics", "generated news of four topics", {}, TOPICS, generated=True),
+         generated=True, imitates="sst"),
+    Task("topics", "generated news of four topics", {}, TOPICS, generated=True, imitates="ag_news"),
     Task("relation", "generated findings of trials", {}, RELATIONS,
-         auxiliary="intervention | comparator | outcome", generated=True),
+         auxiliary="intervention | comparator | outcome", generated=True, imitates="evidence_inference"),
 )
 
 TASKS = MappingProxyType({row.name: row for row in ROWS})
