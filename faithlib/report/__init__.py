@@ -103,7 +103,9 @@ def _latex(frame, better, precision):
 
 
 def _coloured(frame):
-    style = frame.style.hide(axis="index").set_uuid("t")
+    # Tables of one page need names of their own, or one table's colours reach into the other.
+    name = zlib.crc32(frame.to_csv().encode())
+    style = frame.style.hide(axis="index").set_uuid(f"{name:x}")
     style.cell_ids = False  # or every cell of a saved notebook carries an id
     if "verdict" in frame:
         css = {verdict: f"color: {colour}" for verdict, colour in VERDICT_COLOURS.items()}
