@@ -105,7 +105,7 @@ def start(paper, parameters):
     """A Run for one unit. parameters: a notebook's globals() while only its parameters cell has run.
 
     Relative folders are taken from the project's root. Raises ValueError for an unknown scale or device
-    and for a seed below 0.
+    and for a seed or a limit below 0.
     """
     given = {name: value for name, value in parameters.items()
              if name[0].islower() and isinstance(value, (bool, int, float, str, list))}
@@ -114,6 +114,9 @@ def start(paper, parameters):
         raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed={seed!r} must be a whole number of at least 0")
+    for name in ("examples", "max_length"):
+        if given.get(name, 0) < 0:
+            raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device not in ("cpu", "cuda", "mps"):

@@ -101,11 +101,20 @@ def run(notebook, output, parameters):
                 f"{notebook}: the kernel died, most often for lack of memory; see {output}"
             ) from None
         except papermill.PapermillExecutionError as error:
-            print(ANSI.sub("", "\n".join(error.traceback)), file=sys.stderr)
+            traceback = ANSI.sub("", "\n".join(error.traceback))
+            if not told(error.ename, traceback):
+                print(traceback, file=sys.stderr)
             raise SystemExit(f"{notebook}: {error.ename}: {error.evalue} (see {output})") from None
         except (RuntimeError, ZMQError):
             if attempt == ATTEMPTS:
                 raise
+
+
+def told(name, traceback):
+    """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
+    *_, deepest = [""] + re.findall(r"^File (\S+)", traceback, re.MULTILINE)
+    own = re.search(r"faithlib[/\\]\w+([/\\]\w+)?\.py", deepest)
+    return bool(own) and name in ("ValueError", "FileNotFoundError", "ConnectionError")
 
 
 def parse(text):

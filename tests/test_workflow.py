@@ -228,3 +228,14 @@ def test_finished_units_stay_finished(tmp_path):
 
     notebook(experiment, PARAMETERS, RECORD + "print(1)")
     assert "unit 1" in " ".join(snakemake(tmp_path, "-n")[1].split())
+
+
+def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
+    cell = "Cell In[2], line 1\n----> 1 run()\n\n"
+    own = cell + "File ~/project/faithlib/tasks/loading.py:82, in load(name)\n---> 82 raise ValueError('x')\n"
+    deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
+    assert execute.told("ValueError", own)
+    assert execute.told("ValueError", own.replace("/tasks/loading", "/results"))
+    assert not execute.told("KeyError", own)  # a bug, wherever it is
+    assert not execute.told("ValueError", deeper)  # something else's words
+    assert not execute.told("ValueError", cell)  # the notebook's own code

@@ -34,8 +34,12 @@ def names():
     return sorted(_METHODS)
 
 
-def check(wanted):
-    """Raise ValueError for the first name that is not registered."""
+def check(wanted, steps=1):
+    """Raise ValueError for no name at all, for one that is not registered, and for steps below 1."""
+    if not wanted:
+        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {', '.join(names())}")
+    if steps < 1:
+        raise ValueError(f"steps={steps} must be at least 1 (20 is usual)")
     for name in wanted:
         if name not in _METHODS:
             near = difflib.get_close_matches(name, _METHODS, 1)
@@ -50,7 +54,7 @@ def attribute(classifier, encodings, targets, wanted, progress=None, **settings)
     to the methods that take them (`steps` for integrated gradients). Raises ValueError for an unknown
     name and for a target that is no class, FloatingPointError for scores that are not finite.
     """
-    check(wanted)
+    check(wanted, settings.get("steps", 1))
     targets, classes = np.asarray(targets), classifier.model.config.num_labels
     if len(targets) and not (targets.min() >= 0 and targets.max() < classes):
         raise ValueError(f"target {targets.max()} is no class: the model knows 0 to {classes - 1}")

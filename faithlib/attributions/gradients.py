@@ -32,10 +32,8 @@ def integrated_gradients(model, batch, target, steps=20):
     """Integrated gradients from the zero word embedding, signed and absolute.
 
     a_i = e_i · (1/K) Σ_k ∂y/∂e_i at e·(k − ½)/K, k = 1 … K (Sundararajan et al. 2017; the mid-point
-    rule). Σ a_i over all positions tends to y(e) − y(0). Raises ValueError for steps below 1.
+    rule). Σ a_i over all positions tends to y(e) − y(0).
     """
-    if steps < 1:
-        raise ValueError(f"steps={steps} must be at least 1 (20 is usual)")
     embeddings = model.embed(batch.ids)
     total = torch.zeros_like(embeddings)
     for k in range(steps):

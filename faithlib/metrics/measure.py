@@ -37,6 +37,9 @@ class Plan:
         for ratio in (*self.ratios, *self.curve_ratios):
             if not 0 < ratio <= 1:
                 raise ValueError(f"ratio {ratio} is outside (0, 1]: give fractions of tokens, such as 0.2")
+        for name in ("ratios", "perturbations", "definitions"):
+            if not getattr(self, name):
+                raise ValueError(f"{name}=[] leaves nothing to measure: give at least one")
         for name in ("soft_draws", "random_draws"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")

@@ -44,7 +44,7 @@ def read_hub(task, recipe):
                 f"cannot read {hub.id!r} from the hub for task {task.name!r} "
                 f"({_first_line(error)}): check the network, or set HF_HUB_OFFLINE=1 to use what "
                 f"is in the cache, or give data_dir, or run scale quick, which downloads nothing"
-            ) from error
+            ) from None  # its own traceback is hundreds of lines of sockets
         frame = rows.select_columns(list(hub.columns.values())).to_pandas()
         frame.columns = list(hub.columns)
         if hub.first_sentences:
