@@ -1,0 +1,34 @@
+"""Token heat maps: a colour by sign, a strength by row, text that stays text."""
+
+import re
+
+import pytest
+
+from faithlib.display import NEGATIVE, POSITIVE, heat
+
+
+def colours(html):
+    """[(rgb, strength, token)] of all spans."""
+    spans = re.findall(r"rgba\((\d+),(\d+),(\d+),([\d.]+)\)[^>]*>([^<]*)<", html.data)
+    return [(tuple(map(int, rgb)), float(strength), token) for *rgb, strength, token in spans]
+
+
+def test_the_strongest_colour_of_a_row_is_its_largest_score():
+    found = colours(heat(["a", "b", "c"], {"one": [1, -4, 0], "two": [0.01, 0.005, 0]}))
+    assert found == [(POSITIVE, 0.25, "a"), (NEGATIVE, 1.0, "b"), (POSITIVE, 0.0, "c"),
+                     (POSITIVE, 1.0, "a"), (POSITIVE, 0.5, "b"), (POSITIVE, 0.0, "c")]
+
+
+def test_scores_of_zero_are_no_colour_and_no_error():
+    assert [strength for _, strength, _ in colours(heat(["a", "b"], {"none": [0.0, 0.0]}))] == [0, 0]
+
+
+def test_tokens_and_notes_are_shown_as_they_are():
+    html = heat(["<s>", "a&b"], {"x<y": [1, 2]}, notes={"x<y": "p < 0.5"}).data
+    assert "&lt;s&gt;" in html and "a&amp;b" in html and "x&lt;y" in html and "p &lt; 0.5" in html
+    assert "<s>" not in html
+
+
+def test_a_row_of_another_length_is_told():
+    with pytest.raises(ValueError, match="'mine' has 1 scores for 2 tokens"):
+        heat(["a", "b"], {"mine": [1.0]})
