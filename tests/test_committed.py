@@ -1,0 +1,53 @@
+"""The committed results of the small scale: whole, complete, and what the tables were made from."""
+
+import pandas as pd
+import pytest
+
+from faithlib import results
+from faithlib.report import soft_metrics as tables
+from faithlib.report.soft_metrics_claims import claims
+
+FOLDER = results.project_root() / "results" / "small" / "soft_metrics"
+DATASETS = ("ag_news", "evidence_inference", "multirc", "sst")
+
+
+@pytest.fixture(scope="module")
+def records():
+    return {r["params"]["task"]: r for r in map(results.read_record, sorted(FOLDER.glob("*.json")))}
+
+
+def test_every_data_set_has_a_whole_record_of_a_clean_commit(records):
+    assert tuple(sorted(records)) == DATASETS  # read_record has compared the hashes of their files
+    assert not any(r["provenance"]["dirty"] for r in records.values())
+
+
+def test_all_of_sst_is_explained_by_a_model_that_works(records):
+    sst = records["sst"]
+    accuracy = next(m for m in sst["metrics"] if m["metric"] == "accuracy")
+    assert accuracy["n"] == 1821 and accuracy["value"] >= 0.86
+    assert sst["provenance"]["examples"] == {"of": 1821, "n": 1821}
+
+
+def test_no_text_of_a_real_data_set_is_committed(records):
+    files = [name for r in records.values() for name in r["files"]]
+    assert len(files) == len(DATASETS)  # the values only, no file of examples
+    for name in files:
+        assert "text" not in pd.read_parquet(FOLDER / name).columns
+
+
+def test_tables_have_the_columns_that_readers_rely_on():
+    diagnosticity = pd.read_csv(FOLDER / "tables" / "diagnosticity.csv")
+    assert {"dataset", "attribution", "metric", "definition", "baseline", "value", "ci_low", "ci_high",
+            "n", "published"} <= set(diagnosticity)
+    assert set(diagnosticity.dataset) == set(DATASETS)
+    assert diagnosticity.value.between(diagnosticity.ci_low - 1e-9, diagnosticity.ci_high + 1e-9).all()
+    assert {"claim", "verdict", "value", "ci_low", "ci_high", "where"} <= set(pd.read_csv(FOLDER / "claims.csv"))
+
+
+@pytest.mark.slow
+def test_tables_and_claims_are_what_the_records_give():
+    _, values = results.load("results", "small", "soft_metrics")
+    preferred = tables.preferences(tables.aopc(values))
+    for frame, name in ((tables.diagnosticity(preferred), "tables/diagnosticity"), (claims(preferred), "claims")):
+        committed = pd.read_csv(FOLDER / f"{name}.csv")
+        pd.testing.assert_frame_equal(frame.reset_index(drop=True), committed, check_dtype=False, rtol=1e-6)
