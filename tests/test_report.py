@@ -435,3 +435,10 @@ def test_tables_of_one_page_do_not_share_css():
     names = [re.search(r'id="(T_\w+)"', html).group(1) for html in (first, second)]
     assert names[0] != names[1]
     assert names[0] in report.styled(pd.DataFrame({"verdict": ["holds"]})).to_html()  # and stay the same
+
+
+def test_performance_as_printed():
+    table = tables.performance([record("sst", "tiny", 0, 0.9), record("imdb", "tiny", 0, 1.0)])
+    shown = tables.performance_beside(table).set_index("dataset")
+    assert shown.loc["sst", "test"].endswith(" (1821)") and "(" not in shown.loc["imdb", "test"]
+    assert shown.loc["sst", "F1"].endswith(" (90.4 ± 0.5)") and "(" not in shown.loc["imdb", "F1"]

@@ -72,6 +72,23 @@ def performance(records):
     return table.astype({c: "Int64" for c in sizes})  # empty, not NaN, where nothing is published
 
 
+def performance_beside(table):
+    """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one."""
+    def field(ours, paper, spread=np.nan, paper_spread=np.nan, digits=0):
+        texts = [f"{x:.{digits}f}" + (f" ± {s:.{digits}f}" if s == s else "") if x == x else ""
+                 for x, s in ((ours, spread), (paper, paper_spread))]  # NaN is not itself
+        return texts[0] + (f" ({texts[1]})" if texts[1] else "")
+
+    whole = table.astype({c: float for c in table.select_dtypes("Int64") if c != "seeds"})
+    shown = table[["dataset", "model", "seeds"]].copy()
+    for split in ("train", "validation", "test"):
+        shown[split] = [field(*pair) for pair in zip(whole[split], whole[f"{split}_published"], strict=True)]
+    shown["accuracy"] = table.accuracy.map("{:.1f}".format)
+    f1 = whole[["macro_f1", "f1_published", "macro_f1_sd", "f1_sd_published"]].to_numpy(float)
+    shown["F1"] = [field(*row, digits=1) for row in f1]
+    return shown
+
+
 def aopc(values):
     """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
 
