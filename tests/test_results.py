@@ -126,8 +126,16 @@ def test_a_write_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="disk full"):
         results.write_atomically(path, broken)
     assert [p.name for p in path.parent.iterdir()] == ["file.json"] and path.read_text() == "old"
-    results.write_atomically(path, lambda part: part.write_text("new"))
+    written = []
+
+    def write(part):
+        written.append(part.name)
+        part.write_text("new")
+        assert path.read_text() == "old"  # until the new one is whole
+
+    results.write_atomically(path, write)
     assert [p.name for p in path.parent.iterdir()] == ["file.json"] and path.read_text() == "new"
+    assert len(written) == 1 and written[0].endswith(".part")
 
 
 def test_a_record_that_cannot_be_written_is_not_there(run):

@@ -151,7 +151,7 @@ def checkpoint(folder, name, texts):
     words, named = build()
     trainer = trainers.BpeTrainer if "roberta" in name else trainers.WordPieceTrainer
     special = sorted(set(named.values()), key=words.token_to_id)
-    words.train_from_iterator(texts, trainer(special_tokens=special, vocab_size=2000, show_progress=False))
+    words.train_from_iterator(texts, trainer(special_tokens=special, vocab_size=8000, show_progress=False))
     inputs = ["input_ids", *([] if "roberta" in name else ["token_type_ids"]), "attention_mask"]
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, model_input_names=inputs, **named)
     with torch.random.fork_rng(devices=[]):
@@ -187,8 +187,8 @@ def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
     assert parameters["epochs"] == 3 and parameters["learning_rate"] == 1e-5
     texts = pd.read_parquet(data / task / "train.parquet").text[:200]
     checkpoint(tmp_path / "models", parameters["model"], texts)
-    few = {"train_size": 16, "validation_size": 8, "test_size": 8, "examples": 2, "ig_steps": 4,
-           "soft_draws": 1, "random_draws": 1, "curve_ratios": []}
+    few = {"train_size": 16, "validation_size": 8, "test_size": 8, "examples": 2, "ig_steps": 2,
+           "soft_draws": 1, "random_draws": 1, "curve_ratios": [], "perturbations": ["bernoulli"]}
     places = {"data_dir": str(data), "model_dir": str(tmp_path / "models"), **folders}
     execute.run(NOTEBOOK, tmp_path / "out.ipynb", {**parameters, **few, **short, **places})
     assert_valid(folders["results_dir"], "paper", unit, examples=2)
