@@ -158,7 +158,7 @@ def read_record(path):
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         files = record["files"]
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
     for name, expected in files.items():
         if not path.with_name(name).is_file():

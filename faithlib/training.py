@@ -52,6 +52,9 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
                 progress.update()
                 if step in check_at:
                     validation = evaluate(classifier, *splits["validation"])["loss"]
+                    if not math.isfinite(validation):
+                        raise FloatingPointError(f"development loss is {validation} in epoch {epoch + 1}: "
+                                                 f"lower learning_rate ({learning_rate})")
                     history.append({"epoch": epoch + step / steps, "train_loss": float(np.mean(losses)),
                                     "validation_loss": validation})
                     losses.clear()

@@ -245,7 +245,6 @@ def test_a_target_that_is_no_class_is_told(classifier):
         attribute(classifier, encodings, targets + 1, ["attention"])
 
 
-@pytest.mark.xfail(strict=True, reason="names the largest target, which is not the wrong one")
 def test_a_negative_target_is_named(classifier):
     encodings, targets = examples(classifier)
     with pytest.raises(ValueError, match="target -1 is no class"):

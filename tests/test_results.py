@@ -163,7 +163,6 @@ def test_a_damaged_record_is_told_with_the_fix(run, given, harm, told):
         assert told in message and "delete " in message and "run the unit again" in message
 
 
-@pytest.mark.xfail(strict=True, reason="a record that is not a mapping ends in a TypeError")
 @pytest.mark.parametrize("content", ["null", "[1]", '"text"'])
 def test_a_record_that_is_no_mapping_is_damaged(run, content):
     path = run.save(METRICS, VALUES)

@@ -11,6 +11,7 @@ each function once. A new method joins with the decorator:
 """
 
 import difflib
+from inspect import signature
 
 import numpy as np
 import torch
@@ -56,15 +57,16 @@ def attribute(classifier, encodings, targets, wanted, progress=None, **settings)
     """
     check(wanted, settings.get("steps", 1))
     targets, classes = np.asarray(targets), classifier.model.config.num_labels
-    if len(targets) and not (targets.min() >= 0 and targets.max() < classes):
-        raise ValueError(f"target {targets.max()} is no class: the model knows 0 to {classes - 1}")
+    wrong = targets[(targets < 0) | (targets >= classes)]
+    if len(wrong):
+        raise ValueError(f"target {wrong[0]} is no class: the model knows 0 to {classes - 1}")
     scores = {name: [None] * len(encodings) for name in wanted}
     budget = TOKEN_BUDGET[classifier.device.type]
     for rows in batches_by_length([len(e.ids) for e in encodings], budget):
         batch = classifier.collate([encodings[i] for i in rows])
         target = torch.as_tensor(targets[rows], device=classifier.device)
         for function in dict.fromkeys(_METHODS[name] for name in wanted):
-            takes = {k: v for k, v in settings.items() if k in function.__code__.co_varnames}
+            takes = {k: v for k, v in settings.items() if k in signature(function).parameters}
             for name, values in function(classifier, batch, target, **takes).items():
                 if name in scores:
                     values = torch.where(batch.maskable, values, 0).double().cpu().numpy()

@@ -1,4 +1,4 @@
-"""Sufficiency and comprehensiveness under hard erasure, normalised, and their AOPC."""
+"""Sufficiency and comprehensiveness under hard erasure, normalised: the paper's and the released."""
 
 import numpy as np
 
@@ -51,11 +51,6 @@ def rationale(scores, maskable, ratio, definition="paper"):
     chosen = np.zeros(len(scores), bool)
     chosen[order[:k]] = True
     return chosen
-
-
-def aopc(values, axis=-1):
-    """Area over the perturbation curve: the plain mean over rationale ratios (section 4.4)."""
-    return np.mean(values, axis=axis)
 
 
 def _ratio(numerator, denominator):

@@ -12,6 +12,7 @@ from faithlib.metrics import erasure, soft
 
 COLUMNS = ("example", "attribution", "baseline", "draw", "definition", "perturbation", "metric", "ratio")
 DEFINITIONS = ("paper", "released")
+NORMALISING = ("minmax", "sigmoid", "softmax")  # raw scores will not do: N(0, 1) ones leave [0, 1]
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Plan:
             for value in getattr(self, field):
                 if value not in known:
                     raise ValueError(f"{field}: {value!r} is unknown, use {', '.join(known)}")
-        if self.probability not in soft.OPTIONS:
-            raise ValueError(f"probability={self.probability!r} is unknown, use {', '.join(soft.OPTIONS)}")
+        if self.probability not in NORMALISING:
+            raise ValueError(f"probability={self.probability!r} is unknown, use {', '.join(NORMALISING)}")
 
     def as_dict(self):
         """The plan as plain values, for the record."""

@@ -68,8 +68,9 @@ class Classifier:
             part = np.array([-1 if s is None else s for s in encoded.sequence_ids(i)])  # (tokens,)
             ids = np.array(encoded["input_ids"][i])
             types = np.array(encoded["token_type_ids"][i]) if "token_type_ids" in encoded else 0 * ids
-            starts = np.array([start for start, _ in encoded["offset_mapping"][i]])
-            words = np.where(part == 0, _word_at(text)[np.minimum(starts, len(text))], -1)
+            # A token's last character tells its word: its first may be the blank before.
+            ends = np.array([max(start, end - 1) for start, end in encoded["offset_mapping"][i]])
+            words = np.where(part == 0, _word_at(text)[np.minimum(ends, len(text))], -1)
             encodings.append(Encoding(ids, types, part == 0, part == 1, words))
         return encodings
 

@@ -39,11 +39,11 @@ def locate(name, model_dir=""):
 
 
 def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
-    """A Classifier with a fresh head for the given labels.
+    """A Classifier for the given labels; its head is fresh unless the model brings one for as many classes.
 
     name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name as on
-    the hub. max_length: tokens an input may have, 0 for as many as the model has positions. The head's
-    initial weights depend on `seed` alone. Weights are read from safetensors only. Raises
+    the hub. max_length: tokens an input may have, 0 for as many as the model has positions. A fresh
+    head depends on `seed` alone. Weights are read from safetensors only. Raises
     FileNotFoundError where no such model can be had.
     """
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
@@ -61,11 +61,12 @@ def _pretrained(name, model_dir, classes):
     source = locate(name, model_dir)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would report the fresh head, which is what we ask for
+    logging.set_verbosity_error()  # it would report the fresh head; what matters is checked below
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         model, info = AutoModelForSequenceClassification.from_pretrained(
-            source, num_labels=classes, use_safetensors=True, dtype=torch.float32, output_loading_info=True)
+            source, num_labels=classes, use_safetensors=True, dtype=torch.float32,
+            ignore_mismatched_sizes=True, output_loading_info=True)  # a head of another size is replaced
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise FileNotFoundError(
@@ -73,7 +74,8 @@ def _pretrained(name, model_dir, classes):
             "(config, tokenizer, safetensors) into model_dir, or go online once") from error
     finally:
         logging.set_verbosity(verbosity)
-    missing = [k for k in info["missing_keys"] if k.startswith(f"{model.base_model_prefix}.")]
+    unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
+    missing = [k for k in unusable if k.startswith(f"{model.base_model_prefix}.")]
     if any(".pooler." not in key for key in missing):
         raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
                          f"more): {source!r} holds another architecture than its config says")
