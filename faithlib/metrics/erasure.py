@@ -31,7 +31,10 @@ def normalised_comprehensiveness(c, s_zero):
 
 
 def released_normalisation(s, c, s_zero):
-    """NS and NC as released: S0 lowered by 1e-4 so that nothing divides by 0, both clipped to [0, 1]."""
+    """NS and NC as released: S0 lowered by 1e-4 so that nothing divides by 0, both clipped to [0, 1].
+
+    Where 1 − S0 is near 0 this magnifies rounding ten-thousandfold, so such values are stable to 1e-3 only.
+    """
     room = 1 - (s_zero - 1e-4)
     return np.clip((s - (s_zero - 1e-4)) / room, 0, 1), np.clip(c / room, 0, 1)
 
