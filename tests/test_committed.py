@@ -52,4 +52,5 @@ def test_tables_and_claims_are_what_the_records_give():
     made = {"tables/diagnosticity": tables.diagnosticity(preferred), "claims": claims(preferred)}
     for name, frame in made.items():
         committed = pd.read_csv(FOLDER / f"{name}.csv")
-        pd.testing.assert_frame_equal(frame.reset_index(drop=True), committed, check_dtype=False, rtol=1e-6)
+        frame = frame.reset_index(drop=True)  # a table keeps six digits
+        pd.testing.assert_frame_equal(frame, committed, check_dtype=False, rtol=1e-5, atol=1e-6)
