@@ -93,7 +93,8 @@ class Run:
             "provenance": {**code_provenance(), "device": device_name(self.device), **(provenance or {})},
             "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                          "seconds": round(time.time() - self.started, 1),
-                         "peak_memory_mib": peak_memory_mib(), "host": platform.platform()},
+                         "peak_memory_mib": peak_memory_mib(),
+                         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"},
         }
         path = self.folder / f"{self.unit}.json"
         write_atomically(path, lambda part: part.write_text(
