@@ -6,7 +6,7 @@ once, a batch that does not fit into memory is halved. Results do not depend on 
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ def unchanged(encoding):
 def replaced(encoding, erased, token_id):
     """The input with the ids at `erased` (tokens,) bool replaced."""
     ids = np.where(erased, token_id, encoding.ids)
-    return Variant(Encoding(ids, encoding.types, encoding.maskable, encoding.auxiliary, encoding.words))
+    return Variant(replace(encoding, ids=ids))
 
 
 def zeroed(encoding, erased):

@@ -57,8 +57,7 @@ class Run:
                 stop = min(start + size, count)
                 path = self.kept / f"{name}.{version}.{start:05d}.parquet"
                 if not path.is_file():
-                    part = make(start, stop)
-                    write_atomically(path, partial(part.to_parquet, compression="zstd", index=False))
+                    write_parquet(path, make(start, stop))
                 parts.append(pd.read_parquet(path))
                 progress.update(stop - start)
         return pd.concat(parts, ignore_index=True)
@@ -81,11 +80,10 @@ class Run:
 
     def save(self, metrics, values, excluded=(), provenance=None, **tables):
         """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         files = {}
         for suffix, table in {"": values, **tables}.items():
             path = self.folder / f"{self.unit}{'.' + suffix if suffix else ''}.parquet"
-            write_atomically(path, partial(table.to_parquet, compression="zstd", index=False))
+            write_parquet(path, table)
             files[path.name] = file_digest(path)
         record = {
             "paper": self.paper, "unit": self.unit, "scale": self.scale, "params": self.params,
@@ -179,6 +177,11 @@ def write_atomically(path, write):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_parquet(path, frame):
+    """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
+    write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
 
 
 def digest(value):

@@ -75,8 +75,9 @@ def _pretrained(name, model_dir, classes):
     finally:
         logging.set_verbosity(verbosity)
     unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
-    missing = [k for k in unusable if k.startswith(f"{model.base_model_prefix}.")]
-    if any(".pooler." not in key for key in missing):
+    encoder = f"{model.base_model_prefix}."
+    missing = [k for k in unusable if k.startswith(encoder) and ".pooler." not in k]
+    if missing:  # a pooler may be missing: it belongs to the head
         raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
                          f"more): {source!r} holds another architecture than its config says")
     return model, tokenizer
