@@ -1,0 +1,116 @@
+"""Plausibility: how well scores agree with evidence that is known, example by example.
+
+Evidence is a set of words: those a generated corpus was built on, or those a person marked. It tells
+what a model *should* have used for the label; whether the model did is the question of faithfulness.
+The metrics look at the n maskable tokens, h of which are evidence, and at nothing but the order of
+their scores, so scores are compared as they are: what speaks against the target ranks last.
+"""
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import average_precision_score
+
+COLUMNS = ["example", "attribution", "metric", "value", "chance"]
+BETTER = {"auprc": "higher", "precision": "higher", "first_hit": "lower"}  # the metrics, by direction
+
+
+def auprc(scores, true):
+    """Area under the precision-recall curve as average precision, in (0, 1], higher is better.
+
+    AP = Σ_k (R_k − R_{k−1}) · P_k over the distinct scores, from the highest
+    (`sklearn.metrics.average_precision_score`, used for rationales by DeYoung et al. 2020). Tied tokens
+    enter together, so constant scores have h/n. scores, true: (maskable tokens,) float and bool.
+    """
+    return float(average_precision_score(true, scores))
+
+
+def precision(scores, true):
+    """Share of evidence among the h highest scores, in [0, 1], higher is better.
+
+    Where scores are tied at the edge, the expectation over all ways to break the tie: the g tied tokens,
+    of which e are evidence, hold e/g of it in each of the places that are left.
+    """
+    edge, h = np.sort(scores)[::-1][true.sum() - 1], true.sum()
+    above, tied = scores > edge, scores == edge
+    return float((true[above].sum() + (h - above.sum()) * true[tied].mean()) / h)
+
+
+def first_hit(scores, true):
+    """Rank of the highest token that is evidence, from 1 for the best to n − h + 1, lower is better.
+
+    The expectation over all ways to break ties: e marked among g tied tokens come first at (g + 1)/(e + 1).
+    """
+    best = scores[true].max()
+    tied = scores == best
+    return float((scores > best).sum() + (tied.sum() + 1) / (true[tied].sum() + 1))
+
+
+def chance(n, h):
+    """{metric: its expectation} for n tokens in random order, h of them evidence, 1 ≤ h ≤ n.
+
+    precision: h/n. first_hit: (n + 1)/(h + 1). auprc: [H_n + (n − H_n)(h − 1)/(n − 1)]/n with H_n =
+    1 + 1/2 + … + 1/n, which is above h/n: an early hit gains more than a late one loses.
+    """
+    harmonic = (1 / np.arange(1, n + 1)).sum()
+    others = (h - 1) / (n - 1) if n > 1 else 0.0
+    return {"auprc": float((harmonic + (n - harmonic) * others) / n), "precision": h / n,
+            "first_hit": (n + 1) / (h + 1)}
+
+
+def evidence_tokens(encoding, words):
+    """The maskable tokens of the evidence words, (tokens,) bool.
+
+    words: indices into text.split(). Raises ValueError for an index that is not a whole number of at
+    least 0. Words that were cut with the end of the text have no token left.
+    """
+    indices = np.asarray(words)
+    if indices.size and not (np.issubdtype(indices.dtype, np.integer) and indices.min() >= 0):
+        raise ValueError(f"evidence {list(words)!r}: give indices of words, whole numbers from 0 on")
+    return encoding.maskable & np.isin(encoding.words, indices)
+
+
+def plausibility(encodings, evidence, scores):
+    """Agreement of scores with evidence: a DataFrame, one row a value, with COLUMNS.
+
+    encodings: of the examples; evidence: for each the indices of its evidence words; scores:
+    {attribution: [scores (tokens,) of each example]}. `chance` is the value of a random order. An
+    example that has no evidence among its tokens has NaN for both; `without_evidence` tells how many.
+    Raises ValueError where lengths do not belong together or scores are not finite.
+    """
+    _check(encodings, evidence, scores)
+    rows = []
+    for i, (encoding, words) in enumerate(zip(encodings, evidence, strict=True)):
+        true = evidence_tokens(encoding, words)[encoding.maskable]
+        level = chance(len(true), int(true.sum())) if true.any() else dict.fromkeys(BETTER, np.nan)
+        for name, given in scores.items():
+            s = np.asarray(given[i], float)[encoding.maskable]
+            for metric, value in zip(BETTER, (auprc, precision, first_hit), strict=True):
+                rows.append((i, name, metric, value(s, true) if true.any() else np.nan, level[metric]))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def without_evidence(encodings, evidence):
+    """What evidence there is not, as rows for a record's `excluded`: {what, why, n}, each with n > 0."""
+    marked = np.array([len(set(words)) for words in evidence])
+    left = np.array([len(set(e.words[evidence_tokens(e, w)]))
+                     for e, w in zip(encodings, evidence, strict=True)])
+    cut = "the end of the text was cut"
+    found = [("no value: no evidence", "none is marked in the text", marked == 0),
+             ("no value: no evidence left", cut, (marked > 0) & (left == 0)),
+             ("a part of the evidence missing", cut, (left > 0) & (left < marked))]
+    return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in found if which.any()]
+
+
+def _check(encodings, evidence, scores):
+    if len(evidence) != len(encodings):
+        raise ValueError(f"evidence of {len(evidence)} examples for {len(encodings)} encodings: give as many")
+    for name, given in scores.items():
+        if len(given) != len(encodings):
+            raise ValueError(
+                f"{name!r} has scores of {len(given)} examples for {len(encodings)} encodings: give as many")
+        for i, (s, encoding) in enumerate(zip(given, encodings, strict=True)):
+            if len(s) != len(encoding.ids):
+                raise ValueError(
+                    f"{name!r} has {len(s)} scores for the {len(encoding.ids)} tokens of example {i}")
+            if not np.isfinite(np.asarray(s, float)[encoding.maskable]).all():
+                raise ValueError(f"{name!r} has NaN or infinite scores for example {i}: repair them")
