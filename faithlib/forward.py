@@ -1,18 +1,25 @@
-"""The perturbation engine: many variants of inputs in, class probabilities out.
+"""The perturbation engine: many variants of many inputs in, a model's outputs out.
 
 Variants are sorted by length and packed into batches by a token budget, equal variants are evaluated
-once, a batch that does not fit into memory is halved. Results do not depend on batch size or order.
+once (within a call, and across calls that share a `Cache`), a batch that does not fit into memory is
+halved. For causal language models, variants that share a long beginning with their base share its keys
+and values, and only the last token meets the head. Results do not depend on batch size or order.
 """
 
+import hashlib
 import sys
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from tqdm import tqdm
 
-from faithlib.models.classifier import Encoding
+from faithlib.models.base import Encoding
+from faithlib.models.causal import CausalLM
 
 # Padded tokens a batch. A CPU core is fastest while a batch fits its caches (measured on MiniLM: 6.3 ms
 # a sentence at 512 to 1,024 tokens, 8.0 at 4,096, 12.9 at 16,384); a GPU wants large batches.
@@ -26,12 +33,15 @@ class Variant:
     factor: makes the (tokens,) or (tokens, width) multiplier of the embedding output, or None.
     weight: the (tokens,) multiplier of attention, or None.
     key: equal for variants that are the same input; None for one that is never shared.
+    base, start: the input this is a variant of, and the first token that may differ from it.
     """
 
     encoding: Encoding
     factor: Callable[[], np.ndarray | torch.Tensor] | None = None
     weight: np.ndarray | None = None
     key: bytes | None = b""
+    base: Encoding | None = None
+    start: int = 0
 
 
 def unchanged(encoding):
@@ -42,37 +52,67 @@ def unchanged(encoding):
 def replaced(encoding, erased, token_id):
     """The input with the ids at `erased` (tokens,) bool replaced."""
     ids = np.where(erased, token_id, encoding.ids)
-    return Variant(replace(encoding, ids=ids))
+    return Variant(replace(encoding, ids=ids), base=encoding, start=int(erased.argmax()))
+
+
+def deleted(encoding, erased):
+    """The input without the tokens at `erased` (tokens,) bool: what follows moves up."""
+    return Variant(encoding.at(~erased), base=encoding, start=int(erased.argmax()))
 
 
 def zeroed(encoding, erased):
     """The input with the embedding output at `erased` (tokens,) bool set to the zero vector."""
     if not erased.any():
         return unchanged(encoding)
-    return Variant(encoding, factor=lambda: ~erased, key=erased.tobytes())
+    return Variant(encoding, factor=lambda: ~erased, key=erased.tobytes(), base=encoding,
+                   start=int(erased.argmax()))
 
 
-@torch.inference_mode()
-def probabilities(classifier, variants, progress=None, budget=None):
-    """Class probabilities of variants: float32 array (len(variants), classes).
+class Cache:
+    """Outputs of one model by variant: calls that are handed the same one compute what they share once.
 
-    progress: a tqdm bar that is advanced by every variant, or None. budget: padded tokens a batch.
-    Raises FloatingPointError if the model gives a value that is not finite.
+    It must not outlive a change of the model's weights. hits: outputs found instead of computed.
     """
-    classifier.model.eval()
-    first, distinct = _distinct(variants)
-    outputs = None
-    budget = budget or TOKEN_BUDGET[classifier.device.type]
-    for rows in batches_by_length([len(v.encoding.ids) for v in distinct], budget):
-        part = _halving(classifier, [distinct[i] for i in rows])  # (rows, classes)
-        if outputs is None:
-            outputs = np.empty((len(distinct), part.shape[1]), np.float32)
-        outputs[rows] = part
-        if progress is not None:
-            progress.update(len(rows) * len(variants) / len(distinct))
-    if not np.isfinite(outputs).all():
-        raise FloatingPointError("the model gives NaN or infinite probabilities: its weights are broken")
-    return outputs[first]
+
+    def __init__(self):
+        self.model, self.outputs, self.hits = None, {}, 0
+
+    def of(self, model):
+        """The stored outputs; raises ValueError if they are another model's."""
+        if self.model not in (None, model):
+            raise ValueError(f"the cache holds outputs of {self.model.name}, not of {model.name}: "
+                             "make a new Cache()")
+        self.model = model
+        return self.outputs
+
+
+def probabilities(model, variants, cache=None, progress=None, budget=None):
+    """Probabilities of classes or next tokens: float32 array (len(variants), outputs).
+
+    cache: a Cache. progress: called with the share of this call's work just done, or None. budget:
+    padded tokens a batch. Raises FloatingPointError if the model gives a value that is not finite.
+    """
+    return softmax(_logits(model, variants, cache, progress, budget), axis=-1)
+
+
+def target_values(model, variants, targets, of, cache=None, progress=None, budget=None):
+    """What the model gives each variant's own target: float64 array (len(variants),).
+
+    targets: (len(variants),) int, classes or token ids. of: "logit" or "probability". Otherwise as
+    `probabilities`.
+    """
+    targets = np.asarray(targets)
+    if not isinstance(model, CausalLM):  # few outputs: keep all, so that other targets and metrics find them
+        logits = _logits(model, variants, cache, progress, budget).astype(float)
+        return (logits if of == "logit" else softmax(logits, axis=-1))[np.arange(len(targets)), targets]
+
+    def chosen(logits, rows):  # on the device: a vocabulary of outputs is not worth moving
+        target = torch.as_tensor(targets[rows], device=logits.device)[:, None]
+        logits = logits.float()
+        return logits.gather(1, target) if of == "logit" else logits.log_softmax(-1).gather(1, target).exp()
+
+    tags = [(of, int(t)) for t in targets]
+    return _evaluate(model, variants, tags, chosen, cache, progress, budget)[:, 0].astype(float)
 
 
 def batches_by_length(lengths, budget):
@@ -86,50 +126,146 @@ def batches_by_length(lengths, budget):
     return batches
 
 
+def halving(compute, rows):
+    """The results of compute(part) over parts of `rows`, one part unless memory runs out: a list."""
+    try:
+        return [compute(rows)]
+    except (torch.OutOfMemoryError, RuntimeError) as error:
+        memory = isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
+        if not memory or len(rows) == 1:
+            raise
+    half = len(rows) // 2
+    return halving(compute, rows[:half]) + halving(compute, rows[half:])
+
+
+@contextmanager
 def bar(total, what, unit):
-    """A progress bar with a rate and the remaining time; silent for the first seconds.
+    """A progress bar with a rate and the remaining time; silent for the first seconds, and inside another.
 
     Where the output is saved and not watched it writes a short line now and then, not a picture, and
     to stdout: a notebook prints stderr on red.
     """
-    watched = sys.stderr.isatty()
+    watched, inner = sys.stderr.isatty(), bool(_showing)
     text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt} "
-    return tqdm(total=total, desc=what, unit=unit, file=sys.stderr if watched else sys.stdout,
-                delay=3, mininterval=1 if watched else 15, bar_format=None if watched else text)
+    with tqdm(total=total, desc=what, unit=unit, file=sys.stderr if watched else sys.stdout, disable=inner,
+              delay=3, mininterval=1 if watched else 15, bar_format=None if watched else text) as shown:
+        _showing.append(shown)
+        try:
+            yield shown
+        finally:
+            _showing.remove(shown)
 
 
-def _distinct(variants):
-    """(index of each variant among the distinct ones, the distinct ones in order of appearance)."""
-    index, distinct, first = {}, [], np.empty(len(variants), int)
-    for i, variant in enumerate(variants):
-        encoding = variant.encoding
-        key = variant.key if variant.key is None else (
-            encoding.ids.tobytes(), encoding.types.tobytes(), variant.key)
-        if key is None or key not in index:
-            index[key] = len(distinct)
-            distinct.append(variant)
-        first[i] = index[key]
-    return first, distinct
+_showing = []  # the bars that are open: only the first is seen
 
 
-def _halving(classifier, variants):
-    try:
-        return _forward(classifier, variants)
-    except (torch.OutOfMemoryError, RuntimeError) as error:
-        memory = isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
-        if not memory or len(variants) == 1:
-            raise
-    half = len(variants) // 2
-    return np.concatenate([_halving(classifier, variants[:half]), _halving(classifier, variants[half:])])
+def _logits(model, variants, cache, progress, budget):
+    return _evaluate(model, variants, ["logits"] * len(variants), lambda logits, rows: logits.float(),
+                     cache, progress, budget)
 
 
-def _forward(classifier, variants):
-    batch = classifier.collate([v.encoding for v in variants])
-    factor = _padded([v.factor and v.factor() for v in variants], batch)
-    weight = _padded([v.weight for v in variants], batch)
-    logits = classifier.logits(
-        batch, factor=factor, weight=None if weight is None else weight.squeeze(-1))
-    return logits.float().softmax(-1).cpu().numpy()
+@torch.inference_mode()
+def _evaluate(model, variants, tags, reduce, cache, progress, budget):
+    """reduce(logits, rows) of all variants, (len(variants), width); equal (variant, tag) share one pass."""
+    model.model.eval()
+    known = (cache or Cache()).of(model)
+    keys = [None if v.key is None else (_digest(v), tag) for v, tag in zip(variants, tags, strict=True)]
+    first = {}  # key -> its first row
+    rows_of = [i if key is None else first.setdefault(key, i) for i, key in enumerate(keys)]
+    missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
+    if cache is not None:
+        cache.hits += len(variants) - len(missing)
+    found = {i: known[key] for key, i in first.items() if key in known}
+    budget = budget or TOKEN_BUDGET[model.device.type]
+    for rows, logits in _passes(model, variants, missing, budget):
+        values = reduce(logits, rows).cpu().numpy()
+        if not np.isfinite(values).all():
+            raise FloatingPointError("the model gives NaN or infinite outputs: its weights are broken")
+        found.update(zip(rows, values, strict=True))
+        if progress is not None:
+            progress(len(rows) / len(missing))
+    if progress is not None and not missing:
+        progress(1.0)
+    if cache is not None:
+        known.update((keys[i], found[i]) for i in missing if keys[i] is not None)
+    return np.stack([found[row] for row in rows_of])
+
+
+def _digest(variant):
+    e = variant.encoding
+    return hashlib.blake2b(e.ids.tobytes() + e.types.tobytes() + variant.key, digest_size=16).digest()
+
+
+def _passes(model, variants, rows, budget):
+    """Forward passes over variants[rows]: (rows of a batch, logits) pairs."""
+    plain, shared = rows, []
+    if isinstance(model, CausalLM):
+        shared = _families(variants, rows)
+        members = {i for family in shared for i in family}
+        plain = [i for i in rows if i not in members]
+    for batch in batches_by_length([len(variants[i].encoding.ids) for i in plain], budget):
+        part = [plain[i] for i in batch]
+        yield part, torch.cat(halving(lambda r: _forward(model, [variants[i] for i in r]), part))
+    bases = [variants[family[0]].base for family in shared]
+    for batch in batches_by_length([len(base.ids) for base in bases], budget):
+        yield from _after_prefixes(model, variants, [shared[i] for i in batch], budget)
+
+
+def _families(variants, rows):
+    """Rows of variants of one base that leave at least an eighth of it alone, where there are several."""
+    families = defaultdict(list)
+    for i in rows:
+        v = variants[i]
+        if v.base is not None and 8 * v.start >= len(v.base.ids) and len(v.encoding.ids) > v.start:
+            families[v.base.ids.tobytes()].append(i)
+    return [family for family in families.values() if len(family) > 1]
+
+
+def _after_prefixes(model, variants, families, budget):
+    """Passes over variants of a batch of bases, whose keys and values are computed once."""
+    bases = model.collate([variants[family[0]].base for family in families])
+    _, prefix = model.prefix(bases)
+    base_of = {i: k for k, family in enumerate(families) for i in family}
+    order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
+    for part in _by_start(variants, order, budget):
+        def compute(rows):
+            start = min(variants[i].start for i in rows)
+            return _forward(model, [variants[i] for i in rows], start,
+                            prefix.rows([base_of[i] for i in rows], start))
+        yield part, torch.cat(halving(compute, part))
+
+
+def _by_start(variants, order, budget):
+    """Rows in batches that are computed from the earliest start among them.
+
+    `order` falls by start. A row that starts later than its batch is computed further back than needed:
+    that is worth it only while a batch is too small to keep the processor busy.
+    """
+    batch, needed, longest = [], 0, 0
+    for i in order:
+        start, length = variants[i].start, len(variants[i].encoding.ids)
+        longest = max(longest, length)
+        padded = (len(batch) + 1) * (longest - start)
+        small, tight = padded <= budget // 8, 8 * (padded - needed - (length - start)) <= padded
+        if batch and (padded > budget or not (small or tight)):
+            yield batch
+            batch, needed, longest = [], 0, length
+        batch.append(i)
+        needed += length - start
+    if batch:
+        yield batch
+
+
+def _forward(model, variants, start=0, prefix=None):
+    """Logits (variants, outputs); with a prefix only the tokens from `start` on are computed."""
+    encodings = [v.encoding.at(slice(start, None)) if start else v.encoding for v in variants]
+    batch = model.collate(encodings)
+    given = {"prefix": prefix} if prefix is not None else {}
+    if (factor := _padded([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
+        given["factor"] = factor
+    if (weight := _padded([v.weight for v in variants], batch)) is not None:
+        given["weight"] = weight.squeeze(-1)
+    return model.logits(batch, **given)
 
 
 def _padded(rows, batch):

@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions
+from faithlib import attributions, forward
 from faithlib.attributions import attribute, random
 
 GRADIENTS = ("input_x_gradient", "input_x_gradient_abs", "integrated_gradients", "integrated_gradients_abs",
@@ -170,7 +170,7 @@ def test_batch_padding_and_order_do_not_change_scores(classifier, monkeypatch):
     together = attribute(classifier, encodings, targets, ALL)
     order = [3, 0, 4, 1, 2]
     shuffled = attribute(classifier, [encodings[i] for i in order], targets[order], ALL)
-    monkeypatch.setitem(attributions.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
     alone = attribute(classifier, encodings, targets, ALL)
     for name in ALL:
         assert gap(together[name], alone[name]) < 1e-5
@@ -241,13 +241,13 @@ def test_an_unknown_name_is_told_with_the_nearest_one(classifier):
 
 def test_a_target_that_is_no_class_is_told(classifier):
     encodings, targets = examples(classifier)
-    with pytest.raises(ValueError, match="target 3 is no class: the model knows 0 to 2"):
+    with pytest.raises(ValueError, match="target 3 is none of the outputs: tiny-.* has 0 to 2"):
         attribute(classifier, encodings, targets + 1, ["attention"])
 
 
 def test_a_negative_target_is_named(classifier):
     encodings, targets = examples(classifier)
-    with pytest.raises(ValueError, match="target -1 is no class"):
+    with pytest.raises(ValueError, match="target -1 is none of the outputs"):
         attribute(classifier, encodings, targets - 1, ["attention"])
 
 

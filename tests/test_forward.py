@@ -188,16 +188,14 @@ def test_rows_of_different_kinds_share_a_batch(classifier, encodings):
     assert np.abs(forward.probabilities(classifier, variants, budget=10**6) - alone).max() < 1e-5
 
 
-def test_the_bar_is_advanced_by_every_variant(classifier, encodings):
-    class Bar:
-        n = 0
-
-        def update(self, n):
-            self.n += n
-
-    bar, twice = Bar(), [forward.unchanged(e) for e in [*encodings, *encodings]]
-    forward.probabilities(classifier, twice, bar, budget=20)
-    assert bar.n == pytest.approx(10)
+def test_progress_is_told_in_shares_of_the_call(classifier, encodings):
+    shares, cache = [], forward.Cache()
+    twice = [forward.unchanged(e) for e in [*encodings, *encodings]]
+    forward.probabilities(classifier, twice, cache, shares.append, budget=20)
+    assert sum(shares) == pytest.approx(1) and len(shares) > 2
+    shares.clear()
+    forward.probabilities(classifier, twice, cache, shares.append)  # nothing is left to do
+    assert sum(shares) == 1
 
 
 def test_evaluation_leaves_the_model_as_it_was(classifier, encodings):

@@ -11,14 +11,24 @@ from transformers import (
     BertForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
     RobertaConfig,
     RobertaForSequenceClassification,
 )
 
-from faithlib.models import Classifier, Encoding
+from faithlib.models import CausalLM, Classifier, Encoding
 
 KINDS = ("bert", "roberta", "distilbert")
+CAUSAL_KINDS = ("gpt2", "llama", "qwen2", "gemma2")
+PROMPTS = ["the plot was", "a long , not unlikely film about", "boring", "she liked the unlikely ending a"]
 TEXTS = [
     "the plot was great",
     "a long , not unlikely film about nothing",
@@ -92,6 +102,31 @@ def classifier(kind="bert", seed=0, positions=64):
         torch.manual_seed(seed)
         model = CLASSES[kind](config(kind, len(words), positions))
     return Classifier(model, words, f"tiny-{kind}")
+
+
+def causal(kind="llama", seed=0, positions=64):
+    """A CausalLM with random weights that depend on `seed` alone; its tokenizer puts [CLS] before a prompt.
+
+    Gemma-2 looks back four tokens only in every other layer; Llama and Qwen2 share keys between heads.
+    """
+    built, named = word_pieces()
+    built.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 2)])
+    words = PreTrainedTokenizerFast(tokenizer_object=built, bos_token="[CLS]", unk_token="[UNK]",
+                                    pad_token="[PAD]", model_input_names=["input_ids", "attention_mask"])
+    sizes = dict(vocab_size=len(words), max_position_embeddings=positions, bos_token_id=2, eos_token_id=3,
+                 pad_token_id=0, initializer_range=0.4)
+    grouped = dict(hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+                   num_key_value_heads=1, **sizes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = {
+            "gpt2": lambda: GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=2, n_head=2, **sizes)),
+            "llama": lambda: LlamaForCausalLM(LlamaConfig(**grouped)),
+            "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**grouped)),
+            "gemma2": lambda: Gemma2ForCausalLM(Gemma2Config(
+                head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)),
+        }[kind]()
+    return CausalLM(model, words, f"tiny-{kind}")
 
 
 def encoding(tokens, maskable, ids=None):

@@ -8,24 +8,53 @@ each function once. A new method joins with the decorator:
     @register("my_method")
     def my_method(model, batch, target):
         return {"my_method": scores}  # (batch, tokens)
+
+A method may take settings as keyword parameters; those of the same name mean the same everywhere:
+`wanted` (the names asked for), `cache` (a forward.Cache), `progress` (called with the share of the
+work just done), `seed`, `steps`, `samples`, `baseline`, `removal`, `beam`. It may also return values
+per example, (batch,), such as a completeness gap.
 """
 
 import difflib
+from functools import partial
 from inspect import signature
 
 import numpy as np
 import torch
 
-from faithlib.forward import TOKEN_BUDGET, batches_by_length
+from faithlib import forward
 
+BASELINES = ("zero", "token", "pad")
+REMOVALS = ("mask", "delete", "pad")
+PAPERS = ("soft_metrics", "recursive_roar", "saloss", "noiser", "fmm")
 _METHODS = {}  # name of scores -> the function that yields them
+_RELEASED = {}  # (paper, name of scores) -> the function that yields them as the release does
+_ATTENDING = set()  # functions that need attention weights
 
 
-def register(*names):
-    """Make a function known as the one that yields the scores called `names`."""
+def register(*names, needs=()):
+    """Make a function known as the one that yields the scores called `names`.
+
+    needs: ("attention",) for one that needs attention weights. Raises ValueError for a name that another
+    function has.
+    """
+    return _joining(_METHODS, names, needs)
+
+
+def released(paper, *names, needs=()):
+    """The same for what the released code of a paper computes where it departs from the definition."""
+    return _joining(_RELEASED, [(paper, name) for name in names], needs)
+
+
+def _joining(registry, keys, needs):
     def join(function):
-        for name in names:
-            _METHODS[name] = function
+        for key in keys:
+            taken, own = (f and f"{f.__module__}.{f.__qualname__}" for f in (registry.get(key), function))
+            if taken not in (None, own):  # the same function anew is a notebook's cell run again
+                raise ValueError(f"attribution {key!r} is {taken} already: choose another name")
+            registry[key] = function
+        if "attention" in needs:
+            _ATTENDING.add(function)
         return function
     return join
 
@@ -35,53 +64,134 @@ def names():
     return sorted(_METHODS)
 
 
-def check(wanted, steps=1):
-    """Raise ValueError for no name at all, for one that is not registered, and for steps below 1."""
+def check(wanted, model=None, definition="paper", paper="", **settings):
+    """Raise ValueError for what cannot be computed, before anything is.
+
+    No name at all, an unknown one, an unknown setting, steps or samples or a beam below 1, a baseline,
+    removal, definition or paper that does not exist, and, where the model is given, attention asked of
+    one that exposes none.
+    """
     if not wanted:
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {', '.join(names())}")
-    if steps < 1:
-        raise ValueError(f"steps={steps} must be at least 1 (20 is usual)")
     for name in wanted:
         if name not in _METHODS:
-            near = difflib.get_close_matches(name, _METHODS, 1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"attribution {name!r} is unknown: {meant}Known are {', '.join(names())}")
+            raise ValueError(f"attribution {name!r} is unknown: {_meant(name, names())}")
+    taken = sorted({p for f in {*_METHODS.values(), *_RELEASED.values()} for p in signature(f).parameters}
+                   - {"model", "batch", "target", "wanted", "cache", "progress"})
+    for setting, value in settings.items():
+        if setting not in taken:
+            raise ValueError(f"setting {setting!r} is unknown: {_meant(setting, taken)}")
+        if setting in ("steps", "samples", "beam") and value < 1:
+            raise ValueError(f"{setting}={value} must be at least 1 (20 is usual)")
+    _one_of("baseline", settings.get("baseline"), (None, *BASELINES))
+    _one_of("removal", settings.get("removal", "mask"), REMOVALS)
+    _one_of("definition", definition, ("paper", "released"))
+    if definition == "released":
+        _one_of("paper", paper, PAPERS)
+    if model is not None and any(f in _ATTENDING for f in _functions(wanted, definition, paper)):
+        _check_attention(model)
 
 
-def attribute(classifier, encodings, targets, wanted, progress=None, **settings):
+def attribute(model, encodings, targets, wanted, definition="paper", paper="", cache=None, notes=None,
+              **settings):
     """Scores of several attributions: {name: [scores (tokens,) float64 for each encoding]}.
 
-    targets: the class explained, one an example, (examples,) int. settings: keyword arguments handed
-    to the methods that take them (`steps` for integrated gradients). Raises ValueError for an unknown
-    name and for a target that is no class, FloatingPointError for scores that are not finite.
+    model: a Classifier or a CausalLM. targets: the class or next token explained, one an example,
+    (examples,) int. definition="released" computes what the released code of `paper` does, where it
+    departs from the definition. cache: a forward.Cache to share with metrics; within the call all methods
+    share one anyway. notes: a dict that receives values per example, such as "completeness_gap".
+    settings: keyword arguments for the methods that take them (`steps` for integrated gradients).
+    Raises ValueError for all that `check` refuses, for a target that does not exist, an example without
+    maskable tokens and one longer than the model; FloatingPointError for scores that are not finite.
     """
-    check(wanted, settings.get("steps", 1))
-    targets, classes = np.asarray(targets), classifier.model.config.num_labels
-    wrong = targets[(targets < 0) | (targets >= classes)]
+    check(wanted, model, definition, paper, **settings)
+    model.check(encodings)
+    targets = np.asarray(targets)
+    wrong = targets[(targets < 0) | (targets >= model.outputs)]
     if len(wrong):
-        raise ValueError(f"target {wrong[0]} is no class: the model knows 0 to {classes - 1}")
+        raise ValueError(
+            f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}")
+    functions = _functions(wanted, definition, paper)
+    settings = {**settings, "wanted": set(wanted), "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
-    budget = TOKEN_BUDGET[classifier.device.type]
-    for rows in batches_by_length([len(e.ids) for e in encodings], budget):
-        batch = classifier.collate([encodings[i] for i in rows])
-        target = torch.as_tensor(targets[rows], device=classifier.device)
-        for function in dict.fromkeys(_METHODS[name] for name in wanted):
-            takes = {k: v for k, v in settings.items() if k in signature(function).parameters}
-            for name, values in function(classifier, batch, target, **takes).items():
-                if name in scores:
-                    values = torch.where(batch.maskable, values, 0).double().cpu().numpy()
-                    _check_finite(name, values)
-                    for i, row in zip(rows, values, strict=True):
-                        scores[name][i] = row[: len(encodings[i].ids)]
-        if progress is not None:
-            progress.update(len(rows))
+    kept, budget = {}, forward.TOKEN_BUDGET[model.device.type]
+    with forward.bar(len(encodings) * len(functions), "explaining", "example") as bar:
+        for rows in forward.batches_by_length([len(e.ids) for e in encodings], budget):
+            for function in functions:
+                explain = partial(_explain, function, model, encodings, targets, settings, bar)
+                for part in forward.halving(explain, rows):
+                    _keep(part, scores, kept)
+    if notes is not None:
+        notes.update({n: np.array([by_row[i] for i in range(len(encodings))]) for n, by_row in kept.items()})
     return scores
 
 
-def _check_finite(name, values):
-    if not np.isfinite(values).all():
-        raise FloatingPointError(
-            f"attribution {name!r} gives NaN or infinite scores: the model's weights or the method is broken")
+def padded(rows, batch):
+    """Scores of each example, [(tokens,)], as one tensor (batch, tokens), 0 beyond an example's end."""
+    scores = torch.zeros(batch.ids.shape, dtype=torch.float64)
+    for i, row in enumerate(rows):
+        scores[i, : len(row)] = torch.as_tensor(row)
+    return scores.to(batch.ids.device)
 
 
-from faithlib.attributions import attention, gradients  # noqa: E402, F401  (they register themselves)
+def _functions(wanted, definition, paper):
+    """The functions that yield `wanted`, each once."""
+    own = _RELEASED if definition == "released" else {}
+    return list(dict.fromkeys(own.get((paper, name), _METHODS[name]) for name in wanted))
+
+
+def _explain(function, model, encodings, targets, settings, bar, rows):
+    """What one function says of the examples `rows`: (rows, lengths, {name: array})."""
+    batch = model.collate([encodings[i] for i in rows])
+    target = torch.as_tensor(targets[rows], device=model.device)
+    done = 0.0
+
+    def progress(share):
+        nonlocal done
+        bar.update(share * len(rows))
+        done += share
+
+    given = {**settings, "progress": progress}
+    takes = {k: v for k, v in given.items() if k in signature(function).parameters}
+    values = {}
+    for name, value in function(model, batch, target, **takes).items():
+        if value.ndim == 2:
+            value = torch.where(batch.maskable, value, 0)
+        values[name] = value.double().cpu().numpy()
+    bar.update((1 - done) * len(rows))
+    return rows, [len(e.ids) for e in batch.encodings], values
+
+
+def _keep(part, scores, kept):
+    rows, lengths, values = part
+    for name, value in values.items():
+        if value.ndim == 1:
+            kept.setdefault(name, {}).update(zip(rows, value, strict=True))
+        elif name in scores:
+            if not np.isfinite(value).all():
+                raise FloatingPointError(f"attribution {name!r} gives NaN or infinite scores: the model's "
+                                         "weights or the method is broken")
+            for i, length, row in zip(rows, lengths, value, strict=True):
+                scores[name][i] = row[:length]
+
+
+def _check_attention(model):
+    try:
+        model.attentions(model.collate(model.encode(["a"])))
+    except (ValueError, NotImplementedError) as error:
+        raise ValueError(f"{model.name} gives no attention weights ({str(error).splitlines()[0]}): choose "
+                         "attributions that need none") from error
+
+
+def _one_of(what, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{what}={value!r} is unknown: use {', '.join(repr(a) for a in allowed if a)}")
+
+
+def _meant(name, known):
+    near = difflib.get_close_matches(name, known, 1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"Known are {', '.join(known)}"
+
+
+# They register themselves.
+from faithlib.attributions import attention, gradients, random  # noqa: E402, F401

@@ -1,6 +1,9 @@
 """Models: what a metric may ask of one, and where one is found by name."""
 
-from faithlib.models.classifier import Batch, Classifier, Encoding, check_examples
-from faithlib.models.loading import load, locate
+from faithlib.models.base import Batch, Encoding, check_examples
+from faithlib.models.causal import CausalLM, Prefix
+from faithlib.models.classifier import Classifier
+from faithlib.models.loading import load, load_causal, locate
 
-__all__ = ["Batch", "Classifier", "Encoding", "check_examples", "load", "locate"]
+__all__ = ["Batch", "CausalLM", "Classifier", "Encoding", "Prefix", "check_examples", "load", "load_causal",
+           "locate"]

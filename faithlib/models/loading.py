@@ -6,6 +6,7 @@ import pathlib
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
     BertConfig,
@@ -14,6 +15,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 
 TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
@@ -57,16 +59,38 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_
     return Classifier(model.to(device), tokenizer, name, max_length)
 
 
+def load_causal(name, model_dir="", device="cpu", max_length=0):
+    """A CausalLM: `name` is a folder, or a name as on the hub.
+
+    max_length: tokens a prompt may have, 0 for as many as the model has positions. Weights are read from
+    safetensors only. Raises FileNotFoundError where no such model can be had, ValueError where its
+    weights do not fit its config.
+    """
+    model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir)
+    _refuse([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])], name, source)
+    return CausalLM(model.to(device), tokenizer, name, max_length)
+
+
 def _pretrained(name, model_dir, classes):
+    model, tokenizer, info, source = _read(
+        AutoModelForSequenceClassification, name, model_dir, num_labels=classes,
+        ignore_mismatched_sizes=True)  # a head of another size is replaced
+    unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
+    encoder = f"{model.base_model_prefix}."
+    # a pooler may be missing: it belongs to the head
+    _refuse([k for k in unusable if k.startswith(encoder) and ".pooler." not in k], name, source)
+    return model, tokenizer
+
+
+def _read(kind, name, model_dir, **settings):
     source = locate(name, model_dir)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would report the fresh head; what matters is checked below
+    logging.set_verbosity_error()  # it would report a fresh head; what matters is checked by the callers
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
-        model, info = AutoModelForSequenceClassification.from_pretrained(
-            source, num_labels=classes, use_safetensors=True, dtype=torch.float32,
-            ignore_mismatched_sizes=True, output_loading_info=True)  # a head of another size is replaced
+        model, info = kind.from_pretrained(
+            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **settings)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise FileNotFoundError(
@@ -74,13 +98,13 @@ def _pretrained(name, model_dir, classes):
             "(config, tokenizer, safetensors) into model_dir, or go online once") from error
     finally:
         logging.set_verbosity(verbosity)
-    unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
-    encoder = f"{model.base_model_prefix}."
-    missing = [k for k in unusable if k.startswith(encoder) and ".pooler." not in k]
-    if missing:  # a pooler may be missing: it belongs to the head
+    return model, tokenizer, info, source
+
+
+def _refuse(missing, name, source):
+    if missing:
         raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
                          f"more): {source!r} holds another architecture than its config says")
-    return model, tokenizer
 
 
 def _tiny(texts, classes):

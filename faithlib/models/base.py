@@ -1,0 +1,175 @@
+"""What classifiers and causal language models have in common: encodings, batches, embeddings.
+
+Everything works on token ids: a text is encoded once and never decoded and encoded again. The word
+embeddings are always looked up here and handed over as `inputs_embeds`, so that an erased token
+never moves the others (RoBERTa would otherwise count positions by looking for padding ids).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One encoded example, unpadded; every array has one entry a token."""
+
+    ids: np.ndarray  # (tokens,) int64
+    types: np.ndarray  # (tokens,) int64, 1 in text_b where the model knows token types
+    maskable: np.ndarray  # (tokens,) bool, the tokens of `text`
+    auxiliary: np.ndarray  # (tokens,) bool, the tokens of `text_b`
+    words: np.ndarray  # (tokens,) int64, index into text.split(), -1 outside `text`
+
+    def at(self, index):
+        """The encoding of the tokens at `index` (a slice, a mask or indices) alone."""
+        return Encoding(*(getattr(self, field)[index] for field in Encoding.__annotations__))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Right-padded encodings."""
+
+    ids: torch.Tensor  # (batch, tokens)
+    types: torch.Tensor  # (batch, tokens)
+    present: torch.Tensor  # (batch, tokens) bool, False at padding
+    maskable: torch.Tensor  # (batch, tokens) bool
+    encodings: tuple  # the Encoding of each row
+
+
+class Transformer:
+    """A Hugging Face model and its tokenizer, with the questions that metrics ask of both kinds.
+
+    A kind adds `logits`, `reads` (where the prediction is read), `outputs` (how many targets there are),
+    `explained` (which number of the target is explained, named by `explains`), `mask_id`, and
+    `baseline` (what integrated gradients start from unless told).
+    """
+
+    def __init__(self, model, tokenizer, name, max_length=None):
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.name = name
+        positions = model.config.max_position_embeddings
+        if model.config.model_type == "roberta":  # its positions start behind the padding index
+            positions -= model.config.pad_token_id + 1
+        self.max_length = min(max_length or positions, positions)
+
+    @property
+    def device(self):
+        return next(self.model.parameters()).device
+
+    @property
+    def pad_id(self):
+        return self.tokenizer.pad_token_id or 0
+
+    @property
+    def embedding_table(self):
+        """The word embeddings, one row a token id: (vocabulary, width)."""
+        return self.model.get_input_embeddings().weight
+
+    def embed(self, ids):
+        """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width)."""
+        return self.model.get_input_embeddings()(ids)
+
+    def encode(self, texts, texts_b=None):
+        """Encode texts without truncating them.
+
+        Returns a list of Encoding. `texts_b` holds "" (or is None) where there is no auxiliary part.
+        """
+        pairs = texts_b is not None and any(texts_b)
+        encoded = self.tokenizer(
+            list(texts), list(texts_b) if pairs else None, return_offsets_mapping=True,
+            truncation=False, verbose=False,
+        )
+        encodings = []
+        for i, text in enumerate(texts):
+            part = np.array([-1 if s is None else s for s in encoded.sequence_ids(i)], int)  # (tokens,)
+            ids = np.array(encoded["input_ids"][i], int)
+            types = np.array(encoded["token_type_ids"][i]) if "token_type_ids" in encoded else 0 * ids
+            # A token's last character tells its word: its first may be the blank before.
+            ends = np.array([max(start, end - 1) for start, end in encoded["offset_mapping"][i]], int)
+            words = np.where(part == 0, _word_at(text)[np.minimum(ends, len(text))], -1)
+            encodings.append(Encoding(ids, types, part == 0, part == 1, words))
+        return encodings
+
+    def tokens(self, encoding):
+        """The encoding's tokens as strings, for display only."""
+        return self.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
+
+    def truncate(self, encoding):
+        """Drop the last tokens of `text` until the encoding fits the model; text_b stays whole."""
+        surplus = len(encoding.ids) - self.max_length
+        if surplus <= 0:
+            return encoding
+        cut = np.flatnonzero(encoding.maskable)[-surplus:]
+        return encoding.at(np.delete(np.arange(len(encoding.ids)), cut))
+
+    def collate(self, encodings):
+        """Pad encodings to the longest of them: a Batch of (batch, tokens) tensors."""
+        shape = len(encodings), max(len(e.ids) for e in encodings)
+        ids = np.full(shape, self.pad_id)
+        types, present, maskable = np.zeros(shape, int), np.zeros(shape, bool), np.zeros(shape, bool)
+        for i, e in enumerate(encodings):
+            n = len(e.ids)
+            ids[i, :n], types[i, :n], maskable[i, :n], present[i, :n] = e.ids, e.types, e.maskable, True
+        tensors = (torch.from_numpy(x).to(self.device) for x in (ids, types, present, maskable))
+        return Batch(*tensors, tuple(encodings))
+
+    def attentions(self, batch):
+        """Logits (batch, outputs) and the attention weights of every layer, in one graph.
+
+        Each layer's weights: (batch, heads, tokens from, tokens to). Eager attention, here only.
+        Raises ValueError where the model exposes none.
+        """
+        used = self.model.config._attn_implementation
+        self.model.set_attn_implementation("eager")
+        try:
+            logits, layers = self._attend(batch)
+        finally:
+            self.model.set_attn_implementation(used)
+        if not layers or any(layer is None for layer in layers):
+            raise ValueError(f"{self.name} exposes no attention weights: choose attributions that need none")
+        return logits, layers
+
+    def check(self, encodings):
+        """Raise ValueError for an example without maskable tokens and for one the model is too short for."""
+        for i, e in enumerate(encodings):
+            if not e.maskable.any():
+                raise ValueError(f"example {i} has no maskable token: remove empty texts before explaining")
+            if len(e.ids) > self.max_length:
+                raise ValueError(f"example {i} has {len(e.ids)} tokens, {self.name} takes {self.max_length}: "
+                                 "cut it (truncate) or choose another model")
+
+
+def check_examples(classifier, encodings, long_texts="error"):
+    """Fit encodings to the model, or say which do not: (encodings, rows for the record's `excluded`).
+
+    long_texts: "error" refuses texts longer than the model, "truncate" cuts the end of `text`.
+    Raises ValueError for a text without maskable tokens and for too long texts.
+    """
+    if long_texts not in ("error", "truncate"):
+        raise ValueError(f"long_texts={long_texts!r} is unknown: use 'error' or 'truncate'")
+    empty = [i for i, e in enumerate(encodings) if not e.maskable.any()]
+    if empty:
+        raise ValueError(
+            f"{len(empty)} texts have no maskable token (first: example {empty[0]}): remove these rows"
+        )
+    lengths = np.array([len(e.ids) for e in encodings])
+    long = np.flatnonzero(lengths > classifier.max_length)
+    if not len(long):
+        return encodings, []
+    told = (f"{len(long)} of {len(encodings)} texts are longer than {classifier.name} takes "
+            f"({lengths.max()} tokens, at most {classifier.max_length})")
+    if long_texts == "error":
+        raise ValueError(f"{told}: set long_texts='truncate' to cut their ends, or choose another model")
+    encodings = [classifier.truncate(e) for e in encodings]
+    if any(not e.maskable.any() for e in encodings):
+        raise ValueError(f"{told}: text_b alone fills the model, nothing of text is left; shorten text_b")
+    return encodings, [{"what": "end of text cut", "why": told, "n": len(long)}]
+
+
+def _word_at(text):
+    """For every character (and the end) the index of the whitespace word it belongs to."""
+    blank = np.array([c.isspace() for c in text] + [True])
+    starts = ~blank & np.concatenate([[True], blank[:-1]])
+    return np.maximum(np.cumsum(starts) - 1, 0)

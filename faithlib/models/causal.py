@@ -1,0 +1,108 @@
+"""The causal language model contract over Hugging Face decoders (GPT-2, Llama, Qwen2, Gemma-2).
+
+Padding is on the right: no token sees what follows it, so padding needs no mask and changes nothing,
+and prompts of any lengths share a batch and a prefix. The language-model head, often a quarter of the
+work, only ever sees the last token of each row.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from transformers import DynamicCache
+
+from faithlib.models.base import Transformer
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Keys and values of the first tokens of some prompts, one pair a layer."""
+
+    layers: tuple  # of (keys, values), each (batch, heads, tokens, width)
+
+    def rows(self, indices, length):
+        """Of the prompts `indices` (repeats allowed) the first `length` tokens: a Prefix."""
+        return Prefix(tuple((k[indices, :, :length], v[indices, :, :length]) for k, v in self.layers))
+
+
+class CausalLM(Transformer):
+    """A causal language model: what is explained is the probability of a next token.
+
+    A probability and not a logit, because next-token logits share a free constant.
+    """
+
+    explains = "probability"
+    baseline = "token"  # a path from the zero vector is ill-posed under scale-invariant norms (Llama, Qwen2)
+
+    def __init__(self, model, tokenizer, name, max_length=None):
+        if getattr(model.config, "attn_logit_softcapping", None):
+            model.set_attn_implementation("eager")  # the faster ones leave Gemma-2's soft cap out, silently
+        super().__init__(model, tokenizer, name, max_length)
+
+    @property
+    def outputs(self):
+        """The size of the vocabulary."""
+        return self.model.config.vocab_size
+
+    @property
+    def mask_id(self):
+        """What stands for an erased token: the mask, else the unknown, padding or end token."""
+        t = self.tokenizer
+        known = (t.mask_token_id, t.unk_token_id, t.pad_token_id, t.eos_token_id, 0)
+        return next(token for token in known if token is not None)
+
+    def encode(self, texts):
+        """Encode prompts, with the special tokens that the tokenizer puts before them.
+
+        Returns a list of Encoding. Raises ValueError for an empty prompt.
+        """
+        encodings = super().encode(texts)
+        for text, encoding in zip(texts, encodings, strict=True):
+            if not encoding.maskable.any():
+                raise ValueError(f"prompt {text!r} is empty: a next token needs something before it")
+        return encodings
+
+    def reads(self, batch):
+        """The position that the prediction is read from: each row's last token, (batch,)."""
+        return batch.present.sum(1) - 1
+
+    def explained(self, logits, target):
+        """The target's probability: (batch, vocabulary), (batch,) -> (batch,) in [0, 1]."""
+        return logits.float().log_softmax(-1).gather(1, target[:, None])[:, 0].exp()
+
+    def logits(self, batch, embeddings=None, factor=None, prefix=None):
+        """Next-token logits (batch, vocabulary), after each row's last token.
+
+        embeddings: word embeddings in place of those of batch.ids, (batch, tokens, width); factor
+        multiplies them, (batch, tokens, 1 or width). prefix: the keys and values of what comes before
+        `batch`, which then holds the remaining tokens only; gradients reach the remaining ones.
+        """
+        embeddings = self.embed(batch.ids) if embeddings is None else embeddings
+        if factor is not None:
+            embeddings = embeddings * factor
+        past = DynamicCache(prefix.layers) if prefix else None
+        with self._last_token_alone(batch):
+            output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=past is not None)
+        return output.logits[:, 0]
+
+    def prefix(self, batch):
+        """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
+        past = DynamicCache()  # without a config it keeps all tokens, of sliding windows too
+        with self._last_token_alone(batch):
+            output = self.model(inputs_embeds=self.embed(batch.ids), past_key_values=past, use_cache=True)
+        return output.logits[:, 0], Prefix(tuple((layer.keys, layer.values) for layer in past.layers))
+
+    def _attend(self, batch):
+        with self._last_token_alone(batch):
+            output = self.model(inputs_embeds=self.embed(batch.ids), use_cache=False, output_attentions=True)
+        return output.logits[:, 0], output.attentions
+
+    @contextmanager
+    def _last_token_alone(self, batch):
+        rows, last = torch.arange(len(batch.ids), device=batch.ids.device), self.reads(batch)
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(
+            lambda module, args: (args[0][rows, last][:, None],))  # (batch, 1, width)
+        try:
+            yield
+        finally:
+            hook.remove()

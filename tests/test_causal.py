@@ -1,0 +1,182 @@
+"""The causal language model contract: next-token outputs, padding, prefixes, and what is refused."""
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from faithlib import forward, models
+
+
+@pytest.fixture(params=tiny.CAUSAL_KINDS)
+def model(request):
+    return tiny.causal(request.param)
+
+
+def huggingface(model, encoding, **inputs):
+    """The model called with one prompt's ids, as its own documentation does: (vocabulary,)."""
+    with torch.no_grad():
+        return model.model(input_ids=torch.tensor(encoding.ids)[None], **inputs).logits[0, -1]
+
+
+def leaving_out(model, encodings):
+    """Every token replaced, and every token deleted, one at a time; and the prompts themselves."""
+    variants = [forward.unchanged(e) for e in encodings]
+    for e in encodings:
+        for i in np.flatnonzero(e.maskable):
+            erased = np.arange(len(e.ids)) == i
+            variants += [forward.replaced(e, erased, model.mask_id), forward.deleted(e, erased),
+                         forward.zeroed(e, erased)]
+    return variants
+
+
+def test_prompts_are_encoded_with_their_words(model):
+    short, long = model.encode(["the plot was", "not unlikely"])
+    assert short.ids[0] == 2 and short.maskable.tolist() == [False, True, True, True]
+    assert long.words.tolist() == [-1, 0, 1, 1, 1] and not long.auxiliary.any()
+
+
+def test_the_logits_are_those_after_each_rows_last_token(model):
+    encodings = model.encode(tiny.PROMPTS)
+    with torch.no_grad():
+        ours = model.logits(model.collate(encodings))
+    assert ours.shape == (4, model.outputs)
+    for encoding, row in zip(encodings, ours, strict=True):
+        assert torch.allclose(row, huggingface(model, encoding), atol=1e-5)
+    assert ours.std(0).min() > 0.05
+
+
+def test_the_head_sees_one_token_a_row(model):
+    seen = []
+    hook = model.model.get_output_embeddings().register_forward_hook(
+        lambda module, args, output: seen.append(output.shape))
+    batch = model.collate(model.encode(tiny.PROMPTS))
+    with torch.no_grad():
+        model.logits(batch)
+        model.prefix(batch)
+        model.attentions(batch)
+    hook.remove()
+    assert seen == [(4, 1, model.outputs)] * 3
+    assert not model.model.get_output_embeddings()._forward_pre_hooks
+
+
+def test_what_is_explained_is_a_probability(model):
+    batch = model.collate(model.encode(tiny.PROMPTS))
+    target = torch.tensor([5, 6, 7, 8])
+    with torch.no_grad():
+        logits = model.logits(batch)
+    assert torch.allclose(model.explained(logits, target), logits.softmax(-1)[range(4), target])
+    assert model.explains == "probability" and model.reads(batch).tolist() == [3, 9, 1, 8]
+
+
+@pytest.mark.parametrize("length", [1, 3, 6])
+def test_a_prefix_gives_the_same_logits_and_gradients(model, length):
+    encodings = [e for e in model.encode(tiny.PROMPTS) if len(e.ids) > length]
+    whole = model.collate(encodings)
+    with torch.no_grad():
+        logits, prefix = model.prefix(whole)
+    assert torch.allclose(logits, model.logits(whole), atol=1e-5)
+    rest = model.collate([e.at(slice(length, None)) for e in encodings])
+    some = prefix.rows(list(range(len(encodings))), length)
+    embeddings = model.embed(whole.ids).detach().requires_grad_()
+    after = embeddings[:, length:]
+    ours = model.logits(rest, embeddings=after, prefix=some)
+    all_at_once = model.logits(whole, embeddings=embeddings)
+    assert torch.allclose(ours, all_at_once, atol=1e-5)
+    (short,), (full,) = (torch.autograd.grad(y[:, 5].sum(), e) for y, e in (
+        (ours, after), (all_at_once, embeddings)))
+    assert torch.allclose(short, full[:, length:], atol=1e-5) and full[:, length:].abs().max() > 1e-3
+    again = model.logits(rest, prefix=prefix.rows(list(range(len(encodings))), length))
+    assert torch.allclose(again, logits, atol=1e-5)  # a pass does not use a prefix up
+
+
+def test_rows_of_a_prefix_may_repeat(model):
+    batch = model.collate(model.encode(["she liked the plot", "it was not great"]))
+    with torch.no_grad():
+        logits, prefix = model.prefix(batch)
+        rest = model.collate([batch.encodings[i].at(slice(3, None)) for i in (1, 0, 1)])
+        ours = model.logits(rest, prefix=prefix.rows([1, 0, 1], 3))
+    assert torch.allclose(ours, logits[[1, 0, 1]], atol=1e-5)
+
+
+@pytest.mark.parametrize("budget", [1, 12, 40, 10**6])
+def test_variants_with_prefixes_are_those_computed_one_by_one(model, budget):
+    encodings = model.encode(tiny.PROMPTS)
+    variants = leaving_out(model, encodings)
+    targets = np.arange(len(variants)) % model.outputs
+    values = forward.target_values(model, variants, targets, "probability", budget=budget)
+    logits = forward.target_values(model, variants, targets, "logit", budget=budget)
+    for variant, target, value, logit in zip(variants, targets, values, logits, strict=True):
+        if variant.factor is None:
+            expected = huggingface(model, variant.encoding)
+            assert logit == pytest.approx(expected[target].item(), abs=1e-5)
+            assert value == pytest.approx(expected.softmax(-1)[target].item(), abs=1e-5)
+    plain = forward.target_values(
+        model, [forward.Variant(v.encoding, v.factor, key=v.key) for v in variants], targets, "probability")
+    assert np.abs(plain - values).max() < 1e-5
+
+
+def test_a_prefix_is_computed_once_and_what_follows_it_only(monkeypatch):
+    model, tokens = tiny.causal("llama"), []
+    (encoding,) = model.encode(["she liked the unlikely ending a lot"])
+    for name in ("prefix", "logits"):
+        real = getattr(model, name)
+        monkeypatch.setattr(model, name, lambda batch, real=real, **given: (
+            tokens.append(batch.ids.numel()), real(batch, **given))[1])
+    length = len(encoding.ids)
+    erased = [np.arange(length) == i for i in range(length)]
+    variants = [forward.replaced(encoding, e, model.mask_id) for e in erased]
+    forward.target_values(model, variants, [5] * length, "probability", budget=8)
+    late = [i for i in range(length) if 8 * i >= length]
+    early = (length - len(late)) * length
+    assert sum(tokens) <= early + length + 1.3 * sum(length - i for i in late)
+
+
+def test_the_cache_keeps_targets_apart(model):
+    encodings, cache = model.encode(tiny.PROMPTS), forward.Cache()
+    variants = [forward.unchanged(e) for e in encodings] * 2
+    targets = [5, 6, 7, 8, 6, 6, 6, 6]
+    first = forward.target_values(model, variants, targets, "probability", cache)
+    assert cache.hits == 1  # the second prompt has the same target twice
+    again = forward.target_values(model, variants, targets, "probability", cache)
+    assert cache.hits == 9 and (first == again).all()
+    p = forward.probabilities(model, variants)
+    assert np.abs(p[np.arange(8), targets] - first).max() < 1e-6
+
+
+def test_sdpa_and_eager_agree(model):
+    batch = model.collate(model.encode(tiny.PROMPTS))
+    with torch.no_grad():
+        logits, layers = model.attentions(batch)
+        assert torch.allclose(logits, model.logits(batch), atol=1e-4)
+    used = model.model.config._attn_implementation
+    assert used == ("eager" if model.name == "tiny-gemma2" else "sdpa")  # sdpa drops Gemma-2's soft cap
+    assert len(layers) == 2 and layers[0].shape == (4, 2, batch.ids.shape[1], batch.ids.shape[1])
+
+
+def test_what_stands_for_an_erased_token_is_the_best_there_is():
+    model = tiny.causal("gpt2")
+    assert model.mask_id == model.tokenizer.unk_token_id == 1
+    model.tokenizer.unk_token = None
+    assert model.mask_id == model.tokenizer.pad_token_id == 0
+    model.tokenizer.pad_token, model.tokenizer.eos_token = None, "[SEP]"
+    assert model.mask_id == 3
+
+
+def test_an_empty_prompt_is_told():
+    with pytest.raises(ValueError, match="prompt '' is empty"):
+        tiny.causal("llama").encode(["the plot", ""])
+
+
+def test_a_causal_model_is_loaded_from_a_folder(tmp_path):
+    model = tiny.causal("llama", seed=3)
+    model.model.save_pretrained(tmp_path / "small")
+    model.tokenizer.save_pretrained(tmp_path / "small")
+    loaded = models.load_causal("small", model_dir=str(tmp_path))
+    encodings = loaded.encode(tiny.PROMPTS)
+    assert [e.ids.tolist() for e in encodings] == [e.ids.tolist() for e in model.encode(tiny.PROMPTS)]
+    with torch.no_grad():
+        assert torch.equal(loaded.logits(loaded.collate(encodings)), model.logits(model.collate(encodings)))
+    assert loaded.max_length == 64 and loaded.name == "small"
+    with pytest.raises(FileNotFoundError, match="'none' cannot be loaded"):
+        models.load_causal("none", model_dir=str(tmp_path))
