@@ -43,7 +43,7 @@ def test_the_logits_are_those_after_each_rows_last_token(model):
     assert ours.shape == (4, model.outputs)
     for encoding, row in zip(encodings, ours, strict=True):
         assert torch.allclose(row, huggingface(model, encoding), atol=1e-5)
-    assert ours.std(0).min() > 0.05
+    assert ours.std(0).median() > 0.05
 
 
 def test_the_head_sees_one_token_a_row(model):

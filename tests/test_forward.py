@@ -205,3 +205,53 @@ def test_evaluation_leaves_the_model_as_it_was(classifier, encodings):
     assert (one == two).all()  # dropout is off
     assert not classifier.model.base_model.embeddings._forward_hooks
     assert all(torch.equal(v, before[k]) for k, v in classifier.model.state_dict().items())
+
+
+# Sharing ------------------------------------------------------------------------------------------
+
+
+def test_calls_that_share_a_cache_compute_what_they_share_once(classifier, encodings, monkeypatch):
+    cache, sizes = forward.Cache(), spy(classifier, monkeypatch)
+    variants = many(encodings)
+    first = forward.probabilities(classifier, variants, cache)
+    computed = sum(rows for rows, _ in sizes)
+    sizes.clear()
+    again = forward.probabilities(classifier, variants[::-1], cache)
+    assert (again[::-1] == first).all()
+    own = sum(v.key is None for v in variants)  # random ones are never shared
+    assert sum(rows for rows, _ in sizes) == own < computed
+    assert cache.hits == 2 * len(variants) - computed - own
+
+
+def test_every_target_and_quantity_comes_from_the_same_pass(classifier, encodings, monkeypatch):
+    with torch.no_grad():
+        expected = classifier.logits(classifier.collate(encodings))  # (examples, classes)
+    cache, sizes = forward.Cache(), spy(classifier, monkeypatch)
+    variants = [forward.unchanged(e) for e in encodings]
+    for target in range(3):
+        for of, outputs in (("logit", expected), ("probability", expected.softmax(-1))):
+            values = forward.target_values(classifier, variants, [target] * len(variants), of, cache)
+            assert np.abs(values - outputs[:, target].numpy()).max() < 1e-5
+    assert sum(rows for rows, _ in sizes) == len(variants)
+
+
+def test_a_cache_belongs_to_one_model(classifier, encodings):
+    cache = forward.Cache()
+    forward.probabilities(classifier, [forward.unchanged(encodings[0])], cache)
+    with pytest.raises(ValueError, match="holds outputs of tiny-bert, not of tiny-bert: make a new Cache"):
+        forward.probabilities(tiny.classifier(seed=1), [forward.unchanged(encodings[0])], cache)
+
+
+def test_deleted_tokens_are_gone_and_the_rest_moves_up(encodings):
+    e = encodings[1]
+    variant = forward.deleted(e, np.isin(np.arange(len(e.ids)), [2, 5]))
+    assert variant.encoding.ids.tolist() == np.delete(e.ids, [2, 5]).tolist()
+    assert variant.start == 2 and variant.base is e
+    assert variant.encoding.maskable.sum() == e.maskable.sum() - 2
+
+
+def test_an_inner_bar_is_silent(capsys, monkeypatch):
+    with forward.bar(3, "outer", "example") as outer, forward.bar(3, "inner", "step") as inner:
+        assert inner.disable and not outer.disable
+    with forward.bar(3, "next", "example") as after:
+        assert not after.disable

@@ -56,20 +56,21 @@ class Plan:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
-def measure(classifier, encodings, targets, scores, plan, first=0):
+def measure(classifier, encodings, targets, scores, plan, first=0, cache=None):
     """NS, NC, Soft-NS and Soft-NC of every attribution and of its baselines, example by example.
 
     scores: {attribution: [scores (tokens,) of each encoding]}; targets: the predicted classes, (examples,)
     int. `first` is the index of the first example in its split: random draws belong to an example, not to
-    a batch. Returns a DataFrame, one row a value: COLUMNS, `raw` (S or C before normalisation; with
-    definition "released" the clipped value), `denominator` (1 − S0) and `value` (normalised).
+    a batch. cache: a forward.Cache shared with attributions or other metrics. Returns a DataFrame, one row
+    a value: COLUMNS, `raw` (S or C before normalisation; with definition "released" the clipped value),
+    `denominator` (1 − S0) and `value` (normalised).
     """
     rows = _Rows(plan, classifier.model.config.hidden_size)
     for i, encoding in enumerate(encodings):
         rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, seed=first + i)
     reference = [v for e in encodings for v in (
         forward.unchanged(e), forward.zeroed(e, e.maskable), forward.replaced(e, ~e.auxiliary, 0))]
-    p = forward.probabilities(classifier, reference + rows.variants)  # (variants, classes)
+    p = forward.probabilities(classifier, reference + rows.variants, cache)  # (variants, classes)
     p_full, *p_zero = p[: len(reference)].reshape(len(encodings), 3, -1)[
         np.arange(len(encodings)), :, targets].T  # by zero embeddings, by zero ids: (examples,) each
     table, row = pd.DataFrame(rows.keys, columns=COLUMNS), np.array(rows.row)
