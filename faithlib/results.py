@@ -78,8 +78,11 @@ class Run:
         with safe_open(path, "pt") as file:
             return json.loads(file.metadata()["history"])
 
-    def save(self, metrics, values, excluded=(), provenance=None, **tables):
-        """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last."""
+    def save(self, metrics, values, excluded=(), provenance=None, volatile=None, **tables):
+        """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.
+
+        volatile: what may differ when the unit is run again, such as the seconds of a part.
+        """
         files = {}
         for suffix, table in {"": values, **tables}.items():
             path = self.folder / f"{self.unit}{'.' + suffix if suffix else ''}.parquet"
@@ -92,7 +95,8 @@ class Run:
             "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                          "seconds": round(time.time() - self.started, 1),
                          "peak_memory_mib": peak_memory_mib(),
-                         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"},
+                         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+                         **(volatile or {})},
         }
         path = self.folder / f"{self.unit}.json"
         write_atomically(path, lambda part: part.write_text(
