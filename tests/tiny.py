@@ -3,6 +3,8 @@
 Initial weights are large, so that a wrong token, position or factor shows in the logits.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -127,6 +129,45 @@ def causal(kind="llama", seed=0, positions=64):
                 head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)),
         }[kind]()
     return CausalLM(model, words, f"tiny-{kind}")
+
+
+class Copying(torch.nn.Module):
+    """A linear causal LM of one head that attends to the token `back` before, and predicts it once more."""
+
+    def __init__(self, vocabulary, back, positions):
+        super().__init__()
+        self.config = SimpleNamespace(vocab_size=vocabulary, max_position_embeddings=positions,
+                                      model_type="copying", _attn_implementation="eager")
+        self.words = torch.nn.Embedding.from_pretrained(torch.eye(vocabulary), freeze=False)
+        self.head = torch.nn.Linear(vocabulary, vocabulary, bias=False)
+        self.head.weight = torch.nn.Parameter(4 * torch.eye(vocabulary))  # its probability: 0.63
+        self.sharpness = torch.nn.Parameter(torch.tensor(100.0))
+        self.back = back
+
+    def get_input_embeddings(self):
+        return self.words
+
+    def get_output_embeddings(self):
+        return self.head
+
+    def set_attn_implementation(self, kind):
+        self.config._attn_implementation = kind
+
+    def forward(self, inputs_embeds, past_key_values=None, use_cache=False, output_attentions=False):
+        values = inputs_embeds[:, None]  # (batch, 1 head, tokens, width)
+        if past_key_values is not None:
+            values, _ = past_key_values.update(values, values, 0)
+        to = torch.arange(values.shape[2])
+        copied = (to[-inputs_embeds.shape[1]:] - self.back).clamp(min=0)
+        attention = (self.sharpness * (to == copied[:, None])).softmax(-1)  # (from, to)
+        attention = attention.expand(len(values), 1, -1, -1)
+        return SimpleNamespace(logits=self.head((attention @ values)[:, 0]), attentions=(attention,))
+
+
+def copying_lm(back=3, positions=64):
+    """A CausalLM whose next token is that `back` before the last one, and on which nothing else bears."""
+    words = causal().tokenizer
+    return CausalLM(Copying(len(words), back, positions), words, "tiny-copying")
 
 
 def encoding(tokens, maskable, ids=None):
