@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from faithlib import corpora
-from faithlib.corpora import relation, sentiment, topics
+from faithlib.corpora import relation, sentiment, topics, world
 
 UNIVERSAL = set("ADJ ADP ADV AUX CCONJ DET NOUN NUM PART PRON PROPN PUNCT SCONJ VERB".split())
 SIZES = {"train": 600, "validation": 100, "test": 200}
@@ -42,7 +42,12 @@ def relation_label(words):
     return relation.VERBS[outcome].index(verb)
 
 
-LABEL_OF = {"sentiment": sentiment_label, "topics": topics_label, "relation": relation_label}
+def world_label(words):
+    return world.LABELS.index(world.FACTS[tuple(words)])
+
+
+LABEL_OF = {"sentiment": sentiment_label, "topics": topics_label, "relation": relation_label,
+            "world": world_label}
 
 
 def test_the_evidence_alone_gives_the_label(name):
@@ -60,7 +65,8 @@ def test_form(name):
             assert row["evidence"] == sorted(set(row["evidence"]))
             assert 0 <= row["evidence"][0] and row["evidence"][-1] < len(words)
             assert 0 <= row["label"] < len(corpora.GENERATORS[name].LABELS)
-            assert words[-1] == "." and row["pos"][-1] == "PUNCT"
+            closing = ("is", "AUX") if name == "world" else (".", "PUNCT")  # a prompt stops before its answer
+            assert (words[-1], row["pos"][-1]) == closing
 
 
 def test_the_same_seed_gives_the_same_rows_and_another_seed_others(name):
@@ -144,3 +150,12 @@ def test_a_grammar_that_runs_out_says_so(monkeypatch):
     monkeypatch.setattr(relation, "COMPARATORS", ["placebo"])
     with pytest.raises(ValueError, match=r"sizes\['train'\] = 500 is more than the relation .*144"):
         corpora.make("relation", 0, {"train": 500})  # 6 settings, 2 orders, 6 label pairs, 2 asked
+
+
+def test_a_prompt_of_the_world_does_not_say_its_answers_fact():
+    rows = corpora.make("world", 9, SIZES)["train"]
+    assert {row["kind"] for row in rows} == {"1 before", "2 before"}
+    for row in rows:
+        asked, subject = evidence_words(row)
+        assert f"{asked} of {subject} is" not in row["text"].removesuffix(f"the {asked} of {subject} is")
+    assert len({tuple(evidence_words(row)) for row in rows}) == len(world.FACTS) == 70

