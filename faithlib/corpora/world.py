@@ -37,7 +37,7 @@ FACTS = _facts(np.random.default_rng(0))
 
 
 def generate(rng):
-    """A group of one example, with the columns of `faithlib.corpora.sentiment.generate`; label: its answer."""
+    """A group of one example, with the columns of `faithlib.corpora.sentiment.generate`; label: answer."""
     facts = [list(FACTS)[i] for i in rng.choice(len(FACTS), 2 + rng.integers(2), replace=False)]
     *known, asked = facts  # all different: the answer is not given away
     words = []

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from faithlib.corpora import world
+
 PAPERS = ("soft_metrics", "recursive_roar", "saloss", "noiser", "fmm")
 SPLITS = ("train", "validation", "test")
 
@@ -350,6 +352,7 @@ ROWS = (
     Task("topics", "generated news of four topics", {}, TOPICS, generated=True, imitates="ag_news"),
     Task("relation", "generated findings of trials", {}, RELATIONS,
          auxiliary="intervention | comparator | outcome", generated=True, imitates="evidence_inference"),
+    Task("world", "generated facts, for language models", {}, world.LABELS, generated=True, imitates="knowns"),
 )
 
 TASKS = MappingProxyType({row.name: row for row in ROWS})
