@@ -194,4 +194,12 @@ def _meant(name, known):
 
 
 # They register themselves.
-from faithlib.attributions import attention, beam, gradients, occlusion, random, surrogates  # noqa: E402, F401
+from faithlib.attributions import (  # noqa: E402, F401
+    attention,
+    beam,
+    gradients,
+    occlusion,
+    random,
+    releases,
+    surrogates,
+)

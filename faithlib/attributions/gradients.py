@@ -49,9 +49,9 @@ def integrated_gradients(model, batch, target, steps=20, baseline=None, cache=No
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + (k − ½)/K · (e − b), k = 1 … K, all positions moving together
     (Sundararajan et al. 2017; the midpoint rule). Σ_i a_i over all positions tends to y(e) − y(b) as K grows;
-    completeness_gap, (batch,), is what is missing: |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0. It stays large
-    where the path meets what is not smooth: at the zero vector, for models that normalise scale away (Llama,
-    Qwen2, Gemma-2).
+    completeness_gap, (batch,), is what is missing: |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0. It stays
+    large where the path meets what is not smooth: at the zero vector, for models that normalise scale away
+    (Llama, Qwen2, Gemma-2).
     """
     embeddings, base = model.embed(batch.ids), baseline_embedding(model, baseline)
     at, weights = midpoints(steps, embeddings)
