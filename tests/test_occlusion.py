@@ -110,6 +110,9 @@ def test_equal_orders_keep_the_order_in_which_they_were_reached():
     model = look_up(losing("abc", 0, {"ab": 1, "ac": 1, "bc": 1}))
     assert ranks(model, [text(A, A + 1, A + 2)], beam=1) == [[3, 2, 1]]
     assert ranks(model, [text(A, A + 1, A + 2)], beam=5) == [[3, 2, 1]]
+    # b d and a c have 5 each, and so have all triples: b d came from the better parent.
+    model = look_up(losing("abcd", 0, {"a": 2, "b": 3, "bd": 2, "ac": 3}))
+    assert ranks(model, [text(A, A + 1, A + 2, A + 3)], beam=2) == [[2, 4, 1, 3]]
 
 
 def test_a_set_takes_one_place_in_the_beam():

@@ -155,6 +155,10 @@ def test_draws_depend_on_the_seed_and_the_example_alone(seen):
                            for s in (1, 1, 2))
     for a, b, c in zip(first, again, other, strict=True):
         assert (a == b).all() and (len(a) == 3 or (a != c).any())
+    seen.clear()
+    attribute(model, model.encode(["the plot was great", "she liked the film"]), [0, 0], ["lime"], samples=20)
+    lost = np.array([v.encoding.ids == model.mask_id for v in seen])
+    assert (lost[:20] != lost[20:]).any()  # of the same length, but with neighbours of their own
 
 
 # What is found ------------------------------------------------------------------------------------
