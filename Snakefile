@@ -18,7 +18,10 @@ except (ValueError, FileNotFoundError) as error:
     sys.exit(str(error))
 
 # The tables whose absence calls for a new report; it writes more than these.
-TABLES = {"soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"]}
+TABLES = {
+    "attributions": ["evidence"],
+    "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],
+}
 EXECUTE = [sys.executable, "notebooks/execute.py"]
 PATHS = json.dumps(PATHS)
 

@@ -1,4 +1,4 @@
-"""The experiment notebook as a whole: wrong parameters, the same unit twice, the paper's own set-up."""
+"""The experiment notebooks as a whole: wrong parameters, the same unit twice, the paper's own set-up."""
 
 import json
 import sys
@@ -18,10 +18,11 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from faithlib import results, training
+from faithlib import attributions, results, training
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "notebooks/experiments/soft_metrics.ipynb"
+EVIDENCE = ROOT / "notebooks/experiments/attributions.ipynb"
 DATA = ROOT.parent / "shared" / "data"
 sys.path.insert(0, str(ROOT / "notebooks"))
 import execute  # noqa: E402
@@ -32,9 +33,9 @@ SMALL = {"train_size": 200, "validation_size": 60, "test_size": 60, "examples": 
          "perturbations": ["bernoulli", "attention"]}
 
 
-def run_here(parameters):
+def run_here(parameters, notebook=NOTEBOOK):
     """Run the notebook's cells in this process, without a kernel."""
-    cells = [c for c in json.loads(NOTEBOOK.read_text())["cells"] if c["cell_type"] == "code"]
+    cells = [c for c in json.loads(notebook.read_text())["cells"] if c["cell_type"] == "code"]
     names = {}
     for cell in cells:
         exec("".join(cell["source"]), names)
@@ -111,11 +112,11 @@ def test_the_same_unit_twice_is_the_same_bytes(folders, tmp_path):
     assert science(places["results_dir"], unit) == found[0]
 
 
-def science(results_dir, unit):
+def science(results_dir, unit, paper="soft_metrics", volatile=()):
     """{file name: content} of a unit at quick scale, without what may differ between two runs."""
-    folder = Path(results_dir, "quick", "soft_metrics")
+    folder = Path(results_dir, "quick", paper)
     record = json.loads((folder / f"{unit}.json").read_text())
-    assert set(record.pop("volatile")) == {"finished", "seconds", "peak_memory_mib", "host"}
+    assert set(record.pop("volatile")) == {"finished", "seconds", "peak_memory_mib", "host", *volatile}
     for name in ("git", "dirty", "code"):  # a file may be edited while this test runs
         del record["provenance"][name]
     return {path.name: path.read_bytes() for path in folder.iterdir()} | {f"{unit}.json": json.dumps(record)}
@@ -134,6 +135,56 @@ def assert_valid(results_dir, scale, unit, examples):
     assert set(values.baseline) == {"", "normal", "matched"}
     assert set(values[values.baseline == ""].attribution) == set(record["params"]["attributions"])
     assert record["provenance"]["model"]["sha256"] and record["provenance"]["data"]["sha256"]
+
+
+# Attributions against known evidence --------------------------------------------------------------
+
+FEW = {"train_size": 200, "validation_size": 60, "test_size": 60, "examples": 6, "epochs": 1, "steps": 3,
+       "timed_examples": 1}
+
+
+@pytest.mark.parametrize(("wrong", "named"), [
+    ({"task": "wikibio"}, "'wikibio'"), ({"attributions": ["lime", "beem"]}, "'beem'"),
+    ({"attributions": []}, "attributions=[]"), ({"steps": 0}, "steps=0"), ({"max_length": 8}, "longer than"),
+    ({"timed_examples": 0}, "timed_examples=0")])
+def test_wrong_parameters_of_evidence_are_told_before_training(folders, no_training, wrong, named):
+    with pytest.raises(ReachedTraining):
+        run_here({**FEW, **folders}, EVIDENCE)
+    with pytest.raises(ValueError) as error:
+        run_here({**FEW, **folders, **wrong}, EVIDENCE)
+    assert named in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
+    with pytest.raises(ValueError, match="task='sst' has no evidence"):
+        run_here({**FEW, **folders, "task": "sst", "data_dir": str(mirror(tmp_path, "sst")),
+                  "train_size": 0, "validation_size": 0, "test_size": 0}, EVIDENCE)
+
+
+def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_table(folders, tmp_path):
+    unit, found = "relation.tiny-bert.s0", []
+    for name in ("one", "two"):
+        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        run_here({**FEW, **places, "task": "relation"}, EVIDENCE)
+        found.append(science(places["results_dir"], unit, "attributions", ["seconds_per_example"]))
+    assert sorted(found[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
+    assert found[0] == found[1]
+    (record,), values = results.load(places["results_dir"], "quick", "attributions")
+    asked = execute.defaults(EVIDENCE)["attributions"]
+    assert set(asked) == {name for name, function in attributions._METHODS.items()
+                          if function.__module__.startswith("faithlib.")}  # all that there are
+    agreement = values[values.metric != "completeness_gap"]
+    assert len(agreement) == len(asked) * 3 * 6 and agreement.value.notna().all()
+    gap = values[values.metric == "completeness_gap"]
+    assert list(gap.example) == list(range(6)) and (gap.value >= 0).all() and gap.chance.isna().all()
+    assert set(record["volatile"]["seconds_per_example"]) == set(asked)
+
+    report = ROOT / "notebooks/reports/attributions.ipynb"
+    run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
+    folder = Path(places["results_dir"], "quick", "attributions")
+    table = pd.read_csv(folder / "tables" / "evidence.csv")
+    assert list(table.attribution) == asked and set(table.dataset) == {"relation"} and (table.n == 6).all()
+    assert (folder / "claims.csv").is_file() and (tmp_path / "quick/attributions/evidence.png").is_file()
 
 
 # The paper's own set-up ---------------------------------------------------------------------------

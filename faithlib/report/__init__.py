@@ -22,12 +22,19 @@ ATTRIBUTIONS = {
     "deeplift": ("DeepLift", OKABE_ITO["purple"], "v", (0, (3, 1, 1, 1, 1, 1))),
     "random": ("random", OKABE_ITO["black"], "x", ":"),
 }
+LABELS = {
+    "input_x_gradient": "x∇x", "gradient_l1": "gradient L1", "gradient_l2": "gradient L2",
+    "gradient_shap": "GradientSHAP", "leave_one_out": "leave-one-out", "lime": "LIME",
+}
 
 
 def label(attribution):
     """An attribution's name as a figure or a table prints it."""
-    known = ATTRIBUTIONS.get(attribution)
-    return known[0] if known else attribution.replace("_", " ")
+    if attribution in ATTRIBUTIONS:
+        return ATTRIBUTIONS[attribution][0]
+    if attribution.endswith("_abs"):
+        return f"|{label(attribution.removesuffix('_abs'))}|"
+    return LABELS.get(attribution, attribution.replace("_", " "))
 
 
 def line(attribution):
