@@ -386,5 +386,6 @@ def test_what_cannot_be_is_told(four):
 def test_deleting_all_of_a_prompt_is_told():
     model = tiny.causal()
     bare = [model.encode(["plot"])[0].at(slice(1, None))]  # without [CLS]
-    refused("removal='delete' leaves nothing of a text of 1 tokens", model, bare, [3], BOTH, removal="delete")
+    refused("removal='delete' would leave an empty input .all 1 tokens", model, bare, [3], BOTH,
+            removal="delete")
     assert attribute(model, bare, [3], BOTH)["leave_one_out"][0][0] != 0

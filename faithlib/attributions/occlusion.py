@@ -45,8 +45,8 @@ def removed(model, encoding, erased, removal="mask"):
     if removal != "delete":
         return replaced(encoding, erased, _stand_in(model, removal))
     if erased.all():
-        raise ValueError(f"removal='delete' leaves nothing of a text of {len(erased)} tokens without special "
-                         "tokens: use removal='mask' or 'pad'")
+        raise ValueError(f"removal='delete' would leave an empty input (all {len(erased)} tokens are "
+                         "removed, none is special): use removal='mask' or 'pad'")
     return deleted(encoding, erased)
 
 
