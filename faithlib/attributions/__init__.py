@@ -112,15 +112,16 @@ def attribute(model, encodings, targets, wanted, definition="paper", paper="", c
         raise ValueError(
             f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}")
     functions = _functions(wanted, definition, paper)
-    settings = {**settings, "wanted": set(wanted), "cache": forward.Cache() if cache is None else cache}
+    settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
     kept, budget = {}, forward.TOKEN_BUDGET[model.device.type]
     with forward.bar(len(encodings) * len(functions), "explaining", "example") as bar:
         for rows in forward.batches_by_length([len(e.ids) for e in encodings], budget):
-            for function in functions:
-                explain = partial(_explain, function, model, encodings, targets, settings, bar)
+            for function, own in functions.items():
+                given = {**settings, "wanted": own}
+                explain = partial(_explain, function, model, encodings, targets, given, bar)
                 for part in forward.halving(explain, rows):
-                    _keep(part, scores, kept)
+                    _keep(part, own, scores, kept)
     if notes is not None:
         notes.update({n: np.array([by_row[i] for i in range(len(encodings))]) for n, by_row in kept.items()})
     return scores
@@ -135,9 +136,11 @@ def padded(rows, batch):
 
 
 def _functions(wanted, definition, paper):
-    """The functions that yield `wanted`, each once."""
-    own = _RELEASED if definition == "released" else {}
-    return list(dict.fromkeys(own.get((paper, name), _METHODS[name]) for name in wanted))
+    """The functions that yield `wanted`: {function: the names that are taken from it}."""
+    released, functions = _RELEASED if definition == "released" else {}, {}
+    for name in wanted:
+        functions.setdefault(released.get((paper, name), _METHODS[name]), set()).add(name)
+    return functions
 
 
 def _explain(function, model, encodings, targets, settings, bar, rows):
@@ -162,12 +165,12 @@ def _explain(function, model, encodings, targets, settings, bar, rows):
     return rows, [len(e.ids) for e in batch.encodings], values
 
 
-def _keep(part, scores, kept):
+def _keep(part, own, scores, kept):
     rows, lengths, values = part
     for name, value in values.items():
         if value.ndim == 1:
             kept.setdefault(name, {}).update(zip(rows, value, strict=True))
-        elif name in scores:
+        elif name in own:
             if not np.isfinite(value).all():
                 raise FloatingPointError(f"attribution {name!r} gives NaN or infinite scores: the model's "
                                          "weights or the method is broken")
