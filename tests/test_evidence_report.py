@@ -76,7 +76,9 @@ def test_the_page_names_the_direction_and_the_file_does_not(tmp_path):
     html, latex = ((tmp_path / f"evidence.{kind}").read_text() for kind in ("html", "tex"))
     for text, up, down in ((html, "auprc ↑", "first_hit ↓"),
                            (latex, r"auprc $\uparrow$", r"first\_hit $\downarrow$")):
-        assert up in text and down in text and "0.50 [0.4" in text and "0.30" in text
+        assert up in text and down in text and "0.50 [0.4" in text and "a random order" in text
+    last = cell(tables.shown(table), attribution="a random order")
+    assert (last.n, last.auprc, last.precision, last.first_hit) == (N, "0.30", "0.25", "3.00")
 
 
 def test_claims_hold_where_every_example_agrees():
@@ -135,7 +137,7 @@ def test_overview_and_cost_come_from_the_records():
               "volatile": {"seconds_per_example": {"lime": 0.5, "beam": 2.0}}}
     row = cell(tables.overview([record], values), dataset="sentiment")
     assert (row.model, row.accuracy, row.examples, row["with evidence"]) == ("tiny", 0.9, N, N - 1)
-    assert row["predicted right"] == N - 5 and row.evidence == pytest.approx(LEVEL["precision"])
+    assert row["predicted right"] == N - 5 and row["share of evidence"] == pytest.approx(LEVEL["precision"])
     cost = tables.cost([record])
     assert list(cost.attribution) == ["lime", "beam"] and list(cost["sentiment.tiny.s0"]) == [0.5, 2.0]
 

@@ -31,7 +31,7 @@ def overview(records, values):
         rows.append({"dataset": named["task"], "model": _slug(named["model"]), "seed": named["seed"],
                      "accuracy": accuracy, "examples": r["provenance"]["examples"]["n"],
                      "with evidence": own.chance.count(), "predicted right": own.right.sum(),
-                     "evidence": own.chance.mean()})  # the chance of precision is the share of evidence
+                     "share of evidence": own.chance.mean()})  # the chance level of precision
     return pd.DataFrame(rows)
 
 
@@ -58,13 +58,16 @@ def evidence(values):
 
 
 def shown(table):
-    """The table for a page: "value [interval]" and the chance level beside it, metric by metric."""
-    narrow = table[["dataset", "attribution", "n"]].copy()
-    for metric in BETTER:
-        cells = zip(*(table[f"{metric}{end}"] for end in ("", "_ci_low", "_ci_high")), strict=True)
-        narrow[metric] = ["" if np.isnan(x) else f"{x:.2f} [{low:.2f}, {high:.2f}]" for x, low, high in cells]
-        narrow[f"{metric} by chance"] = table[f"{metric}_chance"].map("{:.2f}".format).replace("nan", "")
-    return narrow
+    """The table for a page: "value [interval]" by metric, with a random order as a data set's last row."""
+    rows = []
+    for (dataset, _), part in table.groupby(["dataset", "model"], sort=False):
+        for row in part.to_dict("records"):
+            rows.append({"dataset": dataset, "attribution": row["attribution"], "n": row["n"]} | {
+                m: f"{row[m]:.2f} [{row[f'{m}_ci_low']:.2f}, {row[f'{m}_ci_high']:.2f}]" if row["n"] else ""
+                for m in BETTER})
+        chance = {m: f"{part[f'{m}_chance'].mean():.2f}" if part.n.any() else "" for m in BETTER}
+        rows.append({"dataset": dataset, "attribution": "a random order", "n": part.n.max(), **chance})
+    return pd.DataFrame(rows)
 
 
 def claims(values, n_resamples=RESAMPLES, seed=0):
