@@ -5,6 +5,7 @@
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
+#:   make bench                 how fast the attributions are, beside captum and inseq: about 20 minutes
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
@@ -21,7 +22,7 @@ PYTHON ?= python3
 SCALE ?= quick
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-.PHONY: help results test test-slow lab unlock lock
+.PHONY: help results test test-slow bench lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -32,6 +33,8 @@ test: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q
 test-slow: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q -m slow
+bench: .venv/installed-bench
+	@$(BIN)/python -W ignore -m benchmarks.attributions $(if $(DEVICE),--device $(DEVICE))
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks
 unlock: .venv/installed-batch

@@ -1,0 +1,116 @@
+"""Peak memory of attributions, each in a process of its own: python -m benchmarks.memory <measure>."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch reads them
+
+import json
+import pathlib
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import psutil
+import torch
+
+from benchmarks import workloads
+from faithlib.attributions import attribute
+from faithlib.results import peak_memory_mib
+
+COLUMNS = ["task", "model", "method", "implementation", "examples", "tokens", "mib_above_loaded", "mib_total",
+           "ratio_to_ours"]
+LINUX = sys.platform == "linux"
+
+
+def table(quick=False):
+    """A DataFrame of all measures, each from its own process (quick: from this one)."""
+    frame = pd.DataFrame([measure(name, quick) if quick else _measured_apart(name) for name in MEASURES])
+    ours = frame[frame.implementation == "faithlib"].set_index("method").mib_above_loaded
+    frame["ratio_to_ours"] = frame.mib_above_loaded / frame.method.map(ours)
+    return frame[COLUMNS]
+
+
+def ours(work, name):
+    attribute(work.model, work.encodings, work.targets, [name])
+
+
+def one_hot_input(work):
+    """Grad L2 as it is written down: the gradient of a one-hot input, (batch, tokens, vocabulary), twice."""
+    batch, table = work.model.collate(work.encodings), work.model.embedding_table
+    one_hot = torch.nn.functional.one_hot(batch.ids, len(table)).float().requires_grad_()
+    logits = work.model.logits(batch, embeddings=one_hot @ table)
+    target = torch.as_tensor(work.targets)[:, None]
+    torch.autograd.grad(logits.gather(1, target).sum(), one_hot)[0].norm(dim=-1)
+
+
+def projected_gradient(work):
+    """The embedding's gradient first, then over the vocabulary: (batch, tokens, vocabulary) once."""
+    batch, table = work.model.collate(work.encodings), work.model.embedding_table
+    embeddings = work.model.embed(batch.ids).requires_grad_()
+    logits = work.model.logits(batch, embeddings=embeddings)
+    target = torch.as_tensor(work.targets)[:, None]
+    (torch.autograd.grad(logits.gather(1, target).sum(), embeddings)[0] @ table.T).norm(dim=-1)
+
+
+def long_sentences(quick):
+    """Eight sentences of as many tokens as MiniLM takes, the first 48 of each to be left out in turn.
+
+    More would take longer and no more memory: there are several times more variants than a batch holds.
+    """
+    work = workloads.encoder(quick=quick)
+    texts = [" ".join(np.resize(np.random.default_rng(i).permutation(workloads.WORDS), 6 if quick else 510))
+             for i in range(2 if quick else 8)]
+    encodings = [replace(e, maskable=e.maskable & (np.arange(len(e.ids)) <= 48))
+                 for e in work.model.encode(texts)]
+    return replace(work, texts=texts, encodings=encodings, targets=np.zeros(len(texts), int))
+
+
+MEASURES = {  # method, implementation, workload, function
+    "l2": ("Grad L2", "faithlib", workloads.wide_vocabulary, lambda work: ours(work, "gradient_l2")),
+    "l2_projected": ("Grad L2", "gradient times embedding table", workloads.wide_vocabulary,
+                     projected_gradient),
+    "l2_one_hot": ("Grad L2", "one-hot input", workloads.wide_vocabulary, one_hot_input),
+    "loo": ("leave-one-out ±", "faithlib", long_sentences, lambda work: ours(work, "leave_one_out")),
+}
+
+
+def measure(name, quick):
+    """One row: the most memory that the function held, above what model and inputs hold."""
+    torch.set_num_threads(1)
+    method, implementation, make, function = MEASURES[name]
+    work = make(quick)
+    short = work.first(1)
+    function(replace(short, encodings=[short.encodings[0].at(slice(8))]))  # libraries take their buffers once
+    loaded = _restart_peak()
+    function(work)
+    peak = _peak()
+    return {"task": work.task, "model": work.name, "method": method, "implementation": implementation,
+            "examples": len(work.texts), "tokens": len(work.encodings[0].ids),
+            "mib_above_loaded": round(peak - loaded), "mib_total": round(peak)}
+
+
+def _measured_apart(name):
+    root = pathlib.Path(__file__).resolve().parent.parent
+    done = subprocess.run([sys.executable, "-m", "benchmarks.memory", name], cwd=root, check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _restart_peak():
+    """MiB held now; on Linux the peak starts anew, elsewhere it includes loading the model."""
+    if LINUX:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    return psutil.Process().memory_info().rss / 2**20
+
+
+def _peak():
+    if not LINUX:
+        return peak_memory_mib()
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], quick=False)))

@@ -1,0 +1,108 @@
+"""What is explained: sentences for an encoder, prompts for causal language models, made on the spot."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+)
+
+from faithlib.forward import probabilities, unchanged
+from faithlib.models import CausalLM, Classifier, load
+
+WORDS = """the a and but when while because after before near under over with without from into old young
+small large quiet bright heavy early late cold warm empty green river house garden street letter window
+bridge market kitchen teacher farmer doctor child brother sister mother captain horse bird dog table
+winter summer morning evening story music bread water road wall walked found carried opened closed wrote
+watched followed remembered forgot bought sold built broke gave took never always
+often slowly again""".split()
+
+SPECIAL = 4  # the first ids of `word_tokenizer`: no word
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One model and the examples that every implementation explains."""
+
+    task: str
+    name: str  # of the model
+    model: Classifier | CausalLM
+    texts: list
+    encodings: list
+    targets: np.ndarray  # (examples,) the most probable class or next word
+
+    def first(self, n):
+        """The first n examples alone."""
+        return replace(self, texts=self.texts[:n], encodings=self.encodings[:n], targets=self.targets[:n])
+
+
+def encoder(device="cpu", quick=False):
+    """MiniLM-L6 with a seeded head of two classes, 64 sentences of 21 to 39 tokens, 31 on average."""
+    generator = np.random.default_rng(0)
+    lengths = [5, 8, 7] if quick else generator.permutation(np.linspace(21, 39, 64).round().astype(int) + 1)
+    texts = [" ".join(generator.choice(WORDS, min(int(n), 39) - 2)) for n in lengths]
+    name = "tiny-bert" if quick else "sentence-transformers/all-MiniLM-L6-v2"
+    model = load(name, ["no", "yes"], texts=texts, device=device)
+    return _workload("encoder", name.split("/")[-1], model, texts, outputs=slice(None))
+
+
+def causal(kind, device="cpu", quick=False):
+    """A random Llama or GPT-2 of 4 layers, 256 wide, vocabulary 8192, and 64 prompts of 32 tokens."""
+    layers, width, vocabulary, n, tokens = (2, 16, 64, 3, 6) if quick else (4, 256, 8192, 64, 32)
+    generator = np.random.default_rng(0)
+    rows = generator.integers(0, vocabulary - SPECIAL, (n, tokens))
+    texts = [" ".join(f"w{i}" for i in row) for row in rows]
+    words = word_tokenizer(vocabulary)
+    special = {"vocab_size": vocabulary, "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
+    if kind == "Llama":
+        build, config = LlamaForCausalLM, LlamaConfig(
+            hidden_size=width, intermediate_size=8 * width // 3, num_hidden_layers=layers,
+            num_attention_heads=4, max_position_embeddings=128, **special)
+    else:
+        build, config = GPT2LMHeadModel, GPT2Config(
+            n_embd=width, n_layer=layers, n_head=4, n_positions=128, **special)
+    model = CausalLM(_seeded(build, config, device), words, f"random {kind}, {layers} layers, {width} wide")
+    return _workload("causal LM", model.name, model, texts, outputs=slice(SPECIAL, None))
+
+
+def wide_vocabulary(quick=False):
+    """A random RoBERTa of 2 layers, 768 wide, vocabulary 50,265, and 8 texts of 510 tokens."""
+    width, vocabulary, n, tokens = (16, 500, 2, 8) if quick else (768, 50265, 8, 508)
+    config = RobertaConfig(vocab_size=vocabulary, hidden_size=width, num_hidden_layers=2,
+                           num_attention_heads=width // 8, intermediate_size=4 * width,
+                           max_position_embeddings=514, type_vocab_size=1, pad_token_id=1)
+    rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
+    texts = [" ".join(f"w{i}" for i in row) for row in rows]
+    model = Classifier(_seeded(RobertaForSequenceClassification, config, "cpu"), word_tokenizer(vocabulary),
+                       f"random RoBERTa, 2 layers, {width} wide")
+    return _workload("encoder", model.name, model, texts, outputs=slice(None))
+
+
+def word_tokenizer(vocabulary):
+    """A tokenizer whose tokens are the words w0, w1, ..., `vocabulary` of them with four special ones."""
+    named = {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
+    tokens = [*named.values(), *(f"w{i}" for i in range(vocabulary - SPECIAL))]
+    words = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=words, **named)
+
+
+def _seeded(build, config, device):
+    torch.manual_seed(0)
+    return build(config).to(device)
+
+
+def _workload(task, name, model, texts, outputs):
+    model.model.requires_grad_(False)  # for everybody: no implementation needs gradients of weights
+    encodings = model.encode(texts)
+    p = probabilities(model, [unchanged(e) for e in encodings])  # (examples, outputs)
+    targets = np.arange(model.outputs)[outputs][p[:, outputs].argmax(-1)]
+    return Workload(task, name, model, texts, encodings, targets)

@@ -1,0 +1,131 @@
+"""The benchmark runs on tiny models and writes what the README shows; nothing here depends on time."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def benchmarks():
+    """The modules; what importing them sets for their process is undone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            patch.setenv(name, "1")
+        threads = torch.get_num_threads()
+        from benchmarks import attributions, bounds, memory, tables, workloads
+        yield {m.__name__.split(".")[1]: m for m in (attributions, bounds, memory, tables, workloads)}
+        torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def run(benchmarks, tmp_path_factory):
+    """A run on tiny models: the folder it wrote to."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        benchmarks["attributions"].main(["--quick", "--repeats", "1", "--folder", str(folder)])
+    return folder
+
+
+def test_columns(run, benchmarks):
+    speed = pd.read_csv(run / "attributions.csv")
+    assert list(speed)[:7] == ["task", "model", "method", "implementation", "sequences_per_cpu_second",
+                               "ratio_to_bound", "ratio_to_ours"]
+    assert list(speed)[7:] == ["sequences", "spread", "fraction_of_peak", "largest_difference", "correlation"]
+    assert list(pd.read_csv(run / "memory.csv")) == benchmarks["memory"].COLUMNS
+    where = json.loads((run / "attributions.json").read_text())
+    assert {"host", "device", "threads", "repeats", "token_budget", "peak_gflop_per_second", "git",
+            "versions"} <= set(where)
+    assert "captum" in where["versions"] and where["threads"] == 1
+
+
+def test_every_method_has_a_bound_and_a_row_of_ours(run):
+    speed = pd.read_csv(run / "attributions.csv")
+    assert speed.model.nunique() == 3
+    for _, part in speed.groupby(["model", "method"]):
+        ratios = part.set_index("implementation")
+        assert ratios.ratio_to_bound["bound"] == 1 and ratios.ratio_to_ours["faithlib"] == 1
+        assert ratios.ratio_to_ours["bound"] == pytest.approx(1 / ratios.ratio_to_bound["faithlib"], rel=1e-2)
+    assert (speed.sequences_per_cpu_second > 0).all() and speed.fraction_of_peak.between(0, 2).all()
+
+
+def test_peers_give_our_scores(run):
+    speed = pd.read_csv(run / "attributions.csv")
+    captum = speed[speed.implementation.str.startswith("captum") & speed.largest_difference.notna()]
+    captum = captum[~captum.implementation.str.contains("norms over the width")]
+    assert (len(captum) > 0) == (find_spec("captum") is not None)
+    assert (captum.largest_difference < 1e-4).all()
+    inseq = speed[speed.implementation.str.startswith("inseq") & speed.largest_difference.notna()]
+    assert (len(inseq) > 0) == (find_spec("inseq") is not None)
+    assert (inseq.largest_difference < 1e-3).all()
+
+
+@pytest.mark.parametrize("kind", ["encoder", "Llama"])
+def test_the_bound_makes_the_passes_it_is_asked_for(benchmarks, kind):
+    make = benchmarks["workloads"]
+    work = make.encoder(quick=True) if kind == "encoder" else make.causal(kind, quick=True)
+    rows = []
+    work.model.model.register_forward_pre_hook(
+        lambda module, args, kwargs: rows.extend(kwargs.get("input_ids", kwargs.get("inputs_embeds"))),
+        with_kwargs=True)
+    for bound in (benchmarks["bounds"].forward, benchmarks["bounds"].backward):
+        rows.clear()
+        bound(work, [2, 0, 5])()
+        assert len(rows) == 7
+
+
+def test_workloads_are_of_the_size_they_claim(benchmarks):
+    work = benchmarks["workloads"].causal("Llama", quick=True)
+    assert [len(e.ids) for e in work.encodings] == [6, 6, 6]
+    assert (work.targets >= benchmarks["workloads"].SPECIAL).all()
+    again = benchmarks["workloads"].causal("Llama", quick=True)
+    assert again.texts == work.texts and (again.targets == work.targets).all()
+
+
+def test_flop_are_counted(benchmarks):
+    a, b = torch.rand(3, 5), torch.rand(5, 7)
+    with benchmarks["attributions"].Flops() as counter:
+        with torch.inference_mode():
+            torch.nn.functional.linear(a, b.T)
+        assert counter.total == 2 * 3 * 5 * 7
+        a @ b
+    assert counter.total == 2 * 2 * 3 * 5 * 7
+
+
+def speed_of(**ours):
+    rows = [("all-MiniLM-L6-v2", "x⊙grad", name, 100 * value, value, difference)
+            for name, (value, difference) in ours.items()]
+    return pd.DataFrame(rows, columns=["model", "method", "implementation", "sequences_per_cpu_second",
+                                       "ratio_to_ours", "largest_difference"]).assign(ratio_to_bound=0.5)
+
+
+def test_targets_say_yes_and_no(benchmarks):
+    held = pd.DataFrame(columns=benchmarks["memory"].COLUMNS)
+    for bound, met in ((1.1, "yes"), (1.2, "**no**")):  # 1/1.1 = 0.909, 1/1.2 = 0.833
+        table = benchmarks["tables"].targets(speed_of(bound=(bound, None), faithlib=(1, None)), held)
+        row = table[table.what == "all-MiniLM-L6-v2, x⊙grad"].iloc[0]
+        assert row.met == met and row.measured == pytest.approx(1 / bound)
+        assert (table.met == "not measured").sum() == len(table) - 1
+    rows = [("Grad L2", "faithlib", 10, 1000), ("Grad L2", "one-hot input", 101, 1000),
+            ("Grad L2", "gradient times embedding table", 99, 1000), ("leave-one-out ±", "faithlib", 1, 2049)]
+    held = pd.DataFrame(rows, columns=["method", "implementation", "mib_above_loaded", "mib_total"])
+    held = held.assign(model="m", ratio_to_ours=held.mib_above_loaded / [10, 10, 10, 1])
+    table = benchmarks["tables"].targets(speed_of(faithlib=(1, None)), held)
+    assert table.met.tolist()[-3:] == ["yes", "**no**", "**no**"]
+
+
+def test_the_fastest_peer_computes_the_same(benchmarks):
+    speed = speed_of(bound=(1.1, None), faithlib=(1, None), **{
+        "captum, defaults": (0.5, 1e-6), "captum, batched": (0.8, 1e-6), "captum, other scores": (0.9, 0.7)})
+    (row,) = benchmarks["tables"].compact(speed).to_dict("records")
+    assert row["which"] == "captum, batched" and row["× fastest peer"] == pytest.approx(1.25)
+    assert row["× peer at its defaults"] == 2
+    text = benchmarks["tables"].markdown(benchmarks["tables"].compact(speed))
+    assert text.splitlines()[2] == "| all-MiniLM-L6-v2 | x⊙grad | 100 | 0.5 | 2 | 1.25 | captum, batched |"
