@@ -173,22 +173,25 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     first = {}  # key -> its first row
     rows_of = [i if key is None else first.setdefault(key, i) for i, key in enumerate(keys)]
     missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
-    if cache is not None:
-        cache.hits += len(variants) - len(missing)
-    found = {i: known[key] for key, i in first.items() if key in known}
+    outputs = {i: known[key] for key, i in first.items() if key in known}
     budget = budget or TOKEN_BUDGET[model.device.type]
+    computed = None  # one array: small pieces kept from each pass would leave holes in memory, which grows
     for rows, logits in _passes(model, variants, missing, budget):
         values = reduce(logits, rows).cpu().numpy()
         if not np.isfinite(values).all():
             raise FloatingPointError("the model gives NaN or infinite outputs: its weights are broken")
-        found.update(zip(rows, values, strict=True))
+        if computed is None:
+            computed = np.empty((len(variants), values.shape[1]), values.dtype)
+        computed[rows] = values
         if progress is not None:
             progress(len(rows) / len(missing))
     if progress is not None and not missing:
         progress(1.0)
+    outputs.update((i, computed[i]) for i in missing)
     if cache is not None:
-        known.update((keys[i], found[i]) for i in missing if keys[i] is not None)
-    return np.stack([found[row] for row in rows_of])
+        cache.hits += len(variants) - len(missing)
+        known.update((keys[i], outputs[i]) for i in missing if keys[i] is not None)
+    return np.stack([outputs[row] for row in rows_of])
 
 
 def _digest(variant):

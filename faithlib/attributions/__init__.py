@@ -82,7 +82,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         if setting not in taken:
             raise ValueError(f"setting {setting!r} is unknown: {_meant(setting, taken)}")
         if setting in ("steps", "samples", "beam") and value < 1:
-            raise ValueError(f"{setting}={value} must be at least 1 (20 is usual)")
+            raise ValueError(f"{setting}={value} must be at least 1")
     _one_of("baseline", settings.get("baseline"), (None, *BASELINES))
     _one_of("removal", settings.get("removal", "mask"), REMOVALS)
     _one_of("definition", definition, ("paper", "released"))

@@ -352,7 +352,8 @@ ROWS = (
     Task("topics", "generated news of four topics", {}, TOPICS, generated=True, imitates="ag_news"),
     Task("relation", "generated findings of trials", {}, RELATIONS,
          auxiliary="intervention | comparator | outcome", generated=True, imitates="evidence_inference"),
-    Task("world", "generated facts, for language models", {}, world.LABELS, generated=True, imitates="knowns"),
+    Task("world", "generated facts, for language models", {}, world.LABELS, generated=True,
+         imitates="knowns"),
 )
 
 TASKS = MappingProxyType({row.name: row for row in ROWS})
