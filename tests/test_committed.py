@@ -1,9 +1,10 @@
-"""The committed results of the small scale: whole, complete, and what the tables were made from."""
+"""The committed results: whole, complete, and what the tables were made from."""
 
 import pandas as pd
 import pytest
 
 from faithlib import results
+from faithlib.metrics.plausibility import BETTER
 from faithlib.report import soft_metrics as tables
 from faithlib.report.soft_metrics_claims import claims
 
@@ -54,3 +55,20 @@ def test_tables_and_claims_are_what_the_records_give():
         committed = pd.read_csv(FOLDER / f"{name}.csv")
         frame = frame.reset_index(drop=True)  # a table keeps six digits
         pd.testing.assert_frame_equal(frame, committed, check_dtype=False, rtol=1e-5, atol=1e-6)
+
+
+def test_the_table_of_evidence_holds_every_method_on_every_generated_corpus():
+    table = pd.read_csv(results.project_root() / "results/quick/attributions/tables/evidence.csv")
+    assert set(table.dataset) >= {"relation", "sentiment", "topics"}
+    for _, part in table.groupby("dataset"):
+        assert set(part.attribution) >= {
+            "attention", "attention_rollout", "gradient_l1", "gradient_l2", "input_x_gradient_abs", "deeplift",
+            "integrated_gradients", "sequential_integrated_gradients", "gradient_shap", "lime", "leave_one_out",
+            "leave_one_out_abs", "beam", "random_uniform", "random_normal"}
+    for metric in BETTER:
+        assert table[metric].between(table[f"{metric}_ci_low"], table[f"{metric}_ci_high"]).all()
+    # Where the model is right and the evidence known, what looks at the model is above chance, and noise is not.
+    found = table.set_index(["attribution", "dataset"])
+    gain = found.auprc_ci_low > found.auprc_chance
+    assert gain[["integrated_gradients_abs", "leave_one_out_abs", "lime", "beam"]].all()
+    assert not gain[["random_uniform", "random_normal"]].any()
