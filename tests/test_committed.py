@@ -62,12 +62,12 @@ def test_the_table_of_evidence_holds_every_method_on_every_generated_corpus():
     assert set(table.dataset) >= {"relation", "sentiment", "topics"}
     for _, part in table.groupby("dataset"):
         assert set(part.attribution) >= {
-            "attention", "attention_rollout", "gradient_l1", "gradient_l2", "input_x_gradient_abs", "deeplift",
-            "integrated_gradients", "sequential_integrated_gradients", "gradient_shap", "lime", "leave_one_out",
-            "leave_one_out_abs", "beam", "random_uniform", "random_normal"}
+            "attention", "attention_rollout", "gradient_l1", "gradient_l2", "input_x_gradient_abs",
+            "deeplift", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap", "lime",
+            "leave_one_out", "leave_one_out_abs", "beam", "random_uniform", "random_normal"}
     for metric in BETTER:
         assert table[metric].between(table[f"{metric}_ci_low"], table[f"{metric}_ci_high"]).all()
-    # Where the model is right and the evidence known, what looks at the model is above chance, and noise is not.
+    # Where the model is right and the evidence known, methods are above chance, and noise is not.
     found = table.set_index(["attribution", "dataset"])
     gain = found.auprc_ci_low > found.auprc_chance
     assert gain[["integrated_gradients_abs", "leave_one_out_abs", "lime", "beam"]].all()
