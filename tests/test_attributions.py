@@ -431,14 +431,22 @@ def test_points_of_a_path_share_passes(monkeypatch):
     classifier, rows = tiny.classifier(), []
     encodings = classifier.encode(tiny.TEXTS)
     computed = classifier.logits
-    monkeypatch.setattr(classifier, "logits", lambda batch, **given: (
-        rows.append(len(batch.ids)) if torch.is_grad_enabled() else None, computed(batch, **given))[1])
+
+    def logits(batch, **given):
+        if torch.is_grad_enabled():
+            rows.append(tuple(batch.ids.shape))
+        return computed(batch, **given)
+
+    monkeypatch.setattr(classifier, "logits", logits)
     attribute(classifier, encodings[:1], [0], ["integrated_gradients"], steps=20)
-    assert rows == [20]
-    rows.clear()
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 5 * 12 * 3)  # five texts of 12 tokens, three times
+    assert rows == [(20, 6)]
+    rows.clear()  # 12, 12, 11, 6 and 3 tokens, 7 points each, at most 180 tokens a pass
+    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 180)
     attribute(classifier, encodings, np.zeros(5, int), ["integrated_gradients"], steps=7)
-    assert rows == [15, 15, 5]
+    assert rows == [(14, 12), (14, 11), (7, 3)]
+    rows.clear()
+    attribute(classifier, encodings[1:2], [0], ["integrated_gradients"], steps=40)
+    assert rows == [(14, 12), (14, 12), (12, 12)]
 
 
 def test_sdpa_gives_the_scores_of_eager_attention(classifier):

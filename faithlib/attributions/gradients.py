@@ -5,6 +5,7 @@ as `model.embed` gives it; b the baseline, the same vector at every position: 0,
 token or of the padding token. Gradients of parameters are neither computed nor prepared for.
 """
 
+import math
 from contextlib import contextmanager
 
 import torch
@@ -148,20 +149,28 @@ def drawn_points(batch, samples, seed, like):
 def passes(batch, points):
     """Every example at every one of `points` places, in passes that fill the token budget.
 
-    Yields (places, a slice; the example of each row, (rows,); the rows as a Batch), rows ordered by place.
-    A long text is split over its places, several short texts and places share a pass.
+    Yields (examples, places, part): two slices, and a Batch of their rows, places outermost, cut to these
+    examples' longest. As few examples as fill a pass share one, so that little of it is padding.
     """
-    everyone = torch.arange(len(batch.ids), device=batch.ids.device)
-    most = max(1, forward.TOKEN_BUDGET[batch.ids.device.type] // batch.ids.numel())
-    for start in range(0, points, most):
-        places = slice(start, min(start + most, points))
-        example = everyone.repeat(places.stop - start)
-        yield places, example, rows(batch, example)
+    budget, lengths, first = forward.TOKEN_BUDGET[batch.ids.device.type], batch.present.sum(1).tolist(), 0
+    while first < len(lengths):
+        last, longest = first + 1, lengths[first]
+        while last < len(lengths) and (last + 1 - first) * points * max(longest, lengths[last]) <= budget:
+            last, longest = last + 1, max(longest, lengths[last])
+        most = max(1, budget // ((last - first) * longest))
+        most = math.ceil(points / math.ceil(points / most))  # as many passes, of equal size
+        everyone = torch.arange(first, last, device=batch.ids.device)
+        for start in range(0, points, most):
+            places = slice(start, min(start + most, points))
+            index = everyone.repeat(places.stop - start)
+            yield slice(first, last), places, rows(batch, index, stop=longest)
+        first = last
 
 
-def rows(batch, index, start=0):
-    """The examples at `index` (repeats allowed) from token `start` on: what a pass needs of a Batch."""
-    return Batch(*(x[index, start:] for x in (batch.ids, batch.types, batch.present, batch.maskable)), ())
+def rows(batch, index, start=0, stop=None):
+    """The examples at `index` (repeats allowed), tokens `start` to `stop`: what a pass needs of a Batch."""
+    fields = batch.ids, batch.types, batch.present, batch.maskable
+    return Batch(*(field[index, start:stop] for field in fields), ())
 
 
 def path_gradient(model, batch, target, embeddings, base, at, weights, progress=None):
@@ -169,13 +178,16 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
 
     base: b, broadcast to the embeddings. at: a, (points, batch). weights: w, (points,).
     """
+    base = base.expand_as(embeddings)
     total, difference = torch.zeros_like(embeddings), embeddings - base
-    for places, example, part in passes(batch, len(at)):
-        path = base + at[places, :, None, None] * difference  # (places, batch, tokens, width)
-        slope = gradient(model, y_at(model, part, target[example]), path.flatten(0, 1))
-        total += torch.tensordot(weights[places], slope.unflatten(0, path.shape[:2]), 1)
+    for examples, places, part in passes(batch, len(at)):
+        near = examples, slice(part.ids.shape[1])  # without the padding of longer examples
+        path = base[near] + at[places, examples, None, None] * difference[near]  # (places, *its shape)
+        y = y_at(model, part, target[examples].repeat(len(path)))
+        slope = gradient(model, y, path.flatten(0, 1)).unflatten(0, path.shape[:2])
+        total[near] += torch.tensordot(weights[places], slope, 1)
         if progress is not None:
-            progress(len(path) / len(at))
+            progress(path[..., 0, 0].numel() / at.numel())
     return total
 
 
@@ -192,13 +204,15 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)
         start = i if prefix else 0  # what comes before token i does not see it
-        for places, example, part in passes(rows(batch, index, start), len(at)):
-            example = index[example]
-            shared = {"prefix": prefix.rows(example, start)} if start else {}
-            y = _y_of_token(model, part, target[example], embeddings[example, start:], i - start, shared)
-            moved = at[places, None, None] * difference[index, i]  # (places, examples, width)
-            slope = gradient(model, y, (base[index, i] + moved).flatten(0, 1))
-            scores[index, i] += torch.tensordot(weights[places], slope.unflatten(0, moved.shape[:2]), 1)
+        for examples, places, part in passes(rows(batch, index, start), len(at)):
+            some = index[examples]
+            path = base[some, i] + at[places, None, None] * difference[some, i]  # (places, examples, width)
+            every = some.repeat(len(path))
+            shared = {"prefix": prefix.rows(every, start)} if start else {}
+            others = embeddings[every, start:start + part.ids.shape[1]]
+            y = _y_of_token(model, part, target[every], others, i - start, shared)
+            slope = gradient(model, y, path.flatten(0, 1)).unflatten(0, path.shape[:2])
+            scores[some, i] += torch.tensordot(weights[places], slope, 1)
         if progress is not None:
             progress(1 / len(columns))
     return difference * scores

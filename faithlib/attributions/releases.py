@@ -214,13 +214,14 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
         weights = torch.from_numpy(weights).to(embeddings)
         total = weights[-1] * slope  # the whole input; the output times 0 has no gradient
         at = torch.arange(1, 10).to(embeddings) / 10
-        for places, example, part in passes(batch, len(at)):
-            factor = at[places].repeat_interleave(len(batch.ids))[:, None, None]
-            y = y_at(model, part, target[example], explained, factor=factor)
-            slopes = gradient(model, y, embeddings[example]).unflatten(0, (-1, len(batch.ids)))
-            total += torch.tensordot(weights[1:10][places], slopes, 1)
+        for examples, places, part in passes(batch, len(at)):
+            near = embeddings[examples, : part.ids.shape[1]].repeat(len(at[places]), 1, 1)
+            factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
+            y = y_at(model, part, target[examples].repeat(len(at[places])), explained, factor=factor)
+            slopes = gradient(model, y, near).unflatten(0, (len(at[places]), -1))
+            total[examples, : near.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
             if progress is not None:
-                progress(len(slopes) / len(at))
+                progress(len(near) / len(at) / len(embeddings))
         scores["integrated_gradients"] = (embeddings * (same @ total)).sum(-1)
     return scores
 
