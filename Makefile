@@ -5,7 +5,7 @@
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
-#:   make bench                 how fast the attributions are, beside captum and inseq: about 20 minutes
+#:   make bench                 how fast the attributions are, beside captum and inseq: half an hour
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)

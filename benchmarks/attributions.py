@@ -1,6 +1,6 @@
 """How fast the attributions are: faithlib, its peers as users run them, and the bound.
 
-    make bench                  on a CPU; DEVICE=cuda on a GPU; about 20 minutes
+    make bench                  on a CPU; DEVICE=cuda on a GPU; about half an hour
     python -m benchmarks.attributions --quick
 
 CPU seconds of one thread (CUDA: seconds between events), medians of several repeats in which the
@@ -12,7 +12,7 @@ the tables and the targets in Markdown.
 
 import os
 
-os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch reads them
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch and numpy read them
 
 import argparse
 import importlib.metadata
@@ -49,6 +49,7 @@ def main(arguments=None):
         for case in chosen:
             rows += measure(case, options.repeats, most, device, bar)
     speed = pd.DataFrame(rows)
+    print("timed; now memory, some minutes more", flush=True)
     held = memory.table(options.quick) if device.type == "cpu" else pd.DataFrame(columns=memory.COLUMNS)
     met = tables.targets(speed, held)
     write(options.folder, device, speed, held, provenance(device, most, options.repeats))

@@ -42,7 +42,11 @@ def encoder(work, few, dear):
 
 def causal(work, few, dear):
     """The methods timed on a causal language model, without reuse of prefixes in the bound."""
-    case = partial(_case, _peer("inseq", work, few, dear))
+    theirs = _peer("inseq", work, few, dear)
+    released = partial(attribute, dear.model, dear.encodings, dear.targets, ["lime"], samples=100,
+                       definition="released", paper="noiser")
+    theirs["LIME 100"] = {"faithlib, the LIME of inseq": released, **theirs.get("LIME 100", {})}
+    case = partial(_case, theirs)
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
         case("IG 50", dear, backward(dear, [50] * len(dear.texts)), ["integrated_gradients"], steps=50),
