@@ -81,7 +81,7 @@ def test_input_x_gradient_is_captums(classifier):
 def test_integrated_gradients_are_captums(classifier, baseline, steps):
     encodings, targets = examples(classifier)
     with torch.no_grad():
-        classifier.model.get_input_embeddings().weight[classifier.pad_id] = 0.3  # 0 in a fresh model
+        classifier.model.get_input_embeddings().weight[classifier.pad_id] = torch.linspace(-1, 1, 16)  # was 0
     wanted = ["integrated_gradients", "integrated_gradients_abs"]
     ours = attribute(classifier, encodings, targets, wanted, steps=steps, baseline=baseline)
     theirs = captums(classifier, captum.attr.IntegratedGradients, encodings, targets,
@@ -447,6 +447,20 @@ def test_points_of_a_path_share_passes(monkeypatch):
     rows.clear()
     attribute(classifier, encodings[1:2], [0], ["integrated_gradients"], steps=40)
     assert rows == [(14, 12), (14, 12), (12, 12)]
+
+
+@pytest.mark.parametrize("budget", [1, 30, 100, 400, 10**4])
+def test_passes_hold_every_point_of_every_example_once(budget, monkeypatch):
+    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", budget)
+    classifier = tiny.classifier()
+    encodings = classifier.encode([tiny.TEXTS[i] for i in (2, 0, 1, 4, 3)])  # the shortest first
+    seen = []
+    for examples, places, part in gradients.passes(classifier.collate(encodings), 7):
+        few, points = range(5)[examples], range(7)[places]
+        seen += [(k, i) for k in points for i in few]
+        assert part.present.sum(1).tolist() == [len(encodings[i].ids) for _ in points for i in few]
+        assert part.ids.numel() <= budget or len(part.ids) == 1
+    assert sorted(seen) == [(k, i) for k in range(7) for i in range(5)]
 
 
 def test_sdpa_gives_the_scores_of_eager_attention(classifier):

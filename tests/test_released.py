@@ -199,14 +199,15 @@ def test_recursive_roar_weighs_late_points_more(classifier):
 
 
 def test_fmm_starts_from_the_padding_token_and_multiplies_by_the_input(classifier):
+    padding = torch.linspace(-1, 1, 16).double()  # a constant would not get past the layer norm
     with torch.no_grad():
-        classifier.model.get_input_embeddings().weight[classifier.tokenizer.pad_token_id] = 0.3
+        classifier.model.get_input_embeddings().weight[classifier.tokenizer.pad_token_id] = padding
     encodings, targets = examples(classifier)
     wanted = list(CLASSIFIERS["fmm"])
     ours = released(classifier, encodings, targets, "fmm", wanted)
     for i, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
         everywhere = np.ones(len(encoding.ids), bool)
-        expected = late_points(classifier, encoding, target, 20, 0.3, everywhere)
+        expected = late_points(classifier, encoding, target, 20, padding, everywhere)
         agree(ours["integrated_gradients"][i], expected, encoding)
         agree(ours["integrated_gradients_abs"][i], np.abs(expected), encoding)
 
@@ -319,6 +320,16 @@ def keeps_its_scores(model, encodings, targets, paper, wanted, monkeypatch, **se
             assert (one[~encoding.maskable] == 0).all()
     assert all(p.grad is None and p.requires_grad for p in model.model.parameters())
     assert not model.model.base_model._forward_hooks
+
+
+def test_a_released_score_is_not_overwritten_by_the_definitions():
+    classifier = tiny.classifier()
+    encodings, targets = examples(classifier)
+    name = "input_x_gradient_abs"
+    for others in (["gradient_l2"], ["scaled_attention", "input_x_gradient", "attention"]):
+        alone, beside = (released(classifier, encodings, targets, "soft_metrics", [name, *names])[name]
+                         for names in ([], others))
+        assert all((a == b).all() for a, b in zip(alone, beside, strict=True))
 
 
 def test_what_no_release_changes_is_the_definition():
