@@ -25,7 +25,7 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
     """What one backward pass yields: Grad L1 and L2, x⊙grad signed and absolute, DeepLift as published.
 
     gradient_l1, gradient_l2: ‖∂y/∂x_i‖ over the one-hot vocabulary axis, ∂y/∂x_i = E ∂y/∂e_i (Madsen et al.
-    2022, section 4.2; 2024, appendix E.1), ≥ 0. input_x_gradient: e_i · ∂y/∂e_i (Kindermans et al. 2016), the
+    2022, section 4; 2024, appendix E.1), ≥ 0. input_x_gradient: e_i · ∂y/∂e_i (Kindermans et al. 2016), the
     one-hot axis' only non-zero element; signed, and absolute. deeplift: (e_i − b) · ∂y/∂e_i: the released
     implementations know no rule for GELU, SiLU, layer norm, softmax or products, and what they have no rule
     for they differentiate. Units: those of y.
@@ -49,10 +49,10 @@ def integrated_gradients(model, batch, target, steps=20, baseline=None, cache=No
     """Integrated gradients, signed and absolute, and how far they are from adding up.
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + (k − ½)/K · (e − b), k = 1 … K, all positions moving together
-    (Sundararajan et al. 2017; the midpoint rule). Σ_i a_i over all positions tends to y(e) − y(b) as K grows;
-    completeness_gap, (batch,), is what is missing: |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0. It stays
-    large where the path meets what is not smooth: at the zero vector, for models that normalise scale away
-    (Llama, Qwen2, Gemma-2).
+    (Sundararajan et al. 2017; Madsen et al. 2022, equation 2, by the midpoint rule). Σ_i a_i over all
+    positions tends to y(e) − y(b) as K grows; completeness_gap, (batch,), is what is missing:
+    |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0. It stays large where the path meets what is not smooth: at
+    the zero vector, for models that normalise scale away (Llama, Qwen2, Gemma-2).
     """
     embeddings, base = model.embed(batch.ids), baseline_embedding(model, baseline)
     at, weights = midpoints(steps, embeddings)
@@ -69,7 +69,7 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
     """Sequential integrated gradients, signed and absolute: for each token a path of its own.
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at e with e_i alone replaced by b + (k − ½)/K · (e_i − b)
-    (Enguehard 2023, equation 4). a_i tends to what y loses when token i alone becomes b, in units of y. For
+    (Enguehard 2023). a_i tends to what y loses when token i alone becomes b, in units of y. For
     causal LMs the tokens before i are computed once: their keys and values are shared by the whole path.
     """
     base = baseline_embedding(model, baseline)
