@@ -128,11 +128,11 @@ def attribute(model, encodings, targets, wanted, definition="paper", paper="", c
 
 
 def padded(rows, batch):
-    """Scores of each example, [(tokens,)], as one tensor (batch, tokens), 0 beyond an example's end."""
+    """Scores of each example, [(tokens,)], as one float64 tensor (batch, tokens), 0 beyond the text."""
     scores = torch.zeros(batch.ids.shape, dtype=torch.float64)
     for i, row in enumerate(rows):
         scores[i, : len(row)] = torch.as_tensor(row)
-    return scores.to(batch.ids.device)
+    return scores
 
 
 def _functions(wanted, definition, paper):
@@ -156,11 +156,10 @@ def _explain(function, model, encodings, targets, settings, bar, rows):
 
     given = {**settings, "progress": progress}
     takes = {k: v for k, v in given.items() if k in signature(function).parameters}
-    values = {}
+    values, maskable = {}, batch.maskable.cpu()
     for name, value in function(model, batch, target, **takes).items():
-        if value.ndim == 2:
-            value = torch.where(batch.maskable, value, 0)
-        values[name] = value.double().cpu().numpy()
+        value = value.cpu().double()
+        values[name] = (torch.where(maskable, value, 0) if value.ndim == 2 else value).numpy()
     bar.update((1 - done) * len(rows))
     return rows, [len(e.ids) for e in batch.encodings], values
 
