@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from faithlib import tasks
+from faithlib import corpora, tasks
 from faithlib.tasks import sources, splits
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -60,7 +60,10 @@ def test_the_table_has_every_data_set_of_the_five_papers():
     assert used["recursive_roar"] == babi | mimic | {"sst", "imdb", "snli"}
     glue = {"rte", "snli", "mnli", "qnli", "cb", "mrpc", "qqp", "sst2", "imdb", "cola", "boolq"}
     assert used["fmm"] == babi | mimic | glue
-    assert {n for n, t in tasks.TASKS.items() if t.generated} == {"sentiment", "topics", "relation", "world"}
+    assert {n for n, t in tasks.TASKS.items() if t.generated} == set(corpora.GENERATORS)
+    for name, generator in corpora.GENERATORS.items():
+        row = tasks.TASKS[name]
+        assert row.labels == tuple(generator.LABELS) and row.imitates in tasks.TASKS
 
 
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=tasks.TASKS)

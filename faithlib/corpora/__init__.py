@@ -1,15 +1,17 @@
 """Generated corpora whose evidence is known: what `quick` runs on, and what tests can be sure of.
 
-Each module has `LABELS` and `generate(rng)`, which returns one group of examples that belong
-together (twins, or the questions about one text). `make` fills train, validation and test from one
+Each generator has `LABELS` and `generate(rng)`, which returns one group of examples that belong
+together (twins, or the questions about one text or story). `make` fills train, validation and test from one
 seed; no text occurs in two of them.
 """
 
 import numpy as np
 
 from faithlib.corpora import relation, sentiment, topics, world
+from faithlib.corpora.babi import Whereabouts
 
-GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation, "world": world}
+GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation, "world": world,
+              **{f"whereabouts_{facts}": Whereabouts(facts) for facts in (1, 2, 3)}}
 SIZES = {"train": 3000, "validation": 300, "test": 300}
 LARGEST = 50_000  # rows a split may have
 MISSES = 2000  # this many known texts in a row: the grammar has no new ones

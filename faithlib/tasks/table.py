@@ -126,6 +126,7 @@ WIKIBIO = "potsawee/wiki_bio_gpt3_hallucination", "b3cfb73209a8c51582fa1d9b7fe7e
 
 AG_NOTE = "the release keeps the description and drops the title"
 BABI_ANSWERS = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
+SUPPORT = ("one supporting fact", "two supporting facts", "three supporting facts")
 RELATIONS = ("no significant difference", "significantly decreased", "significantly increased")
 TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 
@@ -140,10 +141,10 @@ def _fmm(name, title, labels, metric, sizes, text, text_b="", benchmark=GLUE, sp
     return Task(name, title, {"fmm": Use(FMM, metric, sizes)}, labels, text, text_b, hub)
 
 
-def _babi(number, facts):
+def _babi(number):
     return Task(
         f"babi_{number}",
-        f"bAbI-{number}, {facts} (en-10k)",
+        f"bAbI-{number}, {SUPPORT[number - 1]} (en-10k)",
         {
             "recursive_roar": Use(ROAR_BABI, "accuracy", (8500, 1500, 1000)),
             "fmm": Use(FMM_BABI, "micro_f1", (8000, 2000, 1000)),
@@ -271,9 +272,7 @@ ROWS = (
         hub=Hub(*SNLI, _columns("premise", "hypothesis")),
         unlabelled=True,
     ),
-    _babi(1, "one supporting fact"),
-    _babi(2, "two supporting facts"),
-    _babi(3, "three supporting facts"),
+    *map(_babi, (1, 2, 3)),
     _mimic(
         "mimic_anemia",
         "Anemia, acute or chronic (MIMIC-III)",
@@ -354,6 +353,9 @@ ROWS = (
          auxiliary="intervention | comparator | outcome", generated=True, imitates="evidence_inference"),
     Task("world", "generated facts, for language models", {}, world.LABELS, generated=True,
          imitates="knowns"),
+    *(Task(f"whereabouts_{number}", f"generated stories, {facts}", {}, BABI_ANSWERS, masked="story",
+           auxiliary="question", generated=True, imitates=f"babi_{number}")
+      for number, facts in enumerate(SUPPORT, 1)),
 )
 
 TASKS = MappingProxyType({row.name: row for row in ROWS})
