@@ -7,6 +7,8 @@ import matplotlib.pyplot as plt
 
 STYLE = Path(__file__).parent.parent / "faithlib.mplstyle"
 ARROWS = {"higher": ("↑", r"$\uparrow$"), "lower": ("↓", r"$\downarrow$")}  # html, LaTeX
+CLAIMS = ["claim", "baseline", "verdict", "value", "ci_low", "ci_high", "where", "published",
+          "definition"]  # the columns of every claims.csv
 VERDICT_COLOURS = {"holds": "#009E73", "does not hold": "#D55E00", "inconclusive": "#777777"}
 
 OKABE_ITO = {
@@ -18,12 +20,14 @@ ATTRIBUTIONS = {
     "attention": ("attention α", OKABE_ITO["blue"], "o", "-"),
     "scaled_attention": ("scaled attention α∇α", OKABE_ITO["sky"], "s", "--"),
     "input_x_gradient_abs": ("|x∇x|", OKABE_ITO["vermillion"], "^", "-."),
+    "gradient_l2": ("gradient L2", OKABE_ITO["orange"], "P", (0, (4, 1))),
     "integrated_gradients": ("integrated gradients", OKABE_ITO["green"], "D", (0, (5, 1, 1, 1))),
+    "integrated_gradients_abs": ("|integrated gradients|", OKABE_ITO["green"], "D", (0, (5, 1, 1, 1))),
     "deeplift": ("DeepLift", OKABE_ITO["purple"], "v", (0, (3, 1, 1, 1, 1, 1))),
     "random": ("random", OKABE_ITO["black"], "x", ":"),
 }
 LABELS = {
-    "input_x_gradient": "x∇x", "gradient_l1": "gradient L1", "gradient_l2": "gradient L2",
+    "input_x_gradient": "x∇x", "gradient_l1": "gradient L1",
     "gradient_shap": "GradientSHAP", "leave_one_out": "leave-one-out", "lime": "LIME",
 }
 

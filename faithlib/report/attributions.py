@@ -11,8 +11,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from faithlib.metrics.plausibility import BETTER
-from faithlib.report import OKABE_ITO, label, note_scale
-from faithlib.report.soft_metrics_claims import COLUMNS
+from faithlib.report import CLAIMS, OKABE_ITO, label, note_scale
 from faithlib.statistics import RESAMPLES, mean_interval, percentile_interval, resample_means, verdict
 
 PAPER = "attributions"  # not one of the five; its records and tables lie where theirs do
@@ -88,7 +87,7 @@ def claims(values, n_resamples=RESAMPLES, seed=0):
         if name.removesuffix("_abs") in gain.columns.drop(name):
             signed = name.removesuffix("_abs")
             rows.append(_claim(f"{name} above {signed}", gain[name] - gain[signed], n_resamples, seed))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=CLAIMS)
 
 
 def cost(records):

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from faithlib import published
+from faithlib.report import CLAIMS
 from faithlib.report.soft_metrics import HARD, METRICS, PAPER
 from faithlib.statistics import RESAMPLES, percentile_interval, resample_means, verdict
 
-COLUMNS = ["claim", "baseline", "verdict", "value", "ci_low", "ci_high", "where", "published",
-           "definition"]
 BASELINES = ("normal", "matched")
 SHARE = 16 / 18  # of the cases: 5 attributions and 4 data sets, for two metrics
 M = {metric: i for i, metric in enumerate(METRICS)}  # the cube's last axis
@@ -39,7 +38,7 @@ def claims(preferred, n_resamples=RESAMPLES, seed=0):
         if not np.isnan(cube[0]).all(axis=(0, 2, 3)).any():
             for claim in _control_claims(cube, names):
                 rows.append({"definition": definition, "baseline": "normal - matched", **claim})
-    table = pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.DataFrame(rows, columns=CLAIMS)
     table.loc[table.baseline != "normal", "published"] = np.nan
     return table
 
