@@ -1,7 +1,7 @@
 """The bound: the same number of passes through the model, well batched, and nothing else.
 
-Batches are sorted by length and made beforehand; attention is sdpa, parameters are frozen, language
-models compute the last position's logits only.
+Batches are sorted by length and made beforehand; attention is sdpa, parameters are frozen, the head of
+language models sees the last position only.
 """
 
 import torch
@@ -12,26 +12,35 @@ from faithlib.models import CausalLM
 
 def forward(work, passes):
     """A function that runs passes[i] forward passes of example i."""
-    batches = _batches(work, passes)
+    batches, model = _batches(work, passes), _model(work.model)
 
     def run():
         with torch.inference_mode():
-            for ids, inputs, _ in batches:
-                work.model.model(input_ids=ids, **inputs)
+            for ids, present, _ in batches:
+                model(present, input_ids=ids)
     return run
 
 
 def backward(work, passes):
     """A function that runs passes[i] forward and backward passes of example i, to its embeddings."""
-    batches = _batches(work, passes)
+    batches, model = _batches(work, passes), _model(work.model)
     embed = work.model.model.get_input_embeddings()
 
     def run():
-        for ids, inputs, target in batches:
+        for ids, present, target in batches:
             embeddings = embed(ids).requires_grad_()
-            logits = work.model.model(inputs_embeds=embeddings, **inputs).logits.flatten(0, -2)
+            logits = model(present, inputs_embeds=embeddings)
             torch.autograd.grad(logits.gather(1, target[:, None]).sum(), embeddings)
     return run
+
+
+def _model(model):
+    """From which tokens are present and ids or embeddings to logits (batch, outputs)."""
+    hf = model.model
+    if not isinstance(model, CausalLM):
+        return lambda present, **inputs: hf(attention_mask=present, **inputs).logits
+    body, head = hf.base_model, hf.get_output_embeddings()  # prompts of one length: nothing is padding
+    return lambda present, **inputs: head(body(use_cache=False, **inputs).last_hidden_state[:, -1])
 
 
 def _batches(work, passes):
@@ -41,9 +50,6 @@ def _batches(work, passes):
     for part in batches_by_length([len(work.encodings[i].ids) for i in rows], budget):
         part = [rows[k] for k in part]
         batch = model.collate([work.encodings[i] for i in part])
-        inputs = {"attention_mask": batch.present.long()}
-        if isinstance(model, CausalLM):  # prompts of one length
-            inputs = {"use_cache": False, "logits_to_keep": 1}
         target = torch.as_tensor(work.targets[part], device=model.device)
-        batches.append((batch.ids, inputs, target))
+        batches.append((batch.ids, batch.present.long(), target))
     return batches

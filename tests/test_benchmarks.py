@@ -67,18 +67,24 @@ def test_peers_give_our_scores(run):
     assert (inseq.largest_difference < 1e-3).all()
 
 
-@pytest.mark.parametrize("kind", ["encoder", "Llama"])
-def test_the_bound_makes_the_passes_it_is_asked_for(benchmarks, kind):
-    make = benchmarks["workloads"]
+@pytest.mark.parametrize("kind", ["encoder", "Llama", "GPT-2"])
+def test_the_bound_makes_the_passes_it_is_asked_for(benchmarks, kind, monkeypatch):
+    make, bounds = benchmarks["workloads"], benchmarks["bounds"]
     work = make.encoder(quick=True) if kind == "encoder" else make.causal(kind, quick=True)
-    rows = []
-    work.model.model.register_forward_pre_hook(
-        lambda module, args, kwargs: rows.extend(kwargs.get("input_ids", kwargs.get("inputs_embeds"))),
-        with_kwargs=True)
-    for bound in (benchmarks["bounds"].forward, benchmarks["bounds"].backward):
-        rows.clear()
+    model, logits = bounds._model(work.model), []
+    batch = work.model.collate(work.encodings)
+    torch.testing.assert_close(model(batch.present.long(), input_ids=batch.ids), work.model.logits(batch))
+
+    def counted(present, **inputs):
+        logits.append(model(present, **inputs))
+        return logits[-1]
+
+    monkeypatch.setattr(bounds, "_model", lambda model: counted)
+    for bound in (bounds.forward, bounds.backward):
+        logits.clear()
         bound(work, [2, 0, 5])()
-        assert len(rows) == 7
+        assert sum(len(part) for part in logits) == 7
+        assert all(part.shape[1] == work.model.outputs for part in logits)
 
 
 def test_workloads_are_of_the_size_they_claim(benchmarks):
