@@ -1,0 +1,148 @@
+"""Curves of performance over masking: the area between two (ACU, RACU), and how sparse scores are.
+
+A curve is performance by how much is masked: x from nothing to everything, p of an importance measure and b
+of the random baseline. A faithful measure takes performance away sooner, so its curve lies below. Madsen et
+al. 2022, section 5.3, appendix E.
+"""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.statistics import mean_interval
+
+BASELINE = "random"
+RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
+FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their standard error is up to 0.016
+COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # Figures 5 and 6: top tokens, top per cent
+AREAS = ["racu", "racu_clipped", "acu"]
+
+
+def acu(x, measure, baseline):
+    """Area between the curves, the trapezoids of Δp_i = b_i − p_i: the numerator of Eq. 3.
+
+    x: (steps,) increasing, such as ratios in [0, 1]; measure, baseline: performance, (..., steps), paired by
+    seed. Returns (...). 0 for the baseline itself, negative for a measure above it; higher is better. In
+    [−1, 1] for performance and ratios in [0, 1]. Raises ValueError where x does not increase, curves have
+    another number of steps or a value is not finite.
+    """
+    x, measure, baseline = _checked(x, measure, baseline)
+    return np.trapezoid(baseline - measure, x)
+
+
+def room(x, baseline):
+    """Area of the baseline above its own end, the trapezoids of Δb_i = b_i − b_I: the denominator of Eq. 3.
+
+    The ACU of a measure that has the performance of everything masked, b_I, from the start. Shape (...).
+    """
+    x, baseline = _checked(x, baseline)
+    return np.trapezoid(baseline - baseline[..., -1:], x)
+
+
+def racu(x, measure, baseline, clip=False):
+    """ACU relative to what is possible, `acu` / `room`, seed by seed (Eq. 3); higher is better.
+
+    1 for a measure that is at the performance of everything masked at once, 0 for the baseline, negative
+    above it. clip: to [−1, 1] as released; Eq. 3 has no bounds, and where a baseline hardly falls the ratio
+    takes any value. NaN where the area below the baseline is 0.
+    """
+    area, possible = acu(x, measure, baseline), room(x, baseline)
+    ratio = np.divide(area, possible, out=np.full(np.shape(area), np.nan), where=possible != 0)
+    return (np.clip(ratio, -1, 1) if clip else ratio)[()]
+
+
+def summary(curves, keys=("dataset", "model", "recursive")):
+    """RACU, RACU clipped and ACU with 95 % intervals over seeds: a DataFrame, one row a measure and `keys`.
+
+    curves: columns `keys`, measure, seed, step (0 to 100 per cent) and value of one metric; measure "random"
+    is the baseline. Each area is a mean over seeds with its BCa interval in <area>_low and <area>_high. Only
+    seeds of which both curves are complete are compared: `seeds` of them, and `left_out` names the others
+    and why. flat: for how many seeds the baseline is on average less than `FLAT` above its end: their
+    RACU is a quotient of noise, and only ACU can be read.
+    Raises ValueError for two values of one point, steps that do not run from 0 to 100 and no baseline at all.
+    """
+    keys = list(keys)
+    rows = []
+    for key, part in curves.groupby(keys, sort=False, dropna=False):
+        of = dict(zip(keys, key, strict=True))
+        table = _wide(part, ", ".join(f"{name}={value}" for name, value in of.items()))
+        baseline = table.loc[BASELINE]
+        for measure in table.index.unique("measure").drop(BASELINE):
+            rows.append({**of, "measure": measure, **_compared(table.loc[measure], baseline, measure)})
+    return pd.DataFrame(rows)
+
+
+def sparsity(scores):
+    """How much of the importance the most important tokens hold (appendix E): rows by, top, share, examples.
+
+    scores: for each example those of its maskable tokens, (tokens,). share: Σ|s| of the top tokens over Σ|s|
+    of all, in [0, 1], a mean over examples; by "count" of the top 1 to 10 tokens, by "ratio" of the top
+    ⌊x · n / 100⌋, as many as a step masks; the release counts one more. An example whose scores are all 0
+    has no shares: `examples` counts the others. Raises ValueError for scores that are not finite.
+    """
+    counts, ratios = np.array(COUNTS), np.array(RATIOS)
+    shares = []
+    for i, s in enumerate(scores):
+        importance = np.sort(np.abs(np.asarray(s, float)))[::-1]  # (tokens,)
+        n, total = len(importance), importance.sum()
+        if not np.isfinite(total):
+            raise ValueError(f"example {i} has NaN or infinite scores: repair them")
+        if total > 0:
+            held = np.append(0, importance.cumsum() / total)  # (tokens + 1,), of the top 0, 1, ..., n
+            shares.append(held[np.append(counts.clip(max=n), ratios * n // 100)])
+    mean = np.mean(shares, axis=0) if shares else np.full(len(counts) + len(ratios), np.nan)
+    tops = [("count", top) for top in COUNTS] + [("ratio", top) for top in RATIOS]
+    return [{"by": by, "top": top, "share": float(share), "examples": len(shares)}
+            for (by, top), share in zip(tops, mean, strict=True)]
+
+
+def _wide(part, of):
+    """One row a (measure, seed), one column a step; NaN where a curve has no value."""
+    points = ["measure", "seed", "step"]
+    if part.duplicated(points).any():
+        measure, seed, step = part.loc[part.duplicated(points), points].iloc[0]
+        raise ValueError(f"{of}: {measure!r}, seed {seed} has two values at step {step}: give one metric's")
+    if BASELINE not in set(part.measure):
+        raise ValueError(f"{of} has no curve of {BASELINE!r} to compare with, only "
+                         f"{', '.join(sorted(part.measure.unique()))}: run it as well")
+    table = part.pivot(index=["measure", "seed"], columns="step", values="value")
+    if (table.columns[0], table.columns[-1]) != (0, 100):
+        raise ValueError(f"{of} has steps {table.columns.tolist()}: an area needs all from 0 to 100 per cent")
+    return table
+
+
+def _compared(measure, baseline, name):
+    """Areas of one measure, (seeds, steps), against the baseline: a dict."""
+    whole = {name: measure.dropna().index, BASELINE: baseline.dropna().index}
+    every = measure.index.union(baseline.index)
+    paired = whole[name].intersection(whole[BASELINE])
+    missing = [f"seed {seed}: {' and '.join(n for n, seeds in whole.items() if seed not in seeds)} incomplete"
+               for seed in every.difference(paired)]
+    told = {"seeds": len(paired), "left_out": "; ".join(missing)}
+    if paired.empty:
+        return {**dict.fromkeys(_columns(), np.nan), "flat": 0, **told}
+    x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
+    p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
+    areas = [racu(x, p, b), racu(x, p, b, clip=True), acu(x, p, b)]
+    values = [v for area in areas for v in _interval(area)]
+    flat = int((room(x, b) < FLAT).sum())
+    return {**dict(zip(_columns(), values, strict=True)), "flat": flat, **told}
+
+
+def _columns():
+    return [f"{area}{end}" for area in AREAS for end in ("", "_low", "_high")]
+
+
+def _interval(values):
+    return mean_interval(values, RESAMPLES) if np.isfinite(values).all() else (np.nan,) * 3
+
+
+def _checked(x, *curves):
+    x, curves = np.asarray(x, float), [np.asarray(curve, float) for curve in curves]
+    if x.ndim != 1 or len(x) < 2 or not (np.diff(x) > 0).all():
+        raise ValueError(f"ratios {x.tolist()} do not increase: give each once, in order, at least two")
+    for curve in curves:
+        if curve.shape[-1:] != x.shape:
+            raise ValueError(f"a curve of shape {curve.shape} for {len(x)} ratios: give one value a ratio")
+        if not np.isfinite(curve).all():
+            raise ValueError("a curve has NaN or infinite values: leave its seed out")
+    return x, *curves
