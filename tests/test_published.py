@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faithlib import published
+from faithlib import attributions, published, tasks
 from faithlib.statistics import rank_sum
 
 ATTRIBUTIONS = [
@@ -105,6 +105,92 @@ def test_text_agrees_with_the_tables():
         values = soft.value[soft.metric == metric]
         low, high = (text[f"{metric.lower().replace('-', '_')}_{end}"] for end in ("min", "max"))
         assert np.allclose([values.min(), values.max()], [low, high])
+
+
+# Recursive ROAR -----------------------------------------------------------------------------------
+
+ROAR_TASKS = [name for name, task in tasks.TASKS.items() if "recursive_roar" in task.papers]
+MEASURES = ["random", "attention", "gradient_l2", "input_x_gradient_abs", "integrated_gradients_abs"]
+
+
+@pytest.fixture
+def faithfulness():
+    """Table 2 with the ends of its intervals, by (model, dataset, measure)."""
+    frame = published.load("recursive_roar", "table_2")
+    frame = frame.assign(low=frame.value - frame.minus, high=frame.value + frame.plus)
+    return frame.set_index(["model", "dataset", "measure"]).sort_index()
+
+
+@pytest.mark.parametrize(("table", "rows"), [("table_1", 24), ("table_2", 56), ("table_3", 48),
+                                             ("table_4", 8), ("table_5", 8), ("table_7", 72)])
+def test_roar_tables_are_complete(table, rows):
+    frame = published.load("recursive_roar", table)
+    assert len(frame) == rows and set(frame.dataset) == set(ROAR_TASKS)
+    keys = [k for k in ("dataset", "model", "statistic", "measure") if k in frame]
+    assert not frame.duplicated(keys).any()
+    if "measure" in frame:
+        expected = {"table_2": MEASURES[1:], "table_7": MEASURES}[table]
+        assert set(expected) <= {"random", *attributions.names()}
+        for (_, model), part in frame.groupby(["dataset", "model"]):
+            assert part.measure.tolist() == [m for m in expected if model == "bilstm" or m != "attention"]
+    if "value" in frame:
+        assert frame.value.notna().all() and (frame[["plus", "minus"]].fillna(0) >= 0).all(axis=None)
+
+
+def test_roar_sizes_metrics_and_pairs_are_those_of_the_tasks():
+    table = published.load("recursive_roar", "table_3")
+    hyper = published.load("recursive_roar", "table_4").set_index("dataset")
+    assert hyper.paired.equals(published.load("recursive_roar", "table_5").set_index("dataset").paired)
+    for name in ROAR_TASKS:
+        use, part = tasks.TASKS[name].papers["recursive_roar"], table[table.dataset == name]
+        sizes = part[part.model.isna()].set_index("statistic").value
+        assert tuple(sizes[list(tasks.SPLITS)]) == use.sizes
+        assert set(part.statistic[part.model.notna()]) == {use.metric}
+        assert hyper.paired[name] == bool(tasks.TASKS[name].auxiliary)
+
+
+def test_roar_performance_is_printed_twice_alike():
+    keys = ["dataset", "model", "statistic"]
+    first, third = (published.load("recursive_roar", t).set_index(keys) for t in ("table_1", "table_3"))
+    both = third.merge(first, on=keys, suffixes=("", "_1"))
+    assert len(both) == 16 and (both[["value", "plus", "minus"]].to_numpy() == both[
+        ["value_1", "plus_1", "minus_1"]].to_numpy()).all()
+
+
+def test_roar_walltimes_add_up_to_the_printed_totals():
+    table = published.load("recursive_roar", "table_7")
+    text = published.load("recursive_roar", "text").set_index("name").value
+    total = table.groupby("model").minutes.sum()
+    assert (total["bilstm"], total["roberta-base"]) == (text.bilstm_minutes, text.roberta_minutes)
+    days = total * 9 * text.seeds / 24 / 60
+    assert days["bilstm"] == pytest.approx(text.bilstm_days_all_seeds, abs=0.25)
+    assert days["roberta-base"] == pytest.approx(text.roberta_days_all_seeds, abs=0.25)
+    wide = table.pivot(index=["model", "dataset"], columns="measure", values="minutes")
+    share = wide.integrated_gradients_abs.groupby("model").sum() / total
+    assert share.round(2).to_dict() == {"bilstm": 0.37, "roberta-base": 0.66}
+    assert (wide.integrated_gradients_abs / wide.gradient_l2).max() == 13
+
+
+def test_roar_findings_as_its_readme_reads_them(faithfulness):
+    best = faithfulness.groupby(["model", "dataset"]).value.idxmax()
+    lower = {dataset for model, dataset in best.index if model == "bilstm" and
+             faithfulness.high[model, dataset, "attention"] < faithfulness.low[best[model, dataset]]}
+    assert lower == {"sst"}  # where attention is not among the top
+    better_than_ig = {"bilstm": set(), "roberta-base": set()}
+    for model, dataset, measure in faithfulness.index:
+        ig = faithfulness.high[model, dataset, "integrated_gradients_abs"]
+        if measure in MEASURES[2:4] and faithfulness.low[model, dataset, measure] > ig + 1e-9:
+            better_than_ig[model].add(dataset)
+    babi = {"babi_1", "babi_2", "babi_3"}
+    assert better_than_ig == {"bilstm": babi | {"snli", "mimic_diabetes"}, "roberta-base": babi}
+    roberta = faithfulness.loc["roberta-base"].value.unstack()
+    assert set(roberta.idxmax(axis=1).loc[lambda m: m == MEASURES[-1]].index) == {"imdb", "snli", "sst"}
+    assert (roberta.idxmin(axis=1)[sorted(babi)] == MEASURES[-1]).all()
+    one, other = faithfulness.loc["bilstm"], faithfulness.loc["roberta-base"]
+    one = one.loc[other.index]
+    apart = (one.low > other.high + 1e-9) | (one.high < other.low - 1e-9)
+    assert apart["snli"].all() and apart["imdb", "gradient_l2"] and apart["babi_3", MEASURES[-1]]
+    assert (apart.sum(), len(apart)) == (13, 24)
 
 
 @pytest.mark.parametrize(
