@@ -6,6 +6,7 @@ import tiny
 import torch
 
 from faithlib import forward, models
+from faithlib.attributions import attribute
 
 
 @pytest.fixture(params=tiny.CAUSAL_KINDS)
@@ -180,3 +181,24 @@ def test_a_causal_model_is_loaded_from_a_folder(tmp_path):
     assert loaded.max_length == 64 and loaded.name == "small"
     with pytest.raises(FileNotFoundError, match="'none' cannot be loaded"):
         models.load_causal("none", model_dir=str(tmp_path))
+
+
+def test_a_prompt_longer_than_the_context_is_told_before_any_work(monkeypatch):
+    model = tiny.causal("llama", positions=8)
+    encodings = model.encode(["the plot was", "a long , not unlikely film about nothing"])
+    monkeypatch.setattr(model, "logits", lambda *a, **k: pytest.fail("work began"))
+    with pytest.raises(ValueError, match="example 1 has 11 tokens, tiny-llama takes 8: cut it"):
+        attribute(model, encodings, [5, 5], ["input_x_gradient"])
+
+
+def test_an_example_without_maskable_tokens_is_told_before_any_work(model, monkeypatch):
+    encodings = model.encode(["the plot was", "boring"])
+    encodings[1] = encodings[1].at(slice(1))  # its special token alone
+    monkeypatch.setattr(model, "logits", lambda *a, **k: pytest.fail("work began"))
+    with pytest.raises(ValueError, match="example 1 has no maskable token: remove empty texts"):
+        attribute(model, encodings, [5, 5], ["leave_one_out"])
+
+
+def test_a_next_token_outside_the_vocabulary_is_told(model):
+    with pytest.raises(ValueError, match=f"target {model.outputs} is none of the outputs"):
+        attribute(model, model.encode(["the plot"]), [model.outputs], ["input_x_gradient"])
