@@ -51,10 +51,8 @@ def main(arguments=None):
     speed = pd.DataFrame(rows)
     print("timed; now memory, some minutes more", flush=True)
     held = memory.table(options.quick) if device.type == "cpu" else pd.DataFrame(columns=memory.COLUMNS)
-    met = tables.targets(speed, held)
     write(options.folder, device, speed, held, provenance(device, most, options.repeats))
-    for table in (tables.compact(speed), held, met):
-        print(f"\n{tables.markdown(table)}")
+    print(f"\n{tables.page(speed, held)}")
 
 
 def all_cases(device, quick):

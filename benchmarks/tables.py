@@ -1,6 +1,11 @@
-"""The tables that readers see: the targets and whether they are met, speed in brief, both as Markdown."""
+"""The tables that readers see, as Markdown: speed in brief, peak memory, targets and whether they are met.
+
+    python -m benchmarks.tables     of the last results, nothing is measured
+"""
 
 import pandas as pd
+
+from faithlib.results import project_root
 
 ENCODER, LLAMA = "all-MiniLM-L6-v2", "random Llama, 4 layers, 256 wide"
 BEST = "the fastest peer"
@@ -22,6 +27,11 @@ TARGETS = [  # model, method, implementation, so many times its speed at least
 ]
 STRAIGHTFORWARD = ("one-hot input", "gradient times embedding table")  # ways to Grad L2 over the vocabulary
 SAME = 0.02  # up to this largest difference scores are the same but for quadrature and rounding
+
+
+def page(speed, held):
+    """All tables, as text."""
+    return "\n\n".join(markdown(table) for table in (compact(speed), held, targets(speed, held)))
 
 
 def targets(speed, held):
@@ -81,3 +91,8 @@ def markdown(table):
 
     lines = [list(table), ["---"] * len(table.columns), *([shown(v) for v in row] for row in table.values)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    folder = project_root() / "results" / "benchmarks"
+    print(page(pd.read_csv(folder / "attributions.csv"), pd.read_csv(folder / "memory.csv")))
