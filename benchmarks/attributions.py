@@ -49,9 +49,13 @@ def main(arguments=None):
         for case in chosen:
             rows += measure(case, options.repeats, most, device, bar)
     speed = pd.DataFrame(rows)
-    print("timed; now memory, some minutes more", flush=True)
-    held = memory.table(options.quick) if device.type == "cpu" else pd.DataFrame(columns=memory.COLUMNS)
-    write(options.folder, device, speed, held, provenance(device, most, options.repeats))
+    write(options.folder, device, speed, provenance(device, most, options.repeats))
+    if device.type == "cpu":
+        print("timed; peak memory takes some minutes more", flush=True)
+        held = memory.table(options.quick)
+        save(held, options.folder / "memory.csv")
+    else:
+        held = pd.DataFrame(columns=memory.COLUMNS)
     print(f"\n{tables.page(speed, held)}")
 
 
@@ -160,15 +164,16 @@ def provenance(device, most, repeats):
             **code}
 
 
-def write(folder, device, speed, held, where):
-    """The tables as CSV, and where they come from as JSON."""
+def write(folder, device, speed, where):
+    """The table as CSV, and where it comes from as JSON."""
     name = "attributions" if device.type == "cpu" else f"attributions_{device.type}"
-    for table, file in ((speed, name), (held, "memory")):
-        if len(table):
-            save = partial(table.to_csv, index=False, float_format="%.4g")
-            results.write_atomically(folder / f"{file}.csv", save)
+    save(speed, folder / f"{name}.csv")
     text = json.dumps(where, indent=1) + "\n"
     results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
+
+
+def save(table, path):
+    results.write_atomically(path, partial(table.to_csv, index=False, float_format="%.4g"))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ SAME = 0.02  # up to this largest difference scores are the same but for quadrat
 
 def page(speed, held):
     """All tables, as text."""
-    return "\n\n".join(markdown(table) for table in (compact(speed), held, targets(speed, held)))
+    return "\n\n".join(markdown(t) for t in (compact(speed), held, targets(speed, held)) if len(t))
 
 
 def targets(speed, held):
