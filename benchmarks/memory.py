@@ -45,6 +45,13 @@ def one_hot_input(work):
     torch.autograd.grad(logits.gather(1, target).sum(), one_hot)[0].norm(dim=-1)
 
 
+def one_hot_input_by_two(work):
+    """The same with as many texts at a time as fill our token budget."""
+    for start in range(0, len(work.texts), 2):
+        part = slice(start, start + 2)
+        one_hot_input(replace(work, encodings=work.encodings[part], targets=work.targets[part]))
+
+
 def projected_gradient(work):
     """The embedding's gradient first, then over the vocabulary: (batch, tokens, vocabulary) once."""
     batch, table = work.model.collate(work.encodings), work.model.embedding_table
@@ -67,6 +74,8 @@ MEASURES = {  # method, implementation, workload, function
     "l2_projected": ("Grad L2", "gradient times embedding table", workloads.wide_vocabulary,
                      projected_gradient),
     "l2_one_hot": ("Grad L2", "one-hot input", workloads.wide_vocabulary, one_hot_input),
+    "l2_one_hot_by_two": ("Grad L2", "one-hot input, 2 texts at a time", workloads.wide_vocabulary,
+                          one_hot_input_by_two),
     "loo": ("leave-one-out ±", "faithlib", long_sentences, lambda work: ours(work, "leave_one_out")),
 }
 
