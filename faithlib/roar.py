@@ -1,0 +1,372 @@
+"""ROAR and Recursive ROAR: mask the tokens held important, retrain, and see what performance is left.
+
+One unit is many models, each trained from the same initial weights on data masked up to some step. ROAR ranks
+tokens once, by the scores of the model that saw all of them; Recursive ROAR ranks them anew at every step, by
+the model of the step before (Hooker et al. 2019; Madsen et al. 2022, section 3). A model is known by how its
+data were masked, and what curves have in common is trained once: `attention.ratio10-20-30` is the third step
+of attention's recursive curve, `attention.ratio30` that of its plain one, and both begin with the same model.
+Every finished model leaves its results in a folder and is never trained again.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import pickle
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait as wait_for
+
+import numpy as np
+import pandas as pd
+import torch
+
+from faithlib import attributions, results, training
+from faithlib.attributions.random import generator, uniform
+from faithlib.forward import bar
+from faithlib.metrics.curves import sparsity
+
+RANDOM = "random"  # the baseline: one uniform draw a token, so that its masks are nested; no model is asked
+SPLITS = ("train", "validation", "test")
+CODE = ("attributions", "forward.py", "models", "roar.py", "training.py")  # what a model's results depend on
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models a unit consists of.
+
+    measures: the attributions compared; random is always there. steps: by "ratio" the percentages of the
+    maskable tokens masked in total, by "count" their numbers (appendix F). recursive: which of ROAR (False)
+    and Recursive ROAR (True). settings: of the attributions, such as {"steps": 50}, definition and paper
+    included. Raises ValueError for what cannot be run, and for steps that do not increase.
+    """
+
+    measures: tuple
+    steps: tuple = tuple(range(10, 101, 10))
+    by: str = "ratio"
+    recursive: tuple = (False, True)
+    settings: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in ("measures", "steps", "recursive"):  # a notebook's parameters are lists
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if RANDOM in self.measures:
+            raise ValueError(f"measures={list(self.measures)}: {RANDOM!r} is always there, leave it out")
+        attributions.check(self.measures, **self.settings)
+        if self.by not in ("ratio", "count"):
+            raise ValueError(f"by={self.by!r} is unknown: use 'ratio' or 'count'")
+        whole = all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in self.steps)
+        if not self.steps or not whole or list(self.steps) != sorted(set(self.steps)):
+            raise ValueError(f"steps={list(self.steps)} must be increasing whole numbers above 0")
+        if self.by == "ratio" and self.steps[-1] > 100:
+            raise ValueError(f"steps={list(self.steps)} by ratio are percentages: at most 100")
+        if not self.recursive or set(self.recursive) - {False, True}:
+            raise ValueError(f"recursive={list(self.recursive)} must hold False, True or both: "
+                             "ROAR, Recursive ROAR")
+
+    @property
+    def curves(self):
+        """All (measure, recursive) whose performance is compared."""
+        return [(measure, r) for measure in (RANDOM, *self.measures) for r in dict.fromkeys(self.recursive)]
+
+    def masked(self, step, n):
+        """Tokens masked in total at a step, of n maskable ones: ⌊step · n / 100⌋, or min(step, n)."""
+        return step * n // 100 if self.by == "ratio" else np.minimum(step, n)
+
+    def job(self, measure, recursive, step):
+        """The model that a curve has at a step; step 0 is the data as they are."""
+        if step == 0:
+            return Job()
+        if self.by == "ratio" and step == 100:
+            return Job(by="ratio", path=(100,))
+        again = recursive and measure != RANDOM
+        path = self.steps[:self.steps.index(step) + 1] if again else (step,)
+        return Job(measure, self.by, path)
+
+    def jobs(self):
+        """All models of the unit, {name: Job}, each behind the one whose scores it needs."""
+        found = {}
+        for curve in self.curves:
+            for step in (0, *self.steps):
+                job = self.job(*curve, step)
+                found.setdefault(job.name, job)
+        for job in tuple(found.values()):
+            if source := found.get(job.source):
+                explains = dict.fromkeys([*source.explains, job.measure])
+                found[source.name] = replace(source, explains=tuple(explains))
+        return found
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model: the steps at which tokens were ranked on the way to its data, and what ranked them.
+
+    Without a path nothing is masked, without a measure everything is. explains: the measures by whose scores
+    of this model later jobs mask.
+    """
+
+    measure: str = ""
+    by: str = ""
+    path: tuple = ()
+    explains: tuple = ()
+
+    @property
+    def name(self):
+        if not self.measure:
+            return "all-masked" if self.path else "unmasked"
+        return f"{self.measure}.{self.by}{'-'.join(map(str, self.path))}"
+
+    @property
+    def source(self):
+        """The job whose scores rank the tokens; "" where no scores are needed."""
+        if self.measure in ("", RANDOM):
+            return ""
+        return Job(self.measure, self.by, self.path[:-1]).name if self.path[1:] else Job().name
+
+
+def ranking(scores, maskable, masked):
+    """The order in which tokens are masked: each token's place, (tokens,) int from 0.
+
+    Tokens masked already come first, then the higher score, of equal ones the first. Positions that are not
+    maskable get len(scores), beyond every place. Raises ValueError for a token without a finite score.
+    """
+    if unscored := (~np.isfinite(scores[maskable])).sum():
+        raise ValueError(f"{unscored} of a text's {maskable.sum()} maskable tokens have no finite score: "
+                         "an attribution has to score every token of `text`")
+    order = np.argsort(-np.where(maskable, np.where(masked, np.inf, scores), -np.inf), kind="stable")
+    places = np.empty(len(order), int)
+    places[order] = np.arange(len(order))
+    return np.where(maskable, places, len(order))
+
+
+def top(scores, maskable, masked, k):
+    """The k tokens to be masked in total, those masked already among them: (tokens,) bool."""
+    return ranking(scores, maskable, masked) < k
+
+
+def mask(encodings, masks, mask_id):
+    """Encodings whose tokens at `masks`, [(tokens,) bool], are replaced by the mask token."""
+    return [replace(e, ids=np.where(m, mask_id, e.ids)) for e, m in zip(encodings, masks, strict=True)]
+
+
+def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
+    """Train and test all models of a unit: three DataFrames (curves, predictions, sparsity).
+
+    make_model() -> Classifier, always with the same weights. splits: {"train", "validation", "test":
+    (encodings, labels)}; all three are masked, by scores for the gold label. settings: of training.fine_tune.
+    kept: the folder where each finished model leaves its results; what it holds is not computed again.
+    workers: how many models are trained at a time, each by a process of its own with one thread; results do
+    not depend on it.
+
+    curves: per (measure, recursive, step) and metric the test performance, the model's name (models that
+    curves share have rows in each), its epochs and seconds, over all splits the tokens masked in total and
+    newly and the texts in which the step masked nothing new, and how many classes are predicted at all.
+    predictions: per model and test example the predicted class and the gold label's probability. sparsity:
+    per model that was explained what `metrics.curves.sparsity` says of its scores on the test split.
+    Raises ValueError for a unit that cannot be run before anything is.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers={workers!r} must be a whole number of at least 1")
+    unit = make_model, splits, plan, settings, seed
+    if workers > 1:
+        _check_portable(make_model)
+    trainer = Trainer(*unit)
+    trainer.check()
+    folder, jobs = trainer.folder(kept), plan.jobs()
+    todo = {name: job for name, job in jobs.items() if not is_done(job, folder)}
+    with bar(len(jobs), "training models", "model") as progress:
+        progress.n = progress.initial = len(jobs) - len(todo)  # the rate is that of what is left to do
+        if workers == 1 or len(todo) < 2:
+            with _one_thread():
+                for job in todo.values():
+                    trainer.train(job, folder)
+                    progress.update()
+        else:
+            _in_processes(unit, todo, folder, min(workers, len(todo)), progress)
+    return _tables(plan, folder, np.array([e.maskable.sum() for e in trainer.encodings]))
+
+
+class Trainer:
+    """Trains the models of one unit, one after the other, in one process."""
+
+    def __init__(self, make_model, splits, plan, settings, seed):
+        self.model, self.plan, self.settings, self.seed = make_model(), plan, settings, seed
+        self.initial = {name: w.detach().clone() for name, w in self.model.model.state_dict().items()}
+        self.sizes = [len(splits[split][0]) for split in SPLITS]
+        self.encodings = [e for split in SPLITS for e in splits[split][0]]
+        self.labels = np.concatenate([np.asarray(splits[split][1]) for split in SPLITS])
+        self.ends = np.cumsum([len(e.ids) for e in self.encodings])
+
+    def check(self):
+        """Raise ValueError for data or attributions that this model cannot be asked about."""
+        model = self.model
+        if len(self.labels) != len(self.encodings):
+            raise ValueError(f"{len(self.encodings)} encodings have {len(self.labels)} labels: give one each")
+        wrong = self.labels[(self.labels < 0) | (self.labels >= model.outputs)]
+        if len(wrong):
+            raise ValueError(f"label {wrong[0]} is no class of {model.name}: it has 0 to {model.outputs - 1}")
+        if model.mask_id is None:
+            raise ValueError(f"{model.name} has no mask token to replace others by: choose another model")
+        model.check(self.encodings)
+        attributions.check(self.plan.measures, model, **self.plan.settings)
+
+    def folder(self, kept):
+        """Where models of this unit are kept: other data, weights, settings or code are another folder."""
+        model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
+        data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
+        key = [results.weights_digest(model.model), model.model.config.to_dict(), data, self.ends.tolist(),
+               self.labels.tolist(), self.sizes, self.plan.settings, self.settings, self.seed,
+               results.code_digest(*CODE)]
+        return kept / f"roar.{results.digest(key)[:12]}"
+
+    def train(self, job, folder):
+        """Train, test and, where later jobs need it, explain one model; its row, written last, says done."""
+        try:
+            encodings = mask(self.encodings, self.masks(job, folder), self.model.mask_id)
+            start = time.perf_counter()
+            self.model.model.load_state_dict(self.initial)
+            data = self._by_split(encodings)
+            history = training.fine_tune(self.model, data, **self.settings, seed=self.seed)
+            performance = training.evaluate(self.model, *data["test"])
+            trained = time.perf_counter()
+            shares = self.explain(job, encodings, folder) if job.explains else []
+        except (ValueError, FloatingPointError) as error:
+            raise type(error)(f"model {job.name}: {error}") from error
+        p = performance.pop("probabilities")  # (examples, classes)
+        results.write_parquet(folder / f"{job.name}.parquet", pd.DataFrame({
+            "model": job.name, "example": range(len(p)), "predicted": p.argmax(-1),
+            "p_gold": p[np.arange(len(p)), data["test"][1]]}))
+        best = min(history, key=lambda row: row["validation_loss"])
+        row = {"metrics": performance, "sparsity": shares,
+               "epochs": history[-1]["epoch"], "best_epoch": best["epoch"],
+               "seconds_train": trained - start, "seconds_explain": time.perf_counter() - trained}
+        results.write_atomically(folder / f"{job.name}.json", lambda part: part.write_text(json.dumps(row)))
+
+    def masks(self, job, folder):
+        """Which tokens of each example are masked for a job: [(tokens,) bool]."""
+        maskable = [e.maskable for e in self.encodings]
+        if not job.path:
+            return [np.zeros_like(m) for m in maskable]
+        if not job.measure:
+            return maskable
+        if job.source:
+            file = folder / f"{job.source}.{job.measure}.parquet"
+            places = np.split(pd.read_parquet(file)["place"].to_numpy(), self.ends[:-1])
+        else:
+            places = [ranking(uniform(e, generator(e, self.seed)), e.maskable, False) for e in self.encodings]
+        return [p < self.plan.masked(job.path[-1], m.sum()) for p, m in zip(places, maskable, strict=True)]
+
+    def explain(self, job, encodings, folder):
+        """Keep the order in which each of job.explains would go on masking; returns the rows of sparsity."""
+        shares, scores = [], attributions.attribute(
+            self.model, encodings, self.labels, job.explains, **self.plan.settings)
+        for measure, of_examples in scores.items():
+            places = [ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
+                      for s, e in zip(of_examples, encodings, strict=True)]
+            table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
+            results.write_parquet(folder / f"{job.name}.{measure}.parquet", table)
+            test = [s[e.maskable] for s, e in zip(of_examples, encodings, strict=True)][-self.sizes[-1]:]
+            shares += [{"measure": measure, **row} for row in sparsity(test)]
+        return shares
+
+    def _by_split(self, encodings):
+        stops = np.cumsum(self.sizes)
+        return {split: (encodings[stop - size:stop], self.labels[stop - size:stop])
+                for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)}
+
+
+def is_done(job, folder):
+    """Whether a job's results, and the orders that later jobs need, are kept."""
+    files = [f"{job.name}.json", *(f"{job.name}.{measure}.parquet" for measure in job.explains)]
+    return all((folder / file).is_file() for file in files)
+
+
+def _in_processes(unit, todo, folder, workers, progress):
+    """Train the jobs `todo` by several processes: one that a long chain of others waits for goes first."""
+    height = {}  # how many models follow one another from here on
+    for name, job in reversed(todo.items()):
+        height[name] = max(height.get(name, 0), 1)
+        height[job.source] = max(height.get(job.source, 0), height[name] + 1)
+    waiting, running = sorted(todo.values(), key=lambda job: -height[job.name]), {}
+    context = multiprocessing.get_context("spawn")  # a forked process could not use a GPU
+    try:
+        with ProcessPoolExecutor(workers, context, _start, unit) as pool:
+            while waiting or running:
+                busy = {job.name for job in (*waiting, *running.values())}
+                for job in [job for job in waiting if job.source not in busy][:workers - len(running)]:
+                    waiting.remove(job)
+                    running[pool.submit(_train, job, folder)] = job
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    del running[future]
+                    future.result()
+                    progress.update()
+    except BrokenProcessPool as error:
+        raise RuntimeError("a process that trained a model was killed, perhaps for want of memory: run again "
+                           "with fewer workers; finished models are kept") from error
+
+
+_trainer = None  # of a worker process
+
+
+def _start(*unit):
+    """What a worker process does first: it takes the unit, uses one thread, and ends when its parent does."""
+    global _trainer
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    _trainer = Trainer(*unit)
+
+
+def _end_with_parent():
+    wait_for([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _train(job, folder):
+    with bar(1, job.name, "model"):  # never moves, so never seen; those of training are silent inside it
+        _trainer.train(job, folder)
+
+
+@contextmanager
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _check_portable(make_model):
+    try:
+        pickle.dumps(make_model)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"make_model cannot be handed to other processes ({error}): give a function "
+                         "of a module, or functools.partial of one, or set workers=1") from error
+
+
+def _tables(plan, folder, n):
+    """The DataFrames that `run` returns. n: (examples,) how many maskable tokens each has."""
+    names = list(plan.jobs())
+    rows = {name: json.loads((folder / f"{name}.json").read_text()) for name in names}
+    predictions = pd.concat([pd.read_parquet(folder / f"{n}.parquet") for n in names], ignore_index=True)
+    classes = predictions.groupby("model").predicted.nunique()
+    curves = []
+    for measure, recursive in plan.curves:
+        before = np.zeros_like(n)
+        for step in (0, *plan.steps):
+            name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
+            common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step,
+                      "model": name}
+            about = {key: rows[name][key]
+                     for key in ("epochs", "best_epoch", "seconds_train", "seconds_explain")}
+            about |= {"masked_tokens": masked.sum(), "new_tokens": (masked - before).sum(),
+                      "unchanged_texts": (masked == before).sum(), "classes_predicted": classes[name]}
+            curves += [{**common, "metric": metric, "value": value, **about}
+                       for metric, value in rows[name]["metrics"].items()]
+            before = masked
+    shares = [{"model": name, **share} for name in names for share in rows[name]["sparsity"]]
+    return pd.DataFrame(curves), predictions, pd.DataFrame(shares)
