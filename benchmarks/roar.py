@@ -1,0 +1,135 @@
+"""How many models a minute a unit of ROAR trains: several processes, and a loop as it is usually written.
+
+    python -m benchmarks.roar                  on a CPU, about ten minutes
+    python -m benchmarks.roar --device cuda    on a GPU, several models at once on the same one
+    python -m benchmarks.roar --quick          tiny: whether it runs, not how fast
+
+The models of one level differ in their masks alone. The loop trains one after the other, with one thread and
+with as many as there are cores; `faithlib.roar.run` trains one in each process. Wall-clock time, medians of
+repeats in which the ways take turns. On a CPU all that use one thread have to give the very same table. What
+processes need to start, once a unit, is told apart. Writes roar.csv and roar.json to results/benchmarks.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import tempfile
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+
+from benchmarks.tables import markdown
+from faithlib import corpora, models, results, roar
+
+TARGET = 1.8  # times the best loop, on two cores
+TASK, BILSTM = "whereabouts_1", dict(paired=True, width=50, hidden=32)  # bAbI: Table 4, and the release
+SETTINGS = dict(epochs=3, batch_size=50, learning_rate=1e-3)
+VOLATILE = ["seconds_train", "seconds_explain"]
+
+
+def main(arguments=None):
+    folder = results.project_root() / "results" / "benchmarks"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--folder", type=pathlib.Path, default=folder)
+    options = parser.parse_args(arguments)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if options.device == "cpu":
+        ways = [(1, 1), (1, cores), (cores, 1)]  # (processes, threads of each)
+    else:
+        ways = [(1, 1), *((n, 1) for n in (2, 4, 8, 16) if n <= cores)]
+    table = measure(unit(options.device, options.quick), list(dict.fromkeys(ways)), options.repeats)
+    write(options.folder, table, options.device, cores, options.repeats)
+    print(f"\n{markdown(table)}\n\n{verdict(table, cores)}")
+
+
+def unit(device, quick):
+    """What `roar.run` takes: a BiLSTM, generated stories, and two curves of models that train for seconds."""
+    train, others = (50, 10) if quick else (3000, 500)
+    sizes = {"train": train, "validation": others, "test": others}
+    rows = corpora.make(TASK, sizes=sizes)
+    texts = [row[part] for row in rows["train"] for part in ("text", "text_b")]
+    labels = corpora.GENERATORS[TASK].LABELS
+    make_model = partial(models.load, "bilstm", labels, texts, device=device, **BILSTM)
+    classifier = make_model()
+    splits = {split: (classifier.encode([r["text"] for r in part], [r["text_b"] for r in part]),
+                      np.array([r["label"] for r in part])) for split, part in rows.items()}
+    steps = (50, 100) if quick else tuple(range(10, 101, 10))
+    return make_model, splits, roar.Plan(["gradient_l2"], steps, recursive=[False]), SETTINGS
+
+
+def measure(given, ways, repeats):
+    """One row a way to train the same models: models a minute, and how many times those of the best loop."""
+    seconds, starts, tables = {way: [] for way in ways}, {way: [] for way in ways}, {}
+    for repeat in range(repeats):
+        for way in ways[repeat % len(ways):] + ways[:repeat % len(ways)]:
+            start, total, tables[way] = timed(given, *way)
+            starts[way].append(start)
+            seconds[way].append(total)
+    if given[0].keywords["device"] == "cpu":
+        same = [table.drop(columns=VOLATILE) for (_, threads), table in tables.items() if threads == 1]
+        assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
+    n = len(given[2].jobs())
+    rows = [{"processes": processes, "threads": threads, "models": n,
+             "start_seconds": np.median(starts[processes, threads]),
+             "models_per_minute": 60 * n / np.median(seconds[processes, threads]),
+             "spread": np.ptp(seconds[processes, threads]) / np.median(seconds[processes, threads])}
+            for processes, threads in ways]
+    frame = pd.DataFrame(rows)
+    return frame.assign(ratio_to_best_loop=frame.models_per_minute
+                        / frame[frame.processes == 1].models_per_minute.max())
+
+
+def timed(given, processes, threads):
+    """Seconds until the first model is begun, seconds from then on, and the table of curves."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept, start = pathlib.Path(folder), time.time()
+        if processes == 1:
+            loop(given, kept, threads)
+        else:
+            roar.run(*given, kept, workers=processes)
+        total = time.time() - start
+        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in VOLATILE)
+                    for path in kept.rglob("*.json")) - start
+        curves, *_ = roar.run(*given, kept)  # reads what is kept
+    return begun, total - begun, curves
+
+
+def loop(given, kept, threads):
+    """All models, one after the other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    trainer = roar.Trainer(*given, seed=0)
+    folder = trainer.folder(kept)
+    for job in given[2].jobs().values():
+        trainer.train(job, folder)
+    torch.set_num_threads(before)
+
+
+def write(folder, table, device, cores, repeats):
+    """The table as CSV, and where it comes from as JSON."""
+    name = "roar" if device == "cpu" else f"roar_{device}"
+    results.write_atomically(folder / f"{name}.csv", partial(table.to_csv, index=False, float_format="%.4g"))
+    where = {"host": f"{platform.system()} {platform.machine()}, {cores} cores", "repeats": repeats,
+             "device": results.device_name(torch.device(device)), "task": TASK, "model": BILSTM,
+             "training": SETTINGS, **results.code_provenance()}
+    text = json.dumps(where, indent=1) + "\n"
+    results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
+
+
+def verdict(table, cores):
+    """The target and what was measured, in one line."""
+    best = table.ratio_to_best_loop.max()
+    met = ("met" if best >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
+    return f"{best:.2f} times as many models a minute as the best loop; target on two cores, ≥ {TARGET}: {met}"
+
+
+if __name__ == "__main__":
+    main()
