@@ -162,11 +162,12 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
     workers: how many models are trained at a time, each by a process of its own with one thread; results do
     not depend on it.
 
-    curves: per (measure, recursive, step) and metric the test performance, the model's name (models that
-    curves share have rows in each), its epochs and seconds, over all splits the tokens masked in total and
-    newly and the texts in which the step masked nothing new, and how many classes are predicted at all.
-    predictions: per model and test example the predicted class and the gold label's probability. sparsity:
-    per model that was explained what `metrics.curves.sparsity` says of its scores on the test split.
+    curves: per (measure, recursive, step) and metric the test performance, the name of the job, that is of
+    the model (those that curves share have rows in each), its epochs and seconds, over all splits the tokens
+    masked in total and newly and the texts in which the step masked nothing new, and how many classes are
+    predicted at all. predictions: per job and test example the predicted class and the gold label's
+    probability. sparsity: per job that was explained what `metrics.curves.sparsity` says of its scores on the
+    test split.
     Raises ValueError for a unit that cannot be run before anything is.
     """
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -238,7 +239,7 @@ class Trainer:
             raise type(error)(f"model {job.name}: {error}") from error
         p = performance.pop("probabilities")  # (examples, classes)
         results.write_parquet(folder / f"{job.name}.parquet", pd.DataFrame({
-            "model": job.name, "example": range(len(p)), "predicted": p.argmax(-1),
+            "job": job.name, "example": range(len(p)), "predicted": p.argmax(-1),
             "p_gold": p[np.arange(len(p)), data["test"][1]]}))
         best = min(history, key=lambda row: row["validation_loss"])
         row = {"metrics": performance, "sparsity": shares,
@@ -353,14 +354,14 @@ def _tables(plan, folder, n):
     names = list(plan.jobs())
     rows = {name: json.loads((folder / f"{name}.json").read_text()) for name in names}
     predictions = pd.concat([pd.read_parquet(folder / f"{n}.parquet") for n in names], ignore_index=True)
-    classes = predictions.groupby("model").predicted.nunique()
+    classes = predictions.groupby("job").predicted.nunique()
     curves = []
     for measure, recursive in plan.curves:
         before = np.zeros_like(n)
         for step in (0, *plan.steps):
             name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
             common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step,
-                      "model": name}
+                      "job": name}
             about = {key: rows[name][key]
                      for key in ("epochs", "best_epoch", "seconds_train", "seconds_explain")}
             about |= {"masked_tokens": masked.sum(), "new_tokens": (masked - before).sum(),
@@ -368,5 +369,5 @@ def _tables(plan, folder, n):
             curves += [{**common, "metric": metric, "value": value, **about}
                        for metric, value in rows[name]["metrics"].items()]
             before = masked
-    shares = [{"model": name, **share} for name in names for share in rows[name]["sparsity"]]
+    shares = [{"job": name, **share} for name in names for share in rows[name]["sparsity"]]
     return pd.DataFrame(curves), predictions, pd.DataFrame(shares)

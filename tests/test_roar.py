@@ -251,7 +251,7 @@ def masked_by_hand(encoding, path, mask_id):
 def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
     curves, _, _ = run(splits, tmp_path)
     names = list(PLAN.jobs())
-    assert names == list(dict.fromkeys(curves.model)) and len(spy.trained) == len(names) == 7
+    assert names == list(dict.fromkeys(curves.job)) and len(spy.trained) == len(names) == 7
     trained = dict(zip(names, spy.trained, strict=True))
     paths = {"unmasked": (), "all-masked": (100,), "gradient_l2.ratio30": (30,), "gradient_l2.ratio60": (60,),
              "gradient_l2.ratio30-60": (30, 60)}
@@ -297,7 +297,7 @@ def test_every_model_starts_from_the_same_weights(splits, spy, tmp_path):
 def test_the_table_of_curves(splits, spy, tmp_path):
     curves, predictions, sparsity = run(splits, tmp_path)
     assert list(curves) == [
-        "measure", "recursive", "by", "step", "model", "metric", "value", "epochs", "best_epoch",
+        "measure", "recursive", "by", "step", "job", "metric", "value", "epochs", "best_epoch",
         "seconds_train", "seconds_explain", "masked_tokens", "new_tokens", "unchanged_texts",
         "classes_predicted"]
     assert len(curves) == 2 * 2 * 4 and set(curves.metric) == {"accuracy"}
@@ -310,12 +310,12 @@ def test_the_table_of_curves(splits, spy, tmp_path):
         assert curve.unchanged_texts.tolist() == [10, 2, 0, 0]
     assert set(curves.epochs) == {3} and set(curves.best_epoch) == {2}
     assert set(curves.classes_predicted) == {2}  # of three
-    twice = curves[curves.measure == "random"].pivot(index="step", columns="recursive", values="model")
+    twice = curves[curves.measure == "random"].pivot(index="step", columns="recursive", values="job")
     assert (twice[False] == twice[True]).all()
-    of_one = predictions[predictions.model == "gradient_l2.ratio30-60"]
+    of_one = predictions[predictions.job == "gradient_l2.ratio30-60"]
     assert of_one.example.tolist() == [0, 1, 2] and of_one.predicted.tolist() == [0, 1, 1]
     assert np.allclose(of_one.p_gold, [0.3, 0.5, 0.3])
-    assert len(predictions) == 7 * 3 and set(sparsity.model) == {"unmasked", "gradient_l2.ratio30"}
+    assert len(predictions) == 7 * 3 and set(sparsity.job) == {"unmasked", "gradient_l2.ratio30"}
 
 
 def test_steps_of_one_token(splits, spy, tmp_path):
