@@ -36,6 +36,11 @@ class Batch:
     maskable: torch.Tensor  # (batch, tokens) bool
     encodings: tuple  # the Encoding of each row
 
+    def at(self, index, start=0, stop=None):
+        """The rows at `index` (a tensor, repeats allowed), tokens `start` to `stop`; without encodings."""
+        fields = self.ids, self.types, self.present, self.maskable
+        return Batch(*(field[index, start:stop] for field in fields), ())
+
 
 class Transformer:
     """A Hugging Face model and its tokenizer, with the questions that metrics ask of both kinds.

