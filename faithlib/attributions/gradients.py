@@ -13,7 +13,6 @@ import torch
 from faithlib import forward
 from faithlib.attributions import register
 from faithlib.attributions.random import generator
-from faithlib.models.base import Batch
 
 CHUNK = 512  # rows of the embedding table at a time: products that stay in the cache, and little memory
 ONE_PASS = ("gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs", "deeplift")
@@ -163,14 +162,8 @@ def passes(batch, points):
         for start in range(0, points, most):
             places = slice(start, min(start + most, points))
             index = everyone.repeat(places.stop - start)
-            yield slice(first, last), places, rows(batch, index, stop=longest)
+            yield slice(first, last), places, batch.at(index, stop=longest)
         first = last
-
-
-def rows(batch, index, start=0, stop=None):
-    """The examples at `index` (repeats allowed), tokens `start` to `stop`: what a pass needs of a Batch."""
-    fields = batch.ids, batch.types, batch.present, batch.maskable
-    return Batch(*(field[index, start:stop] for field in fields), ())
 
 
 def path_gradient(model, batch, target, embeddings, base, at, weights, progress=None):
@@ -204,7 +197,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)
         start = i if prefix else 0  # what comes before token i does not see it
-        for examples, places, part in passes(rows(batch, index, start), len(at)):
+        for examples, places, part in passes(batch.at(index, start), len(at)):
             some = index[examples]
             path = base[some, i] + at[places, None, None] * difference[some, i]  # (places, examples, width)
             every = some.repeat(len(path))
@@ -232,7 +225,7 @@ def completeness_gap(model, batch, target, base, signed, cache=None):
     # What is left of a text at the baseline is its length and its types: most of a batch share them.
     states, same = torch.where(batch.present, batch.types, -1).unique(dim=0, return_inverse=True)
     first = torch.stack([(same == k).nonzero()[0, 0] for k in range(len(states))])
-    part = rows(batch, first)
+    part = batch.at(first)
     logits = model.logits(part, embeddings=base.expand(*part.ids.shape, -1))  # (states, outputs)
     y_base = model.explained(logits[same], target)
     total = torch.where(batch.present, signed, 0).double().sum(1)
