@@ -170,43 +170,39 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
     test split.
     Raises ValueError for a unit that cannot be run before anything is.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers={workers!r} must be a whole number of at least 1")
-    unit = make_model, splits, plan, settings, seed
-    if workers > 1:
-        _check_portable(make_model)
+    _check(make_model, splits, workers)
+    unit = make_model, splits, plan, settings, kept, seed
     trainer = Trainer(*unit)
     trainer.check()
-    folder, jobs = trainer.folder(kept), plan.jobs()
-    todo = {name: job for name, job in jobs.items() if not is_done(job, folder)}
+    jobs = plan.jobs()
+    todo = {name: job for name, job in jobs.items() if not trainer.has_done(job)}
     with bar(len(jobs), "training models", "model") as progress:
         progress.n = progress.initial = len(jobs) - len(todo)  # the rate is that of what is left to do
         if workers == 1 or len(todo) < 2:
             with _one_thread():
                 for job in todo.values():
-                    trainer.train(job, folder)
+                    trainer.train(job)
                     progress.update()
         else:
-            _in_processes(unit, todo, folder, min(workers, len(todo)), progress)
-    return _tables(plan, folder, np.array([e.maskable.sum() for e in trainer.encodings]))
+            _in_processes(unit, trainer.folder, todo, min(workers, len(todo)), progress)
+    return _tables(plan, trainer.folder, np.array([e.maskable.sum() for e in trainer.encodings]))
 
 
 class Trainer:
     """Trains the models of one unit, one after the other, in one process."""
 
-    def __init__(self, make_model, splits, plan, settings, seed):
+    def __init__(self, make_model, splits, plan, settings, kept, seed=0):
         self.model, self.plan, self.settings, self.seed = make_model(), plan, settings, seed
         self.initial = {name: w.detach().clone() for name, w in self.model.model.state_dict().items()}
         self.sizes = [len(splits[split][0]) for split in SPLITS]
         self.encodings = [e for split in SPLITS for e in splits[split][0]]
         self.labels = np.concatenate([np.asarray(splits[split][1]) for split in SPLITS])
         self.ends = np.cumsum([len(e.ids) for e in self.encodings])
+        self.folder = kept / f"roar.{self._version()[:12]}"
 
     def check(self):
         """Raise ValueError for data or attributions that this model cannot be asked about."""
         model = self.model
-        if len(self.labels) != len(self.encodings):
-            raise ValueError(f"{len(self.encodings)} encodings have {len(self.labels)} labels: give one each")
         wrong = self.labels[(self.labels < 0) | (self.labels >= model.outputs)]
         if len(wrong):
             raise ValueError(f"label {wrong[0]} is no class of {model.name}: it has 0 to {model.outputs - 1}")
@@ -215,39 +211,32 @@ class Trainer:
         model.check(self.encodings)
         attributions.check(self.plan.measures, model, **self.plan.settings)
 
-    def folder(self, kept):
-        """Where models of this unit are kept: other data, weights, settings or code are another folder."""
-        model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
-        data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
-        key = [results.weights_digest(model.model), model.model.config.to_dict(), data, self.ends.tolist(),
-               self.labels.tolist(), self.sizes, self.plan.settings, self.settings, self.seed,
-               results.code_digest(*CODE)]
-        return kept / f"roar.{results.digest(key)[:12]}"
-
-    def train(self, job, folder):
+    def train(self, job):
         """Train, test and, where later jobs need it, explain one model; its row, written last, says done."""
         try:
-            encodings = mask(self.encodings, self.masks(job, folder), self.model.mask_id)
+            encodings = mask(self.encodings, self.masks(job), self.model.mask_id)
             start = time.perf_counter()
             self.model.model.load_state_dict(self.initial)
             data = self._by_split(encodings)
             history = training.fine_tune(self.model, data, **self.settings, seed=self.seed)
             performance = training.evaluate(self.model, *data["test"])
             trained = time.perf_counter()
-            shares = self.explain(job, encodings, folder) if job.explains else []
+            shares = self.explain(job, encodings) if job.explains else []
         except (ValueError, FloatingPointError) as error:
-            raise type(error)(f"model {job.name}: {error}") from error
+            kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
+            raise kind(f"model {job.name}: {error}") from error
         p = performance.pop("probabilities")  # (examples, classes)
-        results.write_parquet(folder / f"{job.name}.parquet", pd.DataFrame({
+        results.write_parquet(self.folder / f"{job.name}.parquet", pd.DataFrame({
             "job": job.name, "example": range(len(p)), "predicted": p.argmax(-1),
             "p_gold": p[np.arange(len(p)), data["test"][1]]}))
-        best = min(history, key=lambda row: row["validation_loss"])
+        best = next(check for check in history if check["kept"])
         row = {"metrics": performance, "sparsity": shares,
                "epochs": history[-1]["epoch"], "best_epoch": best["epoch"],
                "seconds_train": trained - start, "seconds_explain": time.perf_counter() - trained}
-        results.write_atomically(folder / f"{job.name}.json", lambda part: part.write_text(json.dumps(row)))
+        text = json.dumps(row)
+        results.write_atomically(self.folder / f"{job.name}.json", lambda part: part.write_text(text))
 
-    def masks(self, job, folder):
+    def masks(self, job):
         """Which tokens of each example are masked for a job: [(tokens,) bool]."""
         maskable = [e.maskable for e in self.encodings]
         if not job.path:
@@ -255,13 +244,13 @@ class Trainer:
         if not job.measure:
             return maskable
         if job.source:
-            file = folder / f"{job.source}.{job.measure}.parquet"
+            file = self.folder / f"{job.source}.{job.measure}.parquet"
             places = np.split(pd.read_parquet(file)["place"].to_numpy(), self.ends[:-1])
         else:
             places = [ranking(uniform(e, generator(e, self.seed)), e.maskable, False) for e in self.encodings]
         return [p < self.plan.masked(job.path[-1], m.sum()) for p, m in zip(places, maskable, strict=True)]
 
-    def explain(self, job, encodings, folder):
+    def explain(self, job, encodings):
         """Keep the order in which each of job.explains would go on masking; returns the rows of sparsity."""
         shares, scores = [], attributions.attribute(
             self.model, encodings, self.labels, job.explains, **self.plan.settings)
@@ -269,7 +258,7 @@ class Trainer:
             places = [ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
                       for s, e in zip(of_examples, encodings, strict=True)]
             table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
-            results.write_parquet(folder / f"{job.name}.{measure}.parquet", table)
+            results.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
             test = [s[e.maskable] for s, e in zip(of_examples, encodings, strict=True)][-self.sizes[-1]:]
             shares += [{"measure": measure, **row} for row in sparsity(test)]
         return shares
@@ -279,14 +268,22 @@ class Trainer:
         return {split: (encodings[stop - size:stop], self.labels[stop - size:stop])
                 for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)}
 
+    def has_done(self, job):
+        """Whether a job's results, and the orders that later jobs need, are kept."""
+        files = [f"{job.name}.json", *(f"{job.name}.{measure}.parquet" for measure in job.explains)]
+        return all((self.folder / file).is_file() for file in files)
 
-def is_done(job, folder):
-    """Whether a job's results, and the orders that later jobs need, are kept."""
-    files = [f"{job.name}.json", *(f"{job.name}.{measure}.parquet" for measure in job.explains)]
-    return all((folder / file).is_file() for file in files)
+    def _version(self):
+        """What results depend on: other data, weights, settings or code are kept in another folder."""
+        model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
+        data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
+        return results.digest([
+            results.weights_digest(model.model), model.model.config.to_dict(), data, self.ends.tolist(),
+            self.labels.tolist(), self.sizes, self.plan.settings, self.settings, self.seed,
+            results.code_digest(*CODE)])
 
 
-def _in_processes(unit, todo, folder, workers, progress):
+def _in_processes(unit, folder, todo, workers, progress):
     """Train the jobs `todo` by several processes: one that a long chain of others waits for goes first."""
     height = {}  # how many models follow one another from here on
     for name, job in reversed(todo.items()):
@@ -327,8 +324,11 @@ def _end_with_parent():
 
 
 def _train(job, folder):
+    if _trainer.folder != folder:
+        raise ValueError("make_model gives another model in another process: let it depend on nothing "
+                         "but its arguments")
     with bar(1, job.name, "model"):  # never moves, so never seen; those of training are silent inside it
-        _trainer.train(job, folder)
+        _trainer.train(job)
 
 
 @contextmanager
@@ -341,9 +341,16 @@ def _one_thread():
         torch.set_num_threads(threads)
 
 
-def _check_portable(make_model):
+def _check(make_model, splits, workers):
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers={workers!r} must be a whole number of at least 1")
+    for split in SPLITS:
+        texts, labels = (len(part) for part in splits[split])
+        if texts != labels:
+            raise ValueError(f"split {split!r} has {texts} texts and {labels} labels: give each text one")
     try:
-        pickle.dumps(make_model)
+        if workers > 1:
+            pickle.dumps(make_model)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(f"make_model cannot be handed to other processes ({error}): give a function "
                          "of a module, or functools.partial of one, or set workers=1") from error

@@ -193,7 +193,7 @@ class Spy:
         self.trained.append({split: [e.ids for e in encodings] for split, (encodings, _) in splits.items()})
         with torch.no_grad():
             weights += len(self.trained)  # the next model must not start from here
-        return [{"epoch": e, "validation_loss": loss} for e, loss in ((1, 0.9), (2, 0.4), (3, 0.5))]
+        return [{"epoch": epoch, "kept": epoch == 2} for epoch in (1, 2, 3)]
 
     def evaluate(self, classifier, encodings, labels):
         masked = np.mean([(e.ids == self.mask_id).sum() / e.maskable.sum() for e in encodings])
@@ -275,17 +275,17 @@ def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
 
 
 def test_random_masks_are_nested_and_belong_to_the_text(splits, spy, tmp_path):
-    trainer = roar.Trainer(make_model, splits, PLAN, SETTINGS, seed=0)
-    few, many = (trainer.masks(PLAN.job("random", False, step), tmp_path) for step in (30, 60))
+    trainer = roar.Trainer(make_model, splits, PLAN, SETTINGS, tmp_path, seed=0)
+    few, many = (trainer.masks(PLAN.job("random", False, step)) for step in (30, 60))
     n = [e.maskable.sum() for e in trainer.encodings]
     assert [m.sum() for m in few] == [30 * k // 100 for k in n]
     assert [m.sum() for m in many] == [60 * k // 100 for k in n]
     assert all((a <= b).all() for a, b in zip(few, many, strict=True))
     for i, j in ((0, 5), (1, 6), (1, 7)):  # the same text in another split
         assert (many[i] == many[j]).all()
-    other = roar.Trainer(make_model, splits, PLAN, SETTINGS, seed=1)
-    assert any((a != b).any() for a, b in zip(many, other.masks(PLAN.job("random", True, 60), tmp_path),
-                                              strict=True))
+    other = roar.Trainer(make_model, splits, PLAN, SETTINGS, tmp_path, seed=1)
+    others = other.masks(PLAN.job("random", True, 60))
+    assert any((a != b).any() for a, b in zip(many, others, strict=True))
 
 
 def test_every_model_starts_from_the_same_weights(splits, spy, tmp_path):
@@ -413,7 +413,7 @@ def test_units_that_cannot_be_run_are_refused(splits, spy, tmp_path):
     encodings, labels = splits["test"]
     refused("label 3 is no class of tiny-bert: it has 0 to 2", {**splits, "test": (encodings, [0, 1, 3])})
     refused("label -1 is no class", {**splits, "test": (encodings, [0, 1, -1])})
-    refused("10 encodings have 9 labels", {**splits, "test": (encodings, labels[:2])})
+    refused("split 'test' has 3 texts and 2 labels", {**splits, "test": (encodings, labels[:2])})
     empty = [*encodings[:2], tiny.encoding(4, [])]
     refused("example 9 has no maskable token", {**splits, "test": (empty, labels)})
     refused("handed to other processes", splits, make_model=lambda: make_model(), workers=2)
@@ -507,3 +507,42 @@ def test_a_killed_unit_leaves_no_process_and_goes_on(tmp_path):
     assert 3 <= len(done) < len(REAL.jobs())
     assert_same(run(data(), folder, REAL, settings=slow), whole)
     assert all(path.stat().st_mtime_ns == at for path, at in done.items())
+
+
+# The benchmark
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from benchmarks import roar as benchmark
+    return benchmark
+
+
+def test_the_benchmark_says_whether_its_target_is_met(benchmark):
+    for ratio, met in ((1.79, "missed"), (1.8, "met")):
+        table = pd.DataFrame({"ratio_to_best_loop": [0.9, 1, ratio]})
+        assert benchmark.verdict(table, cores=2).endswith(f"≥ 1.8: {met}")
+        assert benchmark.verdict(table, cores=8).endswith("not measured, these are 8")
+
+
+def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
+    plan = Plan(["gradient_l2"], steps=(50, 100), recursive=[False])
+    given = partial(make_model, device="cpu"), None, plan, {}
+    seconds = {(1, 1): 20.0, (1, 2): 30.0, (2, 1): 12.0}
+    curves = {way: pd.DataFrame({"value": [0.5 * way[1]], "seconds_train": [1], "seconds_explain": [0]})
+              for way in seconds}
+    monkeypatch.setattr(benchmark, "timed", lambda given, *way: (3.0, seconds[way], curves[way]))
+    table = benchmark.measure(given, list(seconds), repeats=2)
+    assert table.models.tolist() == [4] * 3 and table.start_seconds.tolist() == [3] * 3
+    assert table.models_per_minute.tolist() == [12, 8, 20]
+    assert table.ratio_to_best_loop.tolist() == pytest.approx([1, 2 / 3, 5 / 3])
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs(benchmark, tmp_path, capsys):
+    benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "roar.csv")
+    assert list(table) == ["processes", "threads", "models", "start_seconds", "models_per_minute", "spread",
+                           "ratio_to_best_loop"]
+    assert {"host", "device", "git", "versions"} <= set(json.loads((tmp_path / "roar.json").read_text()))
+    assert "times the models a minute of the best loop" in capsys.readouterr().out
