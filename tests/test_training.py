@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import training
+from faithlib import models, training
 
 QUICK = dict(epochs=2, batch_size=2, learning_rate=1e-2)
 
@@ -178,6 +178,7 @@ def test_performance_by_hand(monkeypatch):
     assert performance["loss"] == pytest.approx(-(np.log(0.5) + np.log(0.8) + np.log(0.2)) / 3)
     assert performance["accuracy"] == pytest.approx(2 / 3)
     assert performance["macro_f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)  # class 2: predicted, never right
+    assert performance["micro_f1"] == performance["accuracy"]
     assert np.allclose(performance["probabilities"], list(p.values()))
 
 
@@ -195,3 +196,155 @@ def test_batches_hold_every_row_once_and_similar_lengths():
     one_pool = training.shuffled_by_length(lengths[:800], 8, np.random.default_rng(1), pool=100)
     means = [lengths[b].mean() for b in one_pool]
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.4  # neither short first nor long first
+
+# What Madsen et al. (2022) add -----------------------------------------------------------------------
+
+
+def scripted(monkeypatch, metric, values):
+    """Checks that find `values` one after the other; the list that the weights then held are put on."""
+    states = []
+
+    def found(classifier, encodings, labels):
+        states.append({k: v.clone() for k, v in classifier.model.state_dict().items()})
+        return {"loss": 1.0 + len(states), metric: values[len(states) - 1]}
+
+    monkeypatch.setattr(training, "evaluate", found)
+    return states
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "micro_f1", "macro_f1"])
+def test_a_metric_chooses_the_check_and_of_equal_ones_the_first(monkeypatch, metric):
+    classifier, values = tiny.classifier(), [0.5, 0.7, 0.6, 0.7]
+    states = scripted(monkeypatch, metric, values)  # the loss only rises
+    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 4}, best=metric)
+    assert [same(classifier.model.state_dict(), state) for state in states] == [False, True, False, False]
+    assert [row["kept"] for row in history] == [False, True, False, False]
+    assert [row[f"validation_{metric}"] for row in history] == values
+
+
+def test_the_kept_check_is_marked_where_the_loss_chooses():
+    _, history = trained(epochs=6)
+    losses = [row["validation_loss"] for row in history]
+    assert [row["kept"] for row in history] == [i == np.argmin(losses) for i in range(6)]
+    assert set(history[0]) == {"epoch", "train_loss", "validation_loss", "kept"}
+
+
+def test_training_ends_where_the_metric_can_rise_no_more(monkeypatch):
+    classifier, values = tiny.classifier(), [0.5, 1.0, 1.0, 1.0]
+    states = scripted(monkeypatch, "accuracy", values)
+    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 4}, best="accuracy")
+    assert len(history) == 2 and same(classifier.model.state_dict(), states[1])
+
+
+@pytest.mark.parametrize(("patience", "checks"), [(1, 2), (2, 5), (3, 8), (None, 8)])
+def test_patience_is_the_number_of_checks_without_a_better_one(monkeypatch, patience, checks):
+    classifier, values = tiny.classifier(), [0.5, 0.4, 0.6, 0.6, 0.6, 0.7, 0.1, 0.1]
+    scripted(monkeypatch, "accuracy", values)
+    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 8}, best="accuracy",
+                                 patience=patience)
+    assert len(history) == checks
+    assert history[int(np.argmax(values[:checks]))]["kept"]
+
+
+def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
+    settings = dict(epochs=3, batch_size=2, learning_rate=1e-2, optimiser="amsgrad", weight_decay=0.1,
+                    betas=(0.9, 0.5), schedule="constant", warmup=0, clip=None, seed=5)  # β₂: v falls, too
+    classifier, other = tiny.classifier(), tiny.classifier()
+    for c in (classifier, other):
+        for module in c.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+    encodings, labels = splits(classifier)["train"]
+    # Its validation is never better than after the last step, so that these are the weights kept.
+    checks = iter(range(9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "evaluate", lambda *split: {"loss": 1.0 - 0.1 * next(checks)})
+        training.fine_tune(classifier, splits(classifier), **settings)
+    optimiser = torch.optim.Adam(other.model.parameters(), lr=1e-2, betas=(0.9, 0.5), amsgrad=True,
+                                 foreach=False, fused=False)
+    generator, lengths = np.random.default_rng(5), [len(e.ids) for e in encodings]
+    other.model.train()
+    for _ in range(3):
+        for rows in training.shuffled_by_length(lengths, 2, generator):
+            logits = other.logits(other.collate([encodings[i] for i in rows]))
+            penalty = 0.05 * sum(p.square().sum() for p in other.model.parameters() if p.requires_grad)
+            loss = torch.nn.functional.cross_entropy(logits, torch.tensor(labels[rows]))
+            optimiser.zero_grad()
+            (loss + penalty).backward()
+            optimiser.step()
+    for (name, p), q in zip(classifier.model.named_parameters(), other.model.parameters(), strict=True):
+        assert torch.allclose(p, q, atol=2e-4), name
+
+
+def test_a_constant_rate_stays_behind_its_warm_up(rates):
+    trained(schedule="constant", warmup=0.4)  # 5 steps an epoch
+    assert [rate for rate, _ in rates.seen] == pytest.approx([0.5e-2] + [1e-2] * 9)
+
+
+def test_a_warm_up_may_be_a_share_of_the_whole_training(rates):
+    trained(epochs=4, warmup=0.2 * 4)  # 20 steps, 4 of them a warm-up
+    expected = [0.25, 0.5, 0.75, 1, *((20 - step) / 16 for step in range(4, 20))]
+    assert np.allclose([rate for rate, _ in rates.seen], 1e-2 * np.array(expected))
+
+
+def test_parameters_without_weight_decay_are_named(rates):
+    trained(undecayed=("bias", "LayerNorm"), head_learning_rate=3e-2, warmup=0, betas=(0.8, 0.9))
+    found = {(g["initial_lr"], g["weight_decay"]): sum(p.numel() for p in g["params"])
+             for g in rates.optimiser.param_groups}
+    model = tiny.classifier().model
+    for head, rate in ((False, 1e-2), (True, 3e-2)):
+        for decay in (0.0, 0.01):
+            assert found[rate, decay] == sum(
+                p.numel() for n, p in model.named_parameters()
+                if n.startswith("classifier") == head and ("bias" in n or "LayerNorm" in n) == (decay == 0))
+    assert all(g["betas"] == (0.8, 0.9) for g in rates.optimiser.param_groups)
+
+
+def test_without_a_clip_gradients_are_left_alone(monkeypatch):
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *given: pytest.fail("clipped"))
+    trained(clip=None)
+
+
+def test_recipes_are_the_papers_tables():
+    single, paired = (models.load("bilstm", tiny.LABELS, tiny.TEXTS, paired=p).model for p in (False, True))
+    table4 = dict(epochs=8, learning_rate=1e-3, optimiser="amsgrad", weight_decay=1e-5, schedule="constant",
+                  warmup=0, clip=None)
+    assert training.recipe(single, 8) == {**table4, "undecayed": ("attention.",)}
+    assert training.recipe(paired, 8) == {**table4, "undecayed": ()}
+    groups = training._groups(single, 1, 1, 1e-5, ("attention.",))
+    free = {id(p) for g in groups if g["weight_decay"] == 0 for p in g["params"]}
+    assert free == {id(p) for p in single.attention.parameters()}
+    table5 = training.recipe(tiny.classifier("roberta").model, 3)
+    assert (table5["learning_rate"], table5["weight_decay"]) == (2e-5, 0.01)
+    assert table5["warmup"] == pytest.approx(0.18)  # 6 % of three epochs
+    for kind in tiny.KINDS:
+        model = tiny.classifier(kind).model
+        groups = training._groups(model, 1, 1, 0.01, table5["undecayed"])
+        assert all((p.ndim == 1) == (g["weight_decay"] == 0) for g in groups for p in g["params"])
+
+
+@pytest.mark.parametrize(("name", "value", "told"), [
+    ("optimiser", "sgd", "use 'adamw', 'amsgrad'"), ("schedule", "cosine", "use 'linear', 'constant'"),
+    ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"), ("patience", 0, "must be above 0")])
+def test_choices_that_do_not_exist_are_refused(name, value, told):
+    with pytest.raises(ValueError, match=f"{name}={value!r}.*{told}"):
+        trained(**{name: value})
+
+
+def test_the_step_whose_loss_is_not_finite_is_named():
+    classifier = tiny.classifier()
+    steps, logits = iter(range(99)), classifier.logits
+    classifier.logits = lambda batch: logits(batch) * (float("nan") if next(steps) == 3 else 1.0)
+    with pytest.raises(FloatingPointError, match="training loss is nan in epoch 1, step 4: lower"):
+        training.fine_tune(classifier, splits(classifier), **QUICK)
+
+
+def test_a_batch_is_cut_to_its_longest():
+    classifier = tiny.classifier()
+    encodings, labels = splits(classifier)["train"]
+    rows = np.array([2, 0, 7])
+    batch, target = training._Split(classifier, encodings, labels).at(rows)
+    expected = classifier.collate([encodings[i] for i in rows])
+    for field in ("ids", "types", "present", "maskable"):
+        assert torch.equal(getattr(batch, field), getattr(expected, field))
+    assert target.tolist() == labels[rows].tolist()
