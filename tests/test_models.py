@@ -205,7 +205,7 @@ def test_a_factor_multiplies_the_embedding_output(classifier):
         hook.remove()
         assert torch.allclose(seen[0][batch.present], expected[batch.present], atol=1e-6)
         assert (changed - classifier.logits(batch)).abs().max() > 1e-2  # and the hook is gone again
-        assert torch.equal(classifier.logits(batch), ids_logits(classifier, batch))
+        assert torch.allclose(classifier.logits(batch), ids_logits(classifier, batch), atol=1e-6)
 
 
 def test_weight_zero_is_a_token_that_attention_masks(classifier):
@@ -389,3 +389,24 @@ def test_tiny_bert_reads_the_words_of_the_task():
     assert one.mask_id == vocabulary["[MASK]"]
     a, b, c = (logits(m, [encoding]) for m in (one, same, other))
     assert torch.equal(a, b) and not torch.allclose(a, c)
+
+
+def test_the_last_layer_computes_what_is_read_and_nothing_else(classifier):
+    """The logits and gradients of the whole model, from CLS alone behind the last attention."""
+    kind = classifier.model.config.model_type
+    encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B)
+    batch, shapes = classifier.collate(encodings), []
+    if kind != "distilbert":
+        layer = classifier.model.base_model.encoder.layer[-1]
+        layer.output.register_forward_hook(lambda module, args, output: shapes.append(output.shape[1]))
+    embeddings = classifier.embed(batch.ids).detach().requires_grad_()
+    ours = classifier.logits(batch, embeddings=embeddings)
+    whole = classifier.model(**classifier._inputs(batch, embeddings)).logits
+    assert torch.allclose(ours, whole, atol=1e-6)
+    one, two = (torch.autograd.grad(y.square().sum(), embeddings)[0] for y in (ours, whole))
+    assert torch.allclose(one, two, atol=1e-5) and one.abs().max() > 1e-2
+    classifier.model.train()
+    classifier.logits(batch)
+    if kind != "distilbert":
+        assert shapes == [1, batch.ids.shape[1], batch.ids.shape[1]]
+        assert not layer.attention.output._forward_pre_hooks
