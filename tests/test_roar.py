@@ -483,7 +483,7 @@ sys.path[:0] = {paths!r}
 import test_roar
 
 if __name__ == "__main__":
-    slow = dict(test_roar.SETTINGS, epochs=60)
+    slow = dict(test_roar.SETTINGS, epochs=20)
     test_roar.run(test_roar.data(), pathlib.Path({folder!r}), test_roar.REAL, settings=slow, workers=2)
 """
 
@@ -491,7 +491,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_a_killed_unit_leaves_no_process_and_goes_on(tmp_path):
     """Killed by force in the middle of a level: goes on with the same numbers, training nothing again."""
-    slow = {**SETTINGS, "epochs": 60}
+    slow = {**SETTINGS, "epochs": 20}
     whole = run(data(), tmp_path / "whole", REAL, settings=slow)
     script, folder = tmp_path / "unit.py", tmp_path / "parts"
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
