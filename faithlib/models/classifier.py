@@ -69,7 +69,8 @@ class Classifier(Transformer):
         On a model of six layers that saves an eighth. Of BERT's kind only, and not in training, where
         dropout would draw other numbers.
         """
-        last = getattr(getattr(self.model.base_model, "encoder", None), "layer", [None])[-1]
+        base = getattr(self.model, "base_model", None)
+        last = getattr(getattr(base, "encoder", None), "layer", [None])[-1]
         output = getattr(getattr(last, "attention", None), "output", None)
         if output is None or self.model.training:
             yield
