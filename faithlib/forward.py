@@ -116,6 +116,11 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
     return _evaluate(model, variants, tags, chosen, cache, progress, budget)[:, 0].astype(float)
 
 
+def token_budget(model):
+    """Padded tokens a batch of this model, more where a token is little work (`lightness`)."""
+    return TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
+
+
 def batches_by_length(lengths, budget):
     """Row indices in batches of at most `budget` padded tokens, longest first."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
@@ -175,7 +180,7 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     rows_of = [i if key is None else first.setdefault(key, i) for i, key in enumerate(keys)]
     missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
     outputs = {i: known[key] for key, i in first.items() if key in known}
-    budget = budget or TOKEN_BUDGET[model.device.type]
+    budget = budget or token_budget(model)
     computed = None  # one array: small pieces kept from each pass would leave holes in memory, which grows
     for rows, logits in _passes(model, variants, missing, budget):
         values = reduce(logits, rows).cpu().numpy()

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from faithlib.forward import TOKEN_BUDGET, bar, batches_by_length
+from faithlib.forward import bar, batches_by_length, token_budget
 
 CHOICES = {"optimiser": ("adamw", "amsgrad"), "schedule": ("linear", "constant"),
            "best": ("loss", "accuracy", "micro_f1", "macro_f1")}
@@ -83,7 +83,7 @@ def evaluate(classifier, encodings, labels):
 
     classifier.model.eval()
     data, logits = _Split(classifier, encodings, labels), None
-    for rows in batches_by_length(data.lengths, TOKEN_BUDGET[classifier.device.type]):
+    for rows in batches_by_length(data.lengths, token_budget(classifier)):
         part = classifier.logits(data.at(rows)[0]).float().cpu()
         logits = torch.empty(len(encodings), part.shape[1]) if logits is None else logits
         logits[rows] = part

@@ -315,7 +315,7 @@ def test_passes_hold_every_point_of_every_example_once(budget, monkeypatch):
     classifier = tiny.classifier()
     encodings = classifier.encode([tiny.TEXTS[i] for i in (2, 0, 1, 4, 3)])  # the shortest first
     seen = []
-    for examples, places, part in gradients.passes(classifier.collate(encodings), 7):
+    for examples, places, part in gradients.passes(classifier, classifier.collate(encodings), 7):
         few, points = range(5)[examples], range(7)[places]
         seen += [(k, i) for k in points for i in few]
         assert part.present.sum(1).tolist() == [len(encodings[i].ids) for _ in points for i in few]

@@ -114,7 +114,7 @@ def attribute(model, encodings, targets, wanted, definition="paper", paper="", c
     functions = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
-    kept, budget = {}, forward.TOKEN_BUDGET[model.device.type]
+    kept, budget = {}, forward.token_budget(model)
     with forward.bar(len(encodings) * len(functions), "explaining", "example") as bar:
         for rows in forward.batches_by_length([len(e.ids) for e in encodings], budget):
             for function, own in functions.items():

@@ -145,13 +145,13 @@ def drawn_points(batch, samples, seed, like):
     return at.to(like), torch.full((samples,), 1 / samples, dtype=like.dtype, device=like.device)
 
 
-def passes(batch, points):
+def passes(model, batch, points):
     """Every example at every one of `points` places, in passes that fill the token budget.
 
     Yields (examples, places, part): two slices, and a Batch of their rows, places outermost, cut to these
     examples' longest. As few examples as fill a pass share one, so that little of it is padding.
     """
-    budget, lengths, first = forward.TOKEN_BUDGET[batch.ids.device.type], batch.present.sum(1).tolist(), 0
+    budget, lengths, first = forward.token_budget(model), batch.present.sum(1).tolist(), 0
     while first < len(lengths):
         last, longest = first + 1, lengths[first]
         while last < len(lengths) and (last + 1 - first) * points * max(longest, lengths[last]) <= budget:
@@ -173,7 +173,7 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
     """
     base = base.expand_as(embeddings)
     total, difference = torch.zeros_like(embeddings), embeddings - base
-    for examples, places, part in passes(batch, len(at)):
+    for examples, places, part in passes(model, batch, len(at)):
         near = examples, slice(part.ids.shape[1])  # without the padding of longer examples
         path = base[near] + at[places, examples, None, None] * difference[near]  # (places, *its shape)
         y = y_at(model, part, target[examples].repeat(len(path)))
@@ -197,7 +197,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)
         start = i if prefix else 0  # what comes before token i does not see it
-        for examples, places, part in passes(batch.at(index, start), len(at)):
+        for examples, places, part in passes(model, batch.at(index, start), len(at)):
             some = index[examples]
             path = base[some, i] + at[places, None, None] * difference[some, i]  # (places, examples, width)
             every = some.repeat(len(path))

@@ -214,7 +214,7 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
         weights = torch.from_numpy(weights).to(embeddings)
         total = weights[-1] * slope  # the whole input; the output times 0 has no gradient
         at = torch.arange(1, 10).to(embeddings) / 10
-        for examples, places, part in passes(batch, len(at)):
+        for examples, places, part in passes(model, batch, len(at)):
             near = embeddings[examples, : part.ids.shape[1]].repeat(len(at[places]), 1, 1)
             factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
             y = y_at(model, part, target[examples].repeat(len(at[places])), explained, factor=factor)

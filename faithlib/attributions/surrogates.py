@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from faithlib.attributions import padded, register, released
 from faithlib.attributions.occlusion import removable, removed, unknown_id
 from faithlib.attributions.random import generator
-from faithlib.forward import TOKEN_BUDGET, batches_by_length, halving, target_values
+from faithlib.forward import batches_by_length, halving, target_values, token_budget
 
 KERNEL_WIDTH = 25  # of Ribeiro et al.'s text explainer, on 100 times the cosine distance
 VARIANTS = 50_000  # at most in one call of the engine: they take a kilobyte each
@@ -103,6 +103,6 @@ def _filled_probabilities(model, encoding, embeddings, there, filler, target):
         return logits.float().softmax(-1)[:, target]
 
     p = np.empty(len(there))
-    for rows in batches_by_length([there.shape[1]] * len(there), TOKEN_BUDGET[model.device.type]):
+    for rows in batches_by_length([there.shape[1]] * len(there), token_budget(model)):
         p[rows] = torch.cat(halving(compute, rows)).cpu().numpy()
     return p

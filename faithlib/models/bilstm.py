@@ -54,6 +54,11 @@ class BiLSTMAttention(PreTrainedModel):
         self.classifier = nn.Linear(hidden if config.paired else states, config.num_labels)
         self.post_init()
 
+    @property
+    def lightness(self):
+        """How many of its tokens fill a batch that one token of an encoder (of width 384) fills."""
+        return max(1, 384 // self.config.width)
+
     def get_input_embeddings(self):
         return self.encoder.words
 
