@@ -323,6 +323,16 @@ def test_recipes_are_the_papers_tables():
         assert all((p.ndim == 1) == (g["weight_decay"] == 0) for g in groups for p in g["params"])
 
 
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_an_encoder_trains_by_the_recipe(rates, kind):
+    classifier = tiny.classifier(kind)
+    before = training.evaluate(classifier, *splits(classifier)["validation"])["accuracy"]
+    settings = training.recipe(classifier.model, 20) | {"learning_rate": 1e-2, "batch_size": 2}
+    training.fine_tune(classifier, splits(classifier), **settings, best="accuracy")
+    assert training.evaluate(classifier, *splits(classifier)["validation"])["accuracy"] >= max(0.6, before)
+    assert rates.seen[0][0] == pytest.approx(1e-2 / 6)  # 6 % of the 100 steps are a warm-up
+
+
 @pytest.mark.parametrize(("name", "value", "told"), [
     ("optimiser", "sgd", "use 'adamw', 'amsgrad'"), ("schedule", "cosine", "use 'linear', 'constant'"),
     ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"), ("patience", 0, "must be above 0")])
