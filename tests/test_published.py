@@ -1,7 +1,9 @@
 """The published tables are complete and say of themselves what the README of the folder says."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from faithlib import attributions, published, tasks
 from faithlib.statistics import rank_sum
@@ -191,6 +193,126 @@ def test_roar_findings_as_its_readme_reads_them(faithfulness):
     apart = (one.low > other.high + 1e-9) | (one.high < other.low - 1e-9)
     assert apart["snli"].all() and apart["imdb", "gradient_l2"] and apart["babi_3", MEASURES[-1]]
     assert (apart.sum(), len(apart)) == (13, 24)
+
+
+# SaLoss -------------------------------------------------------------------------------------------
+
+SALOSS_TASKS = [name for name, task in tasks.TASKS.items() if "saloss" in task.papers]
+FLIPPED = ["attention", "input_x_gradient_abs", "scaled_attention", "integrated_gradients"]
+
+
+@pytest.fixture
+def flips():
+    """Tables 2 and 8 in one: fraction by (data set, attribution) and salience, without random."""
+    both = pd.concat([published.load("saloss", "table_2"), published.load("saloss", "table_8")])
+    both = both[both.attribution != "random"].drop_duplicates(["dataset", "salience", "attribution"])
+    return both.pivot(index=["dataset", "attribution"], columns="salience", values="value")
+
+
+@pytest.mark.parametrize(("table", "rows"), [("table_1", 10), ("table_2", 45), ("table_3", 15),
+                                             ("table_5", 25), ("table_6", 5), ("table_7", 15),
+                                             ("table_8", 65)])
+def test_saloss_tables_are_complete(table, rows):
+    frame = published.load("saloss", table)
+    assert len(frame) == rows and set(frame.dataset) == set(SALOSS_TASKS)
+    keys = [k for k in ("dataset", "statistic", "salience", "attribution") if k in frame]
+    assert not frame.duplicated(keys).any() and frame.value.notna().all()
+    assert frame.groupby("dataset").size().nunique() == 1
+    if "attribution" in frame:
+        assert set(frame.attribution) == {"random", *FLIPPED} <= {"random", *attributions.names()}
+    if "salience" in frame:
+        assert frame.value.between(0, 1).all()
+        assert set(frame.salience) <= {"none", "textrank", "tfidf", "chi2", "uniform"}
+
+
+def test_saloss_sizes_are_those_of_the_tasks():
+    table = published.load("saloss", "table_5").set_index(["dataset", "statistic"]).value
+    for name in SALOSS_TASKS:
+        assert tuple(table[name][list(tasks.SPLITS)]) == tasks.TASKS[name].papers["saloss"].sizes
+        assert table[name, "classes"] == len(tasks.TASKS[name].labels)
+
+
+def test_saloss_table_8_repeats_table_2():
+    keys = ["dataset", "salience", "attribution"]
+    two, eight = (published.load("saloss", table).set_index(keys).value for table in ("table_2", "table_8"))
+    shared = two.index.intersection(eight.index)
+    assert len(shared) == 25 and (two[shared] == eight[shared]).all()
+
+
+def test_saloss_nineteen_of_twenty_and_their_daggers(flips):
+    table = published.load("saloss", "table_2").set_index(["salience", "dataset", "attribution"])
+    text = published.load("saloss", "text").set_index("name").value
+    gain = flips.none - flips.textrank
+    assert (len(gain), (gain > 0).sum()) == (text.cases, text.cases_won)
+    assert gain.idxmin() == ("ag_news", "attention") and gain.mean() == pytest.approx(0.071)
+    significant = table.significant["textrank"]
+    assert (significant[gain.index] == (gain > 0)).all() and not table.significant["none"].any()
+    assert flips.loc["ag_news"].textrank.min() > flips.none["ag_news", "attention"]
+    one = flips.loc["evidence_inference", "attention"]
+    assert [one.none, one.textrank] == [text.evidence_inference_attention_none,
+                                        text.evidence_inference_attention_textrank]
+    words = published.load("saloss", "table_5").set_index(["dataset", "statistic"]).value
+    saved = (one.none - one.textrank) * words["evidence_inference", "avg_length"]
+    assert saved == pytest.approx(text.evidence_inference_tokens_saved, abs=0.1)
+
+
+def test_saloss_attention_leads_less_with_salience_than_without(flips):
+    lead = {}
+    for salience in ("none", "textrank"):
+        wide = flips[salience].unstack()
+        lead[salience] = (wide.drop(columns="attention").min(axis=1) - wide.attention).round(9)
+    assert ((lead["none"] >= 0).sum(), (lead["textrank"] >= 0).sum()) == (4, 3)
+    assert set(lead["textrank"].index[lead["textrank"] < 0]) == {"ag_news", "evidence_inference"}
+    assert lead["none"]["evidence_inference"] == 0
+    assert (lead["none"].mean(), lead["textrank"].mean()) == pytest.approx((0.028, 0.016))
+
+
+def test_saloss_saliences_compared(flips):
+    def counts(first, second):
+        return (flips[first] < flips[second]).sum(), (flips[first] == flips[second]).sum()
+
+    assert counts("textrank", "tfidf") == (15, 0) and counts("textrank", "chi2") == (16, 1)
+    assert (flips.tfidf < flips.textrank)["ag_news"].all()
+    assert counts("chi2", "none") == (11, 0) and counts("tfidf", "none") == (15, 1)
+    assert (flips.none - flips.chi2).mean() == pytest.approx(-0.009)
+    assert (flips.none - flips.tfidf).mean() == pytest.approx(0.0255)
+    random = published.load("saloss", "table_2").query("attribution == 'random'").set_index("dataset").value
+    above = flips.none[flips.none.to_numpy() >= random[flips.index.get_level_values(0)].to_numpy()]
+    assert above.index.tolist() == [("semeval", "input_x_gradient_abs")]
+
+
+def test_saloss_rationales_against_what_the_text_says_of_them():
+    text = published.load("saloss", "text").set_index("name").value
+    full = published.load("saloss", "table_1").pivot(index="dataset", columns="salience", values="value")
+    top, span = (published.load("saloss", t).pivot(index="dataset", columns="salience", values="value")
+                 for t in ("table_3", "table_7"))
+    assert top.textrank["sst"] - top.none["sst"] == pytest.approx(0.04) and text.fresh_gain_sst == 0.03
+    assert span.loc["sst", ["none", "textrank"]].tolist() == [text.contiguous_sst_none,
+                                                              text.contiguous_sst_textrank]
+    easy = ["ag_news", "evidence_inference", "multirc"]
+    gaps = top.loc[easy, ["none", "textrank"]].rsub(full.none[easy], axis=0)
+    assert gaps.min(axis=None) == 0 and gaps.max(axis=None) == pytest.approx(0.01)
+    assert (span.textrank < span.none)[easy].all() and span.loc["multirc"].idxmax() == "uniform"
+    both = pd.concat([top, span])
+    assert ((both.uniform < both.none).sum(), (both.uniform == both.none).sum()) == (7, 2)
+    for table in ("table_3", "table_7"):
+        frame = published.load("saloss", table)
+        won = frame[frame.significant]
+        assert won.dataset.tolist() == ["sst", "semeval"] and set(won.salience) == {"textrank"}
+        ratios = frame.drop_duplicates("dataset").set_index("dataset").ratio
+        assert ratios.eq(text.ratio).sum() == 4 and ratios["evidence_inference"] == 0.1
+
+
+@pytest.mark.parametrize(("table", "smallest"), [("table_3", 0.0076), ("table_7", 0.1229)])
+def test_saloss_dagger_on_semeval_within_rounding(table, smallest):
+    """The smallest one-sided p that any numbers give which round to those printed."""
+    row = published.load("saloss", table).query("dataset == 'semeval'").set_index("salience")
+    one, other = row.loc["textrank"], row.loc["none"]
+    p = stats.ttest_ind_from_stats(one.value + 0.005, one.sd - 0.005, 3, other.value - 0.005,
+                                   other.sd - 0.005, 3, alternative="greater").pvalue
+    assert p == pytest.approx(smallest, abs=1e-4)
+    printed = stats.ttest_ind_from_stats(one.value, one.sd, 3, other.value, other.sd, 3).pvalue
+    assert printed > 0.05
 
 
 @pytest.mark.parametrize(
