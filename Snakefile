@@ -20,6 +20,7 @@ except (ValueError, FileNotFoundError) as error:
 # The tables whose absence calls for a new report; it writes more than these.
 TABLES = {
     "attributions": ["evidence"],
+    "recursive_roar": ["performance", "racu", "curves", "sparsity"],
     "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],
 }
 EXECUTE = [sys.executable, "notebooks/execute.py"]

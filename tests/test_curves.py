@@ -211,3 +211,10 @@ def test_examples_without_importance_are_counted_out():
     assert all(np.isnan(row["share"]) and row["examples"] == 0 for row in sparsity([np.zeros(3)]))
     with pytest.raises(ValueError, match="example 1 has NaN"):
         sparsity([np.ones(2), np.array([1.0, np.nan])])
+
+
+def test_one_seed_has_no_interval():
+    assert curves.over_seeds([0.25])[0] == 0.25 and np.isnan(curves.over_seeds([0.25])[1:]).all()
+    assert np.isnan(curves.over_seeds([0.25, np.nan])).all()
+    mean, low, high = curves.over_seeds([0.1, 0.2, 0.4])
+    assert low < mean < high

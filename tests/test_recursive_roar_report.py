@@ -132,3 +132,12 @@ def test_figures_have_a_panel_for_everything(points):
     figure = recursive_roar_figures.racu(tables.racu(points))
     assert [axis.get_title() for axis in figure.axes] == ["babi_1, bilstm", "sst, bilstm"]
     plt.close("all")
+
+
+def test_one_seed_makes_no_claim(points):
+    one = points[points.seed == 0]
+    assert recursive_roar_claims.claims(one).empty
+    table = tables.racu(one)
+    assert table.acu.notna().all() and table.acu_low.isna().all()
+    for figure in (recursive_roar_figures.racu(table), recursive_roar_figures.curves(tables.curve_table(one))):
+        plt.close(figure)

@@ -123,7 +123,7 @@ def _compared(measure, baseline, name):
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     areas = [racu(x, p, b), racu(x, p, b, clip=True), acu(x, p, b)]
-    values = [v for area in areas for v in _interval(area)]
+    values = [v for area in areas for v in over_seeds(area)]
     flat = int((room(x, b) < FLAT).sum())
     return {**dict(zip(_columns(), values, strict=True)), "flat": flat, **told}
 
@@ -132,8 +132,14 @@ def _columns():
     return [f"{area}{end}" for area in AREAS for end in ("", "_low", "_high")]
 
 
-def _interval(values):
-    return mean_interval(values, RESAMPLES) if np.isfinite(values).all() else (np.nan,) * 3
+def over_seeds(values):
+    """Mean over seeds with its BCa interval, (mean, low, high); one seed has no interval, NaN no mean."""
+    values = np.asarray(values, float)
+    if not np.isfinite(values).all():
+        return (np.nan,) * 3
+    if len(values) == 1:  # it says nothing about its own noise
+        return values[0], np.nan, np.nan
+    return mean_interval(values, RESAMPLES)
 
 
 def _checked(x, *curves):

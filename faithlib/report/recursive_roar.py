@@ -2,7 +2,7 @@
 
 `values` is what `faithlib.results.load` returns: a row per value, with the columns dataset, model, seed,
 measure, recursive, by, step, job, metric and value. A seed is the unit of every interval, as in the paper:
-means over seeds with 95 % BCa intervals, measure and random baseline paired by seed.
+means over seeds with 95 % BCa intervals, measure and random baseline paired by seed. One seed has none.
 """
 
 import numpy as np
@@ -10,7 +10,6 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics import curves
-from faithlib.statistics import mean_interval
 from faithlib.tasks import TASKS
 
 PAPER = "recursive_roar"
@@ -131,7 +130,7 @@ def in_order(measures):
 
 
 def _with_interval(name, of_seeds):
-    mean, low, high = mean_interval(of_seeds.to_numpy(float), curves.RESAMPLES)
+    mean, low, high = curves.over_seeds(of_seeds)
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 

@@ -22,7 +22,8 @@ def claims(points, n_resamples=RESAMPLES, seed=0):
     """One row a claim: its statistic (more supports it), with interval, verdict and what makes it up.
 
     points: from `report.recursive_roar.points`. A claim about two models, or two data sets, is not there
-    where records have only one. Areas are RACU, clipped as in the paper's Table 2.
+    where records have only one; data sets with one seed are left out. Areas are RACU, clipped as in the
+    paper's Table 2.
     """
     drawn = _drawn(points[points.by == "ratio"], n_resamples, seed)
     rows = [_models_differ(drawn), _tasks_differ(drawn), *_attention(drawn), _integrated_gradients(drawn),
@@ -38,8 +39,8 @@ def _drawn(points, n_resamples, seed):
     drawn = {}
     for i, (key, part) in enumerate(points.groupby(["dataset", "model", "recursive"], sort=False)):
         table = part.pivot_table(index="seed", columns=["measure", "step"], values="value").dropna()
-        if table.empty:
-            continue  # told by the table of RACU, which names the seeds that are incomplete
+        if len(table) < 2:
+            continue  # one seed does not tell its own noise; the table of RACU names incomplete ones
         x = table["random"].columns.to_numpy(float) / 100
         baseline = table["random"].to_numpy()
         rng = np.random.default_rng([seed, i // 2])  # ROAR and Recursive ROAR of a unit share their seeds

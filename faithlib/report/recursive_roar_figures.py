@@ -103,5 +103,7 @@ def _band(axis, part, x, y, measure):
 
 
 def _legend(figure, axes):
-    found = dict(zip(*reversed(axes.flat[0].get_legend_handles_labels()), strict=True))
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(5, len(found)))
+    parts = [axis.get_legend_handles_labels() for axis in axes.flat]  # a model may lack a measure
+    found = {name: handle for handles, names in parts for handle, name in zip(handles, names, strict=True)}
+    columns = max(1, int(figure.get_figwidth() / 1.3))
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(columns, len(found)))
