@@ -78,6 +78,35 @@ def rank_sum(a, b):
     return float(test.pvalue)
 
 
+def t_test(a, b):
+    """Two-sided p of Student's t-test of two independent samples (`scipy.stats.ttest_ind`).
+
+    NaN where a sample has fewer than two values or neither varies: there is no spread to compare with.
+    """
+    a, b = (np.asarray(x, dtype=float) for x in (a, b))
+    if min(len(a), len(b)) < 2 or max(np.ptp(a), np.ptp(b)) == 0:
+        return np.nan
+    return float(stats.ttest_ind(_finite(a), _finite(b)).pvalue)
+
+
+def mean_over_groups(groups, level=LEVEL):
+    """Mean of the groups' means with its t interval, for few values a group (seeds): (mean, low, high).
+
+    groups: list of (values,), of K groups of n_k values. The variance s² within groups is pooled:
+    mean ± t · s/K · sqrt(sum_k 1/n_k), t of sum_k (n_k - 1) degrees of freedom. A bootstrap of two or three
+    seeds would be far too narrow. The ends are NaN where no group has two values.
+    """
+    groups = [_finite(values) for values in groups]
+    mean = float(np.mean([x.mean() for x in groups]))
+    freedom = sum(len(x) - 1 for x in groups)
+    if freedom == 0:
+        return mean, np.nan, np.nan
+    pooled = sum(((x - x.mean()) ** 2).sum() for x in groups) / freedom
+    error = np.sqrt(pooled * sum(1 / len(x) for x in groups)) / len(groups)
+    reach = stats.t.ppf((1 + level) / 2, freedom) * error
+    return mean, float(mean - reach), float(mean + reach)
+
+
 def monte_carlo_error(draws, axis=-1):
     """Standard error of a mean over random draws: sd(draws) / sqrt(number of draws), ddof 1.
 
