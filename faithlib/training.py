@@ -1,4 +1,4 @@
-"""Fine-tuning with the best epoch kept, and what a model then does on a split."""
+"""Fine-tuning, plain or with salience loss, the best epoch kept, and what a model then does on a split."""
 
 import math
 from functools import partial
@@ -8,9 +8,10 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from faithlib.forward import bar, batches_by_length, token_budget
+from faithlib.salience import DEFINITIONS, salience_loss
 
 CHOICES = {"optimiser": ("adamw", "amsgrad"), "schedule": ("linear", "constant"),
-           "best": ("loss", "accuracy", "micro_f1", "macro_f1")}
+           "best": ("loss", "accuracy", "micro_f1", "macro_f1"), "definition": DEFINITIONS}
 
 
 def recipe(model, epochs):
@@ -31,7 +32,8 @@ def recipe(model, epochs):
 
 def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_learning_rate=None,
               optimiser="adamw", betas=(0.9, 0.999), weight_decay=0.01, undecayed=(), schedule="linear",
-              warmup=0.1, clip=1.0, checks_per_epoch=1, best="loss", patience=None, seed=0):
+              warmup=0.1, clip=1.0, checks_per_epoch=1, best="loss", patience=None, seed=0,
+              salience=None, salience_weight=0.0, definition="paper"):
     """Fine-tune in place and keep the weights of the best check; returns the history.
 
     splits: {"train": (encodings, labels), "validation": (encodings, labels)}. Unless told otherwise: AdamW
@@ -42,13 +44,26 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     parts of the names of parameters that have no weight decay. schedule: "linear" or "constant". best: "loss"
     or the validation metric that chooses, of equal checks the first. patience: training ends after so many
     checks without a better one (None: never), and where the metric is 1 already.
-    history: rows of "epoch", "train_loss" and "validation_loss" (nats per example), f"validation_{best}"
-    where a metric chooses, and "kept", true of the check whose weights are kept. Raises ValueError for
-    settings out of range and FloatingPointError if the loss is not finite.
+    salience: [(tokens,)] of the training encodings, as `salience.fit` gives it, or None. With it the loss is
+    L = L_c + λ L_sal (Chrysostomou & Aletras 2021, Eq. 2), λ = salience_weight and L_sal = `salience_loss` of
+    that definition, of attention as the model uses it, after dropout. λ = 0 is plain fine-tuning. In both
+    definitions L_c is the cross-entropy of logits, batches are shuffled, and L_c alone or `best` chooses the
+    check; the release's cross-entropy of probabilities, its batches in order of length and its choice by
+    L are not repeated.
+    history: rows of "epoch", "train_loss" and "validation_loss" (L_c, nats per example), "salience_loss"
+    (L_sal in training, a mean over steps) where there is salience, f"validation_{best}" where a metric
+    chooses, and "kept", true of the check whose weights are kept. Raises ValueError for settings out of
+    range, a salience that is 0 everywhere or not as `fit` gives it, and a model without attention that shall
+    have salience; FloatingPointError if a loss is not finite.
     """
     _check({"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience},
-           {"optimiser": optimiser, "schedule": schedule, "best": best})
+           {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition})
+    if not 0 <= salience_weight < math.inf:
+        raise ValueError(f"salience_weight={salience_weight!r} must be 0 or above")
     model, data = classifier.model, _Split(classifier, *splits["train"])
+    guide = None
+    if salience is not None and salience_weight:
+        guide = _Guide(classifier, splits["train"][0], salience, salience_weight, definition)
     generator = np.random.default_rng(seed)
     steps = math.ceil(len(data.lengths) / batch_size)  # optimiser steps an epoch
     kind = torch.optim.AdamW if optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
@@ -63,7 +78,7 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     with torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step") as progress:
         torch.manual_seed(seed)  # dropout draws from torch's global generator
         for epoch, step, rows in batches:
-            losses.append(_step(classifier, *data.at(rows), stepper, clip))
+            losses.append(_step(classifier, data, rows, stepper, clip, guide))
             rates.step()
             progress.update()
             if step in check_at:
@@ -124,6 +139,39 @@ class _Split:
         return self.whole.at(index, stop=int(self.lengths[rows].max())), self.labels[index]
 
 
+class _Guide:
+    """The salience of a split, padded once, and the loss that draws attention to it."""
+
+    def __init__(self, classifier, encodings, salience, weight, definition):
+        if len(salience) != len(encodings):
+            raise ValueError(f"salience has {len(salience)} rows for {len(encodings)} training examples")
+        self.classifier, self.weight, self.definition = classifier, weight, definition
+        padded = np.zeros((len(encodings), max(len(e.ids) for e in encodings)), np.float32)
+        for i, (encoding, row) in enumerate(zip(encodings, salience, strict=True)):
+            _check_salience(i, encoding, np.asarray(row), definition)
+            padded[i, :len(row)] = row
+        self.whole = torch.from_numpy(padded).to(classifier.device)  # (examples, tokens)
+        self._check_attention(encodings[:1])
+
+    def at(self, batch, rows):
+        """Logits (batch, classes) of the examples `rows`, and their salience loss, in one graph."""
+        logits, layers = self.classifier.attentions(batch)
+        index = torch.arange(len(logits), device=logits.device)
+        attention = layers[-1][index, :, self.classifier.reads(batch)].mean(1)  # (batch, tokens)
+        salience = self.whole[torch.as_tensor(rows, device=logits.device), :attention.shape[1]]
+        where = batch.maskable if self.definition == "paper" else batch.present
+        return logits, salience_loss(attention, salience, where, self.definition)
+
+    @torch.inference_mode()
+    def _check_attention(self, encodings):
+        self.classifier.model.eval()
+        try:
+            self.classifier.attentions(self.classifier.collate(encodings))
+        except (ValueError, NotImplementedError) as error:
+            raise ValueError(f"{self.classifier.name} gives no attention weights "
+                             f"({str(error).splitlines()[0]}): train it without salience") from error
+
+
 class _Checks:
     """What the checks of one training found, and the weights of the best of them."""
 
@@ -132,18 +180,22 @@ class _Checks:
         self.history, self.weights, self.top = [], None, -math.inf
 
     def look(self, epoch, step, steps, losses, learning_rate):
-        """Check after `step` of an epoch's `steps`; losses: of the training steps since the last check."""
+        """Check after `step` of an epoch's `steps`; losses: what `_step` returned since the last check."""
         losses = torch.stack(losses).tolist()  # all at once: a GPU does not wait after every step
-        for i, loss in enumerate(losses, step - len(losses) + 1):
-            if not math.isfinite(loss):
-                raise FloatingPointError(f"training loss is {loss} in epoch {epoch + 1}, step {i}: "
-                                         f"lower learning_rate ({learning_rate})")
+        for i, parts in enumerate(losses, step - len(losses) + 1):
+            for loss, kind in zip(parts, ("training", "salience"), strict=False):
+                if not math.isfinite(loss):
+                    raise FloatingPointError(f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
+                                             f"lower learning_rate ({learning_rate})")
         performance = evaluate(self.classifier, *self.validation)
         loss = performance["loss"]
         if not math.isfinite(loss):
             raise FloatingPointError(f"development loss is {loss} in epoch {epoch + 1}: "
                                      f"lower learning_rate ({learning_rate})")
-        row = {"epoch": epoch + step / steps, "train_loss": float(np.mean(losses)), "validation_loss": loss}
+        means = [float(np.mean(part)) for part in zip(*losses, strict=True)]
+        row = {"epoch": epoch + step / steps, "train_loss": means[0], "validation_loss": loss}
+        if len(means) > 1:
+            row["salience_loss"] = means[1]
         value = -loss
         if self.best != "loss":
             row[f"validation_{self.best}"] = value = performance[self.best]
@@ -170,15 +222,41 @@ def _check(positive, chosen):
             raise ValueError(f"{name}={value!r} is unknown: use {', '.join(map(repr, CHOICES[name]))}")
 
 
-def _step(classifier, batch, labels, stepper, clip):
+def _check_salience(i, encoding, row, definition):
+    told = f"salience of example {i}"
+    if row.shape != encoding.ids.shape:
+        raise ValueError(f"{told} has the shape {row.shape} for {len(encoding.ids)} tokens")
+    if not np.isfinite(row).all() or (row < 0).any():
+        raise ValueError(f"{told} has values below 0 or not finite: scores must be 0 or above")
+    if not row.any():
+        raise ValueError(f"{told} is 0 for every token: remove the text or use another salience")
+    total, inside = row.sum(), row[encoding.maskable].sum()
+    distribution = abs(total - 1) < 1e-4 and np.isclose(inside, total)
+    if definition == "paper" and not distribution:
+        raise ValueError(f"{told} is not a distribution over its maskable tokens (sum {total:.3g}, "
+                         f"{inside:.3g} of it on them): use salience.fit")
+    if definition == "released" and distribution and encoding.maskable.sum() > 1:
+        raise ValueError(f"{told} was divided by its sum, which the release does not do: use salience.fit "
+                         "with definition='released'")
+
+
+def _step(classifier, data, rows, stepper, clip, guide):
+    """Train on the examples `rows`: the cross-entropy and, with a guide, the salience loss, (1 or 2,)."""
     classifier.model.train()
-    loss = cross_entropy(classifier.logits(batch), labels)
+    batch, labels = data.at(rows)
+    if guide is None:
+        loss = cross_entropy(classifier.logits(batch), labels)
+        parts = [loss]
+    else:
+        logits, divergence = guide.at(batch, rows)
+        parts = [cross_entropy(logits, labels), divergence]
+        loss = parts[0] + guide.weight * parts[1]
     stepper.zero_grad()
     loss.backward()
     if clip is not None:
         torch.nn.utils.clip_grad_norm_(classifier.model.parameters(), clip)
     stepper.step()
-    return loss.detach()
+    return torch.stack(parts).detach()
 
 
 def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):

@@ -5,7 +5,8 @@ import pytest
 import tiny
 import torch
 
-from faithlib import models, training
+from faithlib import models, salience, training
+from faithlib.attributions import attribute
 
 QUICK = dict(epochs=2, batch_size=2, learning_rate=1e-2)
 
@@ -358,3 +359,180 @@ def test_a_batch_is_cut_to_its_longest():
     for field in ("ids", "types", "present", "maskable"):
         assert torch.equal(getattr(batch, field), getattr(expected, field))
     assert target.tolist() == labels[rows].tolist()
+
+# Salience loss (Chrysostomou & Aletras 2021) -----------------------------------------------------------
+
+
+def with_dropout(classifier, p):
+    for module in classifier.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = p
+    return classifier
+
+
+def salient(classifier, kind="textrank", definition="paper"):
+    """Splits, and the salience of the training encodings."""
+    data = splits(classifier)
+    return data, salience.fit(kind, *data["train"], definition)(data["train"][0])
+
+
+def attention_kl(classifier, encodings):
+    """KL(α, σ) of a split, TextRank, without dropout."""
+    attention = attribute(classifier, encodings, np.zeros(len(encodings), int), ["attention"])["attention"]
+    return salience.divergence(attention, salience.fit("textrank", encodings)(encodings))
+
+
+def bilstm():
+    return models.load("bilstm", tiny.LABELS, tiny.TEXTS, width=16, hidden=8)
+
+
+@pytest.mark.parametrize("given", [{"salience_weight": 0.0}, {"salience_weight": 1.0, "salience": None}])
+def test_without_weight_or_without_salience_it_is_plain_fine_tuning(monkeypatch, given):
+    plain, history = trained(seed=3)
+    classifier = tiny.classifier()
+    data, sigma = salient(classifier)
+    monkeypatch.setattr(classifier, "attentions", None)  # is not called
+    rows = training.fine_tune(classifier, data, **QUICK, seed=3, **{"salience": sigma, **given})
+    assert rows == history and same(classifier.model.state_dict(), plain)
+
+
+def guided(kind, weight, definition):
+    """KL(α, σ) on the development set after training, and the first and last salience loss."""
+    classifier = bilstm() if kind == "bilstm" else tiny.classifier(kind)
+    data, sigma = salient(classifier, definition=definition)
+    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 30}, salience=sigma,
+                                 salience_weight=weight, definition=definition)
+    kl = attention_kl(classifier, data["validation"][0]).mean()
+    return kl, [row.get("salience_loss") for row in (history[0], history[-1])]
+
+
+@pytest.mark.parametrize("kind", [*tiny.KINDS, "bilstm"])
+def test_a_large_weight_brings_attention_on_the_development_set_to_salience(kind):
+    plain, _ = guided(kind, 0.0, "paper")
+    kl, (first, last) = guided(kind, 10.0, "paper")
+    assert kl < 0.2 * plain and last < 0.2 * first
+
+
+@pytest.mark.parametrize("kind", ["distilbert", "bilstm"])
+def test_the_released_loss_is_lowered_too_but_attention_does_not_reach_salience(kind):
+    plain, _ = guided(kind, 0.0, "paper")
+    kl, (first, last) = guided(kind, 100.0, "released")
+    assert last < 0.9 * first and 0.05 < kl < 0.6 * plain
+
+
+@pytest.mark.parametrize("definition", ["paper", "released"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_loss_is_equation_2(definition, pairs):
+    settings = dict(epochs=1, batch_size=2, learning_rate=1e-2, optimiser="amsgrad", schedule="constant",
+                    warmup=0, clip=None, weight_decay=0.0, seed=5, salience_weight=0.5, definition=definition)
+    classifier, other = (with_dropout(tiny.classifier(), 0.0) for _ in range(2))
+    labels = np.array([0, 1, 2, 0, 1])
+    encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B if pairs else None)
+    sigma = salience.fit("textrank", encodings, definition=definition)(encodings)
+    data = {"train": (encodings, labels), "validation": (encodings, labels)}
+    history = training.fine_tune(classifier, data, **settings, salience=sigma)
+    optimiser = torch.optim.Adam(other.model.parameters(), lr=1e-2, amsgrad=True, foreach=False, fused=False)
+    other.model.set_attn_implementation("eager")
+    other.model.train()
+    parts = []
+    for rows in training.shuffled_by_length([len(e.ids) for e in encodings], 2, np.random.default_rng(5)):
+        losses, kls = [], []
+        for i in rows:  # one text at a time, without padding
+            e = encodings[i]
+            output = other.model(torch.tensor(e.ids)[None], token_type_ids=torch.tensor(e.types)[None],
+                                 output_attentions=True)
+            alpha, s = output.attentions[-1][0, :, 0].mean(0), torch.tensor(sigma[i]).float()
+            if definition == "paper":
+                alpha, s = alpha[e.maskable] / alpha[e.maskable].sum(), s[e.maskable]
+            else:
+                alpha, s = alpha.softmax(0), s.softmax(0)
+            kls.append((alpha * (alpha.log() - s.log())).sum())
+            losses.append(torch.nn.functional.cross_entropy(output.logits, torch.tensor(labels[i:i + 1])))
+        ce, kls = torch.stack(losses).mean(), torch.stack(kls)
+        parts.append((ce.item(), (kls.mean() if definition == "paper" else kls.sum() ** 2)))
+        optimiser.zero_grad()
+        (ce + 0.5 * parts[-1][1]).backward()
+        optimiser.step()
+    (row,) = history
+    assert list(row) == ["epoch", "train_loss", "validation_loss", "salience_loss", "kept"]
+    assert row["train_loss"] == pytest.approx(np.mean([ce for ce, _ in parts]), rel=1e-4)
+    assert row["salience_loss"] == pytest.approx(np.mean([kl.item() for _, kl in parts]), rel=1e-4)
+    for (name, p), q in zip(classifier.model.named_parameters(), other.model.parameters(), strict=True):
+        if not name.endswith("key.bias"):  # its gradient is 0 but for rounding, which Adam magnifies
+            assert torch.allclose(p, q, atol=1e-4), name
+
+
+def test_cross_entropy_alone_chooses_the_check():
+    classifier = tiny.classifier()
+    data, sigma = salient(classifier)
+    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 6}, salience=sigma,
+                                 salience_weight=3.0)
+    losses = [row["validation_loss"] for row in history]
+    assert [row["kept"] for row in history] == [i == np.argmin(losses) for i in range(6)]
+    assert training.evaluate(classifier, *data["validation"])["loss"] == pytest.approx(min(losses))
+
+
+def test_dropout_may_leave_nothing_of_a_short_text():
+    classifier = with_dropout(tiny.classifier(), 0.6)
+    encodings = classifier.encode(["boring"] * 16)
+    data = {"train": (encodings, np.zeros(16, int)), "validation": (encodings, np.zeros(16, int))}
+    sigma = salience.fit("uniform", encodings)(encodings)
+    history = training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
+    assert all(np.isfinite(row["salience_loss"]) for row in history)
+    assert all(p.isfinite().all() for p in classifier.model.parameters())
+
+
+def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
+    classifier = tiny.classifier()
+    data, sigma = salient(classifier)
+    monkeypatch.setattr(training, "_step", None)  # is not reached
+    row = sigma[1]
+    outside = np.full(len(row), 1 / len(row))
+    for told, rows in {
+        "salience of example 1 is 0 for every token: remove": [0 * row],
+        "example 1 is not a distribution over its maskable tokens .sum 2,": [2 * row],
+        "example 1 is not a distribution .*use salience.fit": [outside],
+        "salience of example 1 has values below 0 or not finite": [row * np.nan],
+        "example 1 has values below 0": [-row],
+        f"salience of example 1 has the shape .3,. for {len(row)} tokens": [row[:3]],
+        "salience has 9 rows for 10 training examples": [],
+    }.items():
+        with pytest.raises(ValueError, match=told):
+            training.fine_tune(classifier, data, **QUICK, salience=[sigma[0], *rows, *sigma[2:]],
+                               salience_weight=1.0)
+
+
+def test_the_salience_of_another_definition_is_told():
+    classifier = tiny.classifier()
+    for one, other, told in [("paper", "released", "divided by its sum"), ("released", "paper", "not a dist")]:
+        data, sigma = salient(classifier, definition=one)
+        with pytest.raises(ValueError, match=f"salience of example 0 .*{told}"):
+            training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0,
+                               definition=other)
+
+
+@pytest.mark.parametrize("weight", [-1e-3, float("nan"), float("inf")])
+def test_a_weight_out_of_range_is_refused(weight):
+    with pytest.raises(ValueError, match=f"salience_weight={weight} must be 0 or above"):
+        trained(salience_weight=weight)
+
+
+def test_an_unknown_definition_is_refused():
+    with pytest.raises(ValueError, match="definition='new' is unknown: use 'paper', 'released'"):
+        trained(definition="new")
+
+
+def test_a_model_without_attention_is_told(monkeypatch):
+    classifier = tiny.classifier()
+    data, sigma = salient(classifier)
+    monkeypatch.setattr(classifier, "_attend", lambda batch: (classifier.logits(batch), ()))
+    with pytest.raises(ValueError, match="tiny-bert gives no attention weights .*: train it without"):
+        training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
+
+
+def test_a_salience_loss_that_is_not_finite_is_told(monkeypatch):
+    classifier = tiny.classifier()
+    data, sigma = salient(classifier)
+    monkeypatch.setattr(training, "salience_loss", lambda *given: torch.tensor(float("nan")))
+    with pytest.raises(FloatingPointError, match="salience loss is nan in epoch 1, step 1: lower"):
+        training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
