@@ -253,6 +253,14 @@ def test_a_salience_of_0_is_dear_but_finite():
     assert loss.item() == pytest.approx(-np.log(1e-10)) and attention.grad.isfinite().all()
 
 
+def test_attention_that_dropout_took_away_adds_nothing():
+    _, sigma, maskable, _ = batch()
+    attention = torch.zeros(3, 7, dtype=torch.float64, requires_grad=True)
+    loss = salience.salience_loss(attention, sigma, maskable)
+    loss.backward()
+    assert loss.item() == 0 and attention.grad.isfinite().all()
+
+
 @golden
 def test_the_released_loss_is_what_the_release_computes():
     expected = json.loads((GOLDEN / "salience_loss.json").read_text())["expected"]

@@ -504,7 +504,7 @@ def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
 
 def test_the_salience_of_another_definition_is_told():
     classifier = tiny.classifier()
-    for one, other, told in [("paper", "released", "divided by its sum"), ("released", "paper", "not a dist")]:
+    for one, other, told in [("paper", "released", "divided by its sum"), ("released", "paper", "not a")]:
         data, sigma = salient(classifier, definition=one)
         with pytest.raises(ValueError, match=f"salience of example 0 .*{told}"):
             training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0,
