@@ -49,7 +49,7 @@ def rationale(scores, maskable, ratio, definition="paper"):
         raise ValueError(f"ratio {ratio} is outside (0, 1]: give the fraction of tokens, such as 0.2")
     n = int(maskable.sum())
     length = n if definition == "paper" else n + 1
-    k = min(n, int(np.ceil(round(ratio * length, 9))))  # 0.1 · 30 is 3, not 3.0000000000000004
+    k = min(n, max(1, int(np.ceil(round(ratio * length, 9)))))  # 0.1 · 30 is 3, not 3.0000000000000004
     order = np.argsort(-np.where(maskable, scores, -np.inf), kind="stable")
     chosen = np.zeros(len(scores), bool)
     chosen[order[:k]] = True

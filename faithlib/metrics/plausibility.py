@@ -77,7 +77,9 @@ def plausibility(encodings, evidence, scores):
     example that has no evidence among its tokens has NaN for both; `without_evidence` tells how many.
     Raises ValueError where lengths do not belong together or scores are not finite.
     """
-    _check(encodings, evidence, scores)
+    if len(evidence) != len(encodings):
+        raise ValueError(f"evidence of {len(evidence)} examples for {len(encodings)} encodings: give as many")
+    check_scores(encodings, scores)
     rows = []
     for i, (encoding, words) in enumerate(zip(encodings, evidence, strict=True)):
         true = evidence_tokens(encoding, words)[encoding.maskable]
@@ -101,9 +103,8 @@ def without_evidence(encodings, evidence):
     return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in found if which.any()]
 
 
-def _check(encodings, evidence, scores):
-    if len(evidence) != len(encodings):
-        raise ValueError(f"evidence of {len(evidence)} examples for {len(encodings)} encodings: give as many")
+def check_scores(encodings, scores):
+    """Raise ValueError where {attribution: [scores (tokens,)]} do not fit the encodings or are not finite."""
     for name, given in scores.items():
         if len(given) != len(encodings):
             raise ValueError(

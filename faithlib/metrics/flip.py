@@ -1,0 +1,105 @@
+"""Decision flip: how much of a text must go, most important tokens first, until the prediction changes.
+
+Chrysostomou & Aletras 2021, section 4 and appendix D; after Serrano & Smith 2019 and Nguyen 2018.
+"""
+
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+
+from faithlib import forward
+from faithlib.metrics.plausibility import check_scores
+
+COLUMNS = ["attribution", "example", "fraction", "flipped", "removed"]
+REMOVALS = ("mask", "pad", "delete")
+
+
+def steps(n, step=0.05):
+    """How many of n tokens are gone at each step: increasing whole numbers, the last is n.
+
+    step: a share s of the text in (0, 1], so ⌈i · s · n⌉ for i = 1, 2, …, each number once; or a whole number
+    of tokens, so s, 2s, …: 1 is every token, 1.0 all at once. The release steps by the longest text of a
+    batch, and so calls fractions far above 1 what shorter texts of it need.
+    """
+    each = step if isinstance(step, Integral) else max(step * n, 1)  # below 1, every number comes anyway
+    removed = np.ceil(np.round(np.arange(1, n + 1) * each, 9))  # 3 · 0.05 · 20 is 3, not 3.0000000000000004
+    return np.unique(removed.clip(max=n).astype(int))
+
+
+def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0, cache=None):
+    """Fraction of tokens removed until the predicted class changes: a DataFrame with COLUMNS.
+
+    fraction = k / n for the first k of `steps` at which argmax f(x without its k highest scores) is not
+    argmax f(x), n being the maskable tokens; in (0, 1], lower is better. A text that keeps its class even
+    without all of them has flipped False, removed n and fraction `never`.
+    scores: {attribution: [scores (tokens,) of each encoding]}, signed ones ranked as they are, the earlier
+    of equal ones first. removal: tokens become the "mask" or "pad" token, with all others and the attention
+    mask as they were (the release: id 0), or "delete": what follows moves up. cache: a forward.Cache shared
+    with attributions or other metrics.
+    In each round the next step of all texts and attributions without a flip is evaluated at once, or, where
+    these are too few to fill a batch, several steps.
+    Raises ValueError for another step, removal or never, for scores that do not fit or are not finite, and
+    for an example that is empty or too long.
+    """
+    _check(model, encodings, step, removal, never)
+    check_scores(encodings, scores)
+    counts = [steps(int(e.maskable.sum()), step) for e in encodings]
+    classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
+    pairs = [(name, i) for name in scores for i in range(len(encodings))]
+    places = {(name, i): _places(scores[name][i], encodings[i].maskable) for name, i in pairs}
+    removed, pending, done = {}, pairs, 0
+    with forward.bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as bar:
+
+        def predicted(tried):
+            variants = [_without(model, encodings[pair[1]], places[pair] < k, removal) for pair, k in tried]
+            p = forward.probabilities(model, variants, cache, lambda share: bar.update(share * len(tried)))
+            return p.argmax(1)  # (variants,)
+
+        while pending:
+            tokens = sum(len(encodings[i].ids) for _, i in pending)
+            upto = done + max(1, forward.token_budget(model) // tokens)
+            tried = [(pair, k) for pair in pending for k in counts[pair[1]][done:upto]]
+            for (pair, k), found in zip(tried, predicted(tried), strict=True):
+                if found != classes[pair[1]]:
+                    removed.setdefault(pair, int(k))  # the smallest, as k increases
+            bar.update(sum(len(counts[pair[1]][upto:]) for pair in pending if pair in removed))
+            pending = [pair for pair in pending if pair not in removed and len(counts[pair[1]]) > upto]
+            done = upto
+    rows = []
+    for name, i in pairs:
+        n, flipped = int(counts[i][-1]), (name, i) in removed
+        k = removed.get((name, i), n)
+        rows.append((name, i, k / n if flipped else float(never), flipped, k))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _places(scores, maskable):
+    """Each token's place in the order of removal, (tokens,) int from 0; what is not maskable comes last."""
+    order = np.argsort(-np.where(maskable, np.asarray(scores, float), -np.inf), kind="stable")
+    places = np.empty(len(order), int)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def _without(model, encoding, erased, removal):
+    if removal == "delete":
+        return forward.deleted(encoding, erased)
+    return forward.replaced(encoding, erased, model.mask_id if removal == "mask" else model.pad_id)
+
+
+def _check(model, encodings, step, removal, never):
+    whole = isinstance(step, Integral) and not isinstance(step, bool)
+    if not (whole and step >= 1 or isinstance(step, float) and 0 < step <= 1):
+        raise ValueError(f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a "
+                         "whole number of tokens")
+    if removal not in REMOVALS:
+        raise ValueError(f"removal={removal!r} is unknown: use {', '.join(REMOVALS)}")
+    if removal == "mask" and model.mask_id is None:
+        raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
+    if not 0 <= never <= 1:
+        raise ValueError(f"never={never!r}: give the fraction in [0, 1] that a text without a flip counts as")
+    model.check(encodings)
+    if removal == "delete" and any(e.maskable.all() for e in encodings):
+        raise ValueError(f"{model.name} has no special token that is left when a text is deleted: "
+                         "use removal='mask' or 'pad'")
