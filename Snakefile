@@ -21,6 +21,7 @@ except (ValueError, FileNotFoundError) as error:
 TABLES = {
     "attributions": ["evidence"],
     "recursive_roar": ["performance", "racu", "curves", "sparsity"],
+    "saloss": ["performance", "decision_flip", "lambdas", "fresh"],
     "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],
 }
 EXECUTE = [sys.executable, "notebooks/execute.py"]
