@@ -139,5 +139,6 @@ def test_one_seed_makes_no_claim(points):
     assert recursive_roar_claims.claims(one).empty
     table = tables.racu(one)
     assert table.acu.notna().all() and table.acu_low.isna().all()
-    for figure in (recursive_roar_figures.racu(table), recursive_roar_figures.curves(tables.curve_table(one))):
-        plt.close(figure)
+    recursive_roar_figures.racu(table)
+    recursive_roar_figures.curves(tables.curve_table(one))
+    plt.close("all")

@@ -197,7 +197,8 @@ BRIEF = {"train_size": 60, "validation_size": 20, "test_size": 20, "epochs": 1, 
 
 @pytest.mark.parametrize(("wrong", "named"), [
     ({"task": "wikibio"}, "'wikibio'"), ({"measures": ["atention"]}, "'atention'"), ({"measures": []}, "[]"),
-    ({"measures": ["random"]}, "'random'"), ({"ratios": [50, 20]}, "[50, 20]"), ({"ratios": [50, 200]}, "100"),
+    ({"measures": ["random"]}, "'random'"), ({"ratios": [50, 20]}, "[50, 20]"),
+    ({"ratios": [50, 200]}, "100"),
     ({"ratios": [], "counts": []}, "counts=[]"), ({"counts": [0, 1]}, "[0, 1]"), ({"recursive": []}, "[]"),
     ({"ig_steps": 0}, "steps=0"), ({"workers": 0}, "workers=0"), ({"max_length": 8}, "longer than"),
     ({"vectors": "/no/such/file"}, "/no/such/file"), ({"width": 0}, "width=0")])
