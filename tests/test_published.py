@@ -315,6 +315,134 @@ def test_saloss_dagger_on_semeval_within_rounding(table, smallest):
     assert printed > 0.05
 
 
+# FMM ----------------------------------------------------------------------------------------------
+
+FMM_TASKS = [name for name, task in tasks.TASKS.items() if "fmm" in task.papers]
+BABI = {"babi_1", "babi_2", "babi_3"}
+FMM_TABLES = {"roberta-base": "table_11", "roberta-large": "table_12"}
+FAMILIES = ("input_x_gradient", "integrated_gradients", "leave_one_out")
+LONG = {"imdb", "babi_3", "mimic_anemia", "mimic_diabetes"}  # where Beam is not feasible
+
+
+def areas(model, statistic="acu", method="fmm"):
+    """A published table of areas: data sets × measures."""
+    frame = published.load("fmm", FMM_TABLES[model])
+    frame = frame[(frame.statistic == statistic) & (frame.method == method)]
+    return frame.pivot(index="dataset", columns="measure", values="value")
+
+
+@pytest.mark.parametrize(("table", "rows"), [("table_2", 16), ("table_3", 32), ("table_6", 32),
+                                             ("table_7", 32), ("table_8", 32), ("table_9", 2 * (16 * 10 - 4)),
+                                             ("table_11", 16 * 18 - 8 - 7 + 21), ("table_12", 16 * 18 - 8)])
+def test_fmm_tables_are_complete(table, rows):
+    frame = published.load("fmm", table)
+    assert len(frame) == rows and set(frame.dataset) == set(FMM_TASKS)
+    keys = [k for k in ("dataset", "model", "measure", "statistic", "method") if k in frame]
+    assert not frame.duplicated(keys).any()
+    measures = published.load("fmm", "table_4").measure
+    if "measure" in frame:
+        assert set(measures) <= set(frame.measure) <= {"random", *measures}
+        assert set(frame.measure) <= {"random", *attributions.names()}
+        assert LONG.isdisjoint(frame.dataset[frame.measure == "beam"])
+    value = frame.filter(["value", "minutes", "majority"])
+    assert value.notna().all(axis=None) and (frame.filter(["plus", "minus"]).fillna(0) >= 0).all(axis=None)
+    assert table == "table_12" or frame.filter(["plus", "minus"]).notna().all(axis=None)
+
+
+def test_fmm_data_sets_are_those_of_the_tasks():
+    for row in published.load("fmm", "table_2").itertuples():
+        task = tasks.TASKS[row.dataset]
+        assert (row.train, row.validation, row.test) == task.papers["fmm"].sizes
+        assert row.metric == task.papers["fmm"].metric
+        assert isinstance(row.auxiliary, str) == bool(task.auxiliary)
+        if row.metric == "macro_f1":  # at most one of k, with all examples in one class
+            assert (row.majority > 100 / len(task.labels)) == (row.dataset == "snli")
+        elif row.metric != "mcc":
+            assert (row.majority < 100 // len(task.labels)) == (row.dataset in ("rte", "babi_1"))
+    text = published.load("fmm", "text").set_index("name").value
+    assert text.datasets == 16 and text.boolq_train == tasks.TASKS["boolq"].papers["fmm"].sizes[0]
+    assert text.measures == len(published.load("fmm", "table_4"))
+
+
+def test_fmm_tables_1_and_11_differ_in_intervals_only():
+    keys = ["dataset", "model", "measure", "statistic", "method"]
+    one, eleven = (published.load("fmm", table) for table in ("table_1", "table_11"))
+    both = one.merge(eleven, on=keys, suffixes=("", "_11"))
+    assert len(one) == 42 and len(both) == 40 and (both.value == both.value_11).all()
+    other = both[(both.plus != both.plus_11) | (both.minus != both.minus_11)]
+    assert len(other) == 17 and (other.dataset == "babi_2").sum() == 13
+
+
+def test_fmm_beside_recursive_roar():
+    frame = published.load("fmm", "table_11")
+    roar = published.load("recursive_roar", "table_2").replace({"sst": "sst2"})
+    roar, keys = roar[roar.model == "roberta-base"], ["dataset", "measure"]
+    both = frame[frame.method == "recursive_roar"].merge(roar, on=keys, suffixes=("", "_2022"))
+    assert len(both) == 21 == len(roar) - 3 and (both.value == both.value_2022).all()
+    other = both[(both.plus != both.plus_2022) | (both.minus != both.minus_2022)]
+    assert other[["dataset", "minus", "minus_2022"]].to_numpy().tolist() == [["mimic_diabetes", 16.8, 19.8]]
+    own = frame[(frame.method == "fmm") & (frame.statistic == "racu")]
+    both = both.merge(own, on=keys, suffixes=("", "_own"))
+    assert len(both) == 21 and (both.value_own > both.value).all()
+    assert (both.value_own - both.value).mean() == pytest.approx(37.7, abs=0.05)
+    wider = both.plus_own + both.minus_own - both.plus - both.minus
+    assert (wider.round(9) < 0).sum() == 12
+
+
+def test_fmm_findings_as_its_readme_reads_them():
+    above, better = {}, {}
+    for model in FMM_TABLES:
+        acu = areas(model)
+        occlusion = acu[["leave_one_out", "leave_one_out_abs", "beam"]].max(axis=1)
+        gradients = acu.drop(columns=["leave_one_out", "leave_one_out_abs", "beam"])
+        assert (occlusion > gradients.max(axis=1)).all()
+        absolute = gradients.drop(columns=["input_x_gradient", "integrated_gradients"])
+        above[model] = int((acu.leave_one_out_abs > absolute.max(axis=1)).sum())
+        lead = (acu.leave_one_out - acu.integrated_gradients).round(9)
+        better[model] = lead[lead < 0].to_dict()
+        signed = {f: acu.index[acu[f] > acu[f"{f}_abs"]] for f in FAMILIES}
+        assert [len(signed[f]) for f in FAMILIES] == [0, 15 if model == "roberta-base" else 16, 16]
+        assert (acu.idxmin(axis=1) == "input_x_gradient").all()
+        loss = (acu.input_x_gradient_abs - acu.input_x_gradient).round(9)
+        assert loss.between(1.2, 16.1).all()
+    assert above == {"roberta-base": 8, "roberta-large": 11}
+    assert better == {"roberta-base": {"babi_2": -0.1}, "roberta-large": {}}
+    below = {model: (a.leave_one_out - a.beam)[a.beam < a.leave_one_out].round(9).to_dict()
+             for model, a in ((m, areas(m)) for m in FMM_TABLES)}
+    assert below == {"roberta-base": {"babi_1": 0.2, "boolq": 5.1, "cola": 1.4},
+                     "roberta-large": {"boolq": 4.1, "cola": 1.4}}
+    racu = areas("roberta-base", "racu").drop(columns=["beam", *FAMILIES])
+    text = published.load("fmm", "text").set_index("name").value
+    redundant = racu.median(axis=1) > text.redundant_racu
+    assert set(racu.index[redundant]) == BABI | {"mimic_diabetes"}
+    rte = [areas("roberta-base", s).input_x_gradient["rte"] for s in ("acu", "racu")]
+    assert rte == [0.1, -3.5]
+
+
+def test_fmm_seeds_that_did_not_converge_show_in_table_3():
+    table = published.load("fmm", "table_3").merge(published.load("fmm", "table_2")[["dataset", "majority"]])
+    low = table[table.value - table.minus < table.majority]
+    assert low[["dataset", "model"]].to_numpy().tolist() == [["cb", "roberta-base"]]
+    large = table[table.dataset.isin(["babi_2", "babi_3"]) & (table.model == "roberta-large")]
+    assert large[["plus", "minus"]].max(axis=None) == 0.5
+
+
+def test_fmm_walltimes_against_the_printed_totals():
+    text = published.load("fmm", "text").set_index("name").value
+    for table, name in (("table_6", "fine_tuning"), ("table_7", "masf"), ("table_8", "evaluation"),
+                        ("table_9", "measures")):
+        frame = published.load("fmm", table)
+        for model, part in frame.groupby("model"):
+            size = model.removeprefix("roberta-")
+            total, printed = part.minutes.sum(), text[f"{name}_minutes_{size}"]
+            assert text[f"{name}_minutes_{size}_all_seeds"] / 5 == pytest.approx(printed, abs=1)
+            if table == "table_6":
+                assert part.set_index("dataset").minutes["babi_3"] == printed
+                assert total == {"base": 1861, "large": 4255}[size]
+            else:
+                assert 5 <= printed - total < len(part)
+
+
 @pytest.mark.parametrize(
     ("paper", "table", "words"),
     [("soft", "table_6", "'soft'.*soft_metrics"),
