@@ -451,3 +451,115 @@ def test_fmm_walltimes_against_the_printed_totals():
 def test_unknown_names_are_told(paper, table, words):
     with pytest.raises(ValueError, match=words):
         published.load(paper, table)
+
+
+# Noiser -------------------------------------------------------------------------------------------
+
+NOISED = ["attention", "attention_rollout", "gradient_shap", "input_x_gradient", "integrated_gradients",
+          "deeplift", "sequential_integrated_gradients", "lime", "leave_one_out", "noiser"]
+LLMS = ["Qwen2-0.5B", "Llama-3.2-1B", "Qwen2-1.5B", "gemma-2-2b", "gemma-2-9b", "Meta-Llama-3-8B"]
+GEMMAS = ["gemma-2-2b", "gemma-2-9b"]
+
+
+def noised(table, index, **where):
+    """A table of the paper, `index` × models and the printed average."""
+    frame = published.load("noiser", table)
+    for column, value in where.items():
+        frame = frame[frame[column] == value]
+    return frame.pivot(index=index, columns="model", values="value")
+
+
+@pytest.mark.parametrize(("table", "rows"), [("table_1", 210), ("table_2", 49), ("table_3", 140),
+                                             ("table_5", 360), ("table_6", 140), ("table_7", 12)])
+def test_noiser_tables_are_complete(table, rows):
+    frame = published.load("noiser", table)
+    assert len(frame) == rows and frame.notna().all(axis=None)
+    assert list(dict.fromkeys(frame.model)) == [*LLMS, *(["average"] if table not in ("table_5", "table_7") else [])]
+    keys = [k for k in ("dataset", "attribution", "bounding", "metric", "model") if k in frame]
+    assert not frame.duplicated(keys).any()
+    if "attribution" in frame:
+        assert list(dict.fromkeys(frame.attribution)) == NOISED
+        assert set(NOISED) - {"noiser"} <= set(attributions.names())
+    if "dataset" in frame:
+        used = {name for name, task in tasks.TASKS.items() if "noiser" in task.papers}
+        assert set(frame.dataset) <= used
+        sizes = {d: tasks.TASKS[d].papers["noiser"].sizes[2] for d in ("knowns", "longra")}
+        assert table != "table_7" or dict(zip(frame.dataset, frame.prompts, strict=True)) == sizes
+
+
+def test_noiser_copied_columns_are_flagged():
+    for table, keys in (("table_1", ["dataset", "attribution"]), ("table_5", ["dataset", "attribution", "metric"])):
+        frame = published.load("noiser", table)
+        wide = frame.pivot(index=keys, columns="model", values="value")
+        same = (wide[GEMMAS[0]] == wide[GEMMAS[1]]).groupby(level=[0, 1]).all()
+        assert same.groupby("dataset").sum().to_dict() == {"knowns": 0, "longra": 8, "wikibio": 0}
+        copied = frame[frame.copied].groupby(["dataset", "attribution"]).model.unique().map(list)
+        assert copied.index.tolist() == same.index[same].tolist() and (copied.map(sorted) == [GEMMAS] * 8).all()
+
+
+def test_noiser_table_1_is_the_sum_of_table_5():
+    one = noised("table_1", ["dataset", "attribution"])
+    two = published.load("noiser", "table_5").groupby(["dataset", "attribution", "model"]).value.sum().unstack()
+    gap = (one[LLMS] - two[LLMS]).round(4).stack()
+    assert gap[gap.abs() > 1e-4].to_dict() == {
+        ("knowns", "lime", "Llama-3.2-1B"): -0.0027,
+        ("knowns", "sequential_integrated_gradients", "Qwen2-1.5B"): -0.0002}
+    off = (one[LLMS].mean(axis=1) - one.average).round(5)
+    assert off[off.abs() > 5.1e-5].to_dict() == {("knowns", "lime"): -0.0005, ("wikibio", "deeplift"): -0.00007}
+    fixed = two[LLMS].mean(axis=1)["knowns", "lime"]
+    assert fixed == pytest.approx(one.average["knowns", "lime"], abs=6e-5)
+    assert (one.loc["knowns", "noiser"] == noised("table_2", "bounding").loc["k_min"]).all()
+
+
+def test_noiser_leads_by_soft_nc():
+    def lead(wide):
+        return wide.xs("noiser", level=1) - wide.drop("noiser", level=1).groupby("dataset").max()
+
+    index = ["dataset", "attribution"]
+    whole = lead(noised("table_1", index)[LLMS])
+    assert whole.size == 18 and (whole > 0).all(axis=None)
+    assert (whole.min(axis=None), whole.max(axis=None)) == pytest.approx((0.693, 3.6573))
+    won = {m: int((lead(noised("table_5", index, metric=m)) > 0).sum(axis=None)) for m in ("soft_ns", "soft_nc")}
+    assert won == {"soft_ns": 9, "soft_nc": 18}
+
+
+def test_noiser_boundings_as_its_readme_reads_them():
+    wide = noised("table_2", "bounding")
+    best = wide[LLMS].idxmax()
+    assert best[best != "k_min"].to_dict() == dict.fromkeys(GEMMAS, "l2")
+    ahead = (wide.loc["l2"] - wide.loc["k_min"]).round(4)
+    assert ahead[[*GEMMAS, "average"]].tolist() == [0.2803, 0.6138, -0.0918]
+    assert (wide.loc["k_max_per_token", LLMS] > wide.loc["k_max", LLMS]).sum() == 3
+    assert wide.average["k_max_per_token"] > wide.average["k_max"]
+    assert (wide.loc["k_max"] - wide.loc["none"]).abs().max() == pytest.approx(0.007)
+    assert (wide[LLMS].mean(axis=1) - wide.average).abs().max() < 6e-5
+
+
+def test_noiser_answerability_as_its_readme_reads_it():
+    text = published.load("noiser", "text").set_index("name").value
+    trailing, leads = [], []
+    for table, higher, best in (("table_3", "Qwen2-0.5B", 5), ("table_6", "gemma-2-2b", 6)):
+        rate, score = (noised(table, "attribution", metric=m) for m in ("rate", "score"))
+        held = (score / rate)[LLMS]  # mass in the top half of an answered prompt
+        others = held.drop("noiser")
+        assert others.round(2).min(axis=None) >= 0.45 and others.round(2).max(axis=None) <= 0.84
+        assert held.loc["noiser"].gt(1).to_dict() == {m: m == "Meta-Llama-3-8B" for m in LLMS}
+        assert held.loc["noiser"].between(0.89, 1.19).all()
+        assert rate.average.idxmax() == "leave_one_out" and score.average.idxmax() == "noiser"
+        behind = rate.loc["leave_one_out"] - rate.loc["noiser"]
+        assert behind.index[behind < 0].tolist() == [higher]
+        assert (score[LLMS].idxmax() == "noiser").sum() == best
+        trailing.append(round(behind.average, 2))
+        leads.append(score.average["noiser"] - score.average.drop("noiser").max())
+        off = (rate[LLMS].mean(axis=1) - rate.average).round(4)
+        assert off[off.abs() > 0.0051].to_dict() == ({"attention_rollout": -0.015} if table == "table_3" else {})
+    assert trailing == [0.06, 0.03] and text.rate_trailing_occlusion not in trailing
+    assert leads == pytest.approx([0.0825, 0.1377])
+
+
+def test_noiser_prompts_kept():
+    frame = published.load("noiser", "table_7")
+    text = published.load("noiser", "text").set_index("name").value
+    share = (frame.kept / frame.prompts)[frame.dataset == "longra"]
+    assert (share.min().round(2), share.max().round(2)) == (0.24, 0.36)
+    assert round(text.malformed_prompts / 573, 2) == 0.32
