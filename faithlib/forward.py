@@ -132,6 +132,27 @@ def batches_by_length(lengths, budget):
     return batches
 
 
+def batches_by_start(starts, lengths, order, budget):
+    """Row indices in batches that are computed from the earliest start among them, in the order given.
+
+    `order` falls by start. A row that starts later than its batch is computed further back than needed:
+    that is worth it only while a batch is too small to keep the processor busy.
+    """
+    batch, needed, longest = [], 0, 0
+    for i in order:
+        start, length = starts[i], lengths[i]
+        longest = max(longest, length)
+        padded = (len(batch) + 1) * (longest - start)
+        small, tight = padded <= budget // 8, 8 * (padded - needed - (length - start)) <= padded
+        if batch and (padded > budget or not (small or tight)):
+            yield batch
+            batch, needed, longest = [], 0, length
+        batch.append(i)
+        needed += length - start
+    if batch:
+        yield batch
+
+
 def halving(compute, rows):
     """The results of compute(part) over parts of `rows`, one part unless memory runs out: a list."""
     try:
@@ -236,33 +257,14 @@ def _after_prefixes(model, variants, families, budget):
     _, prefix = model.prefix(bases)
     base_of = {i: k for k, family in enumerate(families) for i in family}
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
-    for part in _by_start(variants, order, budget):
+    starts = {i: variants[i].start for i in order}
+    lengths = {i: len(variants[i].encoding.ids) for i in order}
+    for part in batches_by_start(starts, lengths, order, budget):
         def compute(rows):
             start = min(variants[i].start for i in rows)
             return _forward(model, [variants[i] for i in rows], start,
                             prefix.rows([base_of[i] for i in rows], start))
         yield part, torch.cat(halving(compute, part))
-
-
-def _by_start(variants, order, budget):
-    """Rows in batches that are computed from the earliest start among them.
-
-    `order` falls by start. A row that starts later than its batch is computed further back than needed:
-    that is worth it only while a batch is too small to keep the processor busy.
-    """
-    batch, needed, longest = [], 0, 0
-    for i in order:
-        start, length = variants[i].start, len(variants[i].encoding.ids)
-        longest = max(longest, length)
-        padded = (len(batch) + 1) * (longest - start)
-        small, tight = padded <= budget // 8, 8 * (padded - needed - (length - start)) <= padded
-        if batch and (padded > budget or not (small or tight)):
-            yield batch
-            batch, needed, longest = [], 0, length
-        batch.append(i)
-        needed += length - start
-    if batch:
-        yield batch
 
 
 def _forward(model, variants, start=0, prefix=None):
