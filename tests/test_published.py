@@ -495,7 +495,8 @@ def test_noiser_copied_columns_are_flagged():
         same = (wide[GEMMAS[0]] == wide[GEMMAS[1]]).groupby(level=[0, 1]).all()
         assert same.groupby("dataset").sum().to_dict() == {"knowns": 0, "longra": 8, "wikibio": 0}
         copied = frame[frame.copied].groupby(["dataset", "attribution"]).model.unique().map(list)
-        assert copied.index.tolist() == same.index[same].tolist() and copied.map(sorted).tolist() == [GEMMAS] * 8
+        assert copied.index.tolist() == same.index[same].tolist()
+        assert copied.map(sorted).tolist() == [GEMMAS] * 8
 
 
 def test_noiser_table_1_is_the_sum_of_table_5():
