@@ -11,8 +11,8 @@ each function once. A new method joins with the decorator:
 
 A method may take settings as keyword parameters; those of the same name mean the same everywhere:
 `wanted` (the names asked for), `cache` (a forward.Cache), `progress` (called with the share of the
-work just done), `seed`, `steps`, `samples`, `baseline`, `removal`, `beam`. It may also return values
-per example, (batch,), such as a completeness gap.
+work just done), `seed`, `steps`, `samples`, `baseline`, `removal`, `beam`, and Noiser's own. It may also
+return values per example, (batch,), such as a completeness gap, and per token under names that are no scores.
 """
 
 import difflib
@@ -26,6 +26,8 @@ from faithlib import forward
 
 BASELINES = ("zero", "token", "pad")
 REMOVALS = ("mask", "delete", "pad")
+BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
+NORMS = ("none", "l1", "l2", "linf")
 PAPERS = ("soft_metrics", "recursive_roar", "saloss", "noiser", "fmm")
 _METHODS = {}  # name of scores -> the function that yields them
 _RELEASED = {}  # (paper, name of scores) -> the function that yields them as the release does
@@ -67,9 +69,9 @@ def names():
 def check(wanted, model=None, definition="paper", paper="", **settings):
     """Raise ValueError for what cannot be computed, before anything is.
 
-    No name at all, an unknown one, an unknown setting, steps or samples or a beam below 1, a baseline,
-    removal, definition or paper that does not exist, and, where the model is given, attention asked of
-    one that exposes none.
+    No name at all, an unknown one, an unknown setting, a number below 1 (steps, samples, beam, noise,
+    halvings), a baseline, removal, bounding, norm, definition or paper that does not exist, and, where the
+    model is given, attention asked of one that exposes none.
     """
     if not wanted:
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {', '.join(names())}")
@@ -81,10 +83,12 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     for setting, value in settings.items():
         if setting not in taken:
             raise ValueError(f"setting {setting!r} is unknown: {_meant(setting, taken)}")
-        if setting in ("steps", "samples", "beam") and value < 1:
+        if setting in ("steps", "samples", "beam", "noise", "halvings") and value < 1:
             raise ValueError(f"{setting}={value} must be at least 1")
     _one_of("baseline", settings.get("baseline"), (None, *BASELINES))
     _one_of("removal", settings.get("removal", "mask"), REMOVALS)
+    _one_of("bounding", settings.get("bounding", "k_min"), BOUNDINGS)
+    _one_of("norm", settings.get("norm", "none"), NORMS)
     _one_of("definition", definition, ("paper", "released"))
     if definition == "released":
         _one_of("paper", paper, PAPERS)
@@ -99,7 +103,8 @@ def attribute(model, encodings, targets, wanted, definition="paper", paper="", c
     model: a Classifier or a CausalLM. targets: the class or next token explained, one an example,
     (examples,) int. definition="released" computes what the released code of `paper` does, where it
     departs from the definition. cache: a forward.Cache to share with metrics; within the call all methods
-    share one anyway. notes: a dict that receives values per example, such as "completeness_gap".
+    share one anyway. notes: a dict that receives values per example, such as "completeness_gap", as an array,
+    and values per token that are no scores, as a list of (tokens,).
     settings: keyword arguments for the methods that take them (`steps` for integrated gradients).
     Raises ValueError for all that `check` refuses, for a target that does not exist, an example without
     maskable tokens and one longer than the model; FloatingPointError for scores that are not finite.
@@ -123,7 +128,8 @@ def attribute(model, encodings, targets, wanted, definition="paper", paper="", c
                 for part in forward.halving(explain, rows):
                     _keep(part, own, scores, kept)
     if notes is not None:
-        notes.update({n: np.array([by_row[i] for i in range(len(encodings))]) for n, by_row in kept.items()})
+        told = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in kept.items()}
+        notes.update({n: np.array(v) if np.ndim(v[0]) == 0 else v for n, v in told.items()})
     return scores
 
 
@@ -167,7 +173,8 @@ def _explain(function, model, encodings, targets, settings, bar, rows):
 def _keep(part, own, scores, kept):
     rows, lengths, values = part
     for name, value in values.items():
-        if value.ndim == 1:
+        if value.ndim == 1 or name not in _METHODS:
+            value = value if value.ndim == 1 else [v[:n] for v, n in zip(value, lengths, strict=True)]
             kept.setdefault(name, {}).update(zip(rows, value, strict=True))
         elif name in own:
             if not np.isfinite(value).all():
@@ -200,6 +207,7 @@ from faithlib.attributions import (  # noqa: E402, F401
     attention,
     beam,
     gradients,
+    noiser,
     occlusion,
     random,
     releases,
