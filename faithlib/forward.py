@@ -116,6 +116,22 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
     return _evaluate(model, variants, tags, chosen, cache, progress, budget)[:, 0].astype(float)
 
 
+def distances(model, variants, references, reference_of, distance, progress=None, budget=None):
+    """distance(p, q) of each variant's probabilities p from a reference q: float64 array (len(variants),).
+
+    references: (n, outputs) probabilities; reference_of: (len(variants),) int, which of them is each one's q.
+    distance: (batch, outputs) twice -> (batch,), tensors on the model's device. Otherwise as `probabilities`.
+    """
+    references, rows_of = torch.as_tensor(references, device=model.device), torch.as_tensor(reference_of)
+
+    def compared(logits, rows):  # on the device: a vocabulary of outputs is not worth moving
+        q = references[rows_of[rows].to(references.device)]
+        return distance(logits.float().softmax(-1), q)[:, None]
+
+    tags = [("distance", int(row)) for row in reference_of]
+    return _evaluate(model, variants, tags, compared, None, progress, budget)[:, 0].astype(float)
+
+
 def token_budget(model):
     """Padded tokens a batch of this model, more where a token is little work (`lightness`)."""
     return TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)

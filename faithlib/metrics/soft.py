@@ -2,7 +2,7 @@
 
 import numpy as np
 
-OPTIONS = ("minmax", "sigmoid", "softmax", "raw")
+OPTIONS = ("minmax", "sigmoid", "softmax", "raw", "clip")
 PERTURBATIONS = ("bernoulli", "gaussian_scores", "gaussian_noise", "attention")
 
 
@@ -13,7 +13,8 @@ def to_probability(scores, maskable, how="minmax"):
     become one; the choice decides what soft metrics measure.
     minmax: (s − min) / (max − min) over the maskable tokens, ½ where all are equal: ranking and relative
     distances stay, the scale goes. sigmoid: 1 / (1 + e^−s). softmax: sums to 1 over the maskable tokens.
-    raw: the scores themselves, which must lie in [0, 1].
+    raw: the scores themselves, which must lie in [0, 1]. clip: min(max(s, 0), 1), so that what is negative is
+    never kept and what is above 1 always, as in the release of Noiser; the scale stays.
     Raises ValueError for another name, for raw scores outside [0, 1] and for scores that are not finite.
     """
     s = np.asarray(scores, float)[maskable]
@@ -29,8 +30,10 @@ def to_probability(scores, maskable, how="minmax"):
     elif how == "raw":
         if s.min() < 0 or s.max() > 1:
             raise ValueError(f"raw scores run from {s.min():.3g} to {s.max():.3g}: use them only in [0, 1], "
-                             "or choose minmax, sigmoid or softmax")
+                             "or choose minmax, sigmoid, softmax or clip")
         a = s
+    elif how == "clip":
+        a = s.clip(0, 1)
     else:
         raise ValueError(f"score-to-probability {how!r} is unknown: use one of {', '.join(OPTIONS)}")
     probability = np.zeros(len(maskable))
