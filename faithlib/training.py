@@ -1,17 +1,20 @@
-"""Fine-tuning, plain or with salience loss, the best epoch kept, and what a model then does on a split."""
+"""Fine-tuning, plain, masked or with salience loss, the best epoch kept, and what a model then does."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from faithlib.forward import bar, batches_by_length, token_budget
+from faithlib.forward import bar, batches_by_length, replaced, token_budget
 from faithlib.salience import DEFINITIONS, salience_loss
 
 CHOICES = {"optimiser": ("adamw", "amsgrad"), "schedule": ("linear", "constant"),
-           "best": ("loss", "accuracy", "micro_f1", "macro_f1"), "definition": DEFINITIONS}
+           "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"), "definition": DEFINITIONS,
+           "masking": ("none", "half", "all"), "checking": ("unmasked", "masked", "both")}
+BATCHES, CHECKS = 1, 2  # streams of random masks: what one strategy draws changes nothing for another
 
 
 def recipe(model, epochs):
@@ -19,7 +22,8 @@ def recipe(model, epochs):
 
     Where the tables are silent the release decides: the BiLSTM's attention has no weight decay in models for
     single texts; biases and layer norms of an encoder have none, and its β₂ is 0.98. The tables' batch size,
-    which differs between data sets, and the metric that chooses the epoch are left to the caller.
+    which differs between data sets, and the metric that chooses the epoch are left to the caller. Madsen et
+    al. (2024) fine-tune encoders by the same, in batches of 16, for the epochs of their Table 3.
     """
     config = model.config
     if config.model_type == "bilstm-attention":
@@ -33,7 +37,7 @@ def recipe(model, epochs):
 def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_learning_rate=None,
               optimiser="adamw", betas=(0.9, 0.999), weight_decay=0.01, undecayed=(), schedule="linear",
               warmup=0.1, clip=1.0, checks_per_epoch=1, best="loss", patience=None, seed=0,
-              salience=None, salience_weight=0.0, definition="paper"):
+              masking="none", checking="unmasked", salience=None, salience_weight=0.0, definition="paper"):
     """Fine-tune in place and keep the weights of the best check; returns the history.
 
     splits: {"train": (encodings, labels), "validation": (encodings, labels)}. Unless told otherwise: AdamW
@@ -44,6 +48,12 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     parts of the names of parameters that have no weight decay. schedule: "linear" or "constant". best: "loss"
     or the validation metric that chooses, of equal checks the first. patience: training ends after so many
     checks without a better one (None: never), and where the metric is 1 already.
+    masking: "none", or of every mini-batch "half" (masked fine-tuning) or "all" (only masking) of the
+    examples are `masked`, drawn anew in every epoch (Madsen et al. 2024, section 3.2, Algorithm 1). checking:
+    which copies of the validation split choose the check: the "unmasked" one, the "masked" one, all of whose
+    examples are masked, or "both" as one split. The masks of that copy are drawn once and depend on `seed`
+    alone, as does the order of examples: strategies differ in nothing else. The schedule counts optimiser
+    steps; the release counts examples, so that its rate rises through almost all of the training.
     salience: [(tokens,)] of the training encodings, as `salience.fit` gives it, or None. With it the loss is
     L = L_c + λ L_sal (Chrysostomou & Aletras 2021, Eq. 2), λ = salience_weight and L_sal = `salience_loss` of
     that definition, of attention as the model uses it, after dropout. λ = 0 is plain fine-tuning. In both
@@ -52,18 +62,28 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     L are not repeated.
     history: rows of "epoch", "train_loss" and "validation_loss" (L_c, nats per example), "salience_loss"
     (L_sal in training, a mean over steps) where there is salience, f"validation_{best}" where a metric
-    chooses, and "kept", true of the check whose weights are kept. Raises ValueError for settings out of
-    range, a salience that is 0 everywhere or not as `fit` gives it, and a model without attention that shall
-    have salience; FloatingPointError if a loss is not finite.
+    chooses, and "kept", true of the check whose weights are kept. These are of the copies that choose; with
+    masking or checking, f"validation_{best}_unmasked" and f"validation_{best}_masked" tell each copy's own.
+    Raises ValueError for settings out of range, a salience that is 0 everywhere or not as `fit` gives it, a
+    model without attention that shall have salience or without a mask token that shall have masks, and for
+    both at once; FloatingPointError if a loss is not finite.
     """
     _check({"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience},
-           {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition})
+           {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition,
+            "masking": masking, "checking": checking})
     if not 0 <= salience_weight < math.inf:
         raise ValueError(f"salience_weight={salience_weight!r} must be 0 or above")
-    model, data = classifier.model, _Split(classifier, *splits["train"])
-    guide = None
-    if salience is not None and salience_weight:
-        guide = _Guide(classifier, splits["train"][0], salience, salience_weight, definition)
+    plain, guided = (masking, checking) == ("none", "unmasked"), salience is not None and salience_weight
+    if guided and not plain:
+        raise ValueError(f"masking={masking!r}, checking={checking!r} and a salience: masked fine-tuning and "
+                         "salience loss do not go together, leave one out")
+    model, train, validation = classifier.model, splits["train"], splits["validation"]
+    data = (_Split(classifier, *train) if masking == "none"
+            else _MaskedSplit(classifier, *train, masking, seed))
+    guide = _Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
+    checks = (_Checks(classifier, validation, best) if plain
+              else _MaskedChecks(classifier, validation, best, checking, seed))
+    losses = []
     generator = np.random.default_rng(seed)
     steps = math.ceil(len(data.lengths) / batch_size)  # optimiser steps an epoch
     kind = torch.optim.AdamW if optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
@@ -72,7 +92,6 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     rate = _rate(round(warmup * steps), steps * epochs if schedule == "linear" else math.inf)
     rates = torch.optim.lr_scheduler.LambdaLR(stepper, rate)
     check_at = {round(steps * (i + 1) / checks_per_epoch) for i in range(checks_per_epoch)}
-    checks, losses = _Checks(classifier, splits["validation"], best), []
     batches = ((epoch, step, rows) for epoch in range(epochs) for step, rows in enumerate(
         shuffled_by_length(data.lengths, batch_size, generator), 1))
     with torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step") as progress:
@@ -93,24 +112,51 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
 
 @torch.inference_mode()
 def evaluate(classifier, encodings, labels):
-    """Performance: {"loss" (nats), "accuracy", "micro_f1", "macro_f1", "probabilities" (n, classes)}."""
-    from sklearn.metrics import f1_score
-
+    """Performance: {"loss" (nats), those of `performance`, "probabilities" (n, classes)}."""
     classifier.model.eval()
     data, logits = _Split(classifier, encodings, labels), None
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
         part = classifier.logits(data.at(rows)[0]).float().cpu()
         logits = torch.empty(len(encodings), part.shape[1]) if logits is None else logits
         logits[rows] = part
-    predicted = logits.argmax(-1).numpy()
-    accuracy = float((predicted == labels).mean())
     return {
         "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
+        **performance(logits.argmax(-1).numpy(), labels),
+        "probabilities": logits.softmax(-1).numpy(),
+    }
+
+
+def performance(predicted, labels):
+    """How well classes are predicted: {"accuracy", "micro_f1", "macro_f1", "mcc"}; higher is better.
+
+    predicted, labels: (examples,) int. mcc: Matthews' correlation coefficient, in [−1, 1], 0 where all
+    predictions are one class; the others are in [0, 1].
+    """
+    from sklearn.metrics import f1_score, matthews_corrcoef
+
+    accuracy = float((predicted == labels).mean())
+    return {
         "accuracy": accuracy,
         "micro_f1": accuracy,  # one label an example: they are the same
         "macro_f1": float(f1_score(labels, predicted, average="macro")),
-        "probabilities": logits.softmax(-1).numpy(),
+        "mcc": float(matthews_corrcoef(labels, predicted)),
     }
+
+
+def masked(classifier, encodings, generator, masking="all"):
+    """The encodings as masked fine-tuning sees them (Madsen et al. 2024, Algorithm 1), in the same order.
+
+    Of each example a ratio r ~ U[0, 1) is drawn, and each of its tokens is the mask token with probability r.
+    masking: "all" examples, or "half", ⌊n / 2⌋ of them at random. Tokens of text_b are masked as well:
+    Algorithm 1 masks an input, not a part of it, and so does the release (explanations mask `text` alone).
+    Special tokens never are, so that an input keeps its form. Raises ValueError for another masking and for a
+    model without a mask token.
+    """
+    if masking not in ("half", "all"):
+        raise ValueError(f"masking={masking!r} is unknown: use 'half', 'all'")
+    mask_id = _mask_id(classifier)
+    return [replaced(e, m, mask_id).encoding
+            for e, m in zip(encodings, _masks(encodings, generator, masking), strict=True)]
 
 
 def shuffled_by_length(lengths, batch_size, generator, pool=50):
@@ -137,6 +183,24 @@ class _Split:
         """The examples `rows`: a Batch padded to the longest of them, and their labels (batch,)."""
         index = torch.as_tensor(rows, device=self.labels.device)
         return self.whole.at(index, stop=int(self.lengths[rows].max())), self.labels[index]
+
+
+class _MaskedSplit(_Split):
+    """A split that is masked anew whenever a batch is cut from it."""
+
+    def __init__(self, classifier, encodings, labels, masking, seed):
+        super().__init__(classifier, encodings, labels)
+        self.encodings, self.masking, self.mask_id = encodings, masking, _mask_id(classifier)
+        self.generator = np.random.default_rng([seed, BATCHES])
+
+    def at(self, rows):
+        batch, labels = super().at(rows)
+        where = np.zeros(batch.ids.shape, bool)
+        for row, m in zip(where, _masks([self.encodings[i] for i in rows], self.generator, self.masking),
+                          strict=True):
+            row[:len(m)] = m
+        where = torch.from_numpy(where).to(batch.ids.device)
+        return replace(batch, ids=batch.ids.masked_fill(where, self.mask_id)), labels
 
 
 class _Guide:
@@ -179,6 +243,10 @@ class _Checks:
         self.classifier, self.validation, self.best = classifier, validation, best
         self.history, self.weights, self.top = [], None, -math.inf
 
+    def find(self):
+        """The performance that chooses, and what else the history shall tell."""
+        return evaluate(self.classifier, *self.validation), {}
+
     def look(self, epoch, step, steps, losses, learning_rate):
         """Check after `step` of an epoch's `steps`; losses: what `_step` returned since the last check."""
         losses = torch.stack(losses).tolist()  # all at once: a GPU does not wait after every step
@@ -187,8 +255,8 @@ class _Checks:
                 if not math.isfinite(loss):
                     raise FloatingPointError(f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
                                              f"lower learning_rate ({learning_rate})")
-        performance = evaluate(self.classifier, *self.validation)
-        loss = performance["loss"]
+        found, of_copies = self.find()
+        loss = found["loss"]
         if not math.isfinite(loss):
             raise FloatingPointError(f"development loss is {loss} in epoch {epoch + 1}: "
                                      f"lower learning_rate ({learning_rate})")
@@ -198,7 +266,8 @@ class _Checks:
             row["salience_loss"] = means[1]
         value = -loss
         if self.best != "loss":
-            row[f"validation_{self.best}"] = value = performance[self.best]
+            row[f"validation_{self.best}"] = value = found[self.best]
+        row.update(of_copies)
         row["kept"] = value > self.top
         if row["kept"]:
             for earlier in self.history:
@@ -211,6 +280,42 @@ class _Checks:
         """Whether to stop: the metric can rise no more, or the last `patience` checks were no better."""
         since = [row["kept"] for row in reversed(self.history)].index(True)
         return since == patience or (self.best != "loss" and self.top == 1)
+
+
+class _MaskedChecks(_Checks):
+    """Checks by a masked copy of the validation split, or by both copies."""
+
+    def __init__(self, classifier, validation, best, checking, seed):
+        super().__init__(classifier, validation, best)
+        self.checking = checking
+        encodings, labels = validation
+        copy = masked(classifier, encodings, np.random.default_rng([seed, CHECKS]))
+        self.copies = {"unmasked": validation, "masked": (copy, labels)}
+
+    def find(self):
+        of = {name: evaluate(self.classifier, *copy) for name, copy in self.copies.items()}
+        one, other = of.values()
+        predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
+        of["both"] = {"loss": (one["loss"] + other["loss"]) / 2,
+                      **performance(predicted, np.tile(self.validation[1], 2))}
+        own = {f"validation_{self.best}_{name}": of[name][self.best] for name in self.copies}
+        return of[self.checking], own
+
+
+def _masks(encodings, generator, masking):
+    """Which tokens `masked` masks: [(tokens,) bool]."""
+    n = len(encodings)
+    ratios = generator.random(n)
+    if masking == "half":  # at random: Algorithm 1's second of two would be the longer in batches by length
+        ratios[generator.permutation(n) >= n // 2] = 0
+    return [(e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
+            for e, r in zip(encodings, ratios, strict=True)]
+
+
+def _mask_id(classifier):
+    if classifier.mask_id is None:
+        raise ValueError(f"{classifier.name} has no mask token to replace others by: choose another model")
+    return classifier.mask_id
 
 
 def _check(positive, chosen):
