@@ -1,0 +1,177 @@
+"""Recursive masking: mask more and more of a text, asking anew at every step what is important in the rest.
+
+Algorithm 3 of Madsen et al. 2024 (section 3.4, appendix F.3): Recursive ROAR without the retraining, for
+models that support masks. Which tokens go is one thing (`recursive_masking`), what performance is left is
+another (`performance`); `curves.summary` makes ACU and RACU of it.
+"""
+
+import time
+
+import numpy as np
+import pandas as pd
+
+from faithlib import forward, training
+from faithlib.attributions.random import generator, uniform
+from faithlib.metrics.plausibility import check_scores
+from faithlib.roar import RANDOM, mask, ranking, top
+
+RATIOS = tuple(range(10, 101, 10))
+NEVER = 101  # beyond every ratio: of tokens that no step masks, such as special ones
+
+
+def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once=(), seed=0, seconds=None):
+    """The ratio at which each token is masked: {measure: [(tokens,) int of each encoding]}.
+
+    At ratio r, in per cent, the ⌊r · n / 100⌋ most important of the n maskable tokens are masked in total, by
+    scores of the input as the ratio before left it; what is masked stays masked, and of equal scores the
+    first goes first. So `[at <= r for at in found[measure]]` are the masks that `roar.mask` takes; special
+    tokens and text_b have NEVER. Nothing is asked at 100 %, nor about a text too short to lose a token.
+    scores_of(encodings, examples, measures) -> {measure: [(tokens,)]}: scores of these inputs; examples,
+    (inputs,) int, are their places in `encodings`, by which their targets are known.
+    families: tuples of measures whose scores one pass yields (a name is a family of its own). Members that
+    have masked the same tokens of a text so far, as all have at first, are asked about it at once. once:
+    measures that are asked about the unmasked input alone and then only ranked, as beam search, which is an
+    order already. The baseline "random" is always there: one uniform draw a token, of `seed` and the example.
+    seconds: a dict that receives {measure: seconds that its scores took}; what several share counts for each.
+    Raises ValueError for a text that masking could not change, one longer than the model, a model without a
+    mask token, ratios that do not increase, measures given twice, and scores missing or not finite.
+    """
+    families = [(family,) if isinstance(family, str) else tuple(family) for family in families]
+    _check(model, encodings, families, ratios, once)
+    seconds = {} if seconds is None else seconds
+    draws = {RANDOM: [uniform(e, generator(e, seed)) for e in encodings]}
+    found = _ranked(model, encodings, draws, ratios)
+    for family in families:
+        straight, recursive = ([m for m in family if (m in once) == kind] for kind in (True, False))
+        total = len(straight) * len(encodings) + len(recursive) * sum(
+            len(due) for _, due, _ in _steps(encodings, ratios))
+        with forward.bar(total, f"masking by {family[0]}", "text") as progress:
+            ask = _Ask(model, scores_of, seconds, progress)
+            if straight:
+                scores = ask(encodings, range(len(encodings)), straight)
+                found |= _ranked(model, encodings, scores, ratios)
+            found |= _recursive(model, encodings, ask, recursive, ratios)
+    return found
+
+
+def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):
+    """What a model does while tokens are masked: two DataFrames (curves, predictions).
+
+    masked_at: as `recursive_masking` finds it. curves: per measure and step, 0 and the ratios, one row a
+    metric of `training.performance` with its value, the tokens masked in total over all texts (masked_tokens)
+    and the texts in which the step masked nothing new (unchanged_texts). predictions: per measure, step and
+    example the predicted class and the probability of the label (p_gold). Equal inputs, such as those of 0
+    and 100 %, are evaluated once. cache: a forward.Cache shared with attributions or other metrics.
+    """
+    cache = forward.Cache() if cache is None else cache
+    labels, examples = np.asarray(labels), np.arange(len(encodings))
+    curves, predictions = [], []
+    with forward.bar(len(masked_at) * (1 + len(ratios)), "masking", "step") as progress:
+        for measure, at in masked_at.items():
+            before = np.zeros(len(encodings), int)
+            for step in (0, *ratios):
+                masks = [a <= step for a in at]
+                variants = [forward.replaced(e, m, model.mask_id)
+                            for e, m in zip(encodings, masks, strict=True)]
+                p = forward.probabilities(model, variants, cache, progress.update)  # (examples, classes)
+                predicted, masked = p.argmax(-1), np.array([m.sum() for m in masks])
+                point = {"measure": measure, "step": step}
+                about = {"masked_tokens": masked.sum(), "unchanged_texts": (masked == before).sum()}
+                curves += [{**point, "metric": metric, "value": value, **about}
+                           for metric, value in training.performance(predicted, labels).items()]
+                predictions.append(pd.DataFrame({**point, "example": examples, "predicted": predicted,
+                                                 "p_gold": p[examples, labels]}))
+                before = masked
+    return pd.DataFrame(curves), pd.concat(predictions, ignore_index=True)
+
+
+def _recursive(model, encodings, ask, measures, ratios):
+    """The ratios of measures that are asked anew at every step."""
+    rest = 100 if ratios[-1] == 100 else NEVER  # what no earlier step masks
+    found = {m: [np.where(e.maskable, rest, NEVER) for e in encodings] for m in measures}
+    for step, due, k in _steps(encodings, ratios):
+        for alike, examples in _alike(found, due, step).items():
+            inputs = mask([encodings[i] for i in examples], [found[alike[0]][i] < step for i in examples],
+                          model.mask_id)
+            for m, scores in ask(inputs, examples, alike).items():
+                for i, e, s in zip(examples, inputs, scores, strict=True):
+                    chosen = top(s, e.maskable, _masked(model, e), k[i])
+                    found[m][i][chosen] = found[m][i][chosen].clip(max=step)
+    return found
+
+
+def _ranked(model, encodings, scores, ratios):
+    """The ratios of measures whose scores of the unmasked input, {measure: [(tokens,)]}, rank all tokens."""
+    found = {}
+    for m, of_texts in scores.items():
+        places = [ranking(s, e.maskable, _masked(model, e)) for s, e in zip(of_texts, encodings, strict=True)]
+        found[m] = [np.append(ratios, NEVER)[np.searchsorted(k, place, side="right")]
+                    for k, place in zip(_totals(encodings, ratios).T, places, strict=True)]
+    return found
+
+
+def _totals(encodings, ratios):
+    """Tokens masked in total: (ratios, texts)."""
+    return np.array(ratios)[:, None] * [e.maskable.sum() for e in encodings] // 100
+
+
+def _steps(encodings, ratios):
+    """Each ratio below 100, the texts of which it masks more than the one before, and totals (texts,)."""
+    totals = _totals(encodings, ratios)
+    return [(step, np.flatnonzero(new), k) for step, new, k in zip(
+        ratios, np.diff(totals, axis=0, prepend=0) > 0, totals, strict=True) if step < 100]
+
+
+def _alike(found, due, step):
+    """Texts by the measures that mask the same of them before a step: {measures: [examples]}."""
+    groups = {}
+    for i in due:
+        same = {}
+        for m, at in found.items():
+            same.setdefault((at[i] < step).tobytes(), []).append(m)
+        for measures in same.values():
+            groups.setdefault(tuple(measures), []).append(i)
+    return groups
+
+
+def _masked(model, encoding):
+    return encoding.maskable & (encoding.ids == model.mask_id)
+
+
+class _Ask:
+    """Scores of inputs, a batch at a time: time is taken, and progress is seen."""
+
+    def __init__(self, model, scores_of, seconds, progress):
+        self.model, self.scores_of, self.seconds, self.progress = model, scores_of, seconds, progress
+
+    def __call__(self, inputs, examples, measures):
+        """{measure: [(tokens,) of each input]}"""
+        found, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
+        lengths = [len(e.ids) for e in inputs]
+        for rows in forward.batches_by_length(lengths, forward.token_budget(self.model)):
+            part, start = [inputs[row] for row in rows], time.perf_counter()
+            scores = self.scores_of(part, examples[rows], measures)
+            spent = time.perf_counter() - start
+            if missing := [m for m in measures if m not in scores]:
+                raise ValueError(f"scores_of gives no {missing[0]!r}: it has to give every measure asked for")
+            for m in measures:
+                check_scores(part, {m: scores[m]})
+                self.seconds[m] = self.seconds.get(m, 0) + spent
+                for row, s in zip(rows, scores[m], strict=True):
+                    found[m][row] = s
+            self.progress.update(len(rows) * len(measures))
+        return found
+
+
+def _check(model, encodings, families, ratios, once):
+    names = [RANDOM, *(m for family in families for m in family)]
+    if twice := [m for m in names if names.count(m) > 1]:
+        raise ValueError(f"measure {twice[0]!r} is given twice ({RANDOM!r} is always there): give each once")
+    if unknown := [m for m in once if m not in names]:
+        raise ValueError(f"once={list(once)}: {unknown[0]!r} is none of the measures")
+    whole = all(isinstance(r, int) and not isinstance(r, bool) and 0 < r <= 100 for r in ratios)
+    if not len(ratios) or not whole or list(ratios) != sorted(set(ratios)):
+        raise ValueError(f"ratios={list(ratios)} must be increasing whole percentages from 1 to 100")
+    if model.mask_id is None:
+        raise ValueError(f"{model.name} has no mask token to replace others by: choose another model")
+    model.check(encodings)
