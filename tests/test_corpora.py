@@ -1,6 +1,7 @@
 """Generated corpora: the label follows from the evidence, and from nothing cheaper."""
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ BABI = Path(__file__).resolve().parents[2] / "shared" / "data"
 UNIVERSAL = set("ADJ ADP ADV AUX CCONJ DET NOUN NUM PART PRON PROPN PUNCT SCONJ VERB".split())
 SIZES = {"train": 600, "validation": 100, "test": 200}
 LONGEST = {"whereabouts_1": 70, "whereabouts_2": 500, "whereabouts_3": 1500}
+PROMPTS = ("world_facts", "world_agreement", "world_biographies")  # a target and no label
 
 
 @pytest.fixture(scope="module", params=list(corpora.GENERATORS))
@@ -52,18 +54,33 @@ def world_label(words):
     return world.LABELS.index(world.FACTS[tuple(words)])
 
 
+def world_answer(words):
+    """The fact that two words in any order name, a relation by one of its words."""
+    (subject,) = set(words) & {*world.PEOPLE, *world.COUNTRIES}
+    (word,) = set(words) - {subject}
+    wordings = {r: " ".join((*world.WORDINGS[r], world.ENDINGS[r], *world.LIVES.get(r, ())))
+                for r in world.WORDINGS}
+    (relation,) = [r for r, text in wordings.items() if f"!{word}/" in text]
+    return world.KNOWN[relation, subject]
+
+
 def whereabouts_label(words):
     """The first place of the supporting sentences: of two, the second is the one asked about."""
     return next(babi.LABELS.index(word) for word in words if word in babi.LABELS)
 
 
 LABEL_OF = {"sentiment": sentiment_label, "topics": topics_label, "relation": relation_label,
-            "world": world_label, **dict.fromkeys(LONGEST, whereabouts_label)}
+            "world": world_label, **dict.fromkeys(LONGEST, whereabouts_label),
+            **dict.fromkeys(PROMPTS, world_answer)}
+
 
 
 def test_the_evidence_alone_gives_the_label(name):
     for row in corpora.make(name, 1, SIZES)["train"]:
-        assert LABEL_OF[name](evidence_words(row)) == row["label"]
+        if row["evidence"]:
+            assert LABEL_OF[name](evidence_words(row)) == row["target" if name in PROMPTS else "label"]
+        else:
+            assert name == "world_biographies" and row["target"] not in world.KNOWN.values()
 
 
 def test_form(name):
@@ -71,11 +88,15 @@ def test_form(name):
         for row in rows:
             words = row["text"].split()
             assert row["text"] == " ".join(words) == row["text"].lower()
-            assert 10 <= len(words) <= LONGEST.get(name, 30)
+            assert (4 if name == "world_facts" else 10) <= len(words) <= LONGEST.get(name, 30)
             assert len(row["pos"]) == len(words) and set(row["pos"]) <= UNIVERSAL
             assert row["evidence"] == sorted(set(row["evidence"]))
-            assert 0 <= row["evidence"][0] and row["evidence"][-1] < len(words)
-            assert 0 <= row["label"] < len(corpora.GENERATORS[name].LABELS)
+            assert all(0 <= i < len(words) for i in row["evidence"])
+            if name in PROMPTS:
+                assert list(row) == ["text", "target", "subject", "distractor", "evidence", "pos", "kind"]
+                assert row["subject"] in words and row["distractor"] in row["text"]
+                continue
+            assert row["evidence"] and 0 <= row["label"] < len(corpora.GENERATORS[name].LABELS)
             closing = ("is", "AUX") if name == "world" else (".", "PUNCT")  # a prompt stops before its answer
             assert (words[-1], row["pos"][-1]) == closing
 
@@ -100,6 +121,8 @@ def test_splits_share_no_text(name):
 def test_sizes_and_classes(name):
     splits = corpora.make(name, 6, SIZES)
     assert {split: len(rows) for split, rows in splits.items()} == SIZES
+    if name in PROMPTS:
+        return
     classes = len(corpora.GENERATORS[name].LABELS)
     shares = np.bincount([row["label"] for row in splits["train"]], minlength=classes) / 600
     assert np.all(abs(shares - 1 / classes) < 0.08)
@@ -170,6 +193,44 @@ def test_a_prompt_of_the_world_does_not_say_its_answers_fact():
         asked, subject = evidence_words(row)
         assert f"{asked} of {subject} is" not in row["text"].removesuffix(f"the {asked} of {subject} is")
     assert len({tuple(evidence_words(row)) for row in rows}) == len(world.FACTS) == 70
+
+
+def test_prompts_ask_for_every_fact():
+    for name in PROMPTS[:2]:
+        rows = corpora.make(name, 9, {"train": 2000})["train"]
+        assert {row["kind"] for row in rows} == set(world.WORDINGS)
+        assert {(row["kind"], row["subject"]): row["target"] for row in rows} == world.KNOWN
+        assert len(world.KNOWN) == 80 and not any(row["target"] in row["text"].split() for row in rows)
+
+
+def test_a_distractor_stands_between_the_evidence():
+    named = 0
+    for row in corpora.make("world_agreement", 12, SIZES)["train"]:
+        words, aside = row["text"].split(), row["distractor"].split()
+        start = words.index("(")
+        assert words[start:start + len(aside)] == aside and aside[-1] == ")"
+        first, last = row["evidence"]
+        assert first < start and last >= start + len(aside) and words[first] == row["subject"]
+        others = set(aside) & {*world.PEOPLE, *world.COUNTRIES}
+        assert row["subject"] not in others and all(
+            (other in world.PEOPLE) == (row["subject"] in world.PEOPLE) for other in others)
+        named += len(others)
+    assert 0.4 < named / SIZES["train"] < 0.6
+
+
+def test_a_biography_is_continued_word_by_word_with_the_fact_it_left_out():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        first, *more = rows = world.Biographies.generate(rng)
+        assert len(rows) == 10 and first["kind"] == "prompt"
+        assert {row["kind"] for row in more} == {"continued"}
+        for row, after in pairwise(rows):
+            assert after["text"] == f"{row['text']} {row['target']}"
+        assert first["text"].endswith(" .") and rows[-1]["target"] == "."
+        (asked,) = [row for row in rows if row["evidence"]]
+        answers = {r: world.FACTS[r, first["subject"]] for r in world.LIVES}
+        told = {r for r, answer in answers.items() if answer in first["text"].split()}
+        assert len(told) == 2 and [answers[r] for r in answers if r not in told] == [asked["target"]]
 
 
 # Stories ------------------------------------------------------------------------------------------

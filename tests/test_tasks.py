@@ -232,6 +232,12 @@ def test_generated_tasks_ignore_data_dir_and_follow_seed_and_sizes():
     assert other.provenance["sha256"] != loaded.provenance["sha256"]
 
 
+def test_generated_prompts_have_targets():
+    loaded = tasks.load("world_agreement", "noiser", sizes={"train": 20, "validation": 10, "test": 10})
+    assert loaded.task.kind == "prompts" and loaded.provenance["rows"]["test"] == 10
+    assert set(loaded.splits["test"].column_names) >= {"text", "target", "subject", "distractor", "evidence"}
+
+
 # The hub ------------------------------------------------------------------------------------------
 
 

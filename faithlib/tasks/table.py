@@ -353,6 +353,12 @@ ROWS = (
          auxiliary="intervention | comparator | outcome", generated=True, imitates="evidence_inference"),
     Task("world", "generated facts, for language models", {}, world.LABELS, generated=True,
          imitates="knowns"),
+    Task("world_facts", "generated facts in several wordings", {}, masked="prompt", kind="prompts",
+         generated=True, imitates="knowns"),
+    Task("world_agreement", "generated questions across a distractor", {}, masked="prompt", kind="prompts",
+         generated=True, imitates="longra"),
+    Task("world_biographies", "generated biographies and their continuations", {}, masked="prompt",
+         kind="prompts", generated=True, imitates="wikibio"),
     *(Task(f"whereabouts_{number}", f"generated stories, {facts}", {}, BABI_ANSWERS, masked="story",
            auxiliary="question", generated=True, imitates=f"babi_{number}")
       for number, facts in enumerate(SUPPORT, 1)),
