@@ -24,11 +24,15 @@ ATTRIBUTIONS = {
     "integrated_gradients": ("integrated gradients", OKABE_ITO["green"], "D", (0, (5, 1, 1, 1))),
     "integrated_gradients_abs": ("|integrated gradients|", OKABE_ITO["green"], "D", (0, (5, 1, 1, 1))),
     "deeplift": ("DeepLift", OKABE_ITO["purple"], "v", (0, (3, 1, 1, 1, 1, 1))),
+    "gradient_l1": ("gradient L1", OKABE_ITO["sky"], "p", (0, (2, 1))),
+    "input_x_gradient": ("x∇x", OKABE_ITO["vermillion"], "^", "-."),
+    "leave_one_out": ("leave-one-out", "#994F00", ">", "--"),
+    "leave_one_out_abs": ("|leave-one-out|", "#994F00", ">", "--"),
+    "beam": ("Beam", OKABE_ITO["blue"], "h", "-"),
     "random": ("random", OKABE_ITO["black"], "x", ":"),
 }
 LABELS = {
-    "input_x_gradient": "x∇x", "gradient_l1": "gradient L1",
-    "gradient_shap": "GradientSHAP", "leave_one_out": "leave-one-out", "lime": "LIME",
+    "gradient_shap": "GradientSHAP", "lime": "LIME",
 }
 
 
