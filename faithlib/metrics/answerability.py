@@ -1,0 +1,204 @@
+"""Answerability: can a judge name the completion from the words that an attribution holds important?
+
+Ghasemi Madani et al. 2025, section 4.4. A judge is one of `faithlib.judge`: it takes questions, each the
+words shown, and gives for each up to five answers, the likeliest first.
+"""
+
+import re
+import unicodedata
+
+import numpy as np
+import pandas as pd
+
+from faithlib.forward import bar
+from faithlib.metrics.measure import DEFINITIONS
+from faithlib.metrics.plausibility import check_scores
+
+COLUMNS = ["example", "attribution", "shown", "place", "mass"]
+MINIMUM = ["example", "attribution", "share", "words", "calls"]
+SEARCHES = ("bisect", "steps")
+
+
+def words(text, encoding):
+    """The words of a prompt, and which of them each maskable token belongs to: ([str], (maskable,) int).
+
+    Words are those of text.split(). One that has no token of its own, because the tokenizer makes a token of
+    "New York" or leaves out a character, joins the next that has one; words cut off at the end are gone.
+    Raises ValueError for an encoding of another text.
+    """
+    given, of_token = text.split(), encoding.words[encoding.maskable]
+    present = np.unique(of_token)
+    if not len(present) or present[0] < 0 or present[-1] >= len(given):
+        raise ValueError(f"the encoding is not that of {text[:40]!r}, which has {len(given)} words")
+    starts = [0, *(present[:-1] + 1)]
+    joined = [" ".join(given[start:last + 1]) for start, last in zip(starts, present, strict=True)]
+    return joined, np.searchsorted(present, of_token)
+
+
+def place(answers, gold, definition="paper"):
+    """Which answer is right, from 1, or 0 if none is: the first that begins with the words of `gold`.
+
+    A gold answer of several words, or tokens, needs all of them. Case and punctuation do not count; with
+    definition "released" case does.
+    """
+    wanted = _normal(gold, definition)
+    right = (i for i, answer in enumerate(answers, 1)
+             if _normal(answer, definition)[: len(wanted)] == wanted)
+    return next(right, 0)
+
+
+def answerability(texts, golds, encodings, scores, judge, share=0.5, definition="paper"):
+    """What the judge makes of the most important words of each prompt: a DataFrame with COLUMNS.
+
+    A word's score is the sum over its tokens; the ⌊share · n⌋ best of n words, at least one and the earlier
+    of equals, are shown in the order of the text. place: the right answer's, 1 to 5, or 0. mass: of
+    the shown words, Σ_shown s_w / Σ_w |s_w|, in [−1, 1], 0 where all scores are; with "released" Σ_shown s_w,
+    which knows no bounds. golds: the completions, [str]. scores: {attribution: [scores (tokens,)]}.
+    What the judge costs at most is printed first, if it costs. Raises ValueError for another share or
+    definition, an empty gold answer or one that the judge cannot name, and for scores that do not fit.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share={share} is outside (0, 1]: give the share of words to show, such as 0.5")
+    pairs = _pairs(texts, golds, encodings, scores, judge, definition)
+    questions = [_shown(*pair, max(1, int(share * len(pair[0]) + 1e-9))) for pair in pairs.values()]
+    _tell_cost(judge, questions)
+    found = []
+    for (name, i), question, answers in zip(pairs, questions, judge(questions), strict=True):
+        s = pairs[name, i][1]  # (words,)
+        k, size = len(question), np.abs(s).sum()
+        mass = np.sort(s)[::-1][:k].sum()
+        if definition == "paper":
+            mass = mass / size if size else 0.0
+        found.append((i, name, k, place(answers, golds[i], definition), float(mass)))
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def rows(values, judge):
+    """Rate and score as rows for a record, {metric, attribution, top, judge, value, n}; higher is better.
+
+    values: of `answerability`; judge: its name. rate: share of the n prompts whose right answer is among the
+    first `top` (1 or 5). score: mean mass over the n prompts answered (the paper's), no row where none is;
+    score_all: over all prompts, 0 where the answer is wrong (what the release averages).
+    """
+    found = []
+    for name, part in values.groupby("attribution", sort=False):
+        for top in (1, 5):
+            right = part.place.between(1, top)
+            cells = {"rate": right, "score": part.mass[right], "score_all": part.mass.where(right, 0.0)}
+            found += [{"metric": metric, "attribution": name, "top": top, "judge": judge,
+                       "value": float(cell.mean()), "n": len(cell)}
+                      for metric, cell in cells.items() if len(cell)]
+    return found
+
+
+def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect", definition="paper"):
+    """The smallest share of words that the judge still needs: a DataFrame with MINIMUM; lower is better.
+
+    The least important word is taken away until the judge fails: share = k / n for the smallest k such that
+    it is right with the k, k + 1, …, n most important words, in (0, 1]; NaN where it fails with all n.
+    search "steps" asks for every k from n down. "bisect" takes it that more words never hurt: ⌈log2 n⌉
+    questions, then one between any two sizes that were answered; if one of these goes wrong, the judge is
+    not monotone there and every k is asked. calls: questions put for a prompt; the judge remembers equal
+    ones. top: whether the right answer must be the first, or among five. Otherwise as `answerability`.
+    """
+    if search not in SEARCHES or top not in (1, 5):
+        raise ValueError(f"search={search!r}, top={top!r}: use {' or '.join(SEARCHES)}, and 1 or 5")
+    pairs = _pairs(texts, golds, encodings, scores, judge, definition)
+    _tell_cost(judge, [_shown(*pair, k) for pair in pairs.values() for k in range(1, len(pair[0]) + 1)])
+    paths = {key: _path(len(pair[0]), search) for key, pair in pairs.items()}
+    wanted = {key: next(path) for key, path in paths.items()}  # the sizes that each path asks for next
+    least, calls = {}, dict.fromkeys(pairs, 0)
+    with bar(len(pairs), "removing words", "prompt") as shown:
+        while wanted:
+            asked = [(key, k) for key, sizes in wanted.items() for k in sizes]
+            answers = judge([_shown(*pairs[key], k) for key, k in asked])
+            right = {(key, k): 0 < place(given, golds[key[1]], definition) <= top
+                     for (key, k), given in zip(asked, answers, strict=True)}
+            for key, sizes in list(wanted.items()):
+                calls[key] += len(sizes)
+                try:
+                    wanted[key] = paths[key].send([right[key, k] for k in sizes])
+                except StopIteration as end:
+                    least[key] = end.value
+                    del wanted[key]
+                    shown.update()
+    found = []
+    for (name, i), (shown, _) in pairs.items():
+        n = len(shown)
+        found.append((i, name, least[name, i] / n if least[name, i] else np.nan, n, calls[name, i]))
+    return pd.DataFrame(found, columns=MINIMUM)
+
+
+def minimum_rows(values, judge, top=1):
+    """Means of `minimum_top_k` as rows for a record, {metric "min_top_k", attribution, top, judge, value, n}.
+
+    n: prompts that the judge can answer at all; where there is none, no row.
+    """
+    known = values.dropna(subset="share").groupby("attribution", sort=False).share
+    return [{"metric": "min_top_k", "attribution": name, "top": top, "judge": judge,
+             "value": float(part.mean()), "n": len(part)} for name, part in known]
+
+
+def _path(n, search):
+    """The sizes to ask for, a list at a time; sent whether each was right, it returns the least, or 0."""
+    known = {}
+    known[n], = yield [n]
+    if not known[n]:
+        return 0
+    if search == "bisect":
+        low, high = 0, n
+        while high - low > 1:
+            middle = (low + high) // 2
+            known[middle], = yield [middle]
+            low, high = (low, middle) if known[middle] else (middle, high)
+        sizes = sorted(k for k in known if k >= high)
+        between = [(a + b) // 2 for a, b in zip(sizes[:-1], sizes[1:], strict=True) if b - a > 1]
+        if between:
+            known.update(zip(between, (yield between), strict=True))
+        if all(known[k] for k in between):
+            return high
+    for k in range(n - 1, 0, -1):
+        if k not in known:
+            known[k], = yield [k]
+        if not known[k]:
+            return k + 1
+    return 1
+
+
+def _pairs(texts, golds, encodings, scores, judge, definition):
+    """{(attribution, example): (words, their scores)}, after all that can be wrong was looked at."""
+    if definition not in DEFINITIONS:
+        raise ValueError(f"definition={definition!r} is unknown: use {', '.join(DEFINITIONS)}")
+    if not len(texts) == len(golds) == len(encodings):
+        raise ValueError(f"{len(texts)} texts, {len(golds)} gold answers and {len(encodings)} encodings: "
+                         "give as many of each")
+    for i, gold in enumerate(golds):
+        if not _normal(gold, definition):
+            raise ValueError(f"the gold answer of example {i} is {gold!r}: give the completion in words")
+    check_scores(encodings, scores)
+    judge.check(golds)
+    pairs = {}
+    for i, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
+        shown, of_token = words(text, encoding)
+        for name, given in scores.items():
+            s = np.asarray(given[i], float)[encoding.maskable]
+            pairs[name, i] = shown, np.bincount(of_token, s, len(shown))
+    return pairs
+
+
+def _shown(given, scores, k):
+    """The k words of the highest scores, in the order of the text."""
+    chosen = np.sort(np.argsort(-scores, kind="stable")[:k])
+    return tuple(given[w] for w in chosen)
+
+
+def _tell_cost(judge, questions):
+    if cost := judge.cost(questions):
+        print(cost)
+
+
+def _normal(text, definition):
+    """The words that are compared: letters and digits, or the text itself where it has none ("$")."""
+    text = unicodedata.normalize("NFKC", text)
+    text = text if definition == "released" else text.casefold()
+    return re.findall(r"\w+", text) or text.split()

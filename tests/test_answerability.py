@@ -1,0 +1,235 @@
+"""Answerability: words, marks and searches by hand, with judges whose every answer is known."""
+
+import numpy as np
+import pytest
+import tiny
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from faithlib.judge import Judge, LocalJudge
+from faithlib.metrics.answerability import (
+    COLUMNS,
+    MINIMUM,
+    answerability,
+    minimum_rows,
+    minimum_top_k,
+    place,
+    rows,
+    words,
+)
+from faithlib.models import CausalLM
+
+TEXT, GOLD = "she liked the unlikely ending a lot", "indeed"  # "unlikely" is three tokens
+SCORES = np.array([0, 0.1, -0.2, 0.3, 0.2, 0.2, 0.1, 0.0, 0.05, -0.05])  # of [CLS], then a token each
+
+
+class Known(Judge):
+    """Answers what `answer(words)` gives, and remembers what it was asked."""
+
+    def __init__(self, answer):
+        super().__init__("known", "{text}")
+        self.answer, self.seen = answer, []
+
+    def _ask(self, prompts):
+        self.seen += prompts
+        yield from ((prompt, self.answer(prompt.split())) for prompt in prompts)
+
+
+def needs(*wanted, answers=(GOLD,)):
+    """A judge that is right where all of these words are shown: more never hurt it."""
+    return Known(lambda given: list(answers) if set(wanted) <= set(given) else ["no"])
+
+
+@pytest.fixture
+def encoded():
+    return tiny.causal().encode([TEXT])
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+def test_words_are_put_together_from_their_tokens(encoded):
+    shown, of_token = words(TEXT, encoded[0])
+    assert shown == TEXT.split() and of_token.tolist() == [0, 1, 2, 3, 3, 3, 4, 5, 6]
+
+
+def test_a_token_may_span_a_blank():
+    """A tokenizer that takes "new york" for one token, and leaves the dash out."""
+    vocabulary = {"[UNK]": 0, "in ": 1, "new york": 2, " we ": 3, "live": 4}
+    built = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split("— ", "removed"), pre_tokenizers.Split("new york", "isolated"),
+        pre_tokenizers.Split(" we ", "isolated")])
+    words_of = PreTrainedTokenizerFast(tokenizer_object=built, unk_token="[UNK]")
+    (encoding,) = CausalLM(tiny.causal().model, words_of, "spanning").encode(["— in new york we live"])
+    assert encoding.ids.tolist() == [1, 2, 3, 4]
+    shown, of_token = words("— in new york we live", encoding)
+    assert shown == ["— in", "new york", "we", "live"] and of_token.tolist() == [0, 1, 2, 3]
+
+
+def test_words_cut_off_at_the_end_are_not_shown():
+    model = tiny.causal(positions=5)
+    cut = model.truncate(model.encode(["the plot was great , not boring"])[0])
+    assert words("the plot was great , not boring", cut)[0] == "the plot was great".split()
+
+
+def test_words_of_another_text_are_refused(encoded):
+    with pytest.raises(ValueError, match="the encoding is not that of 'she liked'"):
+        words("she liked", encoded[0])
+
+
+# One prompt by hand -------------------------------------------------------------------------------
+
+
+def test_one_prompt_by_hand(encoded):
+    """Words score .1 −.2 .3 .5 0 .05 −.05: half of seven is three, "the unlikely" and "she"."""
+    judge = needs("she", "unlikely", answers=("No!", "Indeed", "yes"))
+    found = answerability([TEXT], [GOLD], encoded, {"a": [SCORES], "b": [-SCORES]}, judge)
+    assert list(found) == COLUMNS and judge.seen == ["she the unlikely", "liked ending lot"]
+    assert found.values.tolist() == [[0, "a", 3, 2, pytest.approx(0.9 / 1.2)],
+                                     [0, "b", 3, 0, pytest.approx(0.25 / 1.2)]]
+    cells = {(r["metric"], r["attribution"], r["top"]): (r["value"], r["n"]) for r in rows(found, judge.name)}
+    assert cells == {
+        ("rate", "a", 1): (0, 1), ("score_all", "a", 1): (0, 1),
+        ("rate", "a", 5): (1, 1), ("score", "a", 5): (pytest.approx(0.75), 1),
+        ("score_all", "a", 5): (pytest.approx(0.75), 1),
+        ("rate", "b", 1): (0, 1), ("score_all", "b", 1): (0, 1), ("rate", "b", 5): (0, 1),
+        ("score_all", "b", 5): (0, 1)}
+
+
+def test_the_release_adds_scores_up_and_minds_case(encoded):
+    judge = needs("she", answers=("Indeed",))
+    found = answerability([TEXT], [GOLD], encoded, {"a": [4 * SCORES]}, judge, definition="released")
+    assert found.place[0] == 0 and found.mass[0] == pytest.approx(3.6)
+
+
+def test_scores_over_the_answered_and_over_all(encoded):
+    """Two prompts, one answered: the paper's score is its mass, the release's half of it."""
+    other = tiny.causal().encode(["the plot was boring"])[0]
+    scores = {"a": [SCORES, np.array([0, 1.0, 0, 0, 0])]}
+    found = answerability([TEXT, "the plot was boring"], [GOLD, GOLD], [encoded[0], other], scores,
+                          needs("unlikely"))
+    cells = {r["metric"]: (r["value"], r["n"]) for r in rows(found, "known") if r["top"] == 1}
+    assert cells == {"rate": (0.5, 2), "score": (pytest.approx(0.75), 1),
+                     "score_all": (pytest.approx(0.375), 2)}
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.01, 1), (0.29, 2), (3 / 7, 3), (1.0, 7)])
+def test_how_many_words_are_shown(encoded, share, shown):
+    judge = needs()
+    found = answerability([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, share=share)
+    assert found.shown[0] == shown == len(judge.seen[0].split())
+
+
+def test_a_prompt_of_one_word_and_scores_of_zero():
+    model = tiny.causal()
+    found = answerability(["boring"], [GOLD], model.encode(["boring"]), {"a": [np.zeros(2)]}, needs())
+    assert found.values.tolist() == [[0, "a", 1, 1, 0.0]]
+
+
+@pytest.mark.parametrize(("answers", "gold", "expected"), [
+    (["basketball"], "Basketball", 1), (["no", " basketball player"], "basketball", 2),
+    (["New", "new york city"], "New York", 2), (["York"], "New York", 0), (["$"], "$", 1),
+    (["ﬁlm"], "film", 1), ([], "film", 0), (["", "film"], "film", 2), (["films"], "film", 0),
+])
+def test_right_answers(answers, gold, expected):
+    assert place(answers, gold) == expected
+
+
+# The fewest words ---------------------------------------------------------------------------------
+
+
+def test_the_fewest_words_by_hand(encoded):
+    """In order: unlikely, the, she, a, ending, lot, liked. "a" is the fourth of seven.
+
+    Steps ask for 7, 6, 5, 4, 3 words, a bisection for 7, 3, 5, 4, and then for 6, between 5 and 7.
+    """
+    for search in ("steps", "bisect"):
+        judge = needs("a", "the")
+        found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, search=search)
+        assert list(found) == MINIMUM
+        assert found.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
+    assert minimum_rows(found, "known") == [{"metric": "min_top_k", "attribution": "a", "top": 1,
+                                             "judge": "known", "value": 4 / 7, "n": 1}]
+
+
+def test_bisection_finds_what_steps_find_where_more_never_hurts():
+    model, generator = tiny.causal(), np.random.default_rng(0)
+    texts = [" ".join(generator.permutation(tiny.WORDS)[:n]) for n in (1, 2, 3, 5, 9, 14, 16)]
+    encodings = model.encode(texts)
+    scores = {name: [generator.standard_normal(len(e.ids)) * e.maskable for e in encodings] for name in "ab"}
+    wanted = [text.split()[len(text.split()) // 2] for text in texts]
+    answer = Known(lambda given: ["yes"] if set(given) & set(wanted) else ["no"])
+    found = {s: minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer, search=s)
+             for s in ("steps", "bisect")}
+    assert found["steps"].share.tolist() == found["bisect"].share.tolist()
+    long = found["bisect"].words >= 14
+    assert found["bisect"].calls[long].max() <= 9 and found["steps"].calls[long].max() > 9
+
+
+def test_where_more_words_hurt_every_step_is_taken(encoded):
+    """Right with 7, 6, 4, 3, 2 and 1 words and wrong with 5: the first failure counts."""
+    judge = Known(lambda given: ["no"] if len(given) == 5 else [GOLD])
+    for search in ("steps", "bisect"):
+        found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, search=search)
+        assert found.share[0] == 6 / 7
+
+
+def test_a_judge_that_fails_with_all_words_has_no_share(encoded):
+    found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("absent"))
+    assert np.isnan(found.share[0]) and found.calls[0] == 1 and minimum_rows(found, "known") == []
+
+
+def test_top_five_is_easier_than_top_one(encoded):
+    judge = needs("unlikely", answers=("no", GOLD))
+    one, five = (minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, top=top).share[0]
+                 for top in (1, 5))
+    assert np.isnan(one) and five == 1 / 7
+
+
+def test_equal_questions_are_asked_once(encoded):
+    judge = needs("unlikely")
+    scores = {"a": [SCORES], "b": [2 * SCORES], "c": [-SCORES]}
+    answerability([TEXT], [GOLD], encoded, scores, judge)
+    assert len(judge.seen) == len(set(judge.seen)) == 2 and judge.counts["questions"] == 3
+    minimum_top_k([TEXT], [GOLD], encoded, scores, judge, search="steps")
+    assert len(judge.seen) == len(set(judge.seen))
+
+
+def test_a_local_model_as_a_judge(encoded):
+    """One that predicts the last word shown once more: the completion must be it."""
+    judge = LocalJudge(tiny.copying_lm(back=0), tokens=1)
+    found = answerability([TEXT], ["the"], encoded, {"a": [SCORES * (np.arange(10) == 3)]}, judge, share=0.2)
+    assert found[["shown", "place", "mass"]].values.tolist() == [[1, 1, 1.0]]
+
+
+def test_the_cost_is_told_first(encoded, capsys):
+    judge = needs("she")
+    judge.cost = lambda questions: f"{len(set(questions))} questions at most"
+    minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge)
+    assert capsys.readouterr().out.startswith("7 questions at most\n")
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (dict(share=0), r"share=0 is outside \(0, 1\]"),
+    (dict(definition="mine"), "definition='mine' is unknown"),
+    (dict(golds=[" "]), "the gold answer of example 0 is ' '"),
+    (dict(golds=["a", "b"]), "1 texts, 2 gold answers and 1 encodings"),
+    (dict(scores={"a": [SCORES[:3]]}), "3 scores for the 10 tokens"),
+    (dict(scores={"a": [np.full(10, np.nan)]}), "NaN or infinite scores"),
+])
+def test_bad_input_is_one_clear_line(encoded, given, told):
+    judge = needs()
+    with pytest.raises(ValueError, match=told):
+        answerability(**{"texts": [TEXT], "golds": [GOLD], "encodings": encoded, "scores": {"a": [SCORES]},
+                         "judge": judge, **given})
+    assert not judge.seen
+
+
+def test_searches_are_checked(encoded):
+    for given in (dict(search="walk"), dict(top=2)):
+        with pytest.raises(ValueError, match="use bisect or steps, and 1 or 5"):
+            minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs(), **given)

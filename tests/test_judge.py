@@ -1,0 +1,305 @@
+"""Judges: a local model by hand, and an endpoint that speaks the protocol and misbehaves on request."""
+
+import json
+import logging
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+import tiny
+
+from faithlib import judge as judges
+from faithlib.judge import EndpointJudge, Judge, JudgeError, LocalJudge, parse
+
+SECRET = "sk-very-secret-4711"
+QUESTION = ("Paris", "capital", "of")
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Answers "reply" to every question; `script` holds what goes wrong first, a word a request."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script, self.requests, self.times = [], [], []
+        self.reply, self.lock = "France, Spain, Italy, Peru, Chad", threading.Lock()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            self.server.requests.append((self.path, self.headers["Authorization"], asked))
+            self.server.times.append(time.monotonic())
+            what = self.server.script.pop(0) if self.server.script else "well"
+        if what == "hang":
+            time.sleep(1.5)
+        if what.isdigit():
+            error = {"message": f"Incorrect API key provided: {SECRET}", "type": "error", "code": what}
+            return self.send(int(what), json.dumps({"error": error}))
+        body = {"malformed": '{"choices": [', "empty": '{"choices": []}', "html": "<html>"}.get(what)
+        message = {"role": "assistant", "content": self.server.reply}
+        if what == "refusal":
+            message |= {"content": None, "refusal": "I would rather not."}
+        if what == "rubbish":
+            message["content"] = "\n ... \n"
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
+        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"],
+                 "choices": [choice], "usage": usage}
+        self.send(200, body or json.dumps(whole), "text/html" if what == "html" else "application/json")
+
+    def send(self, status, body, kind="application/json"):
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("retry-after-ms", "1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+        except OSError:
+            pass  # whom it kept waiting has gone
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    server = Endpoint()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(judges.KEY, SECRET)
+    monkeypatch.setenv(judges.URL, f"http://127.0.0.1:{server.server_port}/v1")
+    monkeypatch.setattr(judges, "PAUSE", 0.001)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def make(tmp_path, endpoint):
+    def made(**settings):
+        return EndpointJudge("judge-1", tmp_path / "answers", **{"timeout": 30, "retries": 2, **settings})
+    return made
+
+
+# An endpoint --------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_is_asked_once(make, endpoint, tmp_path):
+    judge = make()
+    found = judge([QUESTION, ("Rome",), QUESTION])
+    assert found == [["France", "Spain", "Italy", "Peru", "Chad"]] * 3
+    assert len(endpoint.requests) == judge.asked == 2
+    path, key, asked = next(r for r in endpoint.requests if "Paris" in r[2]["messages"][0]["content"])
+    assert path == "/v1/chat/completions" and key == f"Bearer {SECRET}"
+    assert (asked["model"], asked["temperature"], asked["max_tokens"]) == ("judge-1", 0, 200)
+    assert '["Paris", "capital", "of"]' in asked["messages"][0]["content"]
+    assert judge.counts == {"questions": 3, "different": 2, "without_answer": 0, "refused": 0,
+                            "tokens_in": 60, "tokens_out": 20}
+    again = make()
+    assert again([QUESTION, ("Rome",)]) == found[:2] and again([QUESTION]) == found[:1]
+    assert len(endpoint.requests) == 2 and again.asked == 0
+    assert again.counts["tokens_in"] == 60  # of what was bought, whenever that was
+    assert len(list((tmp_path / "answers").iterdir())) == 2
+
+
+def test_a_rerun_needs_neither_key_nor_endpoint(make, endpoint, monkeypatch):
+    found = make()([QUESTION])
+    monkeypatch.delenv(judges.KEY)
+    monkeypatch.delenv(judges.URL)
+    assert make()([QUESTION]) == found
+    with pytest.raises(JudgeError, match="judge-1 needs a key: set OPENAI_API_KEY"):
+        make()([QUESTION, ("new",)])
+
+
+@pytest.mark.parametrize("wrong", ["429", "500", "503", "408", "malformed", "empty", "html"])
+def test_what_passes_is_tried_again(make, endpoint, wrong):
+    endpoint.script = [wrong, wrong]
+    assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 3
+
+
+@pytest.mark.parametrize(("wrong", "told"), [
+    ("429", "too many requests, or no credit is left"), ("500", r"fails \(500\): try again later"),
+    ("malformed", "gave 3 answers that are none of the protocol"), ("html", "none of the protocol"),
+    ("401", r"refuses the key \(401\): check OPENAI_API_KEY"), ("404", "knows no such model or address"),
+    ("400", r"refuses the request \(400\)"),
+])
+def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, told, caplog, monkeypatch):
+    monkeypatch.setenv(judges.URL, f"http://user:pass@127.0.0.1:{endpoint.server_port}/v1")
+    endpoint.script = [wrong] * 9
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(JudgeError, match=told) as caught:
+        make()([QUESTION])
+    line = str(caught.value)
+    assert "judge-1 at 127.0.0.1" in line and "\n" not in line
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__ or "protocol" in line
+    assert SECRET not in line + caplog.text and "user:pass" not in line
+    assert len(endpoint.requests) == (3 if wrong in ("429", "500", "malformed", "html") else 1)
+
+
+def test_a_slow_endpoint_is_given_up(make, endpoint):
+    endpoint.script = ["hang"] * 3
+    with pytest.raises(JudgeError, match="did not answer within 0.2 s: raise timeout"):
+        make(timeout=0.2, retries=0)([QUESTION])
+    assert make(timeout=30)([("Rome",)])[0][0] == "France"  # slow, but in time
+
+
+def test_an_endpoint_that_is_not_there(make, monkeypatch):
+    monkeypatch.setenv(judges.URL, "http://127.0.0.1:9/v1")
+    with pytest.raises(JudgeError, match="cannot be reached: check OPENAI_BASE_URL"):
+        make(retries=0)([QUESTION])
+
+
+def test_answers_already_bought_are_kept(make, endpoint):
+    questions = [(str(i),) for i in range(6)]
+    endpoint.script = ["well", "well", "well", "400", "400", "400"]
+    judge = make(workers=1)
+    with pytest.raises(JudgeError):
+        judge(questions)
+    assert len(endpoint.requests) <= 5  # those that had not begun are not asked
+    endpoint.script, before = [], len(endpoint.requests)
+    assert len(make()(questions)) == 6
+    assert len(endpoint.requests) - before == 3
+
+
+def test_refusals_and_rubbish_are_counted_and_not_asked_again(make, endpoint):
+    endpoint.script = ["refusal", "rubbish"]
+    judge = make(workers=1)
+    assert judge([("a",), ("b",), ("c",)]) == [[], [], ["France", "Spain", "Italy", "Peru", "Chad"]]
+    again = make()
+    again([("a",), ("b",)])
+    assert judge.counts["refused"] == again.counts["refused"] == 1
+    assert judge.counts["without_answer"] == again.counts["without_answer"] == 2
+    assert len(endpoint.requests) == 3
+
+
+def test_questions_are_paced(make, endpoint):
+    make(per_minute=1200, workers=4)([(str(i),) for i in range(5)])
+    assert endpoint.times[-1] - endpoint.times[0] > 4 * 0.05 * 0.8
+
+
+def test_a_damaged_answer_is_told(make, endpoint, tmp_path):
+    make()([QUESTION])
+    (path,) = (tmp_path / "answers").iterdir()
+    path.write_text(path.read_text()[:20])
+    with pytest.raises(JudgeError, match=f"answer {path.name} in answers is damaged: delete it"):
+        make()([QUESTION])
+
+
+def test_the_key_is_nowhere(make, endpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv(judges.URL, f"http://user:pass@127.0.0.1:{endpoint.server_port}/v1")
+    judge = make()
+    judge([QUESTION])
+    kept = "".join(path.read_text() for path in (tmp_path / "answers").iterdir())
+    for text in (kept, json.dumps(judge.describe()), repr(judge), repr(vars(judge)), judge.cost([("new",)])):
+        assert SECRET not in text and "user:pass" not in text
+
+
+def test_the_cost_is_known_beforehand(make, endpoint):
+    judge = make(prices=(1.0, 2.0), tokens=100, template="x" * 27 + "{text}")
+    told = judge.cost([("abc",), ("abc",), ("def",)])
+    assert told == ("judge-1 at 127.0.0.1: at most 2 questions to ask, 0 known; about 20 tokens in, 200 out; "
+                    "$0.00") and not endpoint.requests
+    judge([("abc",)])
+    assert "at most 1 questions to ask, 1 known" in judge.cost([("abc",), ("def",)])
+    judge([("def",)])
+    assert judge.cost([("abc",), ("def",)]) == "" and "prices not given" in make().cost([QUESTION])
+
+
+def test_a_client_that_is_not_installed(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ValueError, match=r"needs the openai client, .* -e .\[judge\]"):
+        make()([QUESTION])
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (dict(timeout=0), "timeout=0 must be above 0"), (dict(workers=0), "workers=0 must be above 0"),
+    (dict(per_minute=0), "per_minute=0 must be above 0"), (dict(retries=-1), "retries=-1 must be at least 0"),
+    (dict(template="Which word?"), "shows no words: put {words} or {text} into it"),
+])
+def test_settings_are_checked(tmp_path, given, told):
+    with pytest.raises(ValueError, match=told):
+        EndpointJudge("judge-1", tmp_path, **given)
+
+
+# What a model wrote -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "answers"), [
+    ("France, Spain,Italy", ["France", "Spain", "Italy"]),
+    ("1. New York\n2. Los Angeles\n3) Rome.", ["New York", "Los Angeles", "Rome"]),
+    ("- \"red\"\n* 'green'\n• **blue**", ["red", "green", "blue"]),
+    ("1992", ["1992"]), ("1,000 ; 3.5", ["1,000", "3.5"]),
+    ("New York", ["New York", "York"]),
+    ("a, b, c, d, e, f", ["a", "b", "c", "d", "e"]), ("one two three", ["one two three", "two", "three"]),
+    ("", []), (" \n, ...", []),
+])
+def test_answers_are_read(text, answers):
+    assert parse(text) == answers
+
+
+# A local model ------------------------------------------------------------------------------------
+
+
+def test_a_local_model_gives_its_likeliest_continuations():
+    model = tiny.causal("llama", seed=3)
+    judge = LocalJudge(model, tokens=3)
+    questions = [("the", "plot"), ("boring",), ("a", "long", "film"), ("the", "plot")]
+    found = judge(questions)
+    assert judge.asked == 3 and judge.counts["questions"] == 4 and found[0] == found[3]
+    for question, answers in zip(questions, found, strict=True):
+        (prompt,) = model.encode([" ".join(question)])
+        first = np.argsort(-next_token(model, prompt.ids))[:5]
+        assert len(answers) == 5
+        for token, answer in zip(first, answers, strict=True):
+            ids = [token]
+            for _ in range(2):
+                ids.append(next_token(model, np.append(prompt.ids, ids)).argmax())
+            if model.tokenizer.eos_token_id in ids:
+                ids = ids[: ids.index(model.tokenizer.eos_token_id)]
+            assert answer == model.tokenizer.decode(ids, skip_special_tokens=True).strip()
+
+
+def next_token(model, ids):
+    import torch
+    with torch.no_grad():
+        return model.model(input_ids=torch.tensor(ids)[None]).logits[0, -1].numpy()
+
+
+def test_a_local_judge_is_asked_as_the_template_has_it(monkeypatch):
+    model, seen = tiny.causal(), []
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda texts: seen.extend(texts) or encode(texts))
+    LocalJudge(model, template="the film was {text} and {words}")([("great", "long")])
+    assert seen == ['the film was great long and ["great", "long"]']
+
+
+def test_a_gold_answer_of_several_tokens_must_fit():
+    judge = LocalJudge(tiny.causal(), tokens=2)
+    judge.check(["great", "long film"])
+    with pytest.raises(ValueError, match="the gold answer 'unlikely' has 3 tokens, .*: give tokens=3"):
+        judge.check(["great", "unlikely"])
+
+
+def test_a_question_too_long_for_the_judge():
+    with pytest.raises(ValueError, match="a question and its answer have 65 tokens, tiny-llama takes 64"):
+        LocalJudge(tiny.causal(), tokens=4)([("the",) * 61])
+
+
+def test_a_judge_may_be_anything_that_answers():
+    class Echo(Judge):
+        def _ask(self, prompts):
+            yield from ((prompt, prompt.split()) for prompt in prompts)
+
+    judge = Echo("echo", "{text}")
+    assert judge([("a", "b"), ("{words}",)]) == [["a", "b"], ["{words}"]] and judge.cost([("a",)]) == ""
+    assert judge.describe() == {"judge": "echo", "template": "{text}", "questions": 2, "different": 2,
+                                "without_answer": 0}
