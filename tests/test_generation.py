@@ -9,6 +9,7 @@ import tiny
 import torch
 
 from faithlib import forward, models
+from faithlib.attributions import attribute
 from faithlib.metrics import generation
 from faithlib.metrics.generation import Plan, continuations, faithfulness, hellinger, measure
 
@@ -161,6 +162,16 @@ def test_batch_and_order_change_nothing(model, encodings):
     one = measure(model, encodings, {"b": scores["b"]}, plan)  # without "a": its own values are the same
     own = together[(together.attribution == "b") & (together.baseline == "")]
     assert one[one.baseline == ""].soft_ns.tolist() == pytest.approx(own.soft_ns.tolist(), abs=1e-5)
+
+
+def test_the_release_scores_the_token_before_the_prompt(model, encodings):
+    whole = generation.everywhere(encodings)
+    assert all(e.maskable.all() for e in whole) and not encodings[0].maskable.all()
+    targets = forward.probabilities(model, [forward.unchanged(e) for e in encodings]).argmax(1)
+    scores = attribute(model, whole, targets, ["leave_one_out"])
+    assert all(s[0] != 0 for s in scores["leave_one_out"])
+    found = [measure(model, given, scores, Plan("released")) for given in (encodings, whole)]
+    pd.testing.assert_frame_equal(*found)
 
 
 def test_rows_tell_what_they_are(model, encodings):

@@ -116,11 +116,16 @@ def continuations(model, encodings, tokens=10):
     return Steps(list(kept), np.array(targets), np.array(examples), np.array(steps))
 
 
+def everywhere(encodings):
+    """The encodings with all tokens maskable: explained like this, BOS has a score, as in the release."""
+    return [replace(e, maskable=np.ones(len(e.ids), bool)) for e in encodings]
+
+
 def measure(model, encodings, scores, plan, examples=None, steps=None):
     """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt: COLUMNS.
 
     scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
-    release. examples, steps: of `Steps`; by default every prompt is an example of step 0. Random draws
+    release, of what `everywhere` gives. examples, steps: of `Steps`; by default every prompt is an example of step 0. Random draws
     belong to example and step, not to a batch, and all attributions meet the same Bernoulli draws.
     Rows with baseline "random" (attribution "random") are scores of U[0, 1), for "released" their softmax
     over the tokens, nearly 1/T each; "matched" an attribution's own scores in random order. `denominator` is
@@ -128,7 +133,7 @@ def measure(model, encodings, scores, plan, examples=None, steps=None):
     Raises ValueError for scores that do not fit, or are not finite, and prompts that are empty or too long.
     """
     if plan.definition == "released":
-        encodings = [replace(e, maskable=np.ones(len(e.ids), bool)) for e in encodings]
+        encodings = everywhere(encodings)
     model.check(encodings)
     check_scores(encodings, scores)
     if "random" in scores:
