@@ -125,8 +125,9 @@ def measure(model, encodings, scores, plan, examples=None, steps=None):
     """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt: COLUMNS.
 
     scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
-    release, of what `everywhere` gives. examples, steps: of `Steps`; by default every prompt is an example of step 0. Random draws
-    belong to example and step, not to a batch, and all attributions meet the same Bernoulli draws.
+    release, of what `everywhere` gives. examples, steps: of `Steps`; by default every prompt is an example
+    of step 0. Random draws belong to example and step, not to a batch, and all attributions meet the same
+    Bernoulli draws.
     Rows with baseline "random" (attribution "random") are scores of U[0, 1), for "released" their softmax
     over the tokens, nearly 1/T each; "matched" an attribution's own scores in random order. `denominator` is
     ΔP_0; a prompt where that is 0 keeps its rows, with NaN values.
