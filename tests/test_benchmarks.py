@@ -19,8 +19,8 @@ def benchmarks():
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(name, "1")
         threads = torch.get_num_threads()
-        from benchmarks import attributions, bounds, memory, tables, workloads
-        yield {m.__name__.split(".")[1]: m for m in (attributions, bounds, memory, tables, workloads)}
+        from benchmarks import attributions, bounds, masf, memory, tables, workloads
+        yield {m.__name__.split(".")[1]: m for m in (attributions, bounds, masf, memory, tables, workloads)}
         torch.set_num_threads(threads)
 
 
@@ -135,3 +135,13 @@ def test_the_fastest_peer_computes_the_same(benchmarks):
     assert row["× peer at its defaults"] == 2
     text = benchmarks["tables"].markdown(benchmarks["tables"].compact(speed))
     assert text.splitlines()[2] == "| all-MiniLM-L6-v2 | x⊙grad | 100 | 0.5 | 2 | 1.25 | captum, batched |"
+
+
+def test_masf_is_timed_beside_all_pairs(benchmarks, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    masf = benchmarks["masf"]
+    masf.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "masf.csv")
+    assert table.reference.tolist() == 3 * [10] + 3 * [40] and (table.times_as_fast[::3] == 1).all()
+    assert json.loads((tmp_path / "masf.json").read_text())["threads"] == 1
+    assert masf.verdict(table.assign(times_as_fast=[1, 2, 3, 1, 49, 50])).endswith("missed, met")
