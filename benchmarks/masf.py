@@ -112,8 +112,8 @@ def verdict(table):
     first, further = table.times_as_fast.iloc[-2:]
     met = ["met" if times >= TARGET else "missed" for times in (first, further)]
     sizes = f"{table.reference.iloc[-1]:,} × {table.test.iloc[-1]:,}"
-    return (f"times as fast as all pairs for {sizes}: {first:.0f} with sorting, {further:.0f} for every further "
-            f"test set; target ≥ {TARGET}: {met[0]}, {met[1]}")
+    return (f"times as fast as all pairs for {sizes}: {first:.0f} with sorting, {further:.0f} for every "
+            f"further test set; target ≥ {TARGET}: {met[0]}, {met[1]}")
 
 
 if __name__ == "__main__":
