@@ -20,6 +20,7 @@ except (ValueError, FileNotFoundError) as error:
 # The tables whose absence calls for a new report; it writes more than these.
 TABLES = {
     "attributions": ["evidence"],
+    "fmm": ["performance", "racu", "curves", "masf", "walltime"],
     "recursive_roar": ["performance", "racu", "curves", "sparsity"],
     "saloss": ["performance", "decision_flip", "lambdas", "fresh"],
     "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],
