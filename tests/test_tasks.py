@@ -55,7 +55,7 @@ def test_the_table_has_every_data_set_of_the_five_papers():
     used = {paper: {n for n, t in tasks.TASKS.items() if paper in t.papers} for paper in tasks.PAPERS}
     assert used["soft_metrics"] == {"sst", "ag_news", "evidence_inference", "multirc"}
     assert used["saloss"] == used["soft_metrics"] | {"semeval"}
-    assert used["noiser"] == {"knowns", "longra", "wikibio", "wikitext_prompts"}
+    assert used["noiser"] == {"knowns", "longra", "wikibio", "wikitext_prompts", "tinystories"}
     babi, mimic = {f"babi_{i}" for i in (1, 2, 3)}, {"mimic_anemia", "mimic_diabetes"}
     assert used["recursive_roar"] == babi | mimic | {"sst", "imdb", "snli"}
     glue = {"rte", "snli", "mnli", "qnli", "cb", "mrpc", "qqp", "sst2", "imdb", "cola", "boolq"}
@@ -215,6 +215,13 @@ def test_prompt_sets(tmp_path):
     assert list(loaded.splits["test"]["text"]) == ["One prompt", "Another one"]
     assert list(loaded.splits["test"]["target"]) == ["", ""]
     assert loaded.differences[0]["published"] == 22
+    story = "One day. Two cats! They ran. End."
+    write(tmp_path, "tinystories_sample", sample=pd.DataFrame({"text": [story]}))
+    loaded = tasks.load("tinystories", data_dir=tmp_path)
+    assert list(loaded.splits["test"]["text"]) == ["One day. Two cats!"]
+    (tmp_path / "tinystories_sample" / "sample.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match="tinystories_sample/sample.parquet, a column text"):
+        tasks.load("tinystories", data_dir=tmp_path)
 
 
 # Generated ----------------------------------------------------------------------------------------

@@ -47,8 +47,6 @@ def read_hub(task, recipe):
             ) from None  # its own traceback is hundreds of lines of sockets
         frame = rows.select_columns(list(hub.columns.values())).to_pandas()
         frame.columns = list(hub.columns)
-        if hub.first_sentences:
-            frame["text"] = [_first_sentences(text, hub.first_sentences) for text in frame["text"]]
         frames[split] = frame
     return frames, {"hub_id": hub.id, "config": hub.config, "revision": hub.revision}
 
@@ -109,7 +107,8 @@ def _columns(task):
 def _wanted(task):
     """What a mirror must hold, in words for an error message."""
     if task.files:
-        return f"{_file(task, 'test')}, one prompt a line"
+        rows = "a column text" if _file(task, "test").endswith(".parquet") else "one prompt a line"
+        return f"{_file(task, 'test')}, {rows}"
     types = {"label": f"int, 0 to {len(task.labels) - 1}"}
     named = [f"{theirs} ({types.get(ours, 'text')})" for ours, theirs in _columns(task).items()]
     split = "test" if task.kind == "prompts" else "<split>"
@@ -174,6 +173,8 @@ def tidy(task, split, frame):
     for column in ("text", "text_b"):
         if column in frame:
             _check_text(task, split, frame[column])
+    if task.first_sentences:
+        frame = frame.assign(text=[_first_sentences(text, task.first_sentences) for text in frame["text"]])
     if task.kind == "prompts":
         return frame if "target" in frame else frame.assign(target="")
     _check_labels(task, split, frame["label"])

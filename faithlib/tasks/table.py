@@ -67,7 +67,6 @@ class Hub:
     splits: dict = field(default_factory=dict)  # only those with another name
     data_files: dict | None = None
     has_validation: bool = True
-    first_sentences: int | None = None  # keep only this many sentences of the text
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,7 @@ class Task:
     files: dict = field(default_factory=dict)  # mirror files that are not <name>/<split>.parquet
     extras: tuple[str, ...] = ()  # further mirror columns, kept as they are
     evidence: str = ""  # "spans" or "sentences": how the mirror writes known evidence
+    first_sentences: int | None = None  # keep only this many sentences of the text
 
     @property
     def metric(self):
@@ -334,8 +334,18 @@ ROWS = (
         {"noiser": Use(PROMPTS, "soft_ns_nc")},  # the release runs wikitext_prompts instead
         masked="prompt",
         kind="prompts",
-        hub=Hub(*WIKIBIO, {"text": "wiki_bio_text"}, splits={"test": "evaluation"},
-                first_sentences=2),
+        hub=Hub(*WIKIBIO, {"text": "wiki_bio_text"}, splits={"test": "evaluation"}),
+        first_sentences=2,
+    ),
+    Task(
+        "tinystories",
+        "TinyStories, the first two sentences of a story",
+        {"noiser": Use(PROMPTS, "soft_ns_nc")},  # not the paper's: what a very small model can continue
+        masked="prompt",
+        where="stories of TinyStories (Eldan and Li, 2023), one a row",
+        kind="prompts",
+        files={"test": "tinystories_sample/sample.parquet"},
+        first_sentences=2,
     ),
     Task(
         "wikitext_prompts",
