@@ -5,7 +5,7 @@
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
-#:   make bench                 how fast attributions (beside captum and inseq), ROAR and MaSF are: 45 minutes
+#:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
@@ -36,6 +36,7 @@ test-slow: .venv/installed-test,batch
 bench: .venv/installed-bench
 	@$(BIN)/python -W ignore -m benchmarks.attributions $(if $(DEVICE),--device $(DEVICE))
 	@$(BIN)/python -W ignore -m benchmarks.roar $(if $(DEVICE),--device $(DEVICE))
+	@$(BIN)/python -W ignore -m benchmarks.noiser $(if $(DEVICE),--device $(DEVICE))
 	@$(BIN)/python -W ignore -m benchmarks.masf
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks

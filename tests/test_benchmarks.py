@@ -145,3 +145,19 @@ def test_masf_is_timed_beside_all_pairs(benchmarks, tmp_path, monkeypatch):
     assert table.reference.tolist() == 3 * [10] + 3 * [40] and (table.times_as_fast[::3] == 1).all()
     assert json.loads((tmp_path / "masf.json").read_text())["threads"] == 1
     assert masf.verdict(table.assign(times_as_fast=[1, 2, 3, 1, 49, 50])).endswith("missed, met")
+
+
+def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.syspath_prepend(str(ROOT))
+        from benchmarks import noiser
+        noiser.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "noiser.csv")
+    assert table.implementation.tolist() == ["loop", "faithlib"] * 2 and (table.prompts_per_minute > 0).all()
+    assert (table.largest_difference_k < 1e-3).all() and (table.largest_difference_scores < 1e-4).all()
+    assert table.k_min_median.between(0, 1).all() and (table.ratio_to_loop[::2] == 1).all()
+    where = json.loads((tmp_path / "noiser.json").read_text())
+    assert (where["threads"], where["noise"], where["halvings"]) == (1, 10, 10)
+    assert noiser.verdict(table.assign(ratio_to_loop=4.5)).endswith("≥ 4: met")
+    assert noiser.verdict(table.assign(ratio_to_loop=[1, 4.5, 1, 3.9])).startswith("at least 3.9 times")

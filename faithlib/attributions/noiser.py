@@ -133,12 +133,13 @@ class Noised:
         lengths = self.batch.present.sum(1).cpu()[rows]
         for part in self._batches(starts, lengths):
             some, at = rows[part], tokens[part]
-            distributions = self._mean(some, at, scale[some, at], int(starts[part].min()),
-                                       int(lengths[part].max()))  # (tests, outputs)
-            of = some.to(distributions.device)
-            predicted = distributions.gather(1, self.predicted[of, None])[:, 0]
-            keeps[some, at] = (predicted >= distributions.amax(1)).cpu()
-            p[some, at] = distributions.gather(1, self.target[of, None])[:, 0].cpu().double()
+            each = self._distributions(some, at, scale[some, at], int(starts[part].min()),
+                                       int(lengths[part].max()))  # (tests, M, outputs)
+            of, mean = some.to(each.device), each.mean(1)
+            predicted = mean.gather(1, self.predicted[of, None])[:, 0]
+            keeps[some, at] = (predicted >= mean.amax(1)).cpu()
+            # In float64: vectors that change nothing shall leave no rounding, which a release divides by.
+            p[some, at] = each[torch.arange(len(of)), :, self.target[of]].cpu().double().mean(1)
         if self.told:
             self.told()
         return keeps, p
@@ -150,8 +151,8 @@ class Noised:
         budget = forward.token_budget(self.model) // self.vectors.shape[1]
         return forward.batches_by_start(starts.tolist(), padded.tolist(), order, budget)
 
-    def _mean(self, rows, tokens, scale, start, stop):
-        """Mean distributions (tests, outputs), computed from token `start` on."""
+    def _distributions(self, rows, tokens, scale, start, stop):
+        """What the model says to each noise vector, (tests, M, outputs), computed from token `start` on."""
         draws, device = self.vectors.shape[1], self.vectors.device
 
         def compute(index):
@@ -165,4 +166,4 @@ class Noised:
             return logits.float().softmax(-1)
 
         parts = forward.halving(compute, torch.arange(len(rows) * draws))
-        return torch.cat(parts).unflatten(0, (-1, draws)).mean(1)
+        return torch.cat(parts).unflatten(0, (-1, draws))
