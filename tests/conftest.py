@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 
 for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -25,3 +26,11 @@ def no_network(request, monkeypatch):
         return connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    """A notebook leaves its figures to the reader; a suite of many would keep them all."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

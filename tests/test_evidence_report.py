@@ -117,7 +117,7 @@ def test_the_figure_draws_every_mark_and_every_chance_level():
     report.use_style()
     figure = tables.draw(table, "quick")
     assert [axis.get_xlabel() for axis in figure.axes] == ["AUPRC ↑", "precision ↑", "first hit (rank) ↓"]
-    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["LIME", "beam"]
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["LIME", "Beam"]
     for axis, metric in zip(figure.axes, BETTER, strict=True):
         marks = [x for container in axis.containers for x in container[0].get_xdata()]
         assert marks == pytest.approx(list(table[metric]))
