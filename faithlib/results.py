@@ -126,7 +126,7 @@ def start(paper, parameters):
         raise ValueError(f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps'")
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device='cuda' but this machine shows no CUDA device: use 'auto' or 'cpu'")
-    unit = f"{given['task']}.{given['model'].rstrip('/').split('/')[-1]}.s{seed}"
+    unit = f"{given['task']}.{slug(given['model'])}.s{seed}"
     places = ("results_dir", "checkpoint_dir")
     folder, kept = (project_root() / given[place] / scale / paper for place in places)
     params = {name: value for name, value in given.items() if name not in PLACES}
@@ -152,6 +152,25 @@ def load(results_dir, scale, paper):
         raise FileNotFoundError(
             f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir")
     return records, pd.concat(values, ignore_index=True)
+
+
+def load_tables(results_dir, scale, paper, records, name):
+    """The tables <unit>.<name>.parquet that stand beside the records, with dataset, model and seed.
+
+    Records without one are passed over; where none has it the DataFrame is empty.
+    """
+    folder, found = project_root() / results_dir / scale / paper, []
+    for record in records:
+        file, params = f"{record['unit']}.{name}.parquet", record["params"]
+        if file in record["files"]:
+            found.append(pd.read_parquet(folder / file).assign(
+                dataset=params["task"], model=params["model"], seed=params["seed"]))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def slug(model):
+    """The last part of a model's name, as records and tables show it."""
+    return model.rstrip("/").split("/")[-1]
 
 
 def read_record(path):

@@ -163,9 +163,9 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
     folder = tmp_path / "results" / "quick" / "noiser"
     results.write_parquet(folder / "world_facts.tiny.s0.answers.parquet", judged()[["judge", "mass"]])
     with_part = record() | {"files": {"world_facts.tiny.s0.answers.parquet": "digest"}}
-    frame = tables.load_part("results", "quick", [with_part, record(seed=1)], "answers")
+    frame = results.load_tables("results", "quick", "noiser", [with_part, record(seed=1)], "answers")
     assert set(frame.seed) == {0} and set(frame.dataset) == {"world_facts"} and len(frame) == len(judged())
-    assert tables.load_part("results", "quick", [with_part], "parts").empty
+    assert results.load_tables("results", "quick", "noiser", [with_part], "parts").empty
 
 
 def test_shown_has_the_published_in_brackets(values):

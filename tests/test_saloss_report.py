@@ -173,9 +173,9 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
     folder = tmp_path / "results" / "quick" / "saloss"
     results.write_parquet(folder / "sst.tiny.s0.pos.parquet", tags()[["tag", "importance"]])
     with_part = record() | {"files": {"sst.tiny.s0.pos.parquet": "digest"}}
-    found = tables.load_parts("results", "quick", [with_part, record(seed=1)], "pos")
+    found = results.load_tables("results", "quick", "saloss", [with_part, record(seed=1)], "pos")
     assert set(found.seed) == {0} and set(found.dataset) == {"sst"} and len(found) == len(tags())
-    assert tables.load_parts("results", "quick", [with_part], "examples").empty
+    assert results.load_tables("results", "quick", "saloss", [with_part], "examples").empty
 
 
 def test_shown_marks_what_is_significantly_better(values, records):

@@ -10,6 +10,7 @@ import pandas as pd
 
 from faithlib import forward
 from faithlib.metrics.plausibility import check_scores
+from faithlib.roar import ranking
 
 COLUMNS = ["attribution", "example", "fraction", "flipped", "removed"]
 REMOVALS = ("mask", "pad", "delete")
@@ -47,7 +48,8 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]
-    places = {(name, i): _places(scores[name][i], encodings[i].maskable) for name, i in pairs}
+    places = {(name, i): ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
+              for name, i in pairs}
     removed, pending, done = {}, pairs, 0
     with forward.bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as bar:
 
@@ -72,14 +74,6 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
         k = removed.get((name, i), n)
         rows.append((name, i, k / n if flipped else float(never), flipped, k))
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _places(scores, maskable):
-    """Each token's place in the order of removal, (tokens,) int from 0; what is not maskable comes last."""
-    order = np.argsort(-np.where(maskable, np.asarray(scores, float), -np.inf), kind="stable")
-    places = np.empty(len(order), int)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def _without(model, encoding, erased, removal):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from faithlib import results
 from faithlib.metrics.plausibility import BETTER
 from faithlib.report import CLAIMS, OKABE_ITO, label, note_scale
 from faithlib.statistics import RESAMPLES, mean_interval, percentile_interval, resample_means, verdict
@@ -27,7 +28,7 @@ def overview(records, values):
         own = values[(values.dataset == named["task"]) & (values.model == named["model"])]
         own = own[(own.seed == named["seed"]) & (own.metric == "precision")].drop_duplicates("example")
         accuracy = next(m["value"] for m in r["metrics"] if m["metric"] == "accuracy")
-        rows.append({"dataset": named["task"], "model": _slug(named["model"]), "seed": named["seed"],
+        rows.append({"dataset": named["task"], "model": results.slug(named["model"]), "seed": named["seed"],
                      "accuracy": accuracy, "examples": r["provenance"]["examples"]["n"],
                      "with evidence": own.chance.count(), "predicted right": own.right.sum(),
                      "share of evidence": own.chance.mean()})  # the chance level of precision
@@ -45,7 +46,7 @@ def evidence(values):
     for (dataset, model, attribution), part in _per_example(values).groupby(
             ["dataset", "model", "attribution"], sort=False):
         known = part.groupby("example").value.count() > 0
-        row = {"dataset": dataset, "model": _slug(model), "attribution": attribution,
+        row = {"dataset": dataset, "model": results.slug(model), "attribution": attribution,
                "n": known.sum(), "no_value": (~known).sum()}
         for metric in BETTER:
             own = part[(part.metric == metric) & part.value.notna()]
@@ -140,7 +141,3 @@ def _claim(text, gain, n_resamples, seed):
             "value": np.mean([x.mean() for x in parts.values()]), "ci_low": low, "ci_high": high,
             "where": ", ".join(f"{dataset} {x.mean():+.3f}" for (dataset, _), x in parts.items()),
             "published": np.nan, "definition": "paper"}
-
-
-def _slug(model):
-    return model.rstrip("/").split("/")[-1]

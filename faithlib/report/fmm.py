@@ -14,7 +14,7 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics import curves
-from faithlib.report.saloss import base, in_order, slug
+from faithlib.report.saloss import base, in_order
 from faithlib.tasks import TASKS
 
 PAPER = "fmm"
@@ -54,7 +54,7 @@ def flagged(frame, records, leave_out=False):
     """
     found = {(*_unit(r).values(), row["strategy"]): bool(row["value"])
              for r in records for row in r["metrics"] if row["metric"] == "converged"}
-    frame = frame.assign(model=[slug(model) for model in frame.model])
+    frame = frame.assign(model=[results.slug(model) for model in frame.model])
     keys = zip(frame.dataset, frame.model, frame.seed, frame.strategy, strict=True)
     frame = frame.assign(converged=[found.get(key, True) for key in keys])
     return frame[frame.converged] if leave_out else frame
@@ -62,12 +62,8 @@ def flagged(frame, records, leave_out=False):
 
 def load_parts(results_dir, scale, records, part, leave_out=False):
     """The tables <unit>.<part>.parquet beside the records ("masf", "history"), flagged; none may have it."""
-    folder, found = results.project_root() / results_dir / scale / PAPER, []
-    for r in records:
-        name = f"{r['unit']}.{part}.parquet"
-        if name in r["files"]:
-            found.append(pd.read_parquet(folder / name).assign(**_unit(r)))
-    return flagged(pd.concat(found, ignore_index=True), records, leave_out) if found else pd.DataFrame()
+    found = results.load_tables(results_dir, scale, PAPER, records, part)
+    return found if found.empty else flagged(found, records, leave_out)
 
 
 def performance(scores):
@@ -272,7 +268,7 @@ def _all(own, majority):
 
 def _unit(record):
     params = record["params"]
-    return {"dataset": params["task"], "model": slug(params["model"]), "seed": params["seed"]}
+    return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
 
 
 def _seeds(part):

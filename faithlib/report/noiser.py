@@ -65,9 +65,9 @@ def boundings(table, records=()):
 def answerability(answers, minimum=None):
     """Tables 3 and 6 and Figure 3: what a judge makes of the most important half of the words.
 
-    answers, minimum: from `load_part`, rows of `metrics.answerability` with the judge's name (and baseline,
-    "matched" for a method's scores in random order). top: whether the first answer must be right or one of
-    five. rate: share of the n prompts answered, with its interval; score: mean mass of the words shown over
+    answers, minimum: from `results.load_tables`, rows of `metrics.answerability` with the judge's name (and
+    baseline, "matched" for a method's scores in random order). top: whether the first answer must be right
+    or one of five. rate: share of the n prompts answered, with its interval; score: mean mass of the words shown over
     those answered, as the paper says; score_all: over all prompts, what the release averages and the paper
     prints, so `published_score` stands beside it. A text's mass does not depend on which words have it:
     score is scale, rate is ranking, score_all both. min_top_k: mean share of words that the judge needs,
@@ -159,29 +159,15 @@ def metrics(records):
     """The metric rows of all records in one DataFrame, with task, model and seed; NaN where absent."""
     rows = []
     for params, found in ((r["params"], r["metrics"]) for r in records):
-        unit = {"task": params["task"], "model": slug(params["model"]), "seed": params["seed"]}
+        unit = {"task": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
         rows += [unit | row for row in found]
     return pd.DataFrame(rows, columns=["task", "model", "seed", "metric", "stage", "bounding", "value", "n"])
-
-
-def load_part(results_dir, scale, records, part):
-    """The tables <unit>.<part>.parquet that stand beside the records, with dataset, model and seed.
-
-    Units that have none are passed over: only prompts with a gold word have answers, only some have parts.
-    """
-    folder, found = results.project_root() / results_dir / scale / PAPER, []
-    for r in records:
-        path = f"{r['unit']}.{part}.parquet"
-        if path in r["files"]:
-            found.append(pd.read_parquet(folder / path).assign(
-                dataset=r["params"]["task"], model=r["params"]["model"], seed=r["params"]["seed"]))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def named(values):
     """Values with the columns task and model as tables have them, and a baseline ("" where there is none)."""
     values = values.rename(columns={"dataset": "task"})
-    values["model"] = [slug(model) for model in values.model]
+    values["model"] = [results.slug(model) for model in values.model]
     if "baseline" not in values:
         values["baseline"] = ""
     return values
@@ -195,11 +181,6 @@ def name(method):
 def base(task):
     """The published data set to look up: a generated one's is the one it imitates."""
     return (TASKS[task].imitates if task in TASKS else "") or task
-
-
-def slug(model):
-    """The last part of a model's name, as records and tables show it."""
-    return model.rstrip("/").split("/")[-1]
 
 
 def in_order(table):

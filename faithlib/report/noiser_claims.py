@@ -21,7 +21,7 @@ BASELINES = ("random", "matched")
 def claims(values, answers=(), parts=(), evidence=(), n_resamples=RESAMPLES, seed=0):
     """One row a claim, definition and baseline; `value` is such that more supports the claim.
 
-    values: of soft metrics; answers, parts and evidence: from `noiser.load_part`, with the columns of
+    values: of soft metrics; answers, parts and evidence: from `results.load_tables`, with the columns of
     `metrics.answerability`, `metrics.parts` and `metrics.plausibility`. A claim is not there where records
     lack what it compares. `published`: the same statistic of the published tables; `where`: what makes it up.
     """

@@ -28,7 +28,7 @@ def points(values):
     """The curves' values in each data set's own metric; models by the last part of their name."""
     of_dataset = {dataset: metric_of(dataset) for dataset in values.dataset.unique()}
     kept = values[values.metric == values.dataset.map(of_dataset)]
-    return kept.assign(model=[slug(model) for model in kept.model])
+    return kept.assign(model=[results.slug(model) for model in kept.model])
 
 
 def performance(records, points):
@@ -41,7 +41,8 @@ def performance(records, points):
     rows = []
     baseline = points[points.measure == "random"]
     for (dataset, model), part in baseline.groupby(["dataset", "model"], sort=False):
-        own = [r for r in records if (r["params"]["task"], slug(r["params"]["model"])) == (dataset, model)]
+        own = [r for r in records
+               if (r["params"]["task"], results.slug(r["params"]["model"])) == (dataset, model)]
         row = {"dataset": dataset, "model": model, "metric": metric_of(dataset), "seeds": part.seed.nunique()}
         for name, step in (("unmasked", 0), ("all_masked", 100)):
             of_seed = part[(part.step == step) & (part.by == "ratio")].drop_duplicates("seed").value
@@ -89,7 +90,7 @@ def sparsity(shares):
     for key, part in shares[shares.job == "unmasked"].groupby(keys, sort=False):
         rows.append({**dict(zip(keys, key, strict=True)), **_with_interval("share", part.share),
                      "seeds": part.seed.nunique()})
-    return pd.DataFrame(rows).assign(model=lambda table: [slug(model) for model in table.model])
+    return pd.DataFrame(rows).assign(model=lambda table: [results.slug(model) for model in table.model])
 
 
 def compute(records, points):
@@ -99,7 +100,7 @@ def compute(records, points):
     made the records. `published` counts a V100 (BiLSTM) or an A100 (RoBERTa).
     """
     paper = published.load(PAPER, "table_7").rename(columns={"minutes": "value"})
-    seconds = {(r["params"]["task"], slug(r["params"]["model"]), r["params"]["seed"]):
+    seconds = {(r["params"]["task"], results.slug(r["params"]["model"]), r["params"]["seed"]):
                r["volatile"]["seconds_of_models"] for r in records}
     own = points[(points.by == "ratio") & points.step.between(1, 99) & points.recursive]
     rows = []
@@ -117,11 +118,6 @@ def load_shares(results_dir, scale, records):
     parts = [pd.read_parquet(folder / f"{r['unit']}.sparsity.parquet").assign(
         dataset=r["params"]["task"], model=r["params"]["model"], seed=r["params"]["seed"]) for r in records]
     return pd.concat(parts, ignore_index=True)
-
-
-def slug(model):
-    """The last part of a model's name, as records and tables show it."""
-    return model.rstrip("/").split("/")[-1]
 
 
 def in_order(measures):

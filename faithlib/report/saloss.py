@@ -99,7 +99,7 @@ def fresh(records):
 def pos(tags):
     """Figure 1: mean importance of each part of speech, averaged over seeds, and how far that is from "none".
 
-    tags: from `load_parts(..., "pos")`, which has a row a tag and model.
+    tags: from `results.load_tables(..., "pos")`, which has a row a tag and model.
     """
     keys = ["dataset", "model", "attribution", "tag"]
     table = tags.assign(model=_slugs(tags.model)).groupby([*keys, "salience", "definition"], sort=False).agg(
@@ -131,7 +131,7 @@ def lambdas(records):
 def examples(texts, ratio, attribution="scaled_attention"):
     """Table 4: each model's contiguous rationale of the same texts, a row an example and a column a model.
 
-    texts: from `load_parts(..., "examples")`: a row an example and model with tokens, maskable and
+    texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable and
     `scores_<attribution>`, one entry a token.
     """
     rows = []
@@ -168,7 +168,7 @@ def metrics(records):
     """The metric rows of all records in one DataFrame, with dataset, model and seed; NaN where absent."""
     rows = []
     for params, found in ((r["params"], r["metrics"]) for r in records):
-        unit = {"dataset": params["task"], "model": slug(params["model"]), "seed": params["seed"]}
+        unit = {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
         rows += [unit | row for row in found]
     return pd.DataFrame(rows, columns=METRICS)
 
@@ -177,20 +177,6 @@ def f1(records):
     """The rows of `metrics` that are a model's macro-F1 on the test set."""
     scores = metrics(records)
     return scores[(scores.metric == "macro_f1") & (scores.split == "test")]
-
-
-def load_parts(results_dir, scale, records, part):
-    """The tables <unit>.<part>.parquet that stand beside the records, with dataset, model and seed.
-
-    Records without that part are passed over: real data sets keep no examples. None may have it.
-    """
-    folder, found = results.project_root() / results_dir / scale / PAPER, []
-    for r in records:
-        name = f"{r['unit']}.{part}.parquet"
-        if name in r["files"]:
-            found.append(pd.read_parquet(folder / name).assign(
-                dataset=r["params"]["task"], model=r["params"]["model"], seed=r["params"]["seed"]))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def named(salience, definition="paper"):
@@ -202,11 +188,6 @@ def named(salience, definition="paper"):
 def base(dataset):
     """The published data set to look up: a generated one's is the one it imitates."""
     return TASKS[dataset].imitates or dataset
-
-
-def slug(model):
-    """The last part of a model's name, as records and tables show it."""
-    return model.rstrip("/").split("/")[-1]
 
 
 def in_order(names, known):
@@ -239,7 +220,7 @@ def _published(table, keys, column="value"):
 
 
 def _slugs(models):
-    return [slug(model) for model in models]
+    return [results.slug(model) for model in models]
 
 
 def _groups(frame, keys):

@@ -9,9 +9,9 @@ definition of the loss has claims of its own, against the same model trained wit
 import numpy as np
 import pandas as pd
 
-from faithlib import published
+from faithlib import published, results
 from faithlib.report import CLAIMS, label
-from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, base, f1, named, slug
+from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, base, f1, named
 from faithlib.statistics import (
     RESAMPLES,
     mean_over_groups,
@@ -59,7 +59,7 @@ def _drawn(values, definition, n_resamples, seed):
         wide = wide.dropna()  # the same examples in every cell
         if len(wide):
             means = np.vstack([wide.mean(), resample_means(wide, n_resamples, [seed, i])])
-            drawn[key[0], slug(key[1])] = wide, pd.DataFrame(means, columns=wide.columns)
+            drawn[key[0], results.slug(key[1])] = wide, pd.DataFrame(means, columns=wide.columns)
     return drawn
 
 
