@@ -67,8 +67,9 @@ def answerability(answers, minimum=None):
 
     answers, minimum: from `results.load_tables`, rows of `metrics.answerability` with the judge's name (and
     baseline, "matched" for a method's scores in random order). top: whether the first answer must be right
-    or one of five. rate: share of the n prompts answered, with its interval; score: mean mass of the words shown over
-    those answered, as the paper says; score_all: over all prompts, what the release averages and the paper
+    or one of five. rate: share of the n prompts answered, with its interval; score: mean mass of the words
+    shown over those answered, as the paper says; score_all: over all prompts, what the release averages and
+    the paper
     prints, so `published_score` stands beside it. A text's mass does not depend on which words have it:
     score is scale, rate is ranking, score_all both. min_top_k: mean share of words that the judge needs,
     lower is better, over the prompts it can answer.
