@@ -7,6 +7,7 @@ and values, and only the last token meets the head. Results do not depend on bat
 """
 
 import hashlib
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -133,8 +134,12 @@ def distances(model, variants, references, reference_of, distance, progress=None
 
 
 def token_budget(model):
-    """Padded tokens a batch of this model, more where a token is little work (`lightness`)."""
-    return TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
+    """Padded tokens a batch of this model, more where a token is little work (`lightness`).
+
+    Halved as often as FAITHLIB_HALVINGS says; who restarts a process that was killed for its memory sets it.
+    """
+    whole = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
+    return max(1, whole >> int(os.environ.get("FAITHLIB_HALVINGS", 0)))
 
 
 def batches_by_length(lengths, budget):
@@ -169,13 +174,19 @@ def batches_by_start(starts, lengths, order, budget):
         yield batch
 
 
+def out_of_memory(error):
+    """Whether an error says that a GPU or, where the system refuses it, the CPU has no memory left."""
+    told = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
+        isinstance(error, RuntimeError) and any(text in str(error) for text in told))
+
+
 def halving(compute, rows):
     """The results of compute(part) over parts of `rows`, one part unless memory runs out: a list."""
     try:
         return [compute(rows)]
-    except (torch.OutOfMemoryError, RuntimeError) as error:
-        memory = isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
-        if not memory or len(rows) == 1:
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error) or len(rows) == 1:
             raise
     half = len(rows) // 2
     return halving(compute, rows[:half]) + halving(compute, rows[half:])

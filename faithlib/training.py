@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from faithlib.forward import bar, batches_by_length, replaced, token_budget
+from faithlib.forward import bar, batches_by_length, halving, out_of_memory, replaced, token_budget
 from faithlib.salience import DEFINITIONS, salience_loss
 
 CHOICES = {"optimiser": ("adamw", "amsgrad"), "schedule": ("linear", "constant"),
@@ -116,7 +116,7 @@ def evaluate(classifier, encodings, labels):
     classifier.model.eval()
     data, logits = _Split(classifier, encodings, labels), None
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
-        part = classifier.logits(data.at(rows)[0]).float().cpu()
+        part = torch.cat(halving(lambda rows: classifier.logits(data.at(rows)[0]).float().cpu(), rows))
         logits = torch.empty(len(encodings), part.shape[1]) if logits is None else logits
         logits[rows] = part
     return {
@@ -346,9 +346,37 @@ def _check_salience(i, encoding, row, definition):
 
 
 def _step(classifier, data, rows, stepper, clip, guide):
-    """Train on the examples `rows`: the cross-entropy and, with a guide, the salience loss, (1 or 2,)."""
+    """Train on the examples `rows`: the cross-entropy and, with a guide, the salience loss, (1 or 2,).
+
+    Where memory runs out, gradients are those of halves, quarters and so on, added up: the same step but for
+    the draws of dropout.
+    """
     classifier.model.train()
     batch, labels = data.at(rows)
+    pieces = 1
+    while True:
+        stepper.zero_grad()
+        try:
+            losses = [_backward(classifier, batch, labels, rows, piece, guide)
+                      for piece in np.array_split(np.arange(len(rows)), pieces)]
+            break
+        except (RuntimeError, MemoryError) as error:
+            whole = guide is not None and guide.definition == "released"  # squares a sum over the batch
+            if not out_of_memory(error) or pieces >= len(rows) or whole:
+                raise
+        pieces = min(2 * pieces, len(rows))
+    if clip is not None:
+        torch.nn.utils.clip_grad_norm_(classifier.model.parameters(), clip)
+    stepper.step()
+    return torch.stack(losses).sum(0)
+
+
+def _backward(classifier, batch, labels, rows, piece, guide):
+    """Add the gradients of a piece of a batch, weighted by its share; the losses, weighted likewise."""
+    share = len(piece) / len(rows)
+    if share < 1:
+        index = torch.as_tensor(piece, device=labels.device)
+        batch, labels, rows = batch.at(index), labels[index], np.asarray(rows)[piece]
     if guide is None:
         loss = cross_entropy(classifier.logits(batch), labels)
         parts = [loss]
@@ -356,12 +384,8 @@ def _step(classifier, data, rows, stepper, clip, guide):
         logits, divergence = guide.at(batch, rows)
         parts = [cross_entropy(logits, labels), divergence]
         loss = parts[0] + guide.weight * parts[1]
-    stepper.zero_grad()
-    loss.backward()
-    if clip is not None:
-        torch.nn.utils.clip_grad_norm_(classifier.model.parameters(), clip)
-    stepper.step()
-    return torch.stack(parts).detach()
+    (loss * share if share < 1 else loss).backward()
+    return torch.stack(parts).detach() * share
 
 
 def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):
