@@ -4,12 +4,18 @@ Everything a user can get wrong here is told in one line, as ValueError or FileN
 any notebook starts.
 """
 
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from execute import check
+from execute import check, defaults
+from jsonschema import Draft202012Validator
 
+VERSION = 1  # of the form of configs/*.yaml, see configs/schema.json
+DEVICES = ("auto", "cpu", "cuda", "mps")
+SCHEMA = Path(__file__).resolve().parent.parent / "configs/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 
@@ -46,8 +52,36 @@ def options(config):
                     f"{key}={paths[key]}: there is no such folder; check the path"
                 )
             paths[key] = folder.as_posix()
+    if paths.get("device", "auto") not in DEVICES:
+        raise ValueError(f"device={paths['device']}: unknown device; use one of {', '.join(DEVICES)}")
     wanted = given["papers"].split(",") if "papers" in given else None
     return given.get("scale", "quick"), wanted, paths
+
+
+def conform(value, schema):
+    """Raise ValueError, one line, for the first thing in `value` that departs from a JSON schema."""
+    error = next(Draft202012Validator(schema).iter_errors(value), None)
+    if error is None:
+        return
+    allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
+    found = f"{place} = {error.instance!r}"
+    if "errorMessage" in error.schema:
+        reason = error.schema["errorMessage"]
+        told = f"{found} {reason}" if place else reason
+    elif error.validator == "additionalProperties":
+        unknown = next(key for key in error.instance if key not in allowed)
+        told = f"{place}: unknown key {unknown!r}; allowed are {', '.join(allowed)}"
+    elif error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        told = f"{place}: {missing!r} is missing; it takes {', '.join(allowed)}"
+    elif error.validator == "enum":
+        told = f"{found} is unknown; use one of {', '.join(map(str, error.validator_value))}"
+    elif error.validator == "type":
+        kind = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+        told = f"{found} must be {kind[error.validator_value]}"
+    else:
+        told = f"{place}: {error.message}; change it"
+    raise ValueError(told.removeprefix(": "))
 
 
 def expand(scale, defaults, row):
@@ -61,34 +95,65 @@ def expand(scale, defaults, row):
         yield f"{parameters['task']}.{slug}.s{seed}", {**parameters, "seed": seed}
 
 
-def read_paper(name, entry, scale, paths):
-    """One paper of a config, with every unit's parameters checked against the notebook."""
-    keys(entry, name, ("notebook", "defaults", "units"), required=("notebook", "units"))
+def read_paper(name, entry, scale, paths, schema):
+    """One paper of a config, with every unit's parameters checked against the notebook and the schema."""
     experiment = f"notebooks/experiments/{entry['notebook']}.ipynb"
     report = f"notebooks/reports/{name}.ipynb"
     check(report, {"scale": scale})
-    units = {}
+    known, units = defaults(experiment), {}
     for row in entry["units"]:
         for unit, parameters in expand(scale, entry.get("defaults", {}), row):
             if unit in units:
                 raise ValueError(f"{name}: unit {unit} is there twice; remove one")
             check(experiment, parameters | paths)
+            try:
+                conform(known | parameters, schema)
+            except ValueError as error:
+                raise ValueError(f"{name}: {unit}: {error}") from None
             units[unit] = parameters
     return Paper(experiment, report, units)
 
 
-def read(config, folder="configs"):
-    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
+def conform_config(content, schema):
+    """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
+    if isinstance(content, dict) and (found := content.get("version")) != VERSION:
+        has = "no version, so it is older than this faithlib" if found is None else f"version {found!r}"
+        raise ValueError(
+            f"the config has {has}, which reads version {VERSION}: "
+            f"compare it with configs/paper.yaml, then write version: {VERSION}"
+        )
+    conform(content, schema)
+
+
+def writable(folder):
+    """Raise ValueError unless files can be made in a folder, or in what there is of its path."""
+    path = next(p for p in (Path(folder), *Path(folder).parents) if p.exists())
+    if not os.access(path, os.W_OK):
+        raise ValueError(
+            f"{path.as_posix()} is read-only, and {Path(folder).as_posix()} goes there: make it writable "
+            f"(chmod -R u+w {path.as_posix()}, or remount), then give the same command again"
+        )
+
+
+def read(config, folder="configs", results="results"):
+    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary.
+
+    results: the folder that will be written to; None where nothing will be.
+    """
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
     if scale not in scales:
         raise ValueError(f"scale={scale}: unknown scale; choose one of {', '.join(scales)}")
     source = f"{folder}/{scale}.yaml"
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     try:
         content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
-    keys(content, source, ("scale", "papers"), required=("scale", "papers"))
+    try:
+        conform_config(content, schema)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     if content["scale"] != scale:
         raise ValueError(
             f"{source}: says scale {content['scale']!r}; the file's name says {scale!r}"
@@ -96,8 +161,11 @@ def read(config, folder="configs"):
     entries = content["papers"]
     if unknown := [name for name in wanted or () if name not in entries]:
         raise ValueError(f"papers={unknown[0]}: unknown paper; {source} has {', '.join(entries)}")
+    unit = {"$schema": schema["$schema"], **schema["$defs"]["unit"]}
     try:
-        papers = {n: read_paper(n, entries[n], scale, paths) for n in wanted or entries}
+        papers = {n: read_paper(n, entries[n], scale, paths, unit) for n in wanted or entries}
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
+    if results:
+        writable(f"{results}/{scale}")
     return scale, papers, paths

@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "notebooks"))
 import execute  # noqa: E402
 import grid  # noqa: E402
 
+from faithlib.tasks.table import TASKS  # noqa: E402
+
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 PARAMETERS = """task = "sst"
 model = "tiny-bert"
@@ -133,9 +135,11 @@ def config(folder, text):
     notebook(folder / "notebooks/reports/paper.ipynb", 'scale = "small"', CLAIMS)
     (folder / "configs").mkdir(exist_ok=True)
     (folder / "configs/quick.yaml").write_text(text)
+    shutil.copy(ROOT / "configs/schema.json", folder / "configs")
 
 
-GOOD = """scale: quick
+GOOD = """version: 1
+scale: quick
 papers:
   paper:
     notebook: paper
@@ -165,6 +169,9 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({"papers": "fmm"}, "", "", "papers=fmm: unknown paper; configs/quick.yaml has paper"),
         ({"data_dir": "nowhere"}, "", "", "data_dir=nowhere: there is no such folder"),
         ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
+        ({"device": "gpu"}, "", "", "device=gpu: unknown device; use one of auto, cpu, cuda, mps"),
+        ({}, "version: 1", "", "quick.yaml: the config has no version, so it is older than this faithlib"),
+        ({}, "version: 1", "version: 0", "has version 0, which reads version 1: compare it with"),
         ({}, "scale: quick", "scale: small", "says scale 'small'"),
         ({}, "scale: quick", "scale: [", "not valid YAML"),
         ({}, "    units:", "    unit:", "unknown key 'unit'"),
@@ -173,6 +180,11 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({}, "seed: 2", "seed: 2, sead: 1", "unknown parameter 'sead'"),
         ({}, "rate: 0.25", "rate: 1e-5", "rate = '1e-5' has the wrong type"),
         ({}, "topics, seed: 2", "sst, seed: 1", "sst.name.s1 is there twice"),
+        ({}, "seed: 2", "seed: -2", "papers: paper: units: 1: seed: -2 is less than the minimum of 0"),
+        ({}, "[0, 1]", "[0, 0]", "seed: [0, 0] has non-unique elements"),
+        ({}, "{model: org/name}", "[org/name]", "papers: paper: defaults = ['org/name'] must be a mapping"),
+        ({}, "notebook: paper", "notebook: ../paper", "'../paper' is no name of a notebook"),
+        ({}, "task: topics", "task: topic", "topic.name.s2: task = 'topic' is unknown; use one of sst,"),
     ],
 )
 def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, told):
@@ -181,6 +193,49 @@ def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, 
     with pytest.raises((ValueError, FileNotFoundError)) as error:
         grid.read(options)
     assert told in str(error.value) and "\n" not in str(error.value)
+
+
+UNIT = {"task": "imdb", "model": "roberta", "measures": ["beam"], "max_length": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (UNIT, "beam takes T² passes"),
+        (UNIT | {"max_length": 256}, "beam takes T² passes"),
+        ({"task": "multirc", "attributions": ["lime", "beam"]}, "beam takes T² passes"),
+        ({"model": "roberta", "vectors": "glove.txt"}, "vectors are for the model bilstm alone"),
+        ({"epochs": 0}, "epochs: 0 is less than the minimum of 1"),
+        ({"long_texts": "cut"}, "long_texts = 'cut' is unknown; use one of error, truncate"),
+        (UNIT | {"max_length": 128}, ""),
+        (UNIT | {"task": "sst2"}, ""),
+        (UNIT | {"measures": ["lime"]}, ""),
+        ({"model": "bilstm", "vectors": "glove.txt"}, ""),
+    ],
+)
+def test_combinations_that_cannot_be_run(given, told):
+    schema = json.loads(grid.SCHEMA.read_text())["$defs"]["unit"]
+    if not told:
+        return grid.conform(given, schema)
+    with pytest.raises(ValueError) as error:
+        grid.conform(given, schema)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_schema_is_one_and_knows_all_tasks():
+    schema = json.loads(grid.SCHEMA.read_text())
+    grid.Draft202012Validator.check_schema(schema)
+    assert set(schema["$defs"]["unit"]["properties"]["task"]["enum"]) == set(TASKS)
+
+
+def test_a_read_only_folder_is_told_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(grid.os, "access", lambda path, mode: False)
+    with pytest.raises(ValueError, match="results is read-only, and results/quick goes there: make it"):
+        grid.read({})
+    assert grid.read({}, results=None)  # a plan needs to write nothing
 
 
 def snakemake(folder, *arguments):
