@@ -189,6 +189,34 @@ def test_k_min_is_the_minimum_of_the_full_search_and_needs_less(kind, monkeypatc
     assert sum(passes) < 0.8 * needed
 
 
+@pytest.mark.parametrize("kind", ["llama", "bert"])
+def test_boundings_that_share_a_cache_search_once(kind, monkeypatch):
+    model = tiny.causal(kind) if kind in tiny.CAUSAL_KINDS else tiny.classifier(kind)
+    encodings, targets = prompts(model, 6)
+    tests, whole = [], noiser.Noised.__call__
+
+    def counting(self, where, scale):
+        tests.append(int(where.sum()))
+        return whole(self, where, scale)
+
+    monkeypatch.setattr(noiser.Noised, "__call__", counting)
+    cache, each, alone = forward.Cache(), {}, {}
+    for bounding in ("k_max", "k_max_per_token", "k_min"):
+        tests.clear()
+        found = explained(model, encodings, targets, bounding=bounding, cache=cache)
+        each[bounding] = (*found, sum(tests))
+        alone[bounding] = explained(model, encodings, targets, bounding=bounding)
+    tokens = sum(int(e.maskable.sum()) for e in encodings)
+    assert each["k_max"][2] > 10 * tokens and each["k_max_per_token"][2] == 0 and each["k_min"][2] <= tokens
+    for bounding, (scores, notes, _) in each.items():
+        np.testing.assert_array_equal(notes["flipped"], alone[bounding][1]["flipped"])
+        for own, single in zip(scores, alone[bounding][0], strict=True):
+            np.testing.assert_allclose(own, single, atol=1e-6)
+    np.testing.assert_array_equal(each["k_min"][1]["k"], alone["k_min"][1]["k"])
+    other = explained(model, encodings, targets, bounding="k_max", cache=cache, seed=1)
+    assert any(np.abs(a - b).max() > 0 for a, b in zip(other[0], each["k_max"][0], strict=True))
+
+
 @pytest.mark.parametrize("kind", tiny.CAUSAL_KINDS)
 def test_prefixes_change_nothing(kind):
     model = tiny.causal(kind)
