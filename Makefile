@@ -3,6 +3,10 @@
 #:   make results               the quick scale, no download, then the verdicts
 #:   make results SCALE=small   real data sets; from local folders with DATA=<folder> MODELS=<folder>
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
+#:   make plan SCALE=paper      what is done and how many hours are left; runs nothing
+#:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
+#:   make verify                hashes, and every committed table and figure redrawn, byte for byte
+#:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
@@ -22,13 +26,18 @@ PYTHON ?= python3
 SCALE ?= quick
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-.PHONY: help results test test-slow bench lab unlock lock
+GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
+.PHONY: help results plan fetch verify stale test test-slow bench lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 results: .venv/installed-batch
-	@$(BIN)/snakemake --profile profiles/local --config "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
+	@$(BIN)/snakemake --profile profiles/local --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
+plan fetch: .venv/installed-batch
+	@$(BIN)/python notebooks/$@.py $(GRID)
+verify stale: .venv/installed-batch
+	@$(BIN)/python notebooks/$@.py
 test: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q
 test-slow: .venv/installed-test,batch

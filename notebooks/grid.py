@@ -84,6 +84,13 @@ def conform(value, schema):
     raise ValueError(told.removeprefix(": "))
 
 
+def of_arguments(arguments):
+    """The dictionary that `read` takes, from a command line's `name=value ...`."""
+    if wrong := [a for a in arguments if "=" not in a]:
+        raise ValueError(f"{wrong[0]!r} is not name=value; the names are {', '.join(OPTIONS)}")
+    return dict(argument.split("=", 1) for argument in arguments)
+
+
 def expand(scale, defaults, row):
     """(unit name, parameters) for each seed of one row of a config's `units`."""
     parameters = {**defaults, **row, "scale": scale}
@@ -135,11 +142,8 @@ def writable(folder):
         )
 
 
-def read(config, folder="configs", results="results"):
-    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary.
-
-    results: the folder that will be written to; None where nothing will be.
-    """
+def read(config, folder="configs"):
+    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
     if scale not in scales:
@@ -166,6 +170,5 @@ def read(config, folder="configs", results="results"):
         papers = {n: read_paper(n, entries[n], scale, paths, unit) for n in wanted or entries}
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
-    if results:
-        writable(f"{results}/{scale}")
+    writable(f"results/{scale}")
     return scale, papers, paths
