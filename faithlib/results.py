@@ -8,13 +8,15 @@ import pathlib
 import platform
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_model, save_file
 
 from faithlib.forward import bar
@@ -43,6 +45,7 @@ class Run:
     kept: pathlib.Path  # of parts that survive an interruption
     device: torch.device
     started: float = field(default_factory=time.time)
+    earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
 
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
@@ -56,9 +59,16 @@ class Run:
             for start in range(0, count, size):
                 stop = min(start + size, count)
                 path = self.kept / f"{name}.{version}.{start:05d}.parquet"
-                if not path.is_file():
-                    write_parquet(path, make(start, stop))
-                parts.append(pd.read_parquet(path))
+                part = read_part(path)
+                if part is None:
+                    began, part = time.monotonic(), make(start, stop)
+                    part.attrs = {"seconds": time.monotonic() - began}
+                    write_parquet(path, part)
+                    part = pd.read_parquet(path)
+                else:
+                    self.earlier += part.attrs.get("seconds", 0)
+                part.attrs = {}  # they would end up in the record
+                parts.append(part)
                 progress.update(stop - start)
         return pd.concat(parts, ignore_index=True)
 
@@ -69,14 +79,16 @@ class Run:
         """
         version = digest([key, classifier.name, code_digest("training.py", "models")])[:12]
         path = self.kept / f"weights.{version}.safetensors"
-        if not path.is_file():
-            history = train()
+        about = read_metadata(path)
+        if about is None:
+            began, history = time.monotonic(), train()
             weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
-            write_atomically(path, partial(save_file, weights, metadata={"history": json.dumps(history)}))
+            about = {"history": json.dumps(history), "seconds": str(time.monotonic() - began)}
+            write_atomically(path, partial(save_file, weights, metadata=about))
             return history
         load_model(classifier.model, path)
-        with safe_open(path, "pt") as file:
-            return json.loads(file.metadata()["history"])
+        self.earlier += float(about.get("seconds", 0))
+        return json.loads(about["history"])
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, **tables):
         """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.
@@ -93,14 +105,16 @@ class Run:
             "metrics": metrics, "excluded": list(excluded), "files": files,
             "provenance": {**code_provenance(), "device": device_name(self.device), **(provenance or {})},
             "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                         "seconds": round(time.time() - self.started, 1),
-                         "peak_memory_mib": peak_memory_mib(),
+                         "seconds": round(time.time() - self.started + self.earlier, 1),
+                         **peak_memory(self.device),
                          "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                          **(volatile or {})},
         }
         path = self.folder / f"{self.unit}.json"
         write_atomically(path, lambda part: part.write_text(
             json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"))
+        for left in (*self.folder.glob(f"{self.unit}.*.part"), *self.kept.rglob("*.part")):
+            left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         return path
 
 
@@ -136,10 +150,13 @@ def start(paper, parameters):
 def load(results_dir, scale, paper):
     """(records, values): the JSON records of all units and their per-example values in one DataFrame.
 
-    values has the columns of the parquet files and dataset, model, seed. Raises FileNotFoundError if
-    there is none, ValueError for a record that is truncated or whose values do not belong to it.
+    values has the columns of the parquet files and dataset, model, seed. Units that missing.csv lists are
+    named in print. Raises FileNotFoundError if there is none, ValueError for a record that is truncated or
+    whose values do not belong to it.
     """
     folder = project_root() / results_dir / scale / paper
+    for hole in missing(folder):
+        print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
     records, values = [], []
     for path in sorted(folder.glob("*.json")):
         record = read_record(path)
@@ -152,6 +169,13 @@ def load(results_dir, scale, paper):
         raise FileNotFoundError(
             f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir")
     return records, pd.concat(values, ignore_index=True)
+
+
+def missing(folder):
+    """The units that missing.csv says have failed, in a folder of records: a list of names."""
+    listed = pathlib.Path(folder) / "missing.csv"
+    units = pd.read_csv(listed).unit if listed.is_file() else []
+    return [unit for unit in units if not (listed.parent / f"{unit}.json").is_file()]
 
 
 def load_tables(results_dir, scale, paper, records, name):
@@ -191,20 +215,47 @@ def read_record(path):
 
 
 def write_atomically(path, write):
-    """Call write(temporary path) and rename: a file of this name is whole or absent."""
+    """Call write(temporary path) and rename: a file of this name is whole or absent.
+
+    Raises OSError, in one line, for a full disk and for a folder that may not be written.
+    """
     path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())  # or a power cut leaves a file of this name that is empty
         os.replace(part, path)
+    except (OSError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise OSError(f"{_shown(path)} cannot be written ({reason}): make room or correct the folder's "
+                      "rights, then give the same command again; what is finished is kept") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def read_part(path):
+    """A DataFrame that an earlier run kept; None where there is none or it is damaged."""
+    try:
+        return pd.read_parquet(path)
+    except (FileNotFoundError, pa.ArrowException, OSError):
+        return None
 
 
 def write_parquet(path, frame):
     """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
     write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
+
+
+def read_metadata(path):
+    """The texts beside the weights in a safetensors file; None where there is no file or it is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata()
+    except (FileNotFoundError, SafetensorError):
+        return None
 
 
 def digest(value):
@@ -260,6 +311,16 @@ def peak_memory_mib():
 
     unit = 1 if platform.system() == "Darwin" else 1024
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
+
+
+def peak_memory(device):
+    """What a record says of memory, in MiB: the most this process has held, and on a GPU the most there."""
+    peak = {"peak_memory_mib": peak_memory_mib()}
+    if device.type == "cuda":
+        peak["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(device) / 2**20)
+    if halvings := os.environ.get("FAITHLIB_HALVINGS"):
+        peak["halvings"] = int(halvings)  # of the token budget, after the unit was killed for its memory
+    return peak
 
 
 def _git(*arguments):

@@ -10,12 +10,14 @@ number; of several, the later win. On failure the executed notebook is kept, tra
 import ast
 import hashlib
 import json
+import os
 import re
 import sys
 import time
 from pathlib import Path
 
-ATTEMPTS = 3  # for a kernel that loses the race for its ports; a failing cell fails at once
+ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
+EVERY = 60  # seconds between the lines of progress that a unit writes on the terminal
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -79,8 +81,30 @@ def check(notebook, parameters):
             )
 
 
+class Log:
+    """What a notebook prints, with the time, in a file beside it; its progress on the terminal as well."""
+
+    def __init__(self, output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        self.file = output.with_suffix(".log").open("w", encoding="utf-8")
+        self.name, self.next = output.stem, 0
+
+    def write(self, text):
+        for line in filter(str.strip, text.splitlines()):
+            print(time.strftime("%Y-%m-%d %H:%M:%S"), line, file=self.file, flush=True)
+            if " left, " in line and time.monotonic() >= self.next:  # a bar of faithlib.forward
+                print(f"{self.name}: {line.strip()}", flush=True)
+                self.next = time.monotonic() + EVERY
+
+    def flush(self):
+        self.file.flush()
+
+
 def run(notebook, output, parameters):
-    """Check the parameters, then execute the notebook and save it, even where a cell fails."""
+    """Check the parameters, then execute the notebook and save it, even where a cell fails.
+
+    A notebook whose kernel dies starts again with half the token budget: what it had finished is kept.
+    """
     check(notebook, parameters)
     import papermill  # takes a second, and the Snakefile only needs the checks
     from nbclient.exceptions import DeadKernelError
@@ -89,19 +113,23 @@ def run(notebook, output, parameters):
 
     config = Config()
     config.KernelManager.transport_encryption = "auto"  # ipykernel warns about plain TCP
-    Path(output).parent.mkdir(parents=True, exist_ok=True)
+    log = Log(Path(output))
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return papermill.execute_notebook(
                 notebook, output, parameters,
-                kernel_name="python3", progress_bar=False, config=config,
+                kernel_name="python3", progress_bar=False, config=config, stdout_file=log, stderr_file=log,
             )  # fmt: skip
         except DeadKernelError:
-            raise SystemExit(
-                f"{notebook}: the kernel died, most often for lack of memory; see {output}"
-            ) from None
+            died = f"{notebook}: the kernel died, most often for lack of memory"
+            log.write(died)
+            if attempt == ATTEMPTS:
+                raise SystemExit(f"{died}; see {output}") from None
+            os.environ["FAITHLIB_HALVINGS"] = str(int(os.environ.get("FAITHLIB_HALVINGS", 0)) + 1)
+            print(f"{died}; once more with half the token budget", file=sys.stderr, flush=True)
         except papermill.PapermillExecutionError as error:
             traceback = ANSI.sub("", "\n".join(error.traceback))
+            log.write(traceback)
             if not told(error.ename, traceback):
                 print(traceback, file=sys.stderr)
             raise SystemExit(f"{notebook}: {error.ename}: {error.evalue} (see {output})") from None
@@ -114,7 +142,19 @@ def told(name, traceback):
     """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
     *_, deepest = [""] + re.findall(r"^File (\S+)", traceback, re.MULTILINE)
     own = re.search(r"faithlib[/\\]\w+([/\\]\w+)?\.py", deepest)
-    return bool(own) and name in ("ValueError", "FileNotFoundError", "ConnectionError")
+    return bool(own) and name in ("ValueError", "FileNotFoundError", "ConnectionError", "OSError")
+
+
+def progress(output):
+    """How far the grid is that this unit belongs to, in words; "" outside one (see the Snakefile)."""
+    grid = json.loads(os.environ.get("FAITHLIB_GRID") or '{"units": []}')
+    units = [Path(unit) for unit in grid["units"]]
+    done = sum(unit.is_file() and unit.stat().st_mtime >= grid["started"] for unit in units)
+    if not done or Path(output).stem == "report":
+        return ""
+    spent = time.time() - grid["started"]
+    left = spent / done * (len(units) - done)
+    return f"; {done} of {len(units)} units in {spent / 60:.0f} min, about {left / 60:.0f} min left"
 
 
 def parse(text):
@@ -139,8 +179,8 @@ def main(arguments):
             parameters |= parse(text)
         start = time.monotonic()
         run(notebook, output, parameters)
-        print(f"{output}: done in {time.monotonic() - start:.0f} s", flush=True)
-    except (ValueError, FileNotFoundError) as error:
+        print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)
+    except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
 
 

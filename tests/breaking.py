@@ -1,0 +1,68 @@
+"""A unit that trains, works in parts and writes a record, and stops for good where it is told to."""
+
+import os
+import resource
+import time
+
+import pandas as pd
+import tiny
+
+from faithlib import results, training
+
+TEXTS = ["good film", "bad film", "good good plot", "bad plot"] * 4
+
+
+def told(sender, *given, **more):
+    """As `unit`; sends what an OSError says."""
+    try:
+        unit(*given, **more)
+    except OSError as error:
+        sender.send(str(error))
+
+
+def unit(folder, stop="", ready=None, largest=None):
+    """Compute a unit in `folder`. stop: "training", or part of the name of the file not to be renamed.
+
+    ready: an event, set when it has stopped. largest: bytes that a file may have, as on a full disk.
+    """
+    def halt():
+        ready.set()
+        time.sleep(600)
+
+    rename = os.replace
+
+    def replace(part, path):
+        if stop and stop in path.name:
+            halt()
+        rename(part, path)
+
+    os.replace = replace
+    if largest:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    run = results.start("paper", {
+        "task": "sst", "model": "tiny", "seed": 0, "scale": "quick", "device": "cpu",
+        "results_dir": f"{folder}/results", "checkpoint_dir": f"{folder}/kept"})
+    classifier = tiny.classifier()
+    data = classifier.encode(TEXTS), [0, 1] * 8
+
+    steps, step = [], training._step
+
+    def counted(*given):
+        steps.append(1)
+        if stop == "training" and len(steps) == 5:  # of 8
+            halt()
+        return step(*given)
+
+    training._step = counted
+
+    def train():
+        return training.fine_tune(classifier, {"train": data, "validation": data}, epochs=2, batch_size=4,
+                                  learning_rate=1e-3)
+
+    def make(start, stop):
+        p = training.evaluate(classifier, data[0][start:stop], data[1][start:stop])["probabilities"]
+        return pd.DataFrame({"example": range(start, stop), "p": p[:, 0]})
+
+    history = run.keep_weights(classifier, train, "key")
+    values = run.in_parts("values", len(TEXTS), make, "key", 4)
+    run.save([{"metric": "loss", "value": history[-1]["train_loss"]}], values)

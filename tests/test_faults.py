@@ -1,0 +1,337 @@
+"""Break a unit or a grid, look at what is left, go on: nothing finished is lost, and the end is the same."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import breaking
+import numpy as np
+import pandas as pd
+import pytest
+import test_workflow as toy
+import tiny
+import torch
+
+from faithlib import results, training
+from faithlib.forward import halving, out_of_memory
+
+ROOT = Path(__file__).resolve().parent.parent
+linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
+
+# One unit ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Processes that start with everything imported, from one that has trained nothing."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["breaking"])
+    return context
+
+
+def finish(processes, folder, **given):
+    process = processes.Process(target=breaking.unit, args=(folder,), kwargs=given)
+    process.start()
+    process.join(120)
+    return process.exitcode
+
+
+def outcome(folder):
+    """{file: bytes} of the unit's folder, the record without what may differ."""
+    found = {p.name: p.read_bytes() for p in sorted((folder / "results/quick/paper").iterdir())}
+    record = json.loads(found["sst.tiny.s0.json"])
+    del record["volatile"], record["provenance"]
+    return {**found, "sst.tiny.s0.json": record}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(processes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert finish(processes, folder) == 0
+    return outcome(folder)
+
+
+KILLED = [(where, how) for where in ("training", "weights.", "values.", "s0.parquet", "s0.json")
+          for how in (signal.SIGKILL, signal.SIGTERM)]
+
+
+@linux
+@pytest.mark.parametrize(("where", "how"), [
+    pytest.param(*case, marks=[] if case[1] == signal.SIGKILL and case[0] in ("training", "s0.json")
+                 else pytest.mark.slow) for case in KILLED])
+def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, where, how):
+    ready = processes.Event()
+    process = processes.Process(target=breaking.unit, args=(tmp_path, where, ready))
+    process.start()
+    assert ready.wait(120)
+    os.kill(process.pid, how)
+    process.join()
+    assert process.exitcode == -how
+    folder = tmp_path / "results/quick/paper"
+    assert not (folder / "sst.tiny.s0.json").exists()  # what says done
+    kept = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".part"}
+    assert finish(processes, tmp_path) == 0
+    assert outcome(tmp_path) == undisturbed
+    assert not list(tmp_path.rglob("*.part"))
+    assert all(p.read_bytes() == content for p, content in kept.items())
+
+
+@linux
+def test_a_full_disk_is_told_in_a_line_and_leaves_nothing_half(processes, undisturbed, tmp_path):
+    receiver, sender = processes.Pipe()
+    process = processes.Process(target=breaking.told, args=(sender, tmp_path), kwargs={"largest": 2000})
+    process.start()
+    told = receiver.recv()
+    process.join()
+    assert "\n" not in told and "weights." in told and "cannot be written" in told and "make room" in told
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+    assert finish(processes, tmp_path) == 0 and outcome(tmp_path) == undisturbed
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_told_in_a_line(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="cannot be written.*correct the folder's rights"):
+        results.write_atomically(tmp_path / "deep/file", lambda part: part.write_text("x"))
+
+
+@linux
+def test_parts_and_weights_that_are_damaged_are_made_again(processes, undisturbed, tmp_path):
+    assert finish(processes, tmp_path) == 0
+    for path in (tmp_path / "kept").rglob("*.*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:-50])  # as a disk may leave it; a write of ours does not
+    (tmp_path / "results/quick/paper/sst.tiny.s0.json").unlink()
+    assert finish(processes, tmp_path) == 0 and outcome(tmp_path) == undisturbed
+
+
+def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
+    given = {"task": "sst", "model": "m", "seed": 0, "scale": "quick", "device": "cpu",
+             "results_dir": str(tmp_path / "r"), "checkpoint_dir": str(tmp_path / "k")}
+    now = [0.0]
+    monkeypatch.setattr(results.time, "monotonic", lambda: now[0])
+
+    def make(start, stop):
+        now[0] += 100
+        return pd.DataFrame({"x": range(start, stop)})
+
+    results.start("paper", given).in_parts("values", 8, make, "key", 4)
+    run = results.start("paper", given)
+    frame = run.in_parts("values", 8, make, "key", 4)
+    path = run.save([], frame)
+    volatile = json.loads(path.read_text())["volatile"]
+    assert 200 <= volatile["seconds"] < 210 and volatile["peak_memory_mib"] > 50
+    assert pd.read_parquet(path.with_suffix(".parquet")).attrs == {}
+
+
+# Memory --------------------------------------------------------------------------------------------
+
+
+def test_what_a_cpu_without_memory_says_is_understood():
+    with pytest.raises((RuntimeError, MemoryError)) as error:
+        torch.empty(2**50, dtype=torch.uint8)
+    assert out_of_memory(error.value)
+    with pytest.raises(MemoryError) as error:
+        np.empty(2**60, np.uint8)
+    assert out_of_memory(error.value)
+    assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+    def compute(rows):
+        if len(rows) > 2:
+            torch.empty(2**50, dtype=torch.uint8)
+        return sum(rows)
+
+    assert sum(halving(compute, list(range(10)))) == 45
+
+
+@pytest.mark.parametrize("largest", [1, 3])
+def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, largest):
+    def trained(largest):
+        classifier = tiny.classifier()
+        classifier.model.config.hidden_dropout_prob = 0.0
+        for module in classifier.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        logits, sizes = classifier.logits, []
+
+        def limited(batch, **given):
+            sizes.append(len(batch.ids))
+            if len(batch.ids) > largest:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return logits(batch, **given)
+
+        monkeypatch.setattr(classifier, "logits", limited)
+        data = classifier.encode(breaking.TEXTS), [0, 1] * 8
+        history = training.fine_tune(
+            classifier, {"train": data, "validation": data}, epochs=1, batch_size=8, learning_rate=1e-3)
+        return history[0], sizes
+
+    whole, _ = trained(99)
+    pieces, sizes = trained(largest)
+    assert max(sizes) > largest
+    assert pieces["train_loss"] == pytest.approx(whole["train_loss"], rel=1e-5)
+    assert pieces["validation_loss"] == pytest.approx(whole["validation_loss"], rel=1e-4)  # after two steps
+    with pytest.raises(torch.OutOfMemoryError):
+        trained(0)
+
+
+@linux
+def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
+    code = ('import os, pathlib, signal\ntold = os.environ.get("FAITHLIB_HALVINGS", "0")\n'
+            'with open("tries", "a") as file:\n    file.write(told)\n'
+            'print("training: 1/2 steps in 00:01, 00:01 left, 1 step/s")\n'
+            'if told == "0":\n    os.kill(os.getpid(), signal.SIGKILL)')
+    book = toy.notebook(tmp_path / "book.ipynb", "seed = 0", code)
+    done = subprocess.run([sys.executable, ROOT / "notebooks/execute.py", book, tmp_path / "runs/out.ipynb"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tries").read_text() == "01"
+    assert "for lack of memory; once more with half the token budget" in done.stderr
+    assert "out: training: 1/2 steps" in done.stdout and "done in" in done.stdout
+    log = (tmp_path / "runs/out.log").read_text()
+    assert "training: 1/2 steps" in log and "the kernel died" in log
+
+
+# A grid --------------------------------------------------------------------------------------------
+
+RECORD = """import os, pathlib, time
+stem = pathlib.Path("results", scale, "paper", f"{task}.{model.split('/')[-1]}.s{seed}")
+if pathlib.Path("hold").exists() and seed == 1:
+    pathlib.Path("held").write_text(f"{os.getpid()} {os.getppid()}")
+    time.sleep(600)
+if pathlib.Path("fail").exists() and seed == 1:
+    raise RuntimeError(f"unit {seed} is told to fail")
+for kind in ("parquet", "json"):
+    part = stem.with_suffix(f"{stem.suffix}.{kind}.part")
+    part.write_text(f"{seed} {rate}")
+    part.rename(f"{stem}.{kind}")
+"""
+REPORT = """import pathlib
+folder = pathlib.Path("results", scale, "paper")
+found = sorted(p.stem for p in folder.glob("*.json"))
+folder.joinpath("claims.csv").write_text("\\n".join(found))
+"""
+
+
+@pytest.fixture
+def grid(tmp_path):
+    """A project of three units of a second each."""
+    toy.config(tmp_path, toy.GOOD.split("      - {task: topics")[0].replace("[0, 1]", "[0, 1, 2]"))
+    toy.notebook(tmp_path / "notebooks/experiments/paper.ipynb", toy.PARAMETERS, RECORD)
+    toy.notebook(tmp_path / "notebooks/reports/paper.ipynb", 'scale = "small"', REPORT)
+    for name in ("Snakefile", "profiles", "notebooks/execute.py", "notebooks/grid.py", "configs/schema.json"):
+        source = ROOT / name
+        if source.exists() and not (tmp_path / name).exists():
+            (tmp_path / name).symlink_to(source)
+    return tmp_path
+
+
+def records(folder):
+    return {p.name: (p.stat().st_mtime_ns, p.read_bytes())
+            for p in (folder / "results/quick/paper").glob("*.*") if p.suffix in (".json", ".parquet")}
+
+
+WHOLE = "sst.name.s0\nsst.name.s1\nsst.name.s2"
+
+
+def complete(folder, before):
+    """Run the grid again: all there, nothing that was finished made again, no leftovers."""
+    status, text = toy.snakemake(folder)
+    assert status == 0, text
+    after = records(folder)
+    assert len(after) == 6 and before.items() <= after.items()
+    assert (folder / "results/quick/paper/claims.csv").read_text() == WHOLE
+    assert "Nothing to be done" in toy.snakemake(folder)[1]
+    return text
+
+
+@linux
+def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
+    (grid / "fail").touch()
+    status, text = toy.snakemake(grid)
+    assert status != 0
+    assert "unit 1 is told to fail" in text and "Traceback" in text  # of the cell, in the terminal
+    assert "paper: a hole, sst.name.s1 has no record; see runs/quick/paper/sst.name.s1.log" in text
+    assert "2 of 3 units in" in text and "min left" in text
+    folder = grid / "results/quick/paper"
+    assert (folder / "claims.csv").read_text() == "sst.name.s0\nsst.name.s2"
+    assert results.missing(folder) == ["sst.name.s1"]
+    assert "told to fail" in (grid / "runs/quick/paper/sst.name.s1.log").read_text()
+    before = records(grid)
+    assert len(before) == 4
+    (grid / "fail").unlink()
+    complete(grid, before)
+    assert results.missing(folder) == [] and not (folder / "missing.csv").exists()
+
+
+def started(grid):
+    """A driver whose unit 1 hangs, all others done: its process, the pids of kernel and papermill."""
+    (grid / "hold").touch()
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
+    driver = subprocess.Popen([sys.executable, "-m", "snakemake", "--profile", "profiles/local"], cwd=grid,
+                              env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (grid / "held").exists() and (grid / "held").read_text() and len(records(grid)) == 4)
+    kernel, papermill = map(int, (grid / "held").read_text().split())
+    (grid / "hold").unlink()
+    return driver, kernel, papermill
+
+
+def wait_until(true, seconds=120):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@linux
+def test_two_drivers_and_a_driver_that_is_killed(grid):
+    driver, kernel, papermill = started(grid)
+    before = records(grid)
+    status, text = toy.snakemake(grid)  # a second one
+    assert status != 0 and "lock" in text and records(grid) == before
+    driver.kill()
+    driver.wait()
+    os.kill(papermill, signal.SIGKILL)
+    wait_until(lambda: gone(kernel))  # a kernel ends with its papermill
+    status, text = toy.snakemake(grid, "--unlock")
+    assert status == 0, text
+    complete(grid, before)
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["driver", "papermill", "kernel"])
+def test_what_is_told_to_end_ends_and_goes_on(grid, which):
+    driver, kernel, papermill = started(grid)
+    before = records(grid)
+    os.kill({"driver": driver.pid, "papermill": papermill, "kernel": kernel}[which], signal.SIGTERM)
+    if which == "driver":  # waits for what runs
+        time.sleep(2)
+        assert driver.poll() is None
+        os.kill(kernel, signal.SIGKILL)  # starts again, and is held no more
+    assert driver.wait(120) == (1 if which in ("driver", "papermill") else 0)
+    wait_until(lambda: gone(kernel) and gone(papermill))
+    complete(grid, before)
+
+
+@linux
+@pytest.mark.slow
+def test_twenty_units_at_once(grid):
+    path = grid / "configs/quick.yaml"
+    path.write_text(path.read_text().replace("[0, 1, 2]", str(list(range(20)))))
+    status, text = toy.snakemake(grid, "--cores", "20")
+    assert status == 0, text
+    assert len(records(grid)) == 40
+    assert len((grid / "results/quick/paper/claims.csv").read_text().split()) == 20
