@@ -15,6 +15,7 @@
 #:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
 #:
 #: More: PYTHON=python3.12 (which Python makes .venv), PAPERS=soft_metrics,... DEVICE=cuda
+#: PROFILE=slurm (where the units run, see profiles/)
 #:
 #: Without make (Windows):
 #:   py -3.11 -m venv .venv
@@ -24,6 +25,7 @@
 #:   .venv\Scripts\python -m pytest -q
 PYTHON ?= python3
 SCALE ?= quick
+PROFILE ?= local
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
@@ -32,12 +34,16 @@ GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODEL
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 results: .venv/installed-batch
-	@$(BIN)/snakemake --profile profiles/local --config $(GRID)
+	@test -d "profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls profiles); exit 2; }
+	@$(if $(filter local,$(PROFILE)),$(if $(DEVICE),$(BIN)/python notebooks/grid.py $(GRID)))
+	@$(BIN)/snakemake --profile "profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch
 	@$(BIN)/python notebooks/$@.py $(GRID)
-verify stale: .venv/installed-batch
-	@$(BIN)/python notebooks/$@.py
+verify: .venv/installed-batch
+	@$(BIN)/python notebooks/verify.py "data_dir=$(DATA)"
+stale: .venv/installed-batch
+	@$(BIN)/python notebooks/stale.py
 test: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q
 test-slow: .venv/installed-test,batch

@@ -1,11 +1,14 @@
 """The grid of one scale: configs/<scale>.yaml, checked against the notebooks, expanded into units.
 
+    python notebooks/grid.py scale=paper device=cuda    checks only, also that this machine has the device
+
 Everything a user can get wrong here is told in one line, as ValueError or FileNotFoundError, before
 any notebook starts.
 """
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,3 +175,22 @@ def read(config, folder="configs"):
         raise ValueError(f"{source}: {error}") from None
     writable(f"results/{scale}")
     return scale, papers, paths
+
+
+def demand(device):
+    """Raise ValueError for a GPU that is demanded and that this machine does not show."""
+    import torch  # takes seconds, and the Snakefile reads this module for every job of a cluster
+
+    shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if device in shown and not shown[device]():
+        raise ValueError(
+            f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
+            "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
+        )
+
+
+if __name__ == "__main__":
+    try:
+        demand(read(of_arguments(sys.argv[1:]))[2].get("device"))
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None

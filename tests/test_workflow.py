@@ -237,6 +237,26 @@ def test_a_read_only_folder_is_told_before_anything_starts(tmp_path, monkeypatch
         grid.read({})
 
 
+def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="device=cuda: this machine shows no such GPU; leave DEVICE out"):
+        grid.demand("cuda")
+    assert grid.demand("auto") is grid.demand("cpu") is None
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_an_unknown_profile_is_one_line(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "profiles/local").mkdir(parents=True)
+    for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    done = subprocess.run(["make", "results", "PROFILE=pbs", "-o", ".venv/installed-batch"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode
+    assert done.stdout == "PROFILE=pbs: there is no such profile; use one of local\n"
+
+
 def snakemake(folder, *arguments):
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/local", *arguments]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
