@@ -9,6 +9,7 @@
 #:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
+#:   make test-cluster          a Slurm of one node, as root: a grid submitted, things killed, resumed
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
@@ -29,7 +30,7 @@ PROFILE ?= local
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
-.PHONY: help results plan fetch verify stale test test-slow bench lab unlock lock
+.PHONY: help results plan fetch verify stale test test-slow test-cluster bench lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -48,6 +49,8 @@ test: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q
 test-slow: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q -m slow
+test-cluster: .venv/installed-batch,cluster
+	@$(BIN)/python tests/cluster/slurm.py
 bench: .venv/installed-bench
 	@$(BIN)/python -W ignore -m benchmarks.attributions $(if $(DEVICE),--device $(DEVICE))
 	@$(BIN)/python -W ignore -m benchmarks.roar $(if $(DEVICE),--device $(DEVICE))

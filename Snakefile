@@ -68,7 +68,7 @@ rule all:
 
 rule unit:
     input:
-        ancient(lambda w: PAPERS[w.paper].experiment),
+        ancient(lambda w: local(PAPERS[w.paper].experiment)),  # sources, wherever results are stored
     output:
         f"results/{SCALE}/{{paper}}/{{unit}}.json",
         f"results/{SCALE}/{{paper}}/{{unit}}.parquet",
@@ -93,7 +93,7 @@ for paper, entry in PAPERS.items():
         name:
             f"report_{paper}"
         input:
-            notebook=ancient(entry.report),
+            notebook=ancient(local(entry.report)),
             records=records(paper),
         output:
             f"results/{SCALE}/{paper}/claims.csv",

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from faithlib.tasks.table import SPLITS
 
+LARGEST = 1_000_000  # characters of a text: the longest article of any task has a tenth of that
 EVIDENCE = {"spans": "rationale_spans", "sentences": "supporting_sentences"}  # mirror columns
 
 
@@ -87,6 +88,11 @@ def read_mirror(task, recipe, folder):
                 f"{', '.join(available)}: add {_file(task, split)}"
             )
     for split in splits:  # all files are checked before one is read
+        if not paths[split].resolve().is_relative_to(folder.resolve()):
+            raise ValueError(
+                f"{_short(paths[split])!r} is a link to a file outside data_dir {str(folder)!r}: "
+                f"copy the file there, or give the folder that it is in"
+            )
         _check_columns(task, paths[split])
     frames = {split: _read_file(task, paths[split]) for split in splits}
     return frames, {"folder": f"{folder.resolve().name}/{paths[splits[0]].parent.name}"}
@@ -189,6 +195,11 @@ def _check_text(task, split, texts):
         raise ValueError(
             f"split {split!r} of task {task.name!r} has {len(empty)} rows with an empty "
             f"{texts.name} (first: {', '.join(map(str, empty[:5]))}): fill or remove them"
+        )
+    if (lengths := texts.str.len()).max() > LARGEST:
+        raise ValueError(
+            f"row {lengths.idxmax()} of split {split!r} of task {task.name!r} has a {texts.name} of "
+            f"{lengths.max():,} characters, more than {LARGEST:,}: shorten or remove it"
         )
 
 
