@@ -48,8 +48,8 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
         low, p, smallest = (recalled(known, keys, where) if known.keys() >= set(keys)
                             else search(noised, where, halvings, every))
         if every:
-            lengths = [len(e.ids) for e in batch.encodings]
-            known.update((key, (low[i, :n], p[i, :n])) for i, (key, n) in enumerate(zip(keys, lengths)))
+            for key, e, each in zip(keys, batch.encodings, zip(low, p, strict=True), strict=True):
+                known[key] = [values[: len(e.ids)] for values in each]
         notes["flipped"] = smallest < 1 - 0.5 ** halvings
         k = {"k_min": smallest, "k_max": low.amax(1), "k_max_per_token": low}[bounding]
         if bounding != "k_min":
@@ -106,7 +106,8 @@ def search(noised, where, halvings, every=False):
 
 def recalled(known, keys, where):
     """What `search` found when it searched for every k_i, kept a text at a time: (low, p, smallest)."""
-    low, p = (pad_sequence(kept, batch_first=True) for kept in zip(*(known[key] for key in keys), strict=True))
+    kept = zip(*(known[key] for key in keys), strict=True)  # low of each text, then p
+    low, p = (pad_sequence(rows, batch_first=True) for rows in kept)
     return low, p, low.masked_fill(~where, torch.inf).amin(1)
 
 

@@ -213,9 +213,10 @@ def _compared(own, drawn, n_resamples, seed):
     low, high = percentile_interval(resampled) if np.isfinite(resampled).all() else (np.nan, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ns, log_nc = np.log(means[:2]) - np.log(means[2:])
+        mc_error = monte_carlo_error(log_ratio(np.array(by_draw)))  # NaN where a draw's mean is 0
     return {"soft_ns": means[0], "soft_nc": means[1], "log_ns": log_ns, "log_nc": log_nc,
             "log_ratio": log_ns + log_nc, "ci_low": low, "ci_high": high,
-            "mc_error": monte_carlo_error(log_ratio(np.array(by_draw))), "n": len(both),
+            "mc_error": mc_error, "n": len(both),
             "undefined": undefined}
 
 
