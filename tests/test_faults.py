@@ -273,9 +273,11 @@ def started(grid):
     """A driver whose unit 1 hangs, all others done: its process, the pids of kernel and papermill."""
     (grid / "hold").touch()
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
-    driver = subprocess.Popen([sys.executable, "-m", "snakemake", "--profile", "profiles/local"], cwd=grid,
-                              env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until(lambda: (grid / "held").exists() and (grid / "held").read_text() and len(records(grid)) == 4)
+    with (grid / "driver.log").open("w") as log:
+        command = [sys.executable, "-m", "snakemake", "--profile", "profiles/local"]
+        driver = subprocess.Popen(command, cwd=grid, env=environment, stdout=log, stderr=log)
+    wait_until(lambda: (grid / "held").exists() and (grid / "held").read_text()
+               and "2 of 5 steps" in (grid / "driver.log").read_text())  # it has noted which are done
     kernel, papermill = map(int, (grid / "held").read_text().split())
     (grid / "hold").unlink()
     return driver, kernel, papermill
