@@ -28,6 +28,7 @@ except (ValueError, FileNotFoundError) as error:
 TABLES = {
     "attributions": ["evidence"],
     "fmm": ["performance", "racu", "curves", "masf", "walltime"],
+    "noiser": ["prompts", "faithfulness", "boundings"],
     "recursive_roar": ["performance", "racu", "curves", "sparsity"],
     "saloss": ["performance", "decision_flip", "lambdas", "fresh"],
     "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],

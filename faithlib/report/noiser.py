@@ -128,7 +128,7 @@ def prompts(records):
     found = metrics(records)
     found = found[found.metric == "prompts"]
     table = found.pivot_table(index=["task", "model"], columns="stage", values="value", sort=False)
-    table = table.rename_axis(columns=None).reset_index()
+    table = table.round().astype("Int64").rename_axis(columns=None).reset_index()
     if {"all", "kept"} <= set(table):
         table["share"] = table.kept / table["all"]
     paper = published.load(PAPER, "table_7")
