@@ -62,7 +62,7 @@ KILLED = [(where, how) for where in ("training", "weights.", "values.", "s0.parq
 
 @linux
 @pytest.mark.parametrize(("where", "how"), [
-    pytest.param(*case, marks=[] if case[1] == signal.SIGKILL and case[0] in ("training", "s0.json")
+    pytest.param(*case, marks=[] if case[1] == signal.SIGKILL and case[0] == "training"
                  else pytest.mark.slow) for case in KILLED])
 def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, where, how):
     ready = processes.Event()
@@ -298,6 +298,7 @@ def gone(pid):
 
 
 @linux
+@pytest.mark.slow
 def test_two_drivers_and_a_driver_that_is_killed(grid):
     driver, kernel, papermill = started(grid)
     before = records(grid)
