@@ -30,7 +30,8 @@ def no_network(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_figure_stays_open():
-    """A notebook leaves its figures to the reader; a suite of many would keep them all."""
+    """A notebook leaves its figures and its style to the reader; the next test is to find neither."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+        sys.modules["matplotlib"].rcdefaults()

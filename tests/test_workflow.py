@@ -251,8 +251,8 @@ def test_an_unknown_profile_is_one_line(tmp_path):
     for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    done = subprocess.run(["make", "results", "PROFILE=pbs", "-o", ".venv/installed-batch"], cwd=tmp_path,
-                          capture_output=True, text=True)
+    command = ["make", "--no-print-directory", "results", "PROFILE=pbs", "-o", ".venv/installed-batch"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode
     assert done.stdout == "PROFILE=pbs: there is no such profile; use one of local\n"
 
