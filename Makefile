@@ -36,7 +36,7 @@ help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 results: .venv/installed-batch
 	@test -d "profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls profiles); exit 2; }
-	@$(if $(filter local,$(PROFILE)),$(if $(DEVICE),$(BIN)/python notebooks/grid.py $(GRID)))
+	@$(if $(filter local,$(PROFILE)),$(BIN)/python notebooks/grid.py $(GRID))
 	@$(BIN)/snakemake --profile "profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch

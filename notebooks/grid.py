@@ -1,6 +1,7 @@
 """The grid of one scale: configs/<scale>.yaml, checked against the notebooks, expanded into units.
 
-    python notebooks/grid.py scale=paper device=cuda    checks only, also that this machine has the device
+    python notebooks/grid.py scale=paper device=cuda    checks only, also that this machine has the device and
+                                                        the part-of-speech taggers
 
 Everything a user can get wrong here is told in one line, as ValueError or FileNotFoundError, before
 any notebook starts.
@@ -177,12 +178,20 @@ def read(config, folder="configs"):
     return scale, papers, paths
 
 
-def demand(device):
-    """Raise ValueError for a GPU that is demanded and that this machine does not show."""
-    import torch  # takes seconds, and the Snakefile reads this module for every job of a cluster
+def demand(device="auto", papers=()):
+    """Raise ValueError for a GPU that is demanded, or a unit's tagger, that this machine does not have."""
+    # Imported where needed: they take seconds, and each job of a cluster reads this module.
+    taggers = {p.get("tagger") for name in papers for p in papers[name].units.values()} - {None, ""}
+    for tagger in sorted(taggers):
+        from faithlib.metrics import pos
+
+        pos.version(tagger)
+    if device not in ("cuda", "mps"):
+        return
+    import torch
 
     shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if device in shown and not shown[device]():
+    if not shown[device]():
         raise ValueError(
             f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
             "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
@@ -191,6 +200,7 @@ def demand(device):
 
 if __name__ == "__main__":
     try:
-        demand(read(of_arguments(sys.argv[1:]))[2].get("device"))
+        _, found, places = read(of_arguments(sys.argv[1:]))
+        demand(places.get("device", "auto"), found)
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

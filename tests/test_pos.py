@@ -102,7 +102,7 @@ def test_without_spacy_the_line_tells_how_to_install_it(monkeypatch):
     with pytest.raises(ValueError, match="needs spaCy, which is not installed") as error:
         tags(["a film"])
     told = str(error.value)
-    assert "-e .[pos] && python -m spacy download en_core_web_sm" in told and "\n" not in told
+    assert f'-e .[pos] && "{sys.executable}" -m spacy download en_core_web_sm' in told and "\n" not in told
 
 
 def test_an_unknown_tagger_is_told():

@@ -244,6 +244,12 @@ def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
     assert grid.demand("auto") is grid.demand("cpu") is None
 
 
+def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
+    unit = {"task": "sst", "tagger": "no_such_tagger"}
+    with pytest.raises(ValueError, match="tagger='no_such_tagger'.*spacy download"):
+        grid.demand(papers={"saloss": grid.Paper("", "", {"sst.s0": unit})})
+
+
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_an_unknown_profile_is_one_line(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)

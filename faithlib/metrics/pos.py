@@ -5,6 +5,7 @@ corpora bring with them.
 """
 
 import re
+import sys
 from bisect import bisect_right
 
 import numpy as np
@@ -34,6 +35,12 @@ def tags(texts, tagger=TAGGER):
             tagged.append(_by_word(text, parts))
             shown.update()
     return tagged
+
+
+def version(tagger):
+    """The pipeline's own name and version, "en_core_web_sm 3.8.0"; raises ValueError as `tags` does."""
+    meta = _pipeline(tagger).meta
+    return f"{meta['lang']}_{meta['name']} {meta['version']}"
 
 
 def mean_importance(encodings, scores, tags):
@@ -74,7 +81,8 @@ def _by_word(text, parts):
 
 
 def _pipeline(tagger):
-    install = f"python -m pip install -c constraints.txt -e .[pos] && python -m spacy download {TAGGER}"
+    python = f'"{sys.executable}" -m'
+    install = f"{python} pip install -c constraints.txt -e .[pos] && {python} spacy download {TAGGER}"
     try:
         import spacy  # optional, and seconds to import
     except ImportError as error:
