@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, f"{workflow.basedir}/notebooks")
 from execute import code_hash
-from grid import read
+from grid import read, set_aside
 
 if workflow.remote_exec:  # a compute node has no network; `make fetch` has filled the cache
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -23,6 +23,10 @@ try:
     SCALE, PAPERS, PATHS = read(config)
 except (ValueError, FileNotFoundError) as error:
     sys.exit(str(error))
+
+if workflow.is_main_process and not {"-n", "--dry-run"} & set(sys.argv):
+    for line in set_aside(f"results/{SCALE}/{p}/{unit}.json" for p in PAPERS for unit in PAPERS[p].units):
+        print(line, file=sys.stderr)
 
 # The tables whose absence calls for a new report; it writes more than these.
 TABLES = {

@@ -178,6 +178,25 @@ def read(config, folder="configs"):
     return scale, papers, paths
 
 
+def set_aside(records):
+    """Rename the files of damaged records to *.damaged, so that their units run again; a line for each.
+
+    records: paths of records that may be there.
+    """
+    there = [path for path in map(Path, records) if path.is_file()]
+    if there:
+        from faithlib import results  # seconds, as it brings torch
+    for path in there:
+        try:
+            results.read_record(path)
+        except ValueError as error:
+            for file in sorted(path.parent.glob(f"{path.stem}.*")):
+                if file.suffix in (".json", ".parquet"):
+                    file.rename(f"{file}.damaged")
+            yield (f"{str(error).partition(': delete')[0]}: set aside as {path.as_posix()}.damaged, "
+                   "and its unit runs again")
+
+
 def demand(device="auto", papers=()):
     """Raise ValueError for a GPU that is demanded, or a unit's tagger, that this machine does not have."""
     # Imported where needed: they take seconds, and each job of a cluster reads this module.

@@ -199,16 +199,18 @@ def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
 
 # A grid --------------------------------------------------------------------------------------------
 
-RECORD = """import os, pathlib, time
+RECORD = """import hashlib, json, os, pathlib, time
 stem = pathlib.Path("results", scale, "paper", f"{task}.{model.split('/')[-1]}.s{seed}")
 if pathlib.Path("hold").exists() and seed == 1:
     pathlib.Path("held").write_text(f"{os.getpid()} {os.getppid()}")
     time.sleep(600)
 if pathlib.Path("fail").exists() and seed == 1:
     raise RuntimeError(f"unit {seed} is told to fail")
-for kind in ("parquet", "json"):
+values = f"{seed} {rate}"
+files = {f"{stem.name}.parquet": hashlib.sha256(values.encode()).hexdigest()}
+for kind, text in {"parquet": values, "json": json.dumps({"files": files})}.items():
     part = stem.with_suffix(f"{stem.suffix}.{kind}.part")
-    part.write_text(f"{seed} {rate}")
+    part.write_text(text)
     part.rename(f"{stem}.{kind}")
 """
 REPORT = """import pathlib
@@ -267,6 +269,21 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
     (grid / "fail").unlink()
     complete(grid, before)
     assert results.missing(folder) == [] and not (folder / "missing.csv").exists()
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_a_damaged_record_is_set_aside_and_its_unit_runs_again(grid, kind):
+    assert toy.snakemake(grid)[0] == 0
+    before, path = records(grid), grid / f"results/quick/paper/sst.name.s1.{kind}"
+    broken = path.read_bytes()[:-3]
+    path.write_bytes(broken)
+    assert "set aside" not in toy.snakemake(grid, "-n")[1] and path.read_bytes() == broken
+    text = complete(grid, {n: b for n, b in before.items() if ".s1." not in n})
+    assert "sst.name.s1.json.damaged, and its unit runs again" in text
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == broken
+    assert {n: b[1] for n, b in records(grid).items()} == {n: b[1] for n, b in before.items()}
 
 
 def started(grid):

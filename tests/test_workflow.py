@@ -33,7 +33,7 @@ RECORD = """import pathlib
 stem = pathlib.Path("results", scale, "paper", f"{task}.{model.split('/')[-1]}.s{seed}")
 stem.parent.mkdir(parents=True, exist_ok=True)
 for kind in ("json", "parquet"):
-    pathlib.Path(f"{stem}.{kind}").write_text(f"{seed} {data_dir}")
+    pathlib.Path(f"{stem}.{kind}").write_text(f'{{"files": {{}}, "made": "{seed} {data_dir}"}}')
 """
 CLAIMS = 'import pathlib\npathlib.Path("results", scale, "paper", "claims.csv").write_text("claim")'
 
@@ -289,17 +289,17 @@ def test_finished_units_stay_finished(tmp_path):
     record = tmp_path / "results/quick/paper/sst.name.s0.json"
     record.parent.mkdir(parents=True)
     for kind in ("json", "parquet"):  # as in a fresh clone: records, but no .snakemake folder
-        record.with_suffix(f".{kind}").write_text("committed")
+        record.with_suffix(f".{kind}").write_text('{"files": {}, "made": "committed"}')
 
     status, text = snakemake(tmp_path)
     assert status == 0, text
-    assert record.read_text() == "committed"
+    assert json.loads(record.read_text())["made"] == "committed"
     assert (tmp_path / "results/quick/paper/claims.csv").exists()
 
     record.unlink()
     status, text = snakemake(tmp_path, "--config", "data_dir=notebooks")
     assert status == 0, text
-    assert record.read_text() == "0 notebooks"
+    assert json.loads(record.read_text())["made"] == "0 notebooks"
 
     experiment = tmp_path / "notebooks/experiments/paper.ipynb"
     experiment.touch()  # saved again, and the data found elsewhere: the result is the same
