@@ -366,7 +366,7 @@ def test_figures_are_the_same_bytes_every_time(name, values, diagnostic, tmp_pat
         figure = draw(name, values, diagnostic)
         assert figure.get_figwidth() == 6.8 and "quick scale" in figure.get_suptitle()
         report.save_figure(figure, tmp_path / str(i) / name)
-        files = [tmp_path / str(i) / f"{name}{kind}" for kind in (".pdf", ".png")]
+        files = [tmp_path / str(i) / f"{name}{kind}" for kind in (".pdf", ".svg", ".png")]
         saved.append([path.read_bytes() for path in files])
         report.plt.close(figure)
     assert saved[0] == saved[1]
