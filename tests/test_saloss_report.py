@@ -108,6 +108,21 @@ def test_decision_flips_by_hand(values):
     assert np.isnan(baseline.p_value) and baseline.published == 0.54
 
 
+def test_scores_as_released_stand_beside_the_defined_by_hand(values):
+    released = values[values.salience == "none"].drop(columns=["salience", "definition"])
+    released = released.assign(fraction=released.fraction + 0.1 * (released.example % 2))
+    table = tables.released_scores(values, released)
+    examples = values.example.nunique()
+    row = cell(table, dataset="sst", attribution="attention")
+    none = values[(values.salience == "none") & (values.dataset == "sst")]
+    own = none[none.attribution == "attention"]
+    assert row.defined == pytest.approx(own.fraction.mean())
+    odd = sum(example % 2 for example in range(examples)) / examples
+    assert row.difference == pytest.approx(0.1 * odd) and row.ci_low <= row.difference <= row.ci_high
+    assert row.published == cell(tables.decision_flip(values), dataset="sst", salience="none",
+                                 attribution="attention").published
+
+
 def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
     """The release's form was trained with seed 0 only: so is the baseline that it is compared with."""
     some = values[(values.definition == "paper") | (values.seed == 0)]

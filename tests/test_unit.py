@@ -271,7 +271,7 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         run_here({**SHORT, **places}, SALOSS)
         found.append(science(places["results_dir"], unit, "saloss"))
     assert sorted(found[0]) == [f"{unit}{end}" for end in (
-        ".examples.parquet", ".json", ".parquet", ".pos.parquet")]
+        ".as_released.parquet", ".examples.parquet", ".json", ".parquet", ".pos.parquet")]
     assert found[0] == found[1]
     places["results_dir"] = folders["results_dir"] + "/resumed"
     with pytest.MonkeyPatch.context() as patch:  # nothing is trained or measured again
@@ -290,7 +290,7 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "saloss")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
-        "decision_flip", "fresh", "lambdas", "performance", "pos"}
+        "decision_flip", "fresh", "lambdas", "performance", "pos", "released_scores"}
     assert (folder / "claims.csv").is_file() and (tmp_path / "quick/saloss/figure_1.png").is_file()
     plt.close("all")
 

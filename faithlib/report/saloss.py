@@ -70,6 +70,28 @@ def decision_flip(values):
     return _sorted(pd.DataFrame(rows))
 
 
+def released_scores(values, released):
+    """Decision flip of the model without salience: its scores as defined, and as the release computes them.
+
+    released: from `results.load_tables(..., "as_released")`, which has a row a text and attribution.
+    defined, released: mean fractions over n examples, seeds averaged first. difference: released − defined on
+    the same examples, with a 95 % BCa interval; above 0, what the release computes needs more tokens.
+    """
+    keys = ["dataset", "model", "attribution", "example"]
+    known = _published("table_2", ["dataset", "salience", "attribution"])
+    both = values[values.salience == "none"].merge(
+        released, "inner", [*keys, "seed"], suffixes=("_defined", "_released"))
+    each = both.groupby(keys, sort=False)[["fraction_defined", "fraction_released"]].mean().reset_index()
+    rows = []
+    for key, part in _groups(each, keys[:3]):
+        difference, low, high = mean_interval(part.fraction_released - part.fraction_defined)
+        rows.append({**dict(zip(keys, key, strict=False)), "model": results.slug(key[1]),
+                     "defined": part.fraction_defined.mean(), "released": part.fraction_released.mean(),
+                     "difference": difference, "ci_low": low, "ci_high": high, "n": len(part),
+                     "published": known.get((base(key[0]), "none", key[2]), np.nan)})
+    return _sorted(pd.DataFrame(rows))
+
+
 def fresh(records):
     """Tables 3 and 7: macro-F1 of classifiers trained on rationales alone, beside the published.
 
