@@ -46,6 +46,7 @@ class Run:
     device: torch.device
     started: float = field(default_factory=time.time)
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
+    weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
 
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
@@ -85,9 +86,10 @@ class Run:
             weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
             about = {"history": json.dumps(history), "seconds": str(time.monotonic() - began)}
             write_atomically(path, partial(save_file, weights, metadata=about))
-            return history
-        load_model(classifier.model, path)
-        self.earlier += float(about.get("seconds", 0))
+        else:
+            load_model(classifier.model, path)
+            self.earlier += float(about.get("seconds", 0))
+        self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, **tables):
@@ -103,7 +105,8 @@ class Run:
         record = {
             "paper": self.paper, "unit": self.unit, "scale": self.scale, "params": self.params,
             "metrics": metrics, "excluded": list(excluded), "files": files,
-            "provenance": {**code_provenance(), "device": device_name(self.device), **(provenance or {})},
+            "provenance": {**code_provenance(), "device": device_name(self.device),
+                           **({"weights": self.weights} if self.weights else {}), **(provenance or {})},
             "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                          "seconds": round(time.time() - self.started + self.earlier, 1),
                          **peak_memory(self.device),

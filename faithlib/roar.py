@@ -269,9 +269,13 @@ class Trainer:
                 for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)}
 
     def has_done(self, job):
-        """Whether a job's results, and the orders that later jobs need, are kept."""
-        files = [f"{job.name}.json", *(f"{job.name}.{measure}.parquet" for measure in job.explains)]
-        return all((self.folder / file).is_file() for file in files)
+        """Whether a job's results, and the orders that later jobs need, are kept and whole."""
+        try:
+            json.loads((self.folder / f"{job.name}.json").read_text())
+        except (FileNotFoundError, ValueError):
+            return False
+        tables = (f"{job.name}.parquet", *(f"{job.name}.{measure}.parquet" for measure in job.explains))
+        return all(results.read_part(self.folder / table) is not None for table in tables)
 
     def _version(self):
         """What results depend on: other data, weights, settings or code are kept in another folder."""

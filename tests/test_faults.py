@@ -16,11 +16,15 @@ import pytest
 import test_workflow as toy
 import tiny
 import torch
+import yaml
 
 from faithlib import results, training
 from faithlib.forward import halving, out_of_memory
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "notebooks"))
+import grid as project  # noqa: E402
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
 
 # One unit ------------------------------------------------------------------------------------------
@@ -195,6 +199,19 @@ def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
     assert "out: training: 1/2 steps" in done.stdout and "done in" in done.stdout
     log = (tmp_path / "runs/out.log").read_text()
     assert "training: 1/2 steps" in log and "the kernel died" in log
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", sorted(yaml.safe_load((ROOT / "configs/quick.yaml").read_text())["papers"]))
+def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path):
+    _, papers, _ = project.read({"scale": "quick", "papers": paper}, ROOT / "configs")
+    for unit, parameters in papers[paper].units.items():
+        places = {"results_dir": str(tmp_path), "checkpoint_dir": str(tmp_path / "kept")}
+        subprocess.run([sys.executable, "notebooks/execute.py", papers[paper].experiment, tmp_path / "out.ipynb",
+                        json.dumps(parameters | places)], cwd=ROOT, check=True)
+        record = json.loads((tmp_path / "quick" / paper / f"{unit}.json").read_text())
+        assert record["volatile"]["peak_memory_mib"] <= 2048
 
 
 # A grid --------------------------------------------------------------------------------------------

@@ -248,6 +248,9 @@ def test_trained_weights_are_kept_and_not_trained_again(run, given):
     for name, weights in fresh.model.state_dict().items():
         assert torch.equal(weights, trained[name])
     assert results.weights_digest(fresh.model) == results.weights_digest(classifier.model)
+    assert run.weights == later.weights and list(run.weights) == [p.name for p in run.kept.iterdir()]
+    record = json.loads(later.save([], pd.DataFrame({"x": [0]})).read_text())
+    assert list(record["provenance"]["weights"].values()) == [results.weights_digest(classifier.model)]
     assert [p.suffix for p in run.kept.iterdir()] == [".safetensors"]
     later.keep_weights(fresh, train, key=["b"])
     assert len(calls) == 2  # other settings, other weights

@@ -364,6 +364,17 @@ def test_a_model_that_was_not_explained_is_not_done(splits, spy, tmp_path, monke
     assert len(spy.trained) == 8  # the unmasked model twice
 
 
+@pytest.mark.parametrize("name", [
+    "unmasked.json", "unmasked.parquet", "unmasked.gradient_l2.parquet", "gradient_l2.ratio30-60.json"])
+def test_a_kept_model_whose_files_are_damaged_is_trained_again(splits, spy, tmp_path, name):
+    whole = run(splits, tmp_path)
+    (file,) = tmp_path.rglob(name)
+    file.write_bytes(file.read_bytes()[:-9])
+    spy.trained.clear()
+    assert_same(run(splits, tmp_path), whole)
+    assert len(spy.trained) == 1
+
+
 def test_other_plans_share_models_and_other_units_do_not(splits, spy, tmp_path):
     def trains(**changed):
         before = len(spy.trained)
