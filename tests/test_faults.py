@@ -204,12 +204,13 @@ def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", sorted(yaml.safe_load((ROOT / "configs/quick.yaml").read_text())["papers"]))
-def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path):
-    _, papers, _ = project.read({"scale": "quick", "papers": paper}, ROOT / "configs")
+def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    _, papers, _ = project.read({"scale": "quick", "papers": paper})
     for unit, parameters in papers[paper].units.items():
         places = {"results_dir": str(tmp_path), "checkpoint_dir": str(tmp_path / "kept")}
-        subprocess.run([sys.executable, "notebooks/execute.py", papers[paper].experiment, tmp_path / "out.ipynb",
-                        json.dumps(parameters | places)], cwd=ROOT, check=True)
+        given = papers[paper].experiment, tmp_path / "out.ipynb", json.dumps(parameters | places)
+        subprocess.run([sys.executable, "notebooks/execute.py", *given], check=True)
         record = json.loads((tmp_path / "quick" / paper / f"{unit}.json").read_text())
         assert record["volatile"]["peak_memory_mib"] <= 2048
 
