@@ -283,7 +283,17 @@ def test_a_mean_of_zero_has_no_finite_ratio():
     values = pd.concat([table([0, 0], [0.5, 0.5], "a", ""), table([0.2, 0.2], [0.5, 0.5], "random", "random"),
                         table([0, 0], [0.5, 0.5], "a", "matched")])
     found = faithfulness(values)
-    assert found.log_ratio[0] == -np.inf and np.isnan(found.log_ratio[1]) and found.ci_low.isna().all()
+    assert found.log_ratio[0] == found.ci_low[0] == found.ci_high[0] == -np.inf
+    assert found[["log_ratio", "ci_low", "ci_high"]].iloc[1].isna().all()
+
+
+def test_where_resamples_have_a_mean_of_zero_that_end_is_infinite():
+    rows = [table(ns, [0.5] * 4, *who) for ns, who in (
+        ([0, 0, 0, 0.4], ("a", "")), ([0.2] * 4, ("random", "random")), ([0.2] * 4, ("a", "matched")))]
+    found = faithfulness(pd.concat(rows))
+    assert found.log_ratio.tolist() == pytest.approx([np.log(0.1 / 0.2)] * 2)
+    assert (found.ci_low == -np.inf).all()  # no text of 0.4 in (3/4)^4 of the resamples
+    assert found.ci_high.tolist() == pytest.approx([np.log(0.3 / 0.2)] * 2)  # 3 of 4 in more than 2.5 %
 
 
 def test_models_and_boundings_are_kept_apart():

@@ -183,8 +183,8 @@ def faithfulness(values, within=(), n_resamples=RESAMPLES, seed=0):
     ln(NC / NC_baseline) of means over examples, each first averaged over its steps; 0 is the baseline, higher
     is better. log_ns, log_nc: its parts; ci_low, ci_high: percentile interval over resampled examples;
     mc_error: the standard error that the baseline's draws leave, NaN for one draw; n: examples; undefined:
-    prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives −∞ or NaN, and
-    ends that are NaN where that happens in a resample.
+    prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives ∓∞, as an end
+    too where resamples have it; both means 0 give NaN, and one such resample leaves no interval.
     """
     method = [column for column in ("attribution", "bounding") if column in values]
     rows = []
@@ -210,7 +210,7 @@ def _compared(own, drawn, n_resamples, seed):
     by_draw = [np.r_[means[:2], drawn["soft_ns"][d].mean(), drawn["soft_nc"][d].mean()]
                for d in drawn["soft_ns"]]
     resampled = log_ratio(resample_means(cells, n_resamples, seed))
-    low, high = percentile_interval(resampled) if np.isfinite(resampled).all() else (np.nan, np.nan)
+    low, high = _interval(resampled)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ns, log_nc = np.log(means[:2]) - np.log(means[2:])
         mc_error = monte_carlo_error(log_ratio(np.array(by_draw)))  # NaN where a draw's mean is 0
@@ -218,6 +218,15 @@ def _compared(own, drawn, n_resamples, seed):
             "log_ratio": log_ns + log_nc, "ci_low": low, "ci_high": high,
             "mc_error": mc_error, "n": len(both),
             "undefined": undefined}
+
+
+def _interval(resampled):
+    """The 95 % percentile interval; its ends are draws where some are infinite, NaN where one is."""
+    if np.isfinite(resampled).all():
+        return percentile_interval(resampled)
+    if np.isnan(resampled).any():
+        return np.nan, np.nan
+    return np.quantile(resampled, [0.025, 0.975], method="inverted_cdf")
 
 
 def _by_example(rows):
