@@ -228,6 +228,10 @@ def test_without_noiser_there_is_no_claim(values):
 def test_figures_have_a_panel_for_everything(values):
     figure = noiser_figures.parts(tables.parts(found()), scale="quick")
     assert [axis.get_title() for axis in figure.axes] == ["world_agreement"] * 2
+    shares = tables.parts(found())
+    without = shares[shares.part != "distractor"].assign(task="world_facts")
+    figure = noiser_figures.parts(pd.concat([shares, without]))
+    assert [axis.get_visible() for axis in figure.axes] == [True, True, True, False]
     answers = tables.answerability(judged(), needed())
     (axis,) = noiser_figures.minimum(answers).axes
     assert axis.get_title() == "world_facts: judge other"

@@ -18,7 +18,8 @@ def parts(table, scale=""):
     """Figure 2: shares of the subject and of the distractor in each method's scores, two panels a task.
 
     table: from `noiser.parts`. Bars are 95 % intervals; the dotted line is the part's share of the tokens,
-    which is what a random order has. All that is not distractor is what the paper calls the main part.
+    which is what a random order has. All that is not distractor is what the paper calls the main part. Prompts
+    that have no distractor have no panel of it.
     """
     groups = list(table[table.part.isin(PARTS)].groupby(["task", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, squeeze=False, sharey="row",
@@ -27,6 +28,9 @@ def parts(table, scale=""):
         methods = list(dict.fromkeys(group.method))
         for axis, (part, colour) in zip(row, PARTS.items(), strict=True):
             own = group[group.part == part].set_index("method").reindex(methods)
+            if own.share.isna().all():  # prompts without a distractor
+                axis.set_visible(False)
+                continue
             axis.barh(range(len(methods)), own.share, color=colour, alpha=0.75, height=0.7,
                       xerr=[own.share - own.ci_low, own.ci_high - own.share], ecolor="black")
             axis.axvline(own.chance.mean(), color="black", linewidth=0.9, linestyle=":")
