@@ -18,8 +18,8 @@ def parts(table, scale=""):
     """Figure 2: shares of the subject and of the distractor in each method's scores, two panels a task.
 
     table: from `noiser.parts`. Bars are 95 % intervals; the dotted line is the part's share of the tokens,
-    which is what a random order has. All that is not distractor is what the paper calls the main part. Prompts
-    that have no distractor have no panel of it.
+    which is what a random order has. All that is not distractor is what the paper calls the main part.
+    Prompts without a distractor have no panel of it.
     """
     groups = list(table[table.part.isin(PARTS)].groupby(["task", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, squeeze=False, sharey="row",
