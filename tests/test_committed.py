@@ -1,6 +1,7 @@
 """The committed results: whole, complete, and what the tables were made from."""
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from faithlib import results
@@ -34,6 +35,19 @@ def test_no_text_of_a_real_data_set_is_committed(records):
     assert len(files) == len(DATASETS)  # the values only, no file of examples
     for name in files:
         assert "text" not in pd.read_parquet(FOLDER / name).columns
+
+
+SMALL = sorted((results.project_root() / "results/small").glob("*/*.json"))
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: f"{path.parent.name}: {path.stem}")
+def test_every_record_is_whole_and_of_a_clean_commit_and_holds_no_text_of_others(path):
+    record = results.read_record(path)
+    assert not record["provenance"]["dirty"]
+    if record["provenance"]["data"]["source"] != "generated":
+        for name in record["files"]:
+            columns = set(pq.read_schema(path.with_name(name)).names)
+            assert not columns & {"text", "text_b", "tokens", "prompt", "words", "answer"}, name
 
 
 def test_tables_have_the_columns_that_readers_rely_on():
