@@ -94,12 +94,12 @@ def save_table(frame, stem, better=None, shown=None, precision=3):
 
 
 def save_figure(figure, stem):
-    """Write <stem>.pdf, <stem>.svg and <stem>.png, byte-identical for the same figure in `use_style`."""
+    """Write <stem>.pdf, <stem>.png and <stem>.svg, byte-identical for the same figure in `use_style`."""
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})
-    figure.savefig(f"{stem}.svg", metadata={"Date": None})
     figure.savefig(f"{stem}.png", metadata={"Software": None})
+    figure.savefig(f"{stem}.svg", metadata={"Date": None})
 
 
 def note_scale(figure, scale):
