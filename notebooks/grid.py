@@ -198,9 +198,11 @@ def set_aside(records):
 
 
 def demand(device="auto", papers=()):
-    """Raise ValueError for a GPU that is demanded, or a unit's tagger, that this machine does not have."""
+    """Raise ValueError for a GPU that is demanded, or the tagger of a unit not done, that is not here."""
     # Imported where needed: they take seconds, and each job of a cluster reads this module.
-    taggers = {p.get("tagger") for name in papers for p in papers[name].units.values()} - {None, ""}
+    left = [p for name in papers for unit, p in papers[name].units.items()
+            if not Path(f"results/{p['scale']}/{name}/{unit}.json").is_file()]
+    taggers = {p.get("tagger") for p in left} - {None, ""}
     for tagger in sorted(taggers):
         from faithlib.metrics import pos
 
