@@ -29,7 +29,6 @@ from faithlib import corpora, models, results, roar, training
 TARGET = 1.8  # times the best loop, on two cores
 TASK, BILSTM = "whereabouts_1", dict(paired=True, width=50, hidden=32)  # bAbI: Table 4, and the release
 EPOCHS, BATCH_SIZE = 3, 50
-VOLATILE = ["seconds_train", "seconds_explain"]
 
 
 def main(arguments=None):
@@ -75,7 +74,7 @@ def measure(given, ways, repeats):
             starts[way].append(start)
             seconds[way].append(total)
     if given[0].keywords["device"] == "cpu":
-        same = [table.drop(columns=VOLATILE) for (_, threads), table in tables.items() if threads == 1]
+        same = [table.drop(columns=roar.COSTS) for (_, threads), table in tables.items() if threads == 1]
         assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
     n = len(given[2].jobs())
     rows = [{"processes": processes, "threads": threads, "models": n,
@@ -97,7 +96,7 @@ def timed(given, processes, threads):
         else:
             roar.run(*given, kept, workers=processes)
         total = time.time() - start
-        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in VOLATILE)
+        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in roar.COSTS[:2])
                     for path in kept.rglob("*.json")) - start
         curves, *_ = roar.run(*given, kept)  # reads what is kept
     return begun, total - begun, curves

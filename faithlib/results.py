@@ -88,7 +88,8 @@ class Run:
             write_atomically(path, partial(save_file, weights, metadata=about))
         else:
             load_model(classifier.model, path)
-            self.earlier += float(about.get("seconds", 0))
+            if path.name not in self.weights:  # else it was trained, or counted, by this process
+                self.earlier += float(about.get("seconds", 0))
         self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
 

@@ -32,6 +32,7 @@ from faithlib.metrics.curves import sparsity
 
 RANDOM = "random"  # the baseline: one uniform draw a token, so that its masks are nested; no model is asked
 SPLITS = ("train", "validation", "test")
+COSTS = ["seconds_train", "seconds_explain", "peak_memory_mib", "read_back"]  # of a model; they may differ
 CODE = ("attributions", "forward.py", "models", "roar.py", "training.py")  # what a model's results depend on
 
 
@@ -185,7 +186,24 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
                     progress.update()
         else:
             _in_processes(unit, trainer.folder, todo, min(workers, len(todo)), progress)
-    return _tables(plan, trainer.folder, np.array([e.maskable.sum() for e in trainer.encodings]))
+    n = np.array([e.maskable.sum() for e in trainer.encodings])
+    curves, predictions, sparsity = _tables(plan, trainer.folder, n)
+    return curves.assign(read_back=~curves.job.isin(list(todo))), predictions, sparsity
+
+
+def costs(run, curves, workers):
+    """What a record says of its models' costs (`volatile`); `run` counts the seconds of those read back.
+
+    Memory is that of the process and of as many workers, each at most as large as the largest was.
+    """
+    spent = curves.drop_duplicates("job").set_index("job")[COSTS]
+    seconds = spent[["seconds_train", "seconds_explain"]]
+    run.earlier += seconds[spent.read_back].to_numpy().sum() / workers  # they were trained side by side
+    told = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
+    if workers > 1:
+        largest = int(spent.peak_memory_mib.max())
+        told["peak_memory_mib"] = results.peak_memory_mib() + workers * largest
+    return told
 
 
 class Trainer:
@@ -232,7 +250,8 @@ class Trainer:
         best = next(check for check in history if check["kept"])
         row = {"metrics": performance, "sparsity": shares,
                "epochs": history[-1]["epoch"], "best_epoch": best["epoch"],
-               "seconds_train": trained - start, "seconds_explain": time.perf_counter() - trained}
+               "seconds_train": trained - start, "seconds_explain": time.perf_counter() - trained,
+               "peak_memory_mib": results.peak_memory_mib()}
         text = json.dumps(row)
         results.write_atomically(self.folder / f"{job.name}.json", lambda part: part.write_text(text))
 
@@ -373,8 +392,7 @@ def _tables(plan, folder, n):
             name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
             common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step,
                       "job": name}
-            about = {key: rows[name][key]
-                     for key in ("epochs", "best_epoch", "seconds_train", "seconds_explain")}
+            about = {key: rows[name][key] for key in ("epochs", "best_epoch", *COSTS[:-1])}
             about |= {"masked_tokens": masked.sum(), "new_tokens": (masked - before).sum(),
                       "unchanged_texts": (masked == before).sum(), "classes_predicted": classes[name]}
             curves += [{**common, "metric": metric, "value": value, **about}

@@ -252,6 +252,11 @@ def test_trained_weights_are_kept_and_not_trained_again(run, given):
     record = json.loads(later.save([], pd.DataFrame({"x": [0]})).read_text())
     assert list(record["provenance"]["weights"].values()) == [results.weights_digest(classifier.model)]
     assert [p.suffix for p in run.kept.iterdir()] == [".safetensors"]
+    spent = later.earlier
+    assert spent > 0 and run.earlier == 0
+    for of in (run, later):  # asked for once more, as where models take turns
+        of.keep_weights(fresh, train, key=["a"])
+    assert run.earlier == 0 and later.earlier == spent  # each second once
     later.keep_weights(fresh, train, key=["b"])
     assert len(calls) == 2  # other settings, other weights
 

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -298,8 +299,8 @@ def test_the_table_of_curves(splits, spy, tmp_path):
     curves, predictions, sparsity = run(splits, tmp_path)
     assert list(curves) == [
         "measure", "recursive", "by", "step", "job", "metric", "value", "epochs", "best_epoch",
-        "seconds_train", "seconds_explain", "masked_tokens", "new_tokens", "unchanged_texts",
-        "classes_predicted"]
+        "seconds_train", "seconds_explain", "peak_memory_mib", "masked_tokens", "new_tokens",
+        "unchanged_texts", "classes_predicted", "read_back"]
     assert len(curves) == 2 * 2 * 4 and set(curves.metric) == {"accuracy"}
     for _, curve in curves.groupby(["measure", "recursive"]):
         assert curve.step.tolist() == [0, 30, 60, 100]
@@ -329,7 +330,7 @@ def test_steps_of_one_token(splits, spy, tmp_path):
 # Kept results
 
 def scientific(tables):
-    return [t.drop(columns=["seconds_train", "seconds_explain"], errors="ignore") for t in tables]
+    return [t.drop(columns=roar.COSTS, errors="ignore") for t in tables]
 
 
 def assert_same(one, other):
@@ -349,6 +350,24 @@ def test_an_interrupted_unit_goes_on_where_it_was(splits, spy, tmp_path, at):
     assert len(spy.trained) == 7 and len(spy.explained) == 2  # each once
     run(splits, tmp_path / "parts")
     assert len(spy.trained) == 7
+
+
+def test_costs_count_what_was_read_back_and_the_memory_of_workers(splits, spy, tmp_path, monkeypatch):
+    monkeypatch.setattr(roar.results, "peak_memory_mib", lambda: 300)
+    spy.fail_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        run(splits, tmp_path)
+    spy.fail_at = None
+    curves, *_ = run(splits, tmp_path)
+    of_models = curves.drop_duplicates("job")
+    assert of_models.read_back.sum() == 3 and set(of_models.peak_memory_mib) == {300}
+    curves[["seconds_train", "seconds_explain"]] = 10.004, 2
+    unit = SimpleNamespace(earlier=1)
+    told = roar.costs(unit, curves, 2)
+    assert unit.earlier == pytest.approx(1 + 3 * 12.004 / 2)  # two at a time
+    assert told.pop("peak_memory_mib") == 300 + 2 * 300
+    assert told == {"seconds_of_models": {job: [10, 2] for job in of_models.job}}
+    assert set(roar.costs(unit, curves, 1)) == {"seconds_of_models"}
 
 
 def test_a_model_that_was_not_explained_is_not_done(splits, spy, tmp_path, monkeypatch):
@@ -540,7 +559,7 @@ def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     plan = Plan(["gradient_l2"], steps=(50, 100), recursive=[False])
     given = partial(make_model, device="cpu"), None, plan, {}
     seconds = {(1, 1): 20.0, (1, 2): 30.0, (2, 1): 12.0}
-    curves = {way: pd.DataFrame({"value": [0.5 * way[1]], "seconds_train": [1], "seconds_explain": [0]})
+    curves = {way: pd.DataFrame({"value": [0.5 * way[1]], **dict.fromkeys(roar.COSTS, [1])})
               for way in seconds}
     monkeypatch.setattr(benchmark, "timed", lambda given, *way: (3.0, seconds[way], curves[way]))
     table = benchmark.measure(given, list(seconds), repeats=2)
