@@ -247,6 +247,9 @@ def test_without_salience_there_is_no_claim(records, values):
 def test_figures_have_a_panel_for_everything(records, values):
     figure = saloss_figures.decision_flip(tables.decision_flip(values))
     assert [axis.get_title() for axis in figure.axes] == ["sst", "semeval"]
+    elsewhere = values[(values.definition == "paper") | (values.dataset == "sst")]
+    figure = saloss_figures.decision_flip(tables.decision_flip(elsewhere), definition="released")
+    assert [axis.get_title() for axis in figure.axes] == ["sst"]  # no panel with a baseline alone
     figure = saloss_figures.fresh(tables.fresh(records))
     assert [axis.get_title() for axis in figure.axes] == [
         "sst: top-k", "sst: contiguous", "semeval: top-k", "semeval: contiguous"]

@@ -78,8 +78,11 @@ def pos(table, scale="", definition="paper", attribution="scaled_attention", sal
 
 
 def _of_definition(table, definition):
-    """The rows of one definition, with the baseline that all definitions share."""
-    return table[(table.definition == definition) | (table.salience == "none")]
+    """The rows of one definition, where it was trained, with the baseline that all definitions share."""
+    baseline = table.salience == "none"
+    own = (table.definition == definition) & ~baseline
+    trained = table[own if own.any() else baseline][["dataset", "model"]].drop_duplicates()
+    return table[own | baseline].merge(trained, on=["dataset", "model"])
 
 
 def _panels(table, keys, across):
