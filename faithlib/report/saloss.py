@@ -201,6 +201,14 @@ def f1(records):
     return scores[(scores.metric == "macro_f1") & (scores.split == "test")]
 
 
+def of_definition(table, definition):
+    """The rows of one definition, where it was trained, with the baseline that all definitions share."""
+    baseline = table.salience == "none"
+    own = (table.definition == definition) & ~baseline
+    trained = table[own if own.any() else baseline][["dataset", "model"]].drop_duplicates()
+    return table[own | baseline].merge(trained, on=["dataset", "model"])
+
+
 def named(salience, definition="paper"):
     """How tables and figures call a model: "baseline", "TextRank", "TextRank (released)"."""
     titles = {"none": "baseline", "textrank": "TextRank", "tfidf": "TF-IDF", "chi2": "χ²"}

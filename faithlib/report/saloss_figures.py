@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
 from faithlib.report import OKABE_ITO, label, note_scale
-from faithlib.report.saloss import ATTRIBUTIONS, SALIENCES, in_order, named
+from faithlib.report.saloss import ATTRIBUTIONS, SALIENCES, in_order, named, of_definition
 
 WIDTH = 6.8  # inches: the width of a page's text
 LOOKS = {"none": (OKABE_ITO["black"], "o"), "textrank": (OKABE_ITO["blue"], "s"),
@@ -19,7 +19,7 @@ def decision_flip(table, scale="", definition="paper"):
     table: from `saloss.decision_flip`. A panel a data set and model, a row an attribution, a colour a
     salience.
     """
-    table = _of_definition(table, definition)
+    table = of_definition(table, definition)
     figure, panels = _panels(table, ["dataset", "model"], across=3)
     for axis, part, place in panels:
         for salience, points in part.groupby("salience", sort=False):
@@ -37,7 +37,7 @@ def fresh(table, scale="", definition="paper"):
     table: from `saloss.fresh`. Bars are the sd over seeds; a dotted line in a salience's colour is its model
     on the whole text.
     """
-    table = _of_definition(table, definition)
+    table = of_definition(table, definition)
     keys = ["dataset", "model", "thresholder"]
     figure, panels = _panels(table, keys, across=table.thresholder.nunique())
     for axis, part, place in panels:
@@ -56,7 +56,7 @@ def pos(table, scale="", definition="paper", attribution="scaled_attention", sal
     table: from `saloss.pos`. A panel a data set and model; tags in the order of the baseline's importance
     there, where 1 is the average word's.
     """
-    table = _of_definition(table, definition)
+    table = of_definition(table, definition)
     table = table[(table.attribution == attribution) & table.salience.isin(["none", salience])]
     groups = list(table.groupby(["dataset", "model"], sort=False))
     tags = table.groupby(["dataset", "model"]).tag.nunique().max()
@@ -75,14 +75,6 @@ def pos(table, scale="", definition="paper", attribution="scaled_attention", sal
     _legend(figure, table)
     note_scale(figure, scale)
     return figure
-
-
-def _of_definition(table, definition):
-    """The rows of one definition, where it was trained, with the baseline that all definitions share."""
-    baseline = table.salience == "none"
-    own = (table.definition == definition) & ~baseline
-    trained = table[own if own.any() else baseline][["dataset", "model"]].drop_duplicates()
-    return table[own | baseline].merge(trained, on=["dataset", "model"])
 
 
 def _panels(table, keys, across):
@@ -137,5 +129,5 @@ def _legend(figure, table, published="", *more):
         handles.append(Line2D([], [], color="#555555", marker="o", linestyle="", markersize=5.5,
                               markerfacecolor="none", markeredgewidth=0.9, label=published))
     handles += more
-    fit = int(figure.get_figwidth() / 0.95)
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(fit, len(handles)))
+    rows = -(-len(handles) // int(figure.get_figwidth() / 0.95))
+    figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // rows))
