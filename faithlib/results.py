@@ -46,6 +46,7 @@ class Run:
     device: torch.device
     started: float = field(default_factory=time.time)
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
+    trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
 
     def in_parts(self, name, count, make, key, size=16):
@@ -90,6 +91,7 @@ class Run:
             load_model(classifier.model, path)
             if path.name not in self.weights:  # else it was trained, or counted, by this process
                 self.earlier += float(about.get("seconds", 0))
+        self.trained = float(about.get("seconds", 0))
         self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
 

@@ -253,7 +253,7 @@ def test_trained_weights_are_kept_and_not_trained_again(run, given):
     assert list(record["provenance"]["weights"].values()) == [results.weights_digest(classifier.model)]
     assert [p.suffix for p in run.kept.iterdir()] == [".safetensors"]
     spent = later.earlier
-    assert spent > 0 and run.earlier == 0
+    assert spent > 0 and run.earlier == 0 and run.trained == later.trained == spent
     for of in (run, later):  # asked for once more, as where models take turns
         of.keep_weights(fresh, train, key=["a"])
     assert run.earlier == 0 and later.earlier == spent  # each second once
