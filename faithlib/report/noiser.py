@@ -141,12 +141,13 @@ def prompts(records):
 def shown(table, value, rows=("method",), columns=("task", "model"), known="published"):
     """A table as printed: "ours [interval] (published)" in each field.
 
-    value: the column that is shown, its interval in ci_low and ci_high where `value` is log_ratio or share.
+    value: the column that is shown, its interval in ci_low and ci_high where `value` is log_ratio or share;
+    brackets are missing where no interval could be drawn.
     """
     text = table[value].map("{:.2f}".format)
     if value in ("log_ratio", "share"):
         bounds = zip(table.ci_low, table.ci_high, strict=True)
-        text = text + [f" [{low:.2f}, {high:.2f}]" for low, high in bounds]
+        text = text + [f" [{low:.2f}, {high:.2f}]" if low == low else "" for low, high in bounds]
     if known in table:
         text = text + table[known].map(lambda p: f" ({p:.2f})" if p == p else "")  # NaN is not itself
     table = table.assign(text=text, method=[name(m) for m in table.method] if "method" in table else "")
