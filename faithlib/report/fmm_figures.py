@@ -50,6 +50,7 @@ def performance(table, scores, masked=0, split="test", scale=""):
             if not masked:
                 axis.plot([row["published"]], [y], color=colour, marker=marker, markersize=6.5, linestyle="",
                           markerfacecolor="none", markeredgewidth=0.9)
+        axis.xaxis.set_major_locator(MaxNLocator(3))
         axis.set_yticks(range(len(names)), [named(n) for n in names])
         axis.set_ylim(len(names) - 0.3, -0.6)
         axis.set_xlabel(f"{first.metric.replace('_', ' ')} ↑")
@@ -127,8 +128,10 @@ def racu(table, scale=""):
         axis.set_yticks(range(len(names)), [label(name) for name in names])
         axis.set_ylim(len(names) - 0.4, -0.6)
         axis.set_xlabel("RACU ↑")
-    shown = [_mark("o", _published(table), "#555555"), _mark("|", "Recursive ROAR", "#555555")]
-    figure.legend(handles=shown, loc="outside lower center", ncols=2)
+    shown = [_mark("o", _published(table), "#555555")] if table.published.notna().any() else []
+    shown += [_mark("|", "Recursive ROAR", "#555555")] if table.roar.notna().any() else []
+    if shown:
+        figure.legend(handles=shown, loc="outside lower center", ncols=2)
     note_scale(figure, scale)
     return figure
 
