@@ -137,9 +137,9 @@ class MaSF:
         if definition == "calibrated":
             order, half = np.random.default_rng(seed).permutation(len(reference)), len(reference) // 2
             ranking, judging = reference[order[:half]], reference[order[half:]]
-        self.first = [np.sort(layer.T) for layer in ranking.swapaxes(0, 1)]  # layers of (width, N)
+        self.first = [in_columns(layer) for layer in ranking.swapaxes(0, 1)]  # layers of (width, N)
         z2 = self._simes(ranking, inside=True)
-        self.second = np.sort(z2.T)  # (layers, N)
+        self.second = in_columns(z2)  # (layers, N)
         if judging is not ranking:
             z2 = self._simes(judging)
         self.third, self.judges = np.sort(self._fisher(self._two_sided(z2, self.second))), len(judging)
@@ -214,13 +214,21 @@ class MaSF:
         return z if self.definition == "released" else z.round(DIGITS)
 
 
+def in_columns(z):
+    """(N, columns) -> (columns, N), each sorted, and in one piece of memory each, to be searched fast."""
+    return np.sort(np.ascontiguousarray(z.T))
+
+
 def below(z, columns, side="left"):
     """How many values of each column are below z, side="right": not above it; (M, columns) int.
 
-    z: (M, columns). columns: (columns, N), each sorted. M log N, where comparing all pairs takes M · N.
+    z: (M, columns). columns: from `in_columns`. M log N, where comparing all pairs takes M · N.
     """
-    found = [np.searchsorted(column, part, side) for column, part in zip(columns, z.T, strict=True)]
-    return np.stack(found, 1)
+    found = np.empty(z.shape, int)
+    for column, values, counts in zip(columns, z.T, found.T, strict=True):
+        order = values.argsort()  # neighbours are found near one another
+        counts[order] = column.searchsorted(values[order], side)
+    return found
 
 
 @lru_cache
