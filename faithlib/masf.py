@@ -216,7 +216,9 @@ class MaSF:
 
 def in_columns(z):
     """(N, columns) -> (columns, N), each sorted, and in one piece of memory each, to be searched fast."""
-    return np.sort(np.ascontiguousarray(z.T))
+    columns = z.T.copy()
+    columns.sort()
+    return columns
 
 
 def below(z, columns, side="left"):
