@@ -125,6 +125,7 @@ def nowhere(table, records):
     keys = [key for key in ("dataset", "model", "seed") if key in table]
     if not {"dataset", "model"} <= set(keys):
         return []  # such a row is over all records of the paper
+    table = table[table["dataset"] != "all"]  # and so is a mean over data sets
     known = {tuple({"dataset": r["params"]["task"], "model": results.slug(r["params"]["model"]),
                     "seed": r["params"]["seed"]}[key] for key in keys) for r in records}
     rows = {(*map(str, row[:1]), results.slug(str(row[1])), *row[2:])

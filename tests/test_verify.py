@@ -115,9 +115,10 @@ def test_what_cannot_be_checked_is_said(project):
 
 def test_every_row_of_a_table_leads_to_a_record():
     records = [{"params": {"task": "sst", "model": "org/tiny", "seed": seed}} for seed in (0, 1)]
-    table = pd.DataFrame({"dataset": ["sst", "sst", "cb"], "model": ["tiny", "org/tiny", "tiny"], "value": 1})
+    table = pd.DataFrame({"dataset": ["sst", "sst", "cb", "all"],
+                          "model": ["tiny", "org/tiny", "tiny", "tiny"], "value": 1})
     assert verify.nowhere(table, records) == [("cb", "tiny")]
-    assert verify.nowhere(table.assign(seed=[1, 2, 1]), records) == [("cb", "tiny", 1), ("sst", "tiny", 2)]
+    assert verify.nowhere(table.assign(seed=[1, 2, 1, 1]), records) == [("cb", "tiny", 1), ("sst", "tiny", 2)]
     assert verify.nowhere(table[["dataset"]], records) == []
 
 
