@@ -96,7 +96,7 @@ def timed(given, processes, threads):
         else:
             roar.run(*given, kept, workers=processes)
         total = time.time() - start
-        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in roar.COSTS[:2])
+        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in roar.SECONDS)
                     for path in kept.rglob("*.json")) - start
         curves, *_ = roar.run(*given, kept)  # reads what is kept
     return begun, total - begun, curves

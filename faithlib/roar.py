@@ -32,7 +32,8 @@ from faithlib.metrics.curves import sparsity
 
 RANDOM = "random"  # the baseline: one uniform draw a token, so that its masks are nested; no model is asked
 SPLITS = ("train", "validation", "test")
-COSTS = ["seconds_train", "seconds_explain", "peak_memory_mib", "read_back"]  # of a model; they may differ
+SECONDS = ["seconds_train", "seconds_explain"]
+COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; another run may have others
 CODE = ("attributions", "forward.py", "models", "roar.py", "training.py")  # what a model's results depend on
 
 
@@ -197,7 +198,7 @@ def costs(run, curves, workers):
     Memory is that of the process and of as many workers, each at most as large as the largest was.
     """
     spent = curves.drop_duplicates("job").set_index("job")[COSTS]
-    seconds = spent[["seconds_train", "seconds_explain"]]
+    seconds = spent[SECONDS]
     run.earlier += seconds[spent.read_back].to_numpy().sum() / workers  # they were trained side by side
     told = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
     if workers > 1:
@@ -392,7 +393,7 @@ def _tables(plan, folder, n):
             name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
             common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step,
                       "job": name}
-            about = {key: rows[name][key] for key in ("epochs", "best_epoch", *COSTS[:-1])}
+            about = {key: rows[name][key] for key in ("epochs", "best_epoch", *SECONDS, "peak_memory_mib")}
             about |= {"masked_tokens": masked.sum(), "new_tokens": (masked - before).sum(),
                       "unchanged_texts": (masked == before).sum(), "classes_predicted": classes[name]}
             curves += [{**common, "metric": metric, "value": value, **about}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.report import CLAIMS, label
-from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, base, f1, named
+from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, base, f1, named, of_definition
 from faithlib.statistics import (
     RESAMPLES,
     mean_over_groups,
@@ -127,8 +127,7 @@ def _rationales(scores, definition, thresholder):
 def _f1_gains(scores, definition):
     """{(dataset, model): (seeds,)}: macro-F1 with TextRank less that with no salience, ratios averaged."""
     gains = {}
-    for key, part in scores.groupby(["dataset", "model"], sort=False):
-        part = part[(part.salience == "none") | (part.definition == definition)]
+    for key, part in of_definition(scores, definition).groupby(["dataset", "model"], sort=False):
         wide = part.pivot_table(index="seed", columns="salience", values="value")
         if {"none", "textrank"} <= set(wide):
             gain = (wide.textrank - wide.none).dropna()
