@@ -216,7 +216,9 @@ class MaSF:
 
 def in_columns(z):
     """(N, columns) -> (columns, N), each sorted, and in one piece of memory each, to be searched fast."""
-    columns = z.T.copy()
+    columns = np.empty(z.shape[::-1], z.dtype)
+    for start in range(0, len(z), 512):  # rows at a time that fit the cache: all at once takes thrice as long
+        columns[:, start:start + 512] = z[start:start + 512].T
     columns.sort()
     return columns
 

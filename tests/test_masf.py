@@ -146,6 +146,13 @@ def test_below_counts_all_pairs():
     assert (masf.below(z, columns, "right") == (columns <= z[..., None]).sum(-1)).all()
 
 
+def test_columns_are_sorted_whatever_their_number_of_rows():
+    for n in (1, 511, 512, 1300):
+        z = drawn(0, n)[:, 1]  # every other layer: not in one piece of memory
+        columns = masf.in_columns(z)
+        assert columns.flags.c_contiguous and (columns == np.sort(z.T)).all()
+
+
 # Null distribution and power ---------------------------------------------------------------------------
 
 
