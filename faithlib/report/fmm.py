@@ -14,7 +14,7 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics import curves
-from faithlib.report.saloss import base, in_order
+from faithlib.report.rows import ordered, original, where
 from faithlib.tasks import TASKS
 
 PAPER = "fmm"
@@ -102,7 +102,7 @@ def racu(points, roar=None):
         dataset, model, strategy, measure = key = tuple(row[name] for name in (*CURVE, "measure"))
         known = {statistic: _published(paper, dataset, model, measure=measure, statistic=statistic)
                  if strategy == MASKED else {} for statistic in ("acu", "racu")}
-        part = _rows(points, **dict(zip((*CURVE, "measure"), key, strict=True)))
+        part = where(points, **dict(zip((*CURVE, "measure"), key, strict=True)))
         rows.append({
             **dict(zip((*CURVE, "measure"), key, strict=True)), "variant": variant(measure),
             **{name: row[name] for name in ("acu", "acu_low", "acu_high", "racu")},
@@ -129,7 +129,7 @@ def of_roar(roar, dataset, model, measure):
     The paper's SST2 stands beside SST, as in its Table 1.
     """
     if roar is not None:
-        own = _rows(roar, dataset={"sst2": "sst"}.get(dataset, dataset), model=model, measure=measure)
+        own = where(roar, dataset={"sst2": "sst"}.get(dataset, dataset), model=model, measure=measure)
         if len(own):
             names = {"roar": "racu_clipped", "roar_low": "racu_clipped_low", "roar_high": "racu_clipped_high"}
             return {name: own.iloc[0][column] for name, column in names.items()} | {"roar_of": "ours"}
@@ -230,7 +230,7 @@ def named(strategy):
 
 def of_paper(dataset):
     """The published data set to look up: that which a generated one imitates; SST2 for SST."""
-    return {"sst": "sst2"}.get(base(dataset), base(dataset))
+    return {"sst": "sst2"}.get(original(dataset), original(dataset))
 
 
 @cache
@@ -284,7 +284,7 @@ def _with_interval(name, of_seeds):
 def _published(table, dataset, model, **given):
     """The row of a published table, a dict; RoBERTa-base's for a model that it lacks, {} if there is none."""
     model = model if model in set(table.model) else PUBLISHED_MODEL
-    rows = _rows(table, dataset=of_paper(dataset), model=model, **given)
+    rows = where(table, dataset=of_paper(dataset), model=model, **given)
     return rows.iloc[0].to_dict() if len(rows) else {}
 
 
@@ -294,19 +294,7 @@ def _ends(name, row):
     return {name: value, f"{name}_low": value - minus, f"{name}_high": value + plus}
 
 
-def _rows(table, **given):
-    for column, value in given.items():
-        table = table[table[column] == value]
-    return table
-
-
 def _sorted(table):
     """Data sets and models as they came, then strategies, splits and measures in the paper's order."""
-    orders = {"strategy": list(STRATEGIES), "measure": MEASURES, "part": [*PARTS, *MEASURES]}
-
-    def rank(column):
-        known = list(orders.get(column.name, dict.fromkeys(column)))
-        return column.map({name: i for i, name in enumerate(in_order(column.unique(), known))})
-
-    by = [name for name in (*CURVE, "split", "measure", "part", "copy") if name in table]
-    return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+    return ordered(table, dataset=(), model=(), strategy=STRATEGIES, split=(), measure=MEASURES,
+                   part=(*PARTS, *MEASURES), copy=())

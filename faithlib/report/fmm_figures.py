@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from faithlib.report import OKABE_ITO, label, line, note_scale
 from faithlib.report.fmm import MASKED, MEASURES, P_OF, PLAIN, STRATEGIES, named, variant
-from faithlib.report.saloss import in_order
+from faithlib.report.rows import in_order
 
 WIDTH = 6.8  # inches: the width of a page's text
 LOOKS = {MASKED: (OKABE_ITO["blue"], "o"), PLAIN: (OKABE_ITO["vermillion"], "s"),
@@ -30,7 +30,7 @@ def performance(table, scores, masked=0, split="test", scale=""):
     the class majority; the published value is hollow.
     """
     table, name = table[table.split == split], "all_masked" if masked else "unmasked"
-    names = in_order(table.strategy.unique(), list(STRATEGIES))
+    names = in_order(table.strategy.unique(), STRATEGIES)
     figure, panels = _panels(table, 4, 0.6 + 0.22 * len(names))
     for axis, part in panels:
         first = part.iloc[0]
@@ -73,7 +73,7 @@ def masf(table, definition="paper", scale=""):
     distribution at 5 %. The grey dotted line is a fresh in-distribution set, that should lie above as well.
     """
     name = P_OF[definition]
-    strategies = in_order(table.strategy.unique(), list(STRATEGIES))
+    strategies = in_order(table.strategy.unique(), STRATEGIES)
     figure, axes = _grid(table, len(strategies))
     for row, (title, part) in zip(axes, _groups(table), strict=True):
         for axis, strategy in zip(row, strategies, strict=True):
@@ -145,7 +145,7 @@ def history(table, scale=""):
     figure, axes = _grid(table, len(copies))
     for row, (title, part) in zip(axes, _groups(table), strict=True):
         for axis, copy in zip(row, copies, strict=True):
-            for strategy in in_order(part.strategy.unique(), list(STRATEGIES)):
+            for strategy in in_order(part.strategy.unique(), STRATEGIES):
                 own, (colour, marker) = part[part.strategy == strategy], _look(strategy)
                 look = {"color": colour, "marker": marker, "label": named(strategy)}
                 _band(axis, own[own["copy"] == copy], "epoch", "value", look)

@@ -13,8 +13,8 @@ import pandas as pd
 from faithlib import published, results
 from faithlib.metrics import generation
 from faithlib.report import attributions, label
+from faithlib.report.rows import ordered, original, where
 from faithlib.statistics import mean_interval
-from faithlib.tasks import TASKS
 
 PAPER = "noiser"
 METHODS = ("attention", "attention_rollout", "gradient_shap", "input_x_gradient", "integrated_gradients",
@@ -43,7 +43,7 @@ def faithfulness(values):
     table = generation.faithfulness(named(values), within=["task", "model"])
     table = table.rename(columns={"attribution": "method"})
     table["published"] = [_published_log_ratio(row) for row in table.itertuples()]
-    return in_order(table[FAITHFULNESS])
+    return _sorted(table[FAITHFULNESS])
 
 
 def boundings(table, records=()):
@@ -69,10 +69,9 @@ def answerability(answers, minimum=None):
     baseline, "matched" for a method's scores in random order). top: whether the first answer must be right
     or one of five. rate: share of the n prompts answered, with its interval; score: mean mass of the words
     shown over those answered, as the paper says; score_all: over all prompts, what the release averages and
-    the paper
-    prints, so `published_score` stands beside it. A text's mass does not depend on which words have it:
-    score is scale, rate is ranking, score_all both. min_top_k: mean share of words that the judge needs,
-    lower is better, over the prompts it can answer.
+    the paper prints, so `published_score` stands beside it. A text's mass does not depend on which words
+    have it: score is scale, rate is ranking, score_all both. min_top_k: mean share of words that the judge
+    needs, lower is better, over the prompts it can answer.
     """
     keys, rows = ["task", "model", "attribution", "baseline", "judge"], []
     answers, minimum = named(answers), None if minimum is None or minimum.empty else named(minimum)
@@ -89,17 +88,17 @@ def answerability(answers, minimum=None):
             if minimum is not None:
                 row |= _minimum(minimum, key, top)
             for metric in ("rate", "score"):
-                known = base(task) == "knowns" and not baseline
+                known = original(task) == "knowns" and not baseline
                 row[f"published_{metric}"] = _published(table, model, attribution=method, metric=metric) \
                     if known else np.nan
             rows.append(row)
-    return in_order(pd.DataFrame(rows).reindex(columns=ANSWERS))
+    return _sorted(pd.DataFrame(rows).reindex(columns=ANSWERS))
 
 
 def evidence(values):
     """Agreement with known evidence, one row a method: `report.attributions.evidence`, columns renamed."""
     table = attributions.evidence(values).rename(columns={"dataset": "task", "attribution": "method"})
-    return in_order(table)
+    return _sorted(table)
 
 
 def parts(values):
@@ -116,7 +115,7 @@ def parts(values):
         rows.append({**dict(zip(["task", "model", "method", "part"], key, strict=True)), "share": share,
                      "ci_low": low, "ci_high": high, "chance": known.chance.mean(), "n": len(known),
                      "unscored": len(each) - len(known)})
-    return in_order(pd.DataFrame(rows))
+    return _sorted(pd.DataFrame(rows))
 
 
 def prompts(records):
@@ -133,7 +132,7 @@ def prompts(records):
         table["share"] = table.kept / table["all"]
     paper = published.load(PAPER, "table_7")
     paper = (paper.kept / paper.prompts).groupby([paper.dataset, paper.model]).first()
-    table["published"] = [_or_average(paper.get(base(task), {}), model)
+    table["published"] = [_or_average(paper.get(original(task), {}), model)
                           for task, model in zip(table.task, table.model, strict=True)]
     return table
 
@@ -180,22 +179,9 @@ def name(method):
     return NAMES.get(method, label(method))
 
 
-def base(task):
-    """The published data set to look up: a generated one's is the one it imitates."""
-    return (TASKS[task].imitates if task in TASKS else "") or task
-
-
-def in_order(table):
+def _sorted(table):
     """Tasks and models as they came, then methods and boundings in the paper's order."""
-    known = {"task": list(dict.fromkeys(table.task)), "model": list(dict.fromkeys(table.model)),
-             "method": METHODS, "bounding": ("", *BOUNDINGS)}
-
-    def rank(column):
-        order = list(known[column.name])
-        return column.map(lambda item: order.index(item) if item in order else len(order))
-
-    by = [column for column in known if column in table]
-    return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+    return ordered(table, task=(), model=(), method=METHODS, bounding=("", *BOUNDINGS))
 
 
 def _by_prompt(values, column):
@@ -215,17 +201,15 @@ def _published_log_ratio(row):
     if row.baseline != "random":
         return np.nan
     if row.bounding in ("", "k_min"):
-        return _published("table_1", row.model, dataset=base(row.task), attribution=row.method)
-    if base(row.task) != "knowns":
+        return _published("table_1", row.model, dataset=original(row.task), attribution=row.method)
+    if original(row.task) != "knowns":
         return np.nan
     return _published("table_2", row.model, bounding=row.bounding)
 
 
-def _published(table, model, **where):
+def _published(table, model, **given):
     """The printed value of the model, or the printed average; NaN where there is none or it was copied."""
-    frame = published.load(PAPER, table)
-    for column, value in where.items():
-        frame = frame[frame[column] == value]
+    frame = where(published.load(PAPER, table), **given)
     values = frame.value.mask(frame.copied) if "copied" in frame else frame.value
     return _or_average(values.set_axis(frame.model), model)
 

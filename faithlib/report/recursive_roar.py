@@ -10,6 +10,7 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics import curves
+from faithlib.report.rows import original, where
 from faithlib.tasks import TASKS
 
 PAPER = "recursive_roar"
@@ -120,11 +121,6 @@ def load_shares(results_dir, scale, records):
     return pd.concat(parts, ignore_index=True)
 
 
-def in_order(measures):
-    """Measures as every table and figure lists them: random, the paper's, then others."""
-    return sorted(measures, key=lambda m: (MEASURES.index(m) if m in MEASURES else len(MEASURES), m))
-
-
 def _with_interval(name, of_seeds):
     mean, low, high = curves.over_seeds(of_seeds)
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
@@ -136,10 +132,7 @@ def _metric(record, name):
 
 def _published(table, dataset, model, **given):
     """The published value and interval as fractions, NaN where the paper has none."""
-    dataset = TASKS[dataset].imitates or dataset
-    rows = table[(table.dataset == dataset) & (table.model == model)]
-    for column, value in given.items():
-        rows = rows[rows[column] == value]
+    rows = where(table, dataset=original(dataset), model=model, **given)
     if rows.empty:
         return dict.fromkeys(("published", "published_low", "published_high"), np.nan)
     row = rows.iloc[0]

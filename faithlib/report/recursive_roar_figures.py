@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from faithlib.report import label, line, note_scale
-from faithlib.report.recursive_roar import in_order
+from faithlib.report.recursive_roar import MEASURES
+from faithlib.report.rows import in_order
 
 LOOKS = {"ROAR": ("#D55E00", "s", "--"), "Recursive ROAR": ("#0072B2", "o", "-"),
          "truth": ("#009E73", "x", ":"), "worst case": ("#777777", "v", "-.")}
@@ -37,7 +38,7 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
     for i, ((dataset, model), part) in enumerate(rows):
         for axis, again in zip(axes[i], recursive, strict=True):
             own = part[part.recursive == again]
-            for measure in in_order(own.measure.unique()):
+            for measure in in_order(own.measure.unique(), MEASURES):
                 _band(axis, own[own.measure == measure], "step", "value", measure)
             axis.set_title(f"{dataset}, {model}" + (
                 f": {'Recursive ROAR' if again else 'ROAR'}" if len(recursive) > 1 else ""), fontsize=8)
@@ -56,7 +57,7 @@ def sparsity(table, by, scale=""):
     figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True,
                                 figsize=(max(3.3, 2.2 * len(groups)), 2.4))
     for axis, ((dataset, model), part) in zip(axes[0], groups, strict=True):
-        for measure in in_order(part.measure.unique()):
+        for measure in in_order(part.measure.unique(), MEASURES):
             _band(axis, part[part.measure == measure], "top", "share", measure)
         axis.set_title(f"{dataset}, {model}", fontsize=8)
         axis.set_xlabel("top tokens" if by == "count" else "top tokens [%]")
@@ -73,7 +74,7 @@ def racu(table, scale=""):
     groups = list(table.groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True,
                                 figsize=(max(3.3, 1.9 * len(groups) + 1.2), 2.2))
-    names = in_order(table.measure.unique())
+    names = in_order(table.measure.unique(), MEASURES)
     for axis, ((dataset, model), part) in zip(axes[0], groups, strict=True):
         axis.axvline(0, color="#777777", linewidth=0.8)
         for _, row in part.iterrows():

@@ -11,8 +11,8 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics.rationales import contiguous
+from faithlib.report.rows import ordered, original, where
 from faithlib.statistics import mean_interval, rank_sum, t_test
-from faithlib.tasks import TASKS
 
 PAPER = "saloss"
 SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and figures list them
@@ -41,7 +41,7 @@ def performance(records):
         row["weight"] = ", ".join(f"{w:g}" for w in sorted(part.weight.unique()))
         row |= {"macro_f1": part.value.mean(), "sd": part.value.std(ddof=1), "seeds": part.seed.nunique(),
                 "majority": majority.get(key[:2], np.nan),
-                "published": known.get((base(row["dataset"]), row["salience"]), np.nan)}
+                "published": known.get((original(row["dataset"]), row["salience"]), np.nan)}
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
@@ -66,7 +66,7 @@ def decision_flip(values):
                      "fraction": fraction, "ci_low": low, "ci_high": high,
                      "never_flipped": 1 - part.flipped.mean(), "n": len(each), "seeds": part.seed.nunique(),
                      "p_value": _rank_sum(values, part, each),
-                     "published": known.get((base(dataset), salience, attribution), np.nan)})
+                     "published": known.get((original(dataset), salience, attribution), np.nan)})
     return _sorted(pd.DataFrame(rows))
 
 
@@ -88,7 +88,7 @@ def released_scores(values, released):
         rows.append({**dict(zip(keys, key, strict=False)), "model": results.slug(key[1]),
                      "defined": part.fraction_defined.mean(), "released": part.fraction_released.mean(),
                      "difference": difference, "ci_low": low, "ci_high": high, "n": len(part),
-                     "published": known.get((base(key[0]), "none", key[2]), np.nan)})
+                     "published": known.get((original(key[0]), "none", key[2]), np.nan)})
     return _sorted(pd.DataFrame(rows))
 
 
@@ -108,8 +108,8 @@ def fresh(records):
         dataset, model, salience, definition, thresholder, attribution, ratio = key
         same = {"dataset": dataset, "model": model, "input": thresholder, "attribution": attribution,
                 "ratio": ratio, "salience": "none"}
-        p = t_test(part.value, _where(rationales, same).value) if salience != "none" else np.nan
-        paper = known[thresholder].get((base(dataset), salience, ratio), np.nan)  # of attention alone
+        p = t_test(part.value, where(rationales, **same).value) if salience != "none" else np.nan
+        paper = known[thresholder].get((original(dataset), salience, ratio), np.nan)  # of attention alone
         rows.append({**dict(zip(MODEL, key, strict=False)), "thresholder": thresholder,
                      "attribution": attribution, "ratio": ratio, "macro_f1": part.value.mean(),
                      "sd": part.value.std(ddof=1), "seeds": part.seed.nunique(), "p_value": p,
@@ -145,7 +145,7 @@ def lambdas(records):
     table = tried[[*keys, "flip_fraction", "n", "chosen"]].merge(kl[[*keys, "attention_kl"]], "outer", keys)
     known = _published("table_1", ["dataset", "salience"], "weight")
     table["chosen"] = table.chosen.eq(True)  # a row of KL alone has none
-    table["published"] = [known.get((base(d), s), np.nan)
+    table["published"] = [known.get((original(d), s), np.nan)
                           for d, s in zip(table.dataset, table.salience, strict=True)]
     return _sorted(table)
 
@@ -215,34 +215,18 @@ def named(salience, definition="paper"):
     return titles.get(salience, salience) + (" (released)" if definition == "released" else "")
 
 
-def base(dataset):
-    """The published data set to look up: a generated one's is the one it imitates."""
-    return TASKS[dataset].imitates or dataset
-
-
-def in_order(names, known):
-    """Names as every table and figure lists them: those that are known first, then others."""
-    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
-
-
 def _rank_sum(values, part, each):
     """p of Wilcoxon's rank-sum test of one cell against the model trained without salience."""
     first = part.iloc[0]
     if first.salience == "none":
         return np.nan
-    none = _where(values, {"salience": "none"} | {k: first[k] for k in ("dataset", "model", "attribution")})
+    none = where(values, salience="none", **first[["dataset", "model", "attribution"]])
     both = set(none.seed) & set(part.seed)
     if not both:
         return np.nan
     if both != set(part.seed):
         each = part[part.seed.isin(both)].groupby("example").fraction.mean()
     return rank_sum(each, none[none.seed.isin(both)].groupby("example").fraction.mean())
-
-
-def _where(table, given):
-    for column, value in given.items():
-        table = table[table[column] == value]
-    return table
 
 
 def _published(table, keys, column="value"):
@@ -259,11 +243,5 @@ def _groups(frame, keys):
 
 def _sorted(table):
     """Data sets and models as they came, then the baseline first, then attributions in the paper's order."""
-    orders = {"salience": SALIENCES, "attribution": ATTRIBUTIONS}
-
-    def rank(column):
-        known = list(orders.get(column.name, dict.fromkeys(column)))
-        return column.map({name: i for i, name in enumerate(in_order(column.unique(), known))})
-
-    by = [c for c in (*MODEL[:2], "thresholder", *MODEL[2:], "attribution") if c in table]
-    return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+    return ordered(table, dataset=(), model=(), thresholder=(), salience=SALIENCES, definition=(),
+                   attribution=ATTRIBUTIONS)

@@ -11,7 +11,8 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.report import CLAIMS, label
-from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, base, f1, named, of_definition
+from faithlib.report.rows import original
+from faithlib.report.saloss import PAPER, SIGNIFICANT, THRESHOLDERS, f1, named, of_definition
 from faithlib.statistics import (
     RESAMPLES,
     mean_over_groups,
@@ -117,7 +118,7 @@ def _performance(scores, definition):
 def _rationales(scores, definition, thresholder):
     """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
     own = scores[(scores.input == thresholder) & (scores.attribution == "attention")]
-    gains = _f1_gains(own[own.dataset.map(base).isin(HARD)], definition)
+    gains = _f1_gains(own[own.dataset.map(original).isin(HARD)], definition)
     paper = published.load(PAPER, THRESHOLDERS[thresholder])
     paper = paper.pivot(index="dataset", columns="salience", values="value").loc[list(HARD)]
     claim = f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)"

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
 from faithlib.report import OKABE_ITO, label, note_scale
-from faithlib.report.saloss import ATTRIBUTIONS, SALIENCES, in_order, named, of_definition
+from faithlib.report.rows import in_order
+from faithlib.report.saloss import ATTRIBUTIONS, SALIENCES, named, of_definition
 
 WIDTH = 6.8  # inches: the width of a page's text
 LOOKS = {"none": (OKABE_ITO["black"], "o"), "textrank": (OKABE_ITO["blue"], "s"),

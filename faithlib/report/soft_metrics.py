@@ -14,8 +14,8 @@ import pandas as pd
 from faithlib import published
 from faithlib.metrics.diagnosticity import TIES, indicator
 from faithlib.metrics.erasure import RATIOS, rationale
+from faithlib.report.rows import original
 from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
-from faithlib.tasks import TASKS
 
 PAPER = "soft_metrics"
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
@@ -398,9 +398,8 @@ def _named(values):
 
 
 def _base(dataset):
-    """The published data set to look up: a generated one's is the one it imitates."""
-    name = dataset.split(" (")[0]
-    return TASKS[name].imitates or name if name in TASKS else name
+    """The published data set to look up, for a name that may have a model's in brackets."""
+    return original(dataset.split(" (")[0])
 
 
 def _slug(model):
