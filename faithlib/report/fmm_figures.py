@@ -69,8 +69,9 @@ def performance(table, scores, masked=0, split="test", scale=""):
 def masf(table, definition="paper", scale=""):
     """Figures 4 and 18 to 21: p-values of masked data being in distribution, a row a data set and model.
 
-    table: from `fmm.masf`. A column a strategy, a line a measure; below the dashed line masked data is out of
-    distribution at 5 %. The grey dotted line is a fresh in-distribution set, that should lie above as well.
+    table: from `fmm.masf`. A column a strategy, a line a measure, absolute ones beside signed ones hollow;
+    below the dashed line masked data is out of distribution at 5 %. The grey dotted line is a fresh
+    in-distribution set, that should lie above as well.
     """
     name = P_OF[definition]
     strategies = in_order(table.strategy.unique(), STRATEGIES)
@@ -79,7 +80,8 @@ def masf(table, definition="paper", scale=""):
         for axis, strategy in zip(row, strategies, strict=True):
             own = part[part.strategy == strategy]
             for measure in in_order(set(own.measure) - {"validation"}, MEASURES):
-                _band(axis, own[own.measure == measure], "ratio", name, line(measure))
+                hollow = {"markerfacecolor": "white"} if measure.endswith("_abs") else {}
+                _band(axis, own[own.measure == measure], "ratio", name, line(measure) | hollow)
             axis.axhline(0.05, color="#777777", linewidth=0.8, linestyle="--")
             for fresh in own[own.measure == "validation"][name]:
                 axis.axhline(fresh, color="#777777", linewidth=1, linestyle=":", label="fresh data")
