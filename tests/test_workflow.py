@@ -275,7 +275,7 @@ def snakemake(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 28), ("paper", 295)])
+@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 29), ("paper", 295)])
 def test_the_projects_own_grid(tmp_path, scale, units):
     for name in ("Snakefile", "configs", "profiles", "notebooks"):  # results/ stays behind
         source = ROOT / name
