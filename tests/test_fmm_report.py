@@ -275,7 +275,11 @@ def test_figures_have_a_panel_for_everything(records, points):
     assert figure.axes[1].get_title() == "sst2: plain fine-tuning" and len(figure.axes) == 6
     figure = fmm_figures.history(tables.history(tables.flagged(every(epochs_of), records)))
     assert figure.axes[1].get_title() == "sst2: masked copy"
-    assert len(fmm_figures.racu(tables.racu(points)).axes) == 3
+    found = tables.racu(points)
+    assert len(fmm_figures.racu(found).axes) == 3
+    panel = fmm_figures.racu(found.assign(flat=1)).axes[0]  # the published values stay
+    assert "flat" in panel.get_title() and not panel.containers
+    assert np.isfinite([line.get_xdata()[0] for line in panel.lines[1:]]).any()
     first, second = fmm_figures.pages(curve_table, 2)
     assert set(first.dataset) == {"sst2", "cola"} and set(second.dataset) == {"whereabouts_2"}
     plt.close("all")

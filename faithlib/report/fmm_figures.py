@@ -112,21 +112,25 @@ def curves(table, strategy=MASKED, scale=""):
 def racu(table, scale=""):
     """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
 
-    table: from `fmm.racu`. A panel a data set and model. Where the random curve is flat there is no point.
+    table: from `fmm.racu`. A panel a data set and model. Where the random curve is flat our point is left
+    out, and a panel without any says so.
     """
     table = table[table.strategy == MASKED]
     names = in_order(table.measure.unique(), MEASURES)
     figure, panels = _panels(table, 3, 0.5 + 0.19 * len(names))
     for axis, part in panels:
         axis.axvline(0, color="#777777", linewidth=0.8)
-        for row in part[part.flat == 0].to_dict("records"):
+        for row in part.to_dict("records"):
             y, look = names.index(row["measure"]), line(row["measure"])
-            bars = [[row["racu"] - row["ci_low"]], [row["ci_high"] - row["racu"]]]
             own = {"color": look["color"], "marker": look["marker"], "linestyle": ""}
-            axis.errorbar([row["racu"]], [y], xerr=bars, markersize=4, **own)
+            if not row["flat"]:
+                bars = [[row["racu"] - row["ci_low"]], [row["ci_high"] - row["racu"]]]
+                axis.errorbar([row["racu"]], [y], xerr=bars, markersize=4, **own)
             axis.plot([row["published"]], [y], markersize=6.5, markerfacecolor="none", markeredgewidth=0.9,
                       **own)
             axis.plot([row["roar"]], [y + 0.25], "|", color="#555555", markersize=6, markeredgewidth=1.5)
+        if part.flat.all():
+            axis.set_title(axis.get_title() + "\n(none of ours: random curve flat)")
         axis.set_yticks(range(len(names)), [label(name) for name in names])
         axis.set_ylim(len(names) - 0.4, -0.6)
         axis.set_xlabel("RACU ↑")
