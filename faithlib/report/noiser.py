@@ -86,7 +86,7 @@ def answerability(answers, minimum=None):
                    "score": each.mass[each.right == 1].mean(),
                    "score_all": _by_prompt(each, "score_all").mean(), "n": part.example.nunique()}
             if minimum is not None:
-                row |= _minimum(minimum, key, top)
+                row |= _minimum(minimum, dict(zip(keys, key, strict=True)), top)
             for metric in ("rate", "score"):
                 known = original(task) == "knowns" and not baseline
                 row[f"published_{metric}"] = _published(table, model, attribution=method, metric=metric) \
@@ -189,8 +189,7 @@ def _by_prompt(values, column):
 
 
 def _minimum(minimum, key, top):
-    for column, value in zip(["task", "model", "attribution", "baseline", "judge"], key, strict=True):
-        minimum = minimum[minimum[column] == value]
+    minimum = where(minimum, **key)
     minimum = minimum[minimum.top == top] if "top" in minimum else minimum[[top == 1] * len(minimum)]
     known = minimum.dropna(subset="share")
     found = mean_interval(_by_prompt(known, "share")) if len(known) else [np.nan] * 3
