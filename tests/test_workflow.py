@@ -205,6 +205,7 @@ UNIT = {"task": "imdb", "model": "roberta", "measures": ["beam"], "max_length": 
         (UNIT | {"max_length": 256}, "beam takes T² passes"),
         ({"task": "multirc", "attributions": ["lime", "beam"]}, "beam takes T² passes"),
         ({"model": "roberta", "vectors": "glove.txt"}, "vectors are for the model bilstm alone"),
+        ({"unused_classes": -1}, "unused_classes: -1 is less than the minimum of 0"),
         ({"epochs": 0}, "epochs: 0 is less than the minimum of 1"),
         ({"long_texts": "cut"}, "long_texts = 'cut' is unknown; use one of error, truncate"),
         ({"task": "world_facts", "model": "stories260K"}, "tiny-llama learns the generated world"),
@@ -283,6 +284,13 @@ def test_the_projects_own_grid(tmp_path, scale, units):
     status, text = snakemake(tmp_path, "-n", "--config", f"scale={scale}")
     assert status == 0, text
     assert f"unit {units}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_babi_models_of_recursive_roar_have_the_outputs_of_the_release(scale):
+    _, papers, _ = grid.read({"scale": scale, "data_dir": ".", "model_dir": "."})
+    units = [u for u in papers["recursive_roar"].units.values() if u["task"].startswith("babi")]
+    assert units and {len(TASKS[u["task"]].labels) + u["unused_classes"] for u in units} == {36}
 
 
 def test_finished_units_stay_finished(tmp_path):
