@@ -90,6 +90,29 @@ def test_integrated_gradients_are_captums(classifier, baseline, steps):
     assert (gap(ours["integrated_gradients"], default) == 0) == (baseline == "zero")
 
 
+def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
+    """As captum has it where the baseline of text_b and of what follows is what is there."""
+    paired, targets = examples(classifier)
+    encodings, notes = [*classifier.encode(tiny.TEXTS[:2]), *paired[2:]], {}
+    ours = attribute(classifier, encodings, targets, ["integrated_gradients"], path="text", steps=60,
+                     baseline="token", notes=notes)["integrated_gradients"]
+    whole = attribute(classifier, encodings, targets, ["integrated_gradients"], steps=60, baseline="token")
+    explainer = captum.attr.IntegratedGradients(Logits(classifier.model))
+    for i, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
+        batch = classifier.collate([encoding])
+        embeddings = classifier.embed(batch.ids).detach()
+        base, stays = vector(classifier, "token").expand_as(embeddings).clone(), encoding.auxiliary.copy()
+        if stays.any():
+            stays[np.flatnonzero(encoding.maskable)[-1] + 2:] = True  # behind the separator of `text`
+        base[0, stays] = embeddings[0, stays]
+        theirs, left_out = explainer.attribute(
+            embeddings, base, target=int(target), n_steps=60, method="riemann_middle",
+            additional_forward_args=(batch.present.long(), batch.types), return_convergence_delta=True)
+        assert gap([ours[i]], [theirs[0].sum(-1).numpy() * encoding.maskable]) < 1e-5
+        assert notes["completeness_gap"][i] == pytest.approx(left_out.abs().item(), abs=1e-5)
+        assert (gap([ours[i]], [whole["integrated_gradients"][i]]) > 1e-4) == (i >= 2)
+
+
 @pytest.mark.parametrize("baseline", ["zero", "token"])
 def test_gradient_shap_is_captums_with_the_same_draws(classifier, baseline, monkeypatch):
     encodings, targets = examples(classifier)

@@ -11,8 +11,9 @@ each function once. A new method joins with the decorator:
 
 A method may take settings as keyword parameters; those of the same name mean the same everywhere:
 `wanted` (the names asked for), `cache` (a forward.Cache), `progress` (called with the share of the
-work just done), `seed`, `steps`, `samples`, `baseline`, `removal`, `beam`, and Noiser's own. It may also
-return values per example, (batch,), such as a completeness gap, and per token under names that are no scores.
+work just done), `seed`, `steps`, `samples`, `baseline`, `path`, `removal`, `beam`, and Noiser's own. It may
+also return values per example, (batch,), such as a completeness gap, and per token under names that are no
+scores.
 """
 
 import difflib
@@ -25,6 +26,7 @@ import torch
 from faithlib import forward
 
 BASELINES = ("zero", "token", "pad")
+PATHS = ("input", "text")
 REMOVALS = ("mask", "delete", "pad")
 BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
 NORMS = ("none", "l1", "l2", "linf")
@@ -70,8 +72,8 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     """Raise ValueError for what cannot be computed, before anything is.
 
     No name at all, an unknown one, an unknown setting, a number below 1 (steps, samples, beam, noise,
-    halvings), a baseline, removal, bounding, norm, definition or paper that does not exist, and, where the
-    model is given, attention asked of one that exposes none.
+    halvings), a baseline, path, removal, bounding, norm, definition or paper that does not exist, and,
+    where the model is given, attention asked of one that exposes none.
     """
     if not wanted:
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {', '.join(names())}")
@@ -86,6 +88,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         if setting in ("steps", "samples", "beam", "noise", "halvings") and value < 1:
             raise ValueError(f"{setting}={value} must be at least 1")
     _one_of("baseline", settings.get("baseline"), (None, *BASELINES))
+    _one_of("path", settings.get("path", "input"), PATHS)
     _one_of("removal", settings.get("removal", "mask"), REMOVALS)
     _one_of("bounding", settings.get("bounding", "k_min"), BOUNDINGS)
     _one_of("norm", settings.get("norm", "none"), NORMS)

@@ -8,6 +8,7 @@ token or of the padding token. Gradients of parameters are neither computed nor 
 import math
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from faithlib import forward
@@ -44,22 +45,26 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
 
 @register("integrated_gradients", "integrated_gradients_abs")
 @torch.no_grad()
-def integrated_gradients(model, batch, target, steps=20, baseline=None, cache=None, progress=None):
+def integrated_gradients(model, batch, target, steps=20, baseline=None, path="input", cache=None,
+                         progress=None):
     """Integrated gradients, signed and absolute, and how far they are from adding up.
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + (k − ½)/K · (e − b), k = 1 … K, all positions moving together
-    (Sundararajan et al. 2017; Madsen et al. 2022, equation 2, by the midpoint rule). Σ_i a_i over all
-    positions tends to y(e) − y(b) as K grows; completeness_gap, (batch,), is what is missing:
-    |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0. It stays large where the path meets what is not smooth: at
-    the zero vector, for models that normalise scale away (Llama, Qwen2, Gemma-2).
+    (Sundararajan et al. 2017; Madsen et al. 2022, equation 2, by the midpoint rule). path: "input", or "text"
+    if the text_b of a pair stays as it is, b_i = e_i there. Σ_i a_i over all positions tends to y(e) − y(b)
+    as K grows; completeness_gap, (batch,), is what is missing: |Σ a_i − (y(e) − y(b))|, in units of y, ≥ 0.
+    It stays large where the path meets what is not smooth: at the zero vector, for models that normalise
+    scale away (Llama, Qwen2, Gemma-2).
     """
-    embeddings, base = model.embed(batch.ids), baseline_embedding(model, baseline)
+    embeddings = model.embed(batch.ids)
+    moving = torch.ones_like(batch.present) if path == "input" else before_text_b(batch)
+    base = torch.where(moving[..., None], baseline_embedding(model, baseline), embeddings)
     at, weights = midpoints(steps, embeddings)
     at = at[:, None].expand(-1, len(batch.ids))  # (steps, batch)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     signed = ((embeddings - base) * slope).sum(-1)
     return {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs(),
-            "completeness_gap": completeness_gap(model, batch, target, base, signed, cache)}
+            "completeness_gap": completeness_gap(model, batch, target, base, moving, signed, cache)}
 
 
 @register("sequential_integrated_gradients", "sequential_integrated_gradients_abs")
@@ -131,6 +136,13 @@ def baseline_embedding(model, baseline=None):
     if token is None:
         raise ValueError(f"baseline={baseline!r}: {model.name} has no such token: use 'zero' or 'pad'")
     return model.embed(torch.tensor(token, device=table.device))
+
+
+def before_text_b(batch):
+    """Where an input is `text` and its special tokens, (batch, tokens) bool: all of it but for pairs."""
+    ends = [np.flatnonzero(e.maskable)[-1] + 1 if e.auxiliary.any() else len(e.ids) for e in batch.encodings]
+    ends = torch.tensor(ends, device=batch.ids.device)[:, None]  # of pairs, the separator behind `text`
+    return torch.arange(batch.ids.shape[1], device=batch.ids.device) <= ends
 
 
 def midpoints(steps, like):
@@ -218,15 +230,20 @@ def _y_of_token(model, batch, target, embeddings, i, given):
     return lambda token: y(torch.cat([before, token[:, None], after], 1))
 
 
-def completeness_gap(model, batch, target, base, signed, cache=None):
-    """|Σ_i a_i − (y(e) − y(b))| over all present positions: (batch,) float64."""
+def completeness_gap(model, batch, target, base, moving, signed, cache=None):
+    """|Σ_i a_i − (y(e) − y(b))| over all present positions: (batch,) float64.
+
+    base: b, (batch, tokens, width), of which nothing depends on the text where `moving`, (batch, tokens).
+    """
     inputs = [forward.unchanged(e) for e in batch.encodings]
     y = forward.target_values(model, inputs, target.cpu().numpy(), model.explains, cache)
-    # What is left of a text at the baseline is its length and its types: most of a batch share them.
-    states, same = torch.where(batch.present, batch.types, -1).unique(dim=0, return_inverse=True)
+    # What is left of an input at the baseline is its length, its types and what does not move: a batch has
+    # few such states.
+    left = torch.where(batch.present, batch.types, -1), torch.where(moving, -1, batch.ids)
+    states, same = torch.cat(left, 1).unique(dim=0, return_inverse=True)
     first = torch.stack([(same == k).nonzero()[0, 0] for k in range(len(states))])
     part = batch.at(first)
-    logits = model.logits(part, embeddings=base.expand(*part.ids.shape, -1))  # (states, outputs)
+    logits = model.logits(part, embeddings=base[first])  # (states, outputs)
     y_base = model.explained(logits[same], target)
     total = torch.where(batch.present, signed, 0).double().sum(1)
     return (total - (torch.from_numpy(y).to(total) - y_base)).abs()

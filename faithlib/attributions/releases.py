@@ -15,6 +15,7 @@ from faithlib.attributions import released
 from faithlib.attributions.attention import differentiated, read_row, rollout
 from faithlib.attributions.gradients import (
     baseline_embedding,
+    before_text_b,
     drawn_points,
     gradient,
     passes,
@@ -82,10 +83,7 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
     `text` and its separator is not scaled.
     """
     embeddings = model.embed(batch.ids)
-    ends = [np.flatnonzero(e.maskable)[-1] + 1 if e.auxiliary.any() else len(e.ids) for e in batch.encodings]
-    ends = torch.tensor(ends, device=batch.ids.device)[:, None]
-    scaled = torch.arange(batch.ids.shape[1], device=batch.ids.device) <= ends  # (batch, tokens)
-    base = torch.where(scaled[..., None], 0, embeddings)
+    base = torch.where(before_text_b(batch)[..., None], 0, embeddings)
     signed = _late_points(model, batch, target, embeddings, base, steps, progress)
     return {"integrated_gradients_abs": signed.abs()}
 
