@@ -159,15 +159,18 @@ def test_racu_by_hand_and_beside_the_published(points):
 def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert tables.roar("results", "small") is None
-    folder = tmp_path / "results" / "small" / "recursive_roar" / "tables"
-    folder.mkdir(parents=True)
-    ours = [{"dataset": "sst", "model": "MiniLM", "recursive": recursive, "measure": "gradient_l2",
-             "racu": 3.0, "racu_clipped": value, "racu_clipped_low": 0.1, "racu_clipped_high": 0.3}
-            for recursive, value in ((True, 0.2), (False, 0.5))]
-    pd.DataFrame(ours).to_csv(folder / "racu.csv", index=False)
+    common = {"dataset": "sst", "model": "some/MiniLM", "seed": 0, "by": "ratio", "metric": "macro_f1"}
+    curves = {("random", False): (0.9, 0.5, 0.1), ("gradient_l2", True): (0.9, 0.4, 0.1),
+              ("gradient_l2", False): (0.9, 0.1, 0.1)}
+    curves["random", True] = curves["random", False]
+    values = pd.DataFrame([{**common, "measure": m, "recursive": r, "step": step, "value": value}
+                           for (m, r), curve in curves.items()
+                           for step, value in zip((0, 50, 100), curve, strict=True)])
+    monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
     table = tables.racu(points, tables.roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
-    assert (row.roar, row.roar_low, row.roar_high, row.roar_of) == (0.2, 0.1, 0.3, "ours")
+    assert (row.roar, row.roar_of) == (pytest.approx(0.125), "ours")  # of an area of 0.4 it takes 0.05
+    assert np.isnan(row.roar_low)  # one seed
     other = cell(table, dataset="sst2", strategy=MASKED, measure="integrated_gradients_abs")
     assert (other.roar, other.roar_of) == (pytest.approx(0.329), "published")
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from faithlib import published, results
 from faithlib.metrics import curves
+from faithlib.report import recursive_roar
 from faithlib.report.rows import ordered, original, where
 from faithlib.tasks import TASKS
 
@@ -115,12 +116,13 @@ def racu(points, roar=None):
 
 
 def roar(results_dir, scale):
-    """Recursive ROAR's table of RACU at a scale, the rows with recursion; None where it has not been run."""
-    path = results.project_root() / results_dir / scale / "recursive_roar" / "tables" / "racu.csv"
-    if not path.is_file():
+    """Recursive ROAR's RACU at a scale, the rows with recursion; None where there are no records of it."""
+    try:
+        _, values = results.load(results_dir, scale, recursive_roar.PAPER)
+    except FileNotFoundError:
         return None
-    table = pd.read_csv(path)
-    return table[table.recursive]
+    table = recursive_roar.racu(recursive_roar.points(values))
+    return table[table.recursive.astype(bool)]
 
 
 def of_roar(roar, dataset, model, measure):
