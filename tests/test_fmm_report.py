@@ -159,18 +159,18 @@ def test_racu_by_hand_and_beside_the_published(points):
 def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert tables.roar("results", "small") is None
-    common = {"dataset": "sst", "model": "some/MiniLM", "seed": 0, "by": "ratio", "metric": "macro_f1"}
-    curves = {("random", False): (0.9, 0.5, 0.1), ("gradient_l2", True): (0.9, 0.4, 0.1),
-              ("gradient_l2", False): (0.9, 0.1, 0.1)}
-    curves["random", True] = curves["random", False]
-    values = pd.DataFrame([{**common, "measure": m, "recursive": r, "step": step, "value": value}
-                           for (m, r), curve in curves.items()
+    common = {"dataset": "sst", "model": "some/MiniLM", "by": "ratio", "metric": "macro_f1"}
+    curves = [("random", (0.9, 0.5, 0.1), (0.2, 1.0, 0.1)), ("gradient_l2", (0.9, 0.4, 0.1), (0.2, 0.0, 0.1))]
+    values = pd.DataFrame([{**common, "measure": measure, "recursive": recursive, "seed": seed, "step": step,
+                            "value": value if recursive or measure == "random" else 0.1}
+                           for measure, *seeds in curves for recursive in (False, True)
+                           for seed, curve in enumerate(seeds)
                            for step, value in zip((0, 50, 100), curve, strict=True)])
     monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
     table = tables.racu(points, tables.roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
-    assert (row.roar, row.roar_of) == (pytest.approx(0.125), "ours")  # of an area of 0.4 it takes 0.05
-    assert np.isnan(row.roar_low)  # one seed
+    ends = row.roar, row.roar_low, row.roar_high  # of an area of 0.4 it takes 0.05; of 0.475, 0.5: clipped
+    assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours"
     other = cell(table, dataset="sst2", strategy=MASKED, measure="integrated_gradients_abs")
     assert (other.roar, other.roar_of) == (pytest.approx(0.329), "published")
 
