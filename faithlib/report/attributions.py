@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from faithlib import results
 from faithlib.metrics.plausibility import BETTER
-from faithlib.report import CLAIMS, OKABE_ITO, label, note_scale
+from faithlib.report import CLAIMS, OKABE_ITO, bracketed, label, note_scale
 from faithlib.statistics import RESAMPLES, mean_interval, percentile_interval, resample_means, verdict
 
 PAPER = "attributions"  # not one of the five; its records and tables lie where theirs do
@@ -61,10 +61,7 @@ def shown(table):
     """The table for a page: "value [interval]" by metric, with a random order as a data set's last row."""
     rows = []
     for (dataset, _), part in table.groupby(["dataset", "model"], sort=False):
-        for row in part.to_dict("records"):
-            rows.append({"dataset": dataset, "attribution": row["attribution"], "n": row["n"]} | {
-                m: f"{row[m]:.2f} [{row[f'{m}_ci_low']:.2f}, {row[f'{m}_ci_high']:.2f}]" if row["n"] else ""
-                for m in BETTER})
+        rows += bracketed(part, 2)[["dataset", "attribution", "n", *BETTER]].to_dict("records")
         chance = {m: f"{part[f'{m}_chance'].mean():.2f}" if part.n.any() else "" for m in BETTER}
         rows.append({"dataset": dataset, "attribution": "a random order", "n": part.n.max(), **chance})
     return pd.DataFrame(rows)
