@@ -390,3 +390,16 @@ def test_what_cannot_be_built_is_refused():
         models.load("bilstm", tiny.LABELS, TEXTS, hidden=0)
     with pytest.raises(ValueError, match="hidden: only 'bilstm' is built to measure, 'tiny-bert' is"):
         models.load("tiny-bert", tiny.LABELS, TEXTS, hidden=5)
+    with pytest.raises(ValueError, match="precision='half' is unknown: use 'float32' or 'bfloat16'"):
+        models.load("bilstm", tiny.LABELS, TEXTS, precision="half")
+
+
+@BOTH
+def test_products_in_bfloat16_change_the_logits_by_their_rounding_alone(paired):
+    exact, rounded = load(paired), load(paired, precision="bfloat16")
+    batch = exact.collate(encoded(exact))
+    with torch.no_grad():
+        apart = (exact.logits(batch) - rounded.logits(batch)).abs().max()
+    assert 0 < apart < 0.05
+    assert all(p.dtype == torch.float32 for p in rounded.model.parameters())
+    assert rounded.model.config.precision == "bfloat16"

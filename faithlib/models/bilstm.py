@@ -15,7 +15,10 @@ CLOSED = torch.finfo(torch.float32).min  # added to the logarithm of attention: 
 
 
 class BiLSTMConfig(PreTrainedConfig):
-    """width: of an embedding; hidden: of each direction of an LSTM, and of the attention."""
+    """width: of an embedding; hidden: of each direction of an LSTM, and of the attention.
+
+    precision: of the products in an LSTM, "float32" or "bfloat16"; weights, sums and all else are float32.
+    """
 
     model_type = "bilstm-attention"
     attribute_map = {"hidden_size": "width"}  # as others call the width of their embedding layer
@@ -24,6 +27,7 @@ class BiLSTMConfig(PreTrainedConfig):
     width: int = 300
     hidden: int = 128
     paired: bool = False
+    precision: str = "float32"
     pad_token_id: int | None = 0
     type_vocab_size: int = 2
     max_position_embeddings: int = 1_000_000  # it has no positions: any length will do
@@ -115,13 +119,14 @@ class _BiLSTM(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.ahead, self.back = (_LSTM(config.width, config.hidden, batch_first=True) for _ in range(2))
+        self.precision = getattr(torch, config.precision)
 
     def forward(self, x, lengths):
         """States (batch, tokens, 2 hidden), void from `lengths` on, and both last ones (batch, 2 hidden)."""
         at, last = torch.arange(x.shape[1], device=x.device), lengths[:, None] - 1
         backwards = torch.where(at <= last, last - at, at)  # (batch, tokens)
-        ahead, _ = self.ahead(x)
-        back, _ = self.back(_taken(x, backwards))
+        with torch.autocast(x.device.type, self.precision, enabled=self.precision != torch.float32):
+            ahead, back = self.ahead(x)[0].float(), self.back(_taken(x, backwards))[0].float()
         ends = torch.cat([_taken(ahead, last), _taken(back, last)], -1)[:, 0]
         return torch.cat([ahead, _taken(back, backwards)], -1), ends
 

@@ -125,21 +125,23 @@ def _refuse(missing, name, source):
                          f"more): {source!r} holds another architecture than its config says")
 
 
-def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors=""):
+def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
     """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
 
     texts: what the vocabulary is taken from (text_b too): all words that occur `min_count` times. paired: for
     a text and a text_b. width: of an embedding; hidden: of each direction. vectors: a text file of word
     vectors (word2vec, fastText or GloVe) that the embeddings start from, words without one and special tokens
-    from 0; without it all but padding start at N(0, 1). Raises ValueError without texts, for sizes below 1,
-    vectors of another dimension than `width` and those of none of the words, FileNotFoundError without the
-    file.
+    from 0; without it all but padding start at N(0, 1). precision: of the products in an LSTM, "float32" or
+    "bfloat16". Raises ValueError without texts, for sizes below 1, another precision, vectors of another
+    dimension than `width` and those of none of the words, FileNotFoundError without the file.
     """
     if not texts:
         raise ValueError(f"{BILSTM!r} knows the words of its training texts: give them as texts")
     for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
         if value < 1:
             raise ValueError(f"{size}={value!r} must be at least 1")
+    if precision not in ("float32", "bfloat16"):
+        raise ValueError(f"precision={precision!r} is unknown: use 'float32' or 'bfloat16'")
     if vectors:
         _check_vectors(vectors, width)
     special = ["[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]"]
@@ -153,7 +155,8 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
         sep_token="[EOS]", mask_token="[MASK]",
         model_input_names=["input_ids", "token_type_ids", "attention_mask"])
     model = BiLSTMAttention(BiLSTMConfig(
-        vocab_size=words.get_vocab_size(), width=width, hidden=hidden, paired=paired, num_labels=classes))
+        vocab_size=words.get_vocab_size(), width=width, hidden=hidden, paired=paired, precision=precision,
+        num_labels=classes))
     if vectors:
         known = {word: i for word, i in words.get_vocab().items() if word not in special}
         with torch.no_grad():
