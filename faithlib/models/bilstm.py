@@ -126,7 +126,7 @@ class _BiLSTM(nn.Module):
         at, last = torch.arange(x.shape[1], device=x.device), lengths[:, None] - 1
         backwards = torch.where(at <= last, last - at, at)  # (batch, tokens)
         with torch.autocast(x.device.type, self.precision, enabled=self.precision != torch.float32):
-            ahead, back = self.ahead(x)[0].float(), self.back(_taken(x, backwards))[0].float()
+            ahead, back = self.ahead(x)[0].to(x), self.back(_taken(x, backwards))[0].to(x)
         ends = torch.cat([_taken(ahead, last), _taken(back, last)], -1)[:, 0]
         return torch.cat([ahead, _taken(back, backwards)], -1), ends
 
