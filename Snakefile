@@ -37,6 +37,7 @@ TABLES = {
     "saloss": ["performance", "decision_flip", "lambdas", "fresh"],
     "soft_metrics": ["performance", "diagnosticity", "faithfulness_by_ratio"],
 }
+READS = {"fmm": ["recursive_roar"]}  # reports that show another paper's records beside their own
 # What a unit asks a cluster for: MiB of memory and minutes. Measured with a margin, at the paper scale set by
 # what one GPU's host has; both grow with each attempt, and a unit that ran out of time goes on where it was.
 NEEDS = {
@@ -99,7 +100,7 @@ for paper, entry in PAPERS.items():
             f"report_{paper}"
         input:
             notebook=ancient(local(entry.report)),
-            records=records(paper),
+            records=[records(p) for p in (paper, *READS.get(paper, [])) if p in PAPERS],
         output:
             f"results/{SCALE}/{paper}/claims.csv",
             [f"results/{SCALE}/{paper}/tables/{table}.csv" for table in TABLES.get(paper, [])],
@@ -121,13 +122,14 @@ onstart:
 
 
 onerror:  # a paper whose units failed gets its report all the same, drawn anew once they are there
-    failed = [job for job in workflow.scheduler.failed if job.rule.name == "unit"]
-    for paper in {job.wildcards.paper: 0 for job in failed}:
+    failed = {job.wildcards.paper for job in workflow.scheduler.failed if job.rule.name == "unit"}
+    for paper in [p for p in PAPERS if failed & {p, *READS.get(p, [])}]:
         folder = Path(f"results/{SCALE}/{paper}")
         folder.mkdir(parents=True, exist_ok=True)
         holes = sorted(unit for unit in PAPERS[paper].units if not (folder / f"{unit}.json").is_file())
         lines = [f"{unit},runs/{SCALE}/{paper}/{unit}.log\n" for unit in holes]
-        (folder / "missing.csv").write_text("unit,log\n" + "".join(lines))
+        if holes:
+            (folder / "missing.csv").write_text("unit,log\n" + "".join(lines))
         if len(holes) < len(PAPERS[paper].units):
             output, parameters = f"runs/{SCALE}/{paper}/report.ipynb", json.dumps({"scale": SCALE})
             subprocess.run([*EXECUTE, PAPERS[paper].report, output, parameters], check=False)

@@ -276,12 +276,28 @@ def snakemake(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 29), ("paper", 295)])
-def test_the_projects_own_grid(tmp_path, scale, units):
-    for name in ("Snakefile", "configs", "profiles", "notebooks"):  # results/ stays behind
+@pytest.fixture
+def unrun(tmp_path):
+    """The project without any results."""
+    for name in ("Snakefile", "configs", "profiles", "notebooks"):
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    status, text = snakemake(tmp_path, "-n", "--config", f"scale={scale}")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 29), ("paper", 295)])
+def test_the_projects_own_grid(unrun, scale, units):
+    status, text = snakemake(unrun, "-n", "--config", f"scale={scale}")
+    assert status == 0, text
+    assert f"unit {units}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("papers", ["fmm", "fmm,recursive_roar"])
+def test_a_report_waits_for_all_records_that_it_shows(unrun, papers, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    units = sum(len(p.units) for p in grid.read({"scale": "quick", "papers": papers})[1].values())
+    status, text = snakemake(unrun, "results/quick/fmm/claims.csv", "-n",
+                             "--config", "scale=quick", f"papers={papers}")
     assert status == 0, text
     assert f"unit {units}" in " ".join(text.split())
 
