@@ -111,7 +111,7 @@ class LocalJudge(Judge):
         likeliest = np.argsort(-p, axis=1, kind="stable")[:, :ANSWERS]
         answers = likeliest.reshape(-1, 1)  # (prompts * ANSWERS, tokens so far)
         for _ in range(self.tokens - 1):
-            variants = [_continued(encodings[i // ANSWERS], answer) for i, answer in enumerate(answers)]
+            variants = [_answered(encodings[i // ANSWERS], answer) for i, answer in enumerate(answers)]
             found = forward.probabilities(self.model, variants).argmax(1)
             answers = np.column_stack([answers, found])
         ended = np.cumsum(answers == self.model.tokenizer.eos_token_id, axis=1) > 0
@@ -299,11 +299,6 @@ def _read(completion):
             "tokens_out": getattr(usage, "completion_tokens", 0) or 0}
 
 
-def _continued(encoding, answer):
+def _answered(question, answer):
     """A question and the first tokens of its answer; the question's keys and values serve all answers."""
-    n = len(answer)
-    longer = type(encoding)(np.append(encoding.ids, answer), np.append(encoding.types, np.zeros(n, int)),
-                            np.append(encoding.maskable, np.ones(n, bool)),
-                            np.append(encoding.auxiliary, np.zeros(n, bool)),
-                            np.append(encoding.words, np.full(n, -1)))
-    return forward.Variant(longer, base=encoding, start=len(encoding.ids))
+    return forward.Variant(question.followed_by(answer), base=question, start=len(question.ids))

@@ -91,6 +91,17 @@ def test_a_token_that_begins_with_its_blank_belongs_to_the_word_behind_it():
     assert encoding.words.tolist() == [-1, 0, 1, 2, 3, -1]
 
 
+def test_tokens_that_follow_an_encoding_are_maskable_and_words_of_their_own():
+    array = np.array
+    prompt = models.base.Encoding(array([2, 7, 8]), array([0, 0, 0]), array([False, True, True]),
+                                  array([False] * 3), array([-1, 0, 0]))
+    longer = prompt.followed_by([9, 5])
+    for field, expected in {"ids": [2, 7, 8, 9, 5], "types": [0] * 5, "words": [-1, 0, 0, 1, 2],
+                            "maskable": [False, True, True, True, True], "auxiliary": [False] * 5}.items():
+        assert getattr(longer, field).tolist() == expected
+        assert getattr(longer, field).dtype == getattr(prompt, field).dtype
+
+
 def test_truncation_cuts_the_end_of_text_alone(classifier):
     long, question = " ".join(["great plot"] * 60), "is it good ?"
     (whole,) = classifier.encode([long], [question])

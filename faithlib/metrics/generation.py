@@ -15,7 +15,6 @@ from faithlib.attributions.random import permuted, uniform
 from faithlib.metrics import soft
 from faithlib.metrics.measure import DEFINITIONS, soft_variants
 from faithlib.metrics.plausibility import check_scores
-from faithlib.models.base import Encoding
 from faithlib.statistics import RESAMPLES, monte_carlo_error, percentile_interval, resample_means
 
 COLUMNS = ["example", "step", "attribution", "baseline", "draw", "definition", "soft_ns", "soft_nc",
@@ -110,7 +109,7 @@ def continuations(model, encodings, tokens=10):
         rows += [(i, step, int(token), prompts[i]) for i, token in zip(going, found, strict=True)]
         going = [i for i, token in zip(going, found, strict=True) if token != model.tokenizer.eos_token_id]
         for i, _, token, prompt in rows[len(rows) - len(found):]:
-            prompts[i] = _longer(prompt, token)
+            prompts[i] = prompt.followed_by([token])
     rows.sort(key=lambda row: row[:2])
     examples, steps, targets, kept = zip(*rows, strict=True)
     return Steps(list(kept), np.array(targets), np.array(examples), np.array(steps))
@@ -246,13 +245,6 @@ def _sources(encoding, scores, plan, seed):
         for name, s in scores.items():
             sources[name, "matched", draw] = permuted(s, encoding, generator)
     return sources
-
-
-def _longer(encoding, token):
-    """The encoding with a generated token at its end."""
-    end = Encoding(*(np.array([value]) for value in (token, 0, True, False, encoding.words.max() + 1)))
-    return Encoding(*(np.append(getattr(encoding, field), getattr(end, field))
-                      for field in Encoding.__annotations__))
 
 
 def _ratio(delta, delta_zero):

@@ -25,6 +25,13 @@ class Encoding:
         """The encoding of the tokens at `index` (a slice, a mask or indices) alone."""
         return Encoding(*(getattr(self, field)[index] for field in Encoding.__annotations__))
 
+    def followed_by(self, ids):
+        """The encoding with more tokens at its end, (more,): each of them maskable and a word by itself."""
+        n, word = len(ids), self.words.max() + 1
+        added = ids, np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool), np.arange(word, word + n)
+        return Encoding(*(np.append(getattr(self, field), more)
+                          for field, more in zip(Encoding.__annotations__, added, strict=True)))
+
 
 @dataclass(frozen=True)
 class Batch:
