@@ -209,13 +209,13 @@ class _Guide:
     def __init__(self, classifier, encodings, salience, weight, definition):
         if len(salience) != len(encodings):
             raise ValueError(f"salience has {len(salience)} rows for {len(encodings)} training examples")
+        classifier.check_attention("train it without salience")
         self.classifier, self.weight, self.definition = classifier, weight, definition
         padded = np.zeros((len(encodings), max(len(e.ids) for e in encodings)), np.float32)
         for i, (encoding, row) in enumerate(zip(encodings, salience, strict=True)):
             _check_salience(i, encoding, np.asarray(row), definition)
             padded[i, :len(row)] = row
         self.whole = torch.from_numpy(padded).to(classifier.device)  # (examples, tokens)
-        self._check_attention(encodings[:1])
 
     def at(self, batch, rows):
         """Logits (batch, classes) of the examples `rows`, and their salience loss, in one graph."""
@@ -225,15 +225,6 @@ class _Guide:
         salience = self.whole[torch.as_tensor(rows, device=logits.device), :attention.shape[1]]
         where = batch.maskable if self.definition == "paper" else batch.present
         return logits, salience_loss(attention, salience, where, self.definition)
-
-    @torch.inference_mode()
-    def _check_attention(self, encodings):
-        self.classifier.model.eval()
-        try:
-            self.classifier.attentions(self.classifier.collate(encodings))
-        except (ValueError, NotImplementedError) as error:
-            raise ValueError(f"{self.classifier.name} gives no attention weights "
-                             f"({str(error).splitlines()[0]}): train it without salience") from error
 
 
 class _Checks:

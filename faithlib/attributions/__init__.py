@@ -96,7 +96,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     if definition == "released":
         _one_of("paper", paper, PAPERS)
     if model is not None and any(f in _ATTENDING for f in _functions(wanted, definition, paper)):
-        _check_attention(model)
+        model.check_attention("choose attributions that need none")
 
 
 def attribute(model, encodings, targets, wanted, definition="paper", paper="", cache=None, notes=None,
@@ -185,14 +185,6 @@ def _keep(part, own, scores, kept):
                                          "weights or the method is broken")
             for i, length, row in zip(rows, lengths, value, strict=True):
                 scores[name][i] = row[:length]
-
-
-def _check_attention(model):
-    try:
-        model.attentions(model.collate(model.encode(["a"])))
-    except (ValueError, NotImplementedError) as error:
-        raise ValueError(f"{model.name} gives no attention weights ({str(error).splitlines()[0]}): choose "
-                         "attributions that need none") from error
 
 
 def _one_of(what, value, allowed):

@@ -143,6 +143,15 @@ class Transformer:
             raise ValueError(f"{self.name} exposes no attention weights: choose attributions that need none")
         return logits, layers
 
+    @torch.no_grad()
+    def check_attention(self, instead):
+        """Raise ValueError for a model that exposes no attention weights, and say what to do `instead`."""
+        try:
+            self.attentions(self.collate(self.encode(["a"])))
+        except (ValueError, NotImplementedError) as error:
+            raise ValueError(f"{self.name} gives no attention weights ({str(error).splitlines()[0]}): "
+                             f"{instead}") from error
+
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one the model is too short for."""
         for i, e in enumerate(encodings):
