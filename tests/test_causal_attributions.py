@@ -144,7 +144,7 @@ def test_sequential_paths_agree_with_a_model_that_has_no_prefixes(model):
     method = gradients.sequential_integrated_gradients
     ours, whole = (method(m, batch, target, steps=4) for m in (model, Whole()))
     for name in ours:
-        assert (ours[name] - whole[name]).abs().max() < 1e-6 and whole[name].abs().max() > 1e-3
+        assert (ours[name] - whole[name]).abs().max() < 1e-5 and whole[name].abs().max() > 1e-2
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "gemma2"])

@@ -474,8 +474,8 @@ def test_cross_entropy_alone_chooses_the_check():
 
 def test_dropout_may_leave_nothing_of_a_short_text():
     classifier = with_dropout(tiny.classifier(), 0.6)
-    encodings = classifier.encode(["boring"] * 16)
-    data = {"train": (encodings, np.zeros(16, int)), "validation": (encodings, np.zeros(16, int))}
+    encodings, labels = classifier.encode(["boring"] * 16), np.arange(16) % 2
+    data = {"train": (encodings, labels), "validation": (encodings, labels)}
     sigma = salience.fit("uniform", encodings)(encodings)
     history = training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
     assert all(np.isfinite(row["salience_loss"]) for row in history)
