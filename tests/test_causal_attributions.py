@@ -142,9 +142,13 @@ def test_sequential_paths_agree_with_a_model_that_has_no_prefixes(model):
 
     batch, target = model.collate(model.encode(tiny.PROMPTS)), torch.tensor([5, 6, 7, 8])
     method = gradients.sequential_integrated_gradients
-    ours, whole = (method(m, batch, target, steps=4) for m in (model, Whole()))
+    model.model.double()  # in float32 rounding alone is larger than the bound on some processors
+    try:
+        ours, whole = (method(m, batch, target, steps=4) for m in (model, Whole()))
+    finally:
+        model.model.float()
     for name in ours:
-        assert (ours[name] - whole[name]).abs().max() < 1e-5 and whole[name].abs().max() > 1e-2
+        assert (ours[name] - whole[name]).abs().max() < 1e-6 and whole[name].abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "gemma2"])
