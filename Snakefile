@@ -127,8 +127,8 @@ onerror:  # a paper whose units failed gets its report all the same, drawn anew 
         folder = Path(f"results/{SCALE}/{paper}")
         folder.mkdir(parents=True, exist_ok=True)
         holes = sorted(unit for unit in PAPERS[paper].units if not (folder / f"{unit}.json").is_file())
-        lines = [f"{unit},runs/{SCALE}/{paper}/{unit}.log\n" for unit in holes]
         if holes:
+            lines = [f"{unit},runs/{SCALE}/{paper}/{unit}.log\n" for unit in holes]
             (folder / "missing.csv").write_text("unit,log\n" + "".join(lines))
         if len(holes) < len(PAPERS[paper].units):
             output, parameters = f"runs/{SCALE}/{paper}/report.ipynb", json.dumps({"scale": SCALE})

@@ -395,7 +395,7 @@ def test_what_cannot_be_built_is_refused():
 
 
 @BOTH
-def test_products_in_bfloat16_change_the_logits_by_their_rounding_alone(paired):
+def test_lstms_in_bfloat16_change_the_logits_by_their_rounding_alone(paired):
     exact, rounded = load(paired), load(paired, precision="bfloat16")
     batch = exact.collate(encoded(exact))
     with torch.no_grad():

@@ -17,7 +17,8 @@ CLOSED = torch.finfo(torch.float32).min  # added to the logarithm of attention: 
 class BiLSTMConfig(PreTrainedConfig):
     """width: of an embedding; hidden: of each direction of an LSTM, and of the attention.
 
-    precision: of the products in an LSTM, "float32" or "bfloat16"; weights, sums and all else are float32.
+    precision: what the LSTMs compute in, "float32" or "bfloat16": there their inputs, weights and states are
+    rounded (torch's autocast); weights are kept, and all else is computed, in float32.
     """
 
     model_type = "bilstm-attention"

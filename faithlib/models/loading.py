@@ -131,7 +131,7 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
     texts: what the vocabulary is taken from (text_b too): all words that occur `min_count` times. paired: for
     a text and a text_b. width: of an embedding; hidden: of each direction. vectors: a text file of word
     vectors (word2vec, fastText or GloVe) that the embeddings start from, words without one and special tokens
-    from 0; without it all but padding start at N(0, 1). precision: of the products in an LSTM, "float32" or
+    from 0; without it all but padding start at N(0, 1). precision: what the LSTMs compute in, "float32" or
     "bfloat16". Raises ValueError without texts, for sizes below 1, another precision, vectors of another
     dimension than `width` and those of none of the words, FileNotFoundError without the file.
     """
