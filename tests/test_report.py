@@ -12,6 +12,7 @@ from faithlib import published, report, results, statistics
 from faithlib.report import __main__ as command
 from faithlib.report import soft_metrics as tables
 from faithlib.report import soft_metrics_figures as figures
+from faithlib.report.rows import excluded
 from faithlib.report.soft_metrics_claims import claims
 
 N = 20
@@ -310,7 +311,7 @@ def test_performance_and_excluded():
     assert (sst.accuracy, sst.macro_f1_sd) == pytest.approx((89, np.sqrt(2)))
     assert (sst.train_published, sst.f1_published, sst.f1_sd_published) == (6920, 90.4, 0.5)
     assert pd.isna(topics.test_published) and np.isnan(topics.macro_f1_sd)
-    left_out = tables.excluded(records)
+    left_out = excluded(records)
     assert left_out.to_dict("records") == [
         {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}]
 

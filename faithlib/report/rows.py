@@ -1,5 +1,7 @@
 """What the tables of all reports share: which rows are meant, which published ones, and in what order."""
 
+import pandas as pd
+
 from faithlib.tasks import TASKS
 
 
@@ -29,3 +31,19 @@ def ordered(table, **known):
 
     by = [column for column in known if column in table]
     return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+
+
+def excluded(records):
+    """What the records cut or left out, and why: a row a unit and reason."""
+    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"] if e["n"]]
+    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"]).fillna({"split": ""})
+
+
+def sources(records):
+    """Where a report's numbers come from: each unit's file of values, code, device and versions."""
+    return pd.DataFrame([{
+        "unit": r["unit"], "values": r["files"][f"{r['unit']}.parquet"][:12],
+        "code": (r["provenance"]["git"] or "")[:12], "changed since": r["provenance"]["dirty"],
+        "device": r["provenance"]["device"],
+        **{name: r["provenance"]["versions"][name] for name in ("torch", "transformers")},
+    } for r in records])

@@ -325,12 +325,6 @@ def worked_examples(examples, values, which=None, ratio=0.2):
     return pd.DataFrame(rows, columns=columns)
 
 
-def excluded(records):
-    """What the records cut or left out, and why: a row a unit and reason."""
-    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"] if e["n"]]
-    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"]).fillna({"split": ""})
-
-
 def _pairs(measured):
     """Every attribution's u against every draw v of its baselines, with Eq. 6 per tie rule."""
     own = measured[measured.baseline == ""].rename(columns={"raw": "u"})
