@@ -551,7 +551,8 @@ def benchmark(monkeypatch):
 
 def test_the_benchmark_says_whether_its_target_is_met(benchmark):
     for ratio, met in ((1.79, "missed"), (1.8, "met")):
-        table = pd.DataFrame({"ratio_to_best_loop": [0.9, 1, ratio]})
+        table = pd.DataFrame({"ratio_to_best_loop": [0.9, 1, ratio], "ratio_to_best_packed": [1, 1.2, 3.4]})
+        assert benchmark.verdict(table, cores=2).startswith("3.40 times")
         assert benchmark.verdict(table, cores=2).endswith(f"≥ 1.8: {met}")
         assert benchmark.verdict(table, cores=8).endswith("not measured, these are 8")
 
@@ -559,21 +560,22 @@ def test_the_benchmark_says_whether_its_target_is_met(benchmark):
 def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     plan = Plan(["gradient_l2"], steps=(50, 100), recursive=[False])
     given = partial(make_model, device="cpu"), None, plan, {}
-    seconds = {(1, 1): 20.0, (1, 2): 30.0, (2, 1): 12.0}
+    seconds = {(1, 1, "packed"): 48.0, (1, 1, "padded"): 20.0, (1, 2, "padded"): 30.0, (2, 1, "padded"): 12.0}
     curves = {way: pd.DataFrame({"value": [0.5 * way[1]], **dict.fromkeys(roar.COSTS, [1])})
               for way in seconds}
     monkeypatch.setattr(benchmark, "timed", lambda given, *way: (3.0, seconds[way], curves[way]))
     table = benchmark.measure(given, list(seconds), repeats=2)
-    assert table.models.tolist() == [4] * 3 and table.start_seconds.tolist() == [3] * 3
-    assert table.models_per_minute.tolist() == [12, 8, 20]
-    assert table.ratio_to_best_loop.tolist() == pytest.approx([1, 2 / 3, 5 / 3])
+    assert table.models.tolist() == [4] * 4 and table.start_seconds.tolist() == [3] * 4
+    assert table.models_per_minute.tolist() == [5, 12, 8, 20]
+    assert table.ratio_to_best_loop.tolist() == pytest.approx([5 / 12, 1, 2 / 3, 5 / 3])
+    assert table.ratio_to_best_packed.tolist() == pytest.approx([1, 2.4, 1.6, 4])
 
 
 @pytest.mark.slow
 def test_the_benchmark_runs(benchmark, tmp_path, capsys):
     benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "roar.csv")
-    assert list(table) == ["processes", "threads", "models", "start_seconds", "models_per_minute", "spread",
-                           "ratio_to_best_loop"]
+    assert list(table) == ["processes", "threads", "lstm", "models", "start_seconds", "models_per_minute",
+                           "spread", "ratio_to_best_loop", "ratio_to_best_packed"]
     assert {"host", "device", "git", "versions"} <= set(json.loads((tmp_path / "roar.json").read_text()))
     assert "times the models a minute of the best loop" in capsys.readouterr().out
