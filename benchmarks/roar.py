@@ -82,7 +82,7 @@ def measure(given, ways, repeats):
                 if (threads, lstm) == (1, "padded")]
         assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
     n = len(given[2].jobs())
-    rows = [{"processes": way[0], "threads": way[1], "lstm": way[2], "models": n,
+    rows = [{**dict(zip(("processes", "threads", "lstm"), way, strict=True)), "models": n,
              "start_seconds": np.median(starts[way]),
              "models_per_minute": 60 * n / np.median(seconds[way]),
              "spread": np.ptp(seconds[way]) / np.median(seconds[way])}

@@ -19,9 +19,8 @@ def benchmarks():
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(name, "1")
         threads = torch.get_num_threads()
-        from benchmarks import attributions, bounds, masf, memory, roar, tables, workloads
-        modules = attributions, bounds, masf, memory, roar, tables, workloads
-        yield {m.__name__.split(".")[1]: m for m in modules}
+        from benchmarks import attributions, bounds, masf, memory, tables, workloads
+        yield {m.__name__.split(".")[1]: m for m in (attributions, bounds, masf, memory, tables, workloads)}
         torch.set_num_threads(threads)
 
 
@@ -162,13 +161,3 @@ def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path):
     assert (where["threads"], where["noise"], where["halvings"]) == (1, 10, 10)
     assert noiser.verdict(table.assign(ratio_to_loop=4.5)).endswith("≥ 4: met")
     assert noiser.verdict(table.assign(ratio_to_loop=[1, 4.5, 1, 3.9])).startswith("at least 3.9 times")
-
-
-def test_the_packed_loop_trains_the_same_model(benchmarks):
-    make_model, splits, *_ = benchmarks["roar"].unit("cpu", quick=True)
-    encodings, _ = splits["test"]
-    ours, usual = make_model(), benchmarks["roar"].packed(make_model)
-    assert len({len(e.ids) for e in encodings}) > 1
-    batch = ours.collate(encodings)
-    torch.testing.assert_close(usual.logits(batch), ours.logits(batch), rtol=1e-5, atol=1e-6)
-    assert usual.model.encoder.text.lstm.bidirectional

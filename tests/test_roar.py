@@ -571,6 +571,16 @@ def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     assert table.ratio_to_best_packed.tolist() == pytest.approx([1, 2.4, 1.6, 4])
 
 
+def test_the_benchmarks_packed_loop_has_the_same_model(benchmark):
+    make_model, splits, *_ = benchmark.unit("cpu", quick=True)
+    encodings, _ = splits["test"]
+    ours, usual = make_model(), benchmark.packed(make_model)
+    assert len({len(e.ids) for e in encodings}) > 1
+    batch = ours.collate(encodings)
+    torch.testing.assert_close(usual.logits(batch), ours.logits(batch), rtol=1e-5, atol=1e-6)
+    assert usual.model.encoder.text.lstm.bidirectional
+
+
 @pytest.mark.slow
 def test_the_benchmark_runs(benchmark, tmp_path, capsys):
     benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""What the tables of all reports share: which rows are meant, which published ones, and in what order."""
+"""What the tables of all reports share: which rows are meant, in what order, and where they come from."""
 
 import pandas as pd
 
