@@ -9,7 +9,8 @@ with one thread and with as many as there are cores; as "packed" it does so with
 over packed sequences, as a BiLSTM for texts of several lengths is usually written, all else being equal.
 `faithlib.roar.run` trains one in each process. Wall-clock time, medians of repeats in which the ways take
 turns. On a CPU all that use one thread and the same LSTM have to give the very same table. What processes
-need to start, once a unit, is told apart. Writes roar.csv and roar.json to results/benchmarks.
+need to start, once a unit, is told apart. The bound of a way is the loop on one thread, times the threads of
+all its processes: as if these shared nothing. Writes roar.csv and roar.json to results/benchmarks.
 """
 
 import argparse
@@ -89,7 +90,10 @@ def measure(given, ways, repeats):
             for way in ways]
     frame = pd.DataFrame(rows)
     loops = frame[frame.processes == 1].groupby("lstm").models_per_minute.max()
-    return frame.assign(ratio_to_best_loop=frame.models_per_minute / loops["padded"],
+    alone = frame[(frame.processes == 1) & (frame.threads == 1)].set_index("lstm").models_per_minute
+    bound = frame.processes * frame.threads * frame.lstm.map(alone)
+    return frame.assign(ratio_to_bound=frame.models_per_minute / bound,
+                        ratio_to_best_loop=frame.models_per_minute / loops["padded"],
                         ratio_to_best_packed=frame.models_per_minute / loops["packed"])
 
 
@@ -158,11 +162,13 @@ def write(folder, table, device, cores, repeats):
 
 
 def verdict(table, cores):
-    """What was measured, and the target: two lines."""
+    """What was measured, the bound and the target: two lines."""
     best, packed = table.ratio_to_best_loop.max(), table.ratio_to_best_packed.max()
+    bound = (table.ratio_to_best_loop / table.ratio_to_bound).max()
     met = ("met" if best >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
     return (f"{packed:.2f} times the models a minute of the best loop over packed sequences\n"
-            f"{best:.2f} times the models a minute of the best loop; target on two cores, ≥ {TARGET}: {met}")
+            f"{best:.2f} times the models a minute of the best loop, {bound:.2f} at most; "
+            f"target on two cores, ≥ {TARGET}: {met}")
 
 
 if __name__ == "__main__":

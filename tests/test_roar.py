@@ -551,7 +551,9 @@ def benchmark(monkeypatch):
 
 def test_the_benchmark_says_whether_its_target_is_met(benchmark):
     for ratio, met in ((1.79, "missed"), (1.8, "met")):
-        table = pd.DataFrame({"ratio_to_best_loop": [0.9, 1, ratio], "ratio_to_best_packed": [1, 1.2, 3.4]})
+        table = pd.DataFrame({"ratio_to_bound": [1, 0.5, 0.9], "ratio_to_best_loop": [0.9, 1, ratio],
+                              "ratio_to_best_packed": [1, 1.2, 3.4]})
+        assert "best loop, 2.00 at most" in benchmark.verdict(table, cores=2)
         assert benchmark.verdict(table, cores=2).startswith("3.40 times")
         assert benchmark.verdict(table, cores=2).endswith(f"≥ 1.8: {met}")
         assert benchmark.verdict(table, cores=8).endswith("not measured, these are 8")
@@ -567,6 +569,7 @@ def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     table = benchmark.measure(given, list(seconds), repeats=2)
     assert table.models.tolist() == [4] * 4 and table.start_seconds.tolist() == [3] * 4
     assert table.models_per_minute.tolist() == [5, 12, 8, 20]
+    assert table.ratio_to_bound.tolist() == pytest.approx([1, 1, 1 / 3, 5 / 6])
     assert table.ratio_to_best_loop.tolist() == pytest.approx([5 / 12, 1, 2 / 3, 5 / 3])
     assert table.ratio_to_best_packed.tolist() == pytest.approx([1, 2.4, 1.6, 4])
 
@@ -586,6 +589,6 @@ def test_the_benchmark_runs(benchmark, tmp_path, capsys):
     benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "roar.csv")
     assert list(table) == ["processes", "threads", "lstm", "models", "start_seconds", "models_per_minute",
-                           "spread", "ratio_to_best_loop", "ratio_to_best_packed"]
+                           "spread", "ratio_to_bound", "ratio_to_best_loop", "ratio_to_best_packed"]
     assert {"host", "device", "git", "versions"} <= set(json.loads((tmp_path / "roar.json").read_text()))
     assert "times the models a minute of the best loop" in capsys.readouterr().out
