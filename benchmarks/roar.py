@@ -82,13 +82,10 @@ def measure(given, ways, repeats):
         same = [table.drop(columns=roar.COSTS) for (_, threads, lstm), table in tables.items()
                 if (threads, lstm) == (1, "padded")]
         assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
-    n = len(given[2].jobs())
-    rows = [{**dict(zip(("processes", "threads", "lstm"), way, strict=True)), "models": n,
-             "start_seconds": np.median(starts[way]),
-             "models_per_minute": 60 * n / np.median(seconds[way]),
-             "spread": np.ptp(seconds[way]) / np.median(seconds[way])}
-            for way in ways]
-    frame = pd.DataFrame(rows)
+    n, medians = len(given[2].jobs()), np.array([np.median(seconds[way]) for way in ways])
+    frame = pd.DataFrame(ways, columns=["processes", "threads", "lstm"]).assign(
+        models=n, start_seconds=[np.median(starts[way]) for way in ways], models_per_minute=60 * n / medians,
+        spread=[np.ptp(seconds[way]) for way in ways] / medians)
     loops = frame[frame.processes == 1].groupby("lstm").models_per_minute.max()
     alone = frame[(frame.processes == 1) & (frame.threads == 1)].set_index("lstm").models_per_minute
     bound = frame.processes * frame.threads * frame.lstm.map(alone)
