@@ -6,11 +6,12 @@
 
 The models of one level differ in their masks alone. The loop trains one after the other by the same code,
 with one thread and with as many as there are cores; as "packed" it does so with torch's bidirectional LSTM
-over packed sequences, as a BiLSTM for texts of several lengths is usually written, all else being equal.
-`faithlib.roar.run` trains one in each process. Wall-clock time, medians of repeats in which the ways take
-turns. On a CPU all that use one thread and the same LSTM have to give the very same table. What processes
-need to start, once a unit, is told apart. The bound of a way is the loop on one thread, times the threads of
-all its processes: as if these shared nothing. Writes roar.csv and roar.json to results/benchmarks.
+over packed sequences, as the paper's release and most code for texts of several lengths have it, all else
+being equal. `faithlib.roar.run` trains one in each process; the target is told beside both loops. Wall-clock
+time, medians of repeats in which the ways take turns. On a CPU all that use one thread and the same LSTM have
+to give the very same table. What processes need to start, once a unit, is told apart. The bound of a way is
+the loop on one thread, times the threads of all its processes: as if these shared nothing. Writes roar.csv
+and roar.json to results/benchmarks.
 """
 
 import argparse
@@ -159,13 +160,16 @@ def write(folder, table, device, cores, repeats):
 
 
 def verdict(table, cores):
-    """What was measured, the bound and the target: two lines."""
+    """The target, and beside each of the two loops what was measured: three lines."""
     best, packed = table.ratio_to_best_loop.max(), table.ratio_to_best_packed.max()
     bound = (table.ratio_to_best_loop / table.ratio_to_bound).max()
-    met = ("met" if best >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
-    return (f"{packed:.2f} times the models a minute of the best loop over packed sequences\n"
-            f"{best:.2f} times the models a minute of the best loop, {bound:.2f} at most; "
-            f"target on two cores, ≥ {TARGET}: {met}")
+
+    def met(ratio):
+        return ("met" if ratio >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
+
+    return (f"target on two cores: ≥ {TARGET} times the models a minute of the best loop\n"
+            f"over packed sequences, as released: {packed:.2f} times, {met(packed)}\n"
+            f"by the same code: {best:.2f} times, {bound:.2f} at most, {met(best)}")
 
 
 if __name__ == "__main__":
