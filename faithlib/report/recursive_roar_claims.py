@@ -15,6 +15,7 @@ from faithlib.report import CLAIMS
 from faithlib.statistics import RESAMPLES, percentile_interval, verdict
 
 GRADIENTS = ("gradient_l2", "input_x_gradient_abs")
+CURVES = ["dataset", "model", "recursive"]  # what has curves of its own, one a measure
 RISE = 0.01  # a rise of performance that is worth the name, as a fraction
 
 
@@ -25,9 +26,11 @@ def claims(points, n_resamples=RESAMPLES, seed=0):
     where records have only one; data sets with one seed are left out. Areas are RACU, clipped as in the
     paper's Table 2.
     """
-    drawn = _drawn(points[points.by == "ratio"], n_resamples, seed)
+    points = points[points.by == "ratio"]
+    drawn = _drawn(points, n_resamples, seed)
+    steps = {key: sorted(part.step.unique()) for key, part in points.groupby(CURVES)}
     rows = [_models_differ(drawn), _tasks_differ(drawn), *_attention(drawn), _integrated_gradients(drawn),
-            _early(drawn), _leakage(drawn), _recursion(drawn)]
+            _early(drawn, steps), _leakage(drawn, steps), _recursion(drawn)]
     return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
 
 
@@ -37,7 +40,7 @@ def _drawn(points, n_resamples, seed):
     Row 0 is the estimate. RACU is averaged over seeds as the paper does, not taken of the averaged curves.
     """
     drawn = {}
-    for i, (key, part) in enumerate(points.groupby(["dataset", "model", "recursive"], sort=False)):
+    for i, (key, part) in enumerate(points.groupby(CURVES, sort=False)):
         table = part.pivot_table(index="seed", columns=["measure", "step"], values="value").dropna()
         if len(table) < 2:
             continue  # one seed does not tell its own noise; the table of RACU names incomplete ones
@@ -83,18 +86,16 @@ def _tasks_differ(drawn):
 
 
 def _attention(drawn):
-    areas = {key: of for key, of in _areas(drawn).items() if "attention" in of}
-    if not areas:
-        return []
-    positive = np.mean([of["attention"] for of in areas.values()], axis=0)
-    rows = [_row("attention is faithful (RACU above 0)", positive,
-                 ", ".join(f"{key[0]} {of['attention'][0]:+.3f}" for key, of in areas.items()))]
-    leads = {key[0]: of["attention"] - np.max([a for m, a in of.items() if m != "attention"], axis=0)
-             for key, of in areas.items() if len(of) > 1}
-    if leads:
-        rows.append(_row("attention leads the other measures (RACU less the best other)",
-                         np.mean(list(leads.values()), axis=0),
-                         ", ".join(f"{name} {lead[0]:+.3f}" for name, lead in leads.items())))
+    """Of the BiLSTM, and in rows of their own of encoders: the paper does not measure theirs."""
+    rows = []
+    for whose, is_bilstm in (("attention", True), ("an encoder's attention", False)):
+        areas = {", ".join(key): of for key, of in _areas(drawn).items()
+                 if "attention" in of and (key[1] == "bilstm") == is_bilstm}
+        own = {name: of["attention"] for name, of in areas.items()}
+        leads = {name: own[name] - np.max([a for m, a in of.items() if m != "attention"], axis=0)
+                 for name, of in areas.items() if len(of) > 1}
+        rows += [_mean(f"{whose} is faithful (RACU above 0)", own),
+                 _mean(f"{whose} leads the other measures (RACU less the best other)", leads)]
     return rows
 
 
@@ -107,32 +108,29 @@ def _integrated_gradients(drawn):
     return _some("somewhere a cheaper gradient is more faithful than integrated gradients", found)
 
 
-def _early(drawn):
-    """Share of the whole drop that comes with the first 20 %, less what even steps would give."""
+def _early(drawn, steps):
+    """Share of the whole drop that comes with the first 20 %, less what an even fall would give."""
     shares = {}
-    for (dataset, _, recursive), of in drawn.items():
+    for key, of in drawn.items():
         for measure, curve in of.items():
-            steps = curve.shape[1] - 2
             whole = curve[:, 0] - curve[:, -2]
-            if recursive and measure != "random" and (whole > 0.05).all():
-                early = round(steps / 5)
-                shares[f"{dataset}, {measure}"] = (curve[:, 0] - curve[:, early]) / whole - early / steps
-    if not shares:
-        return None
-    return _row("the top 20 % bring more than 20 % of the drop", np.mean(list(shares.values()), axis=0),
-                ", ".join(f"{name} {share[0]:+.2f}" for name, share in shares.items()))
+            if key[2] and 20 in steps[key] and measure != "random" and (whole > 0.05).all():
+                early = curve[:, 0] - curve[:, steps[key].index(20)]
+                shares[", ".join([*key[:2], measure])] = early / whole - 20 / steps[key][-1]
+    return _mean("the top 20 % bring more than 20 % of the drop", shares)
 
 
-def _leakage(drawn):
+def _leakage(drawn, steps):
     """The largest rise of a curve from one step to the next, less `RISE`."""
     found = {}
-    for (dataset, model, recursive), of in drawn.items():
+    for key, of in drawn.items():
         for measure, curve in of.items():
             if measure != "random":
                 rises = np.diff(curve[:, :-1], axis=1)  # (1 + resamples, steps)
-                step = rises[0].argmax()
-                kind = "Recursive ROAR" if recursive else "ROAR"
-                found[f"{dataset}, {model}, {measure}, {kind}, step {step + 1}"] = rises[:, step] - RISE
+                i = rises[0].argmax()
+                kind = "Recursive ROAR" if key[2] else "ROAR"
+                where = f"{kind}, from {steps[key][i]} to {steps[key][i + 1]} %"
+                found[", ".join([*key[:2], measure, where])] = rises[:, i] - RISE
     return _some(f"class leakage: somewhere a curve rises by more than {RISE:.0%}", found)
 
 
@@ -140,11 +138,15 @@ def _recursion(drawn):
     plain, again = _areas(drawn, recursive=False), _areas(drawn)
     found = {f"{key[0]}, {key[1]}, {m}": again[key][m] - plain[key][m]
              for key in again.keys() & plain.keys() for m in again[key]}
+    return _mean("Recursive ROAR finds measures more faithful than ROAR does", found)
+
+
+def _mean(claim, found):
+    """A claim about the mean of cases."""
     if not found:
         return None
-    return _row("Recursive ROAR finds measures more faithful than ROAR does",
-                np.mean(list(found.values()), axis=0),
-                ", ".join(f"{name} {value[0]:+.3f}" for name, value in sorted(found.items())))
+    where = ", ".join(f"{name} {statistic[0]:+.3f}" for name, statistic in sorted(found.items()))
+    return _row(claim, np.mean(list(found.values()), axis=0), where)
 
 
 def _some(claim, found, two_sided=False):
