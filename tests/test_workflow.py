@@ -285,7 +285,7 @@ def unrun(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 30), ("paper", 295)])
+@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 31), ("paper", 295)])
 def test_the_projects_own_grid(unrun, scale, units):
     status, text = snakemake(unrun, "-n", "--config", f"scale={scale}")
     assert status == 0, text
