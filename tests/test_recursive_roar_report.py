@@ -145,6 +145,9 @@ def test_figures_have_a_panel_for_everything(points):
     curves = tables.curve_table(points)
     figure = recursive_roar_figures.curves(curves, recursive=(False, True))
     assert len(figure.axes) == 4 and all(len(axis.lines) == 4 for axis in figure.axes)
+    few = curves[curves.step <= 20].assign(by="count", step=curves.step // 10)
+    figure = recursive_roar_figures.curves(few, by="count")
+    assert (figure.axes[-1].get_xticks() % 1 == 0).all()  # there is no half a token
     figure = recursive_roar_figures.racu(tables.racu(points))
     assert [axis.get_title() for axis in figure.axes] == ["babi_1, bilstm", "sst, bilstm"]
     plt.close("all")

@@ -45,6 +45,7 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
         axes[i, 0].set_ylabel("performance ↓")
     for axis in axes[-1]:
         axis.set_xlabel("tokens masked [%]" if by == "ratio" else "tokens masked")
+        axis.xaxis.get_major_locator().set_params(integer=True)
     _legend(figure, axes)
     note_scale(figure, scale)
     return figure
