@@ -133,6 +133,7 @@ def test_two_models_are_compared(points):
 def test_the_top_20_percent_are_what_a_grid_has_at_20_percent(points):
     claim = "the top 20 % bring more than 20 % of the drop"
     whole = points[points.recursive]
+
     def values(*steps):
         some = whole[whole.step.isin([0, *steps, 100])]
         return recursive_roar_claims.claims(some, n_resamples=50).set_index("claim").value

@@ -15,7 +15,6 @@ from faithlib.report import CLAIMS
 from faithlib.statistics import RESAMPLES, percentile_interval, verdict
 
 GRADIENTS = ("gradient_l2", "input_x_gradient_abs")
-CURVES = ["dataset", "model", "recursive"]  # what has curves of its own, one a measure
 RISE = 0.01  # a rise of performance that is worth the name, as a fraction
 
 
@@ -26,21 +25,20 @@ def claims(points, n_resamples=RESAMPLES, seed=0):
     where records have only one; data sets with one seed are left out. Areas are RACU, clipped as in the
     paper's Table 2.
     """
-    points = points[points.by == "ratio"]
-    drawn = _drawn(points, n_resamples, seed)
-    steps = {key: sorted(part.step.unique()) for key, part in points.groupby(CURVES)}
+    drawn = _drawn(points[points.by == "ratio"], n_resamples, seed)
     rows = [_models_differ(drawn), _tasks_differ(drawn), *_attention(drawn), _integrated_gradients(drawn),
-            _early(drawn, steps), _leakage(drawn, steps), _recursion(drawn)]
+            _early(drawn), _leakage(drawn), _recursion(drawn)]
     return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
 
 
 def _drawn(points, n_resamples, seed):
-    """{(dataset, model, recursive): {measure: (1 + resamples, steps + 1)}}: mean curves and RACU behind them.
+    """{(dataset, model, recursive): {measure: DataFrame}}: mean curves, a column a step, behind them "racu".
 
-    Row 0 is the estimate. RACU is averaged over seeds as the paper does, not taken of the averaged curves.
+    A row a draw (1 + resamples), of which row 0 is the estimate. RACU is averaged over seeds as the paper
+    does, not taken of the averaged curves.
     """
     drawn = {}
-    for i, (key, part) in enumerate(points.groupby(CURVES, sort=False)):
+    for i, (key, part) in enumerate(points.groupby(["dataset", "model", "recursive"], sort=False)):
         table = part.pivot_table(index="seed", columns=["measure", "step"], values="value").dropna()
         if len(table) < 2:
             continue  # one seed does not tell its own noise; the table of RACU names incomplete ones
@@ -54,13 +52,14 @@ def _drawn(points, n_resamples, seed):
         for measure in table.columns.unique(0):
             p = table[measure].to_numpy()  # (seeds, steps)
             area = racu(x, p, baseline, clip=True)
-            drawn[key][measure] = weights @ np.column_stack([p, np.nan_to_num(area)])
+            means = weights @ np.column_stack([p, np.nan_to_num(area)])
+            drawn[key][measure] = pd.DataFrame(means, columns=[*table[measure], "racu"])
     return drawn
 
 
 def _areas(drawn, recursive=True):
     """{(dataset, model): {measure: RACU (1 + resamples,)}}."""
-    return {key[:2]: {m: c[:, -1] for m, c in of.items() if m != "random"}
+    return {key[:2]: {m: c.racu.to_numpy() for m, c in of.items() if m != "random"}
             for key, of in drawn.items() if key[2] == recursive}
 
 
@@ -108,29 +107,31 @@ def _integrated_gradients(drawn):
     return _some("somewhere a cheaper gradient is more faithful than integrated gradients", found)
 
 
-def _early(drawn, steps):
+def _early(drawn):
     """Share of the whole drop that comes with the first 20 %, less what an even fall would give."""
     shares = {}
-    for key, of in drawn.items():
+    for (dataset, model, recursive), of in drawn.items():
         for measure, curve in of.items():
-            whole = curve[:, 0] - curve[:, -2]
-            if key[2] and 20 in steps[key] and measure != "random" and (whole > 0.05).all():
-                early = curve[:, 0] - curve[:, steps[key].index(20)]
-                shares[", ".join([*key[:2], measure])] = early / whole - 20 / steps[key][-1]
+            last = curve.columns[-2]
+            whole = (curve[0] - curve[last]).to_numpy()
+            if recursive and 20 in curve and measure != "random" and (whole > 0.05).all():
+                early = (curve[0] - curve[20]).to_numpy()
+                shares[f"{dataset}, {model}, {measure}"] = early / whole - 20 / last
     return _mean("the top 20 % bring more than 20 % of the drop", shares)
 
 
-def _leakage(drawn, steps):
+def _leakage(drawn):
     """The largest rise of a curve from one step to the next, less `RISE`."""
     found = {}
-    for key, of in drawn.items():
+    for (dataset, model, recursive), of in drawn.items():
         for measure, curve in of.items():
             if measure != "random":
-                rises = np.diff(curve[:, :-1], axis=1)  # (1 + resamples, steps)
+                steps = curve.columns[:-1]
+                rises = np.diff(curve[steps], axis=1)  # (1 + resamples, steps)
                 i = rises[0].argmax()
-                kind = "Recursive ROAR" if key[2] else "ROAR"
-                where = f"{kind}, from {steps[key][i]} to {steps[key][i + 1]} %"
-                found[", ".join([*key[:2], measure, where])] = rises[:, i] - RISE
+                kind = "Recursive ROAR" if recursive else "ROAR"
+                name = f"{dataset}, {model}, {measure}, {kind}, from {steps[i]} to {steps[i + 1]} %"
+                found[name] = rises[:, i] - RISE
     return _some(f"class leakage: somewhere a curve rises by more than {RISE:.0%}", found)
 
 
