@@ -16,17 +16,17 @@
 #:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
 #:
 #: More: PYTHON=python3.12 (which Python makes .venv), PAPERS=soft_metrics,... DEVICE=cuda
-#: PROFILE=slurm (where the units run, see profiles/)
+#: PROFILE=slurm (where the units run, see workflow/profiles/)
 #:
 #: Without make (Windows):
 #:   py -3.11 -m venv .venv
 #:   .venv\Scripts\python -m pip install -c constraints.txt -e .[test,batch]
-#:   .venv\Scripts\snakemake --profile profiles/local --config scale=quick
+#:   .venv\Scripts\snakemake --config scale=quick
 #:   .venv\Scripts\python -m faithlib.report quick
 #:   .venv\Scripts\python -m pytest -q
 PYTHON ?= python3
 SCALE ?= quick
-PROFILE ?= local
+PROFILE ?= default
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
@@ -35,16 +35,16 @@ GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODEL
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 results: .venv/installed-batch
-	@test -d "profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls profiles); exit 2; }
-	@$(if $(filter local,$(PROFILE)),$(BIN)/python notebooks/grid.py $(GRID))
-	@$(BIN)/snakemake --profile "profiles/$(PROFILE)" --config $(GRID)
+	@test -d "workflow/profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls workflow/profiles); exit 2; }
+	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID))
+	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch
 	@$(BIN)/python notebooks/$@.py $(GRID)
 verify: .venv/installed-batch
-	@$(BIN)/python notebooks/verify.py "data_dir=$(DATA)"
+	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
 stale: .venv/installed-batch
-	@$(BIN)/python notebooks/stale.py
+	@$(BIN)/python workflow/stale.py
 test: .venv/installed-test,batch
 	@$(BIN)/python -m pytest -q
 test-slow: .venv/installed-test,batch

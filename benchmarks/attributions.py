@@ -61,9 +61,11 @@ def main(arguments=None):
 
 def all_cases(device, quick):
     """The cases of every model, one model after the other."""
-    models = [(workloads.encoder(device, quick), cases.encoder),
-              (workloads.causal("Llama", device, quick), cases.causal),
-              (workloads.causal("GPT-2", device, quick), cases.causal)]
+    models = [
+        (workloads.encoder(device, quick), cases.encoder),
+        (workloads.causal("Llama", device, quick), cases.causal),
+        (workloads.causal("GPT-2", device, quick), cases.causal),
+    ]
     few, dear = (2, 1) if quick else (16, 8) if device.type == "cpu" else (64, 64)
     for work, make in models:
         yield from make(work, work.first(few), work.first(dear))
@@ -80,18 +82,27 @@ def measure(case, repeats, most, device, bar):
     seconds = {name: [] for name in case.implementations}
     for repeat in range(repeats):
         names = list(seconds)
-        for name in names[repeat % len(names):] + names[:repeat % len(names)]:
+        for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
             seconds[name].append(timed(case.implementations[name], device))
             bar.update()
     median = {name: float(np.median(s)) for name, s in seconds.items()}
     n = len(case.work.texts)
-    return [{
-        "task": case.work.task, "model": case.work.name, "method": case.method, "implementation": name,
-        f"sequences_per_{'cpu' if device.type == 'cpu' else 'gpu'}_second": n / median[name],
-        "ratio_to_bound": median["bound"] / median[name], "ratio_to_ours": median["faithlib"] / median[name],
-        "sequences": n, "spread": (max(seconds[name]) - min(seconds[name])) / median[name],
-        "fraction_of_peak": flops[name] / median[name] / most,
-        **agreement(scores[name], scores["faithlib"], case)} for name in case.implementations]
+    return [
+        {
+            "task": case.work.task,
+            "model": case.work.name,
+            "method": case.method,
+            "implementation": name,
+            f"sequences_per_{'cpu' if device.type == 'cpu' else 'gpu'}_second": n / median[name],
+            "ratio_to_bound": median["bound"] / median[name],
+            "ratio_to_ours": median["faithlib"] / median[name],
+            "sequences": n,
+            "spread": (max(seconds[name]) - min(seconds[name])) / median[name],
+            "fraction_of_peak": flops[name] / median[name] / most,
+            **agreement(scores[name], scores["faithlib"], case),
+        }
+        for name in case.implementations
+    ]
 
 
 def timed(run, device):
@@ -149,8 +160,10 @@ def agreement(theirs, ours, case):
         a, b = np.concatenate(theirs[name])[at], np.concatenate(ours[name])[at]
         differences.append(abs(a - b).max() / abs(b).max())
         correlations.append(np.corrcoef(a, b)[0, 1])
-    return {"largest_difference": np.nan if case.drawn else max(differences),
-            "correlation": min(correlations)}
+    return {
+        "largest_difference": np.nan if case.drawn else max(differences),
+        "correlation": min(correlations),
+    }
 
 
 def provenance(device, most, repeats):
@@ -158,10 +171,15 @@ def provenance(device, most, repeats):
     code = results.code_provenance()
     installed = {d.name.lower(): d.version for d in importlib.metadata.distributions()}
     code["versions"] |= {peer: installed.get(peer) for peer in ("captum", "inseq")}
-    return {"host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            "device": results.device_name(device), "threads": torch.get_num_threads(), "repeats": repeats,
-            "token_budget": forward.TOKEN_BUDGET[device.type], "peak_gflop_per_second": round(most / 1e9, 1),
-            **code}
+    return {
+        "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "device": results.device_name(device),
+        "threads": torch.get_num_threads(),
+        "repeats": repeats,
+        "token_budget": forward.TOKEN_BUDGET[device.type],
+        "peak_gflop_per_second": round(most / 1e9, 1),
+        **code,
+    }
 
 
 def write(folder, device, speed, where):

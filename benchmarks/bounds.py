@@ -18,6 +18,7 @@ def forward(work, passes):
         with torch.inference_mode():
             for ids, present, _ in batches:
                 model(present, input_ids=ids)
+
     return run
 
 
@@ -31,6 +32,7 @@ def backward(work, passes):
             embeddings = embed(ids).requires_grad_()
             logits = model(present, inputs_embeds=embeddings)
             torch.autograd.grad(logits.gather(1, target[:, None]).sum(), embeddings)
+
     return run
 
 

@@ -33,24 +33,43 @@ def encoder(work, few, dear):
     case = partial(_case, _peer("captum", work, few, dear))
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
-        case("four gradient scores", work, backward(work, [1] * len(work.texts)),
-             ["gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs"]),
-        case("IG 20 ±", few, backward(few, [20] * len(few.texts)),
-             ["integrated_gradients", "integrated_gradients_abs"], steps=20),
-        *_perturbing(case, few, dear)]
+        case(
+            "four gradient scores",
+            work,
+            backward(work, [1] * len(work.texts)),
+            ["gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs"],
+        ),
+        case(
+            "IG 20 ±",
+            few,
+            backward(few, [20] * len(few.texts)),
+            ["integrated_gradients", "integrated_gradients_abs"],
+            steps=20,
+        ),
+        *_perturbing(case, few, dear),
+    ]
 
 
 def causal(work, few, dear):
     """The methods timed on a causal language model, without reuse of prefixes in the bound."""
     theirs = _peer("inseq", work, few, dear)
-    released = partial(attribute, dear.model, dear.encodings, dear.targets, ["lime"], samples=100,
-                       definition="released", paper="noiser")
+    released = partial(
+        attribute,
+        dear.model,
+        dear.encodings,
+        dear.targets,
+        ["lime"],
+        samples=100,
+        definition="released",
+        paper="noiser",
+    )
     theirs["LIME 100"] = {"faithlib, the LIME of inseq": released, **theirs.get("LIME 100", {})}
     case = partial(_case, theirs)
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
         case("IG 50", dear, backward(dear, [50] * len(dear.texts)), ["integrated_gradients"], steps=50),
-        *_perturbing(case, few, dear)]
+        *_perturbing(case, few, dear),
+    ]
 
 
 def _perturbing(case, few, dear):
@@ -58,8 +77,15 @@ def _perturbing(case, few, dear):
     return [
         case("leave-one-out ±", few, forward(few, passes), ["leave_one_out", "leave_one_out_abs"]),
         case("LIME 100", dear, forward(dear, [100] * len(dear.texts)), ["lime"], drawn=True, samples=100),
-        case("GradientSHAP 20", few, backward(few, [20] * len(few.texts)), ["gradient_shap"], drawn=True,
-             samples=20)]
+        case(
+            "GradientSHAP 20",
+            few,
+            backward(few, [20] * len(few.texts)),
+            ["gradient_shap"],
+            drawn=True,
+            samples=20,
+        ),
+    ]
 
 
 def _case(theirs, method, work, bound, wanted, drawn=False, **settings):

@@ -28,7 +28,7 @@ import pandas as pd
 
 from benchmarks.tables import markdown
 from faithlib import results
-from faithlib.masf import below, in_columns
+from faithlib.metrics.masf import below, in_columns
 
 TARGET = 50  # times as fast as all pairs
 REFERENCE, TEST, LAYERS, WIDTH = 13470, 872, 7, 384  # SST-2 of Table 2, MiniLM
@@ -75,15 +75,24 @@ def measure(n, m, layers, width, repeats):
         seconds = {name: [] for name in WAYS}
         for repeat in range(repeats):
             counts = {}
-            for name in list(WAYS)[::-1 if repeat % 2 else 1]:
+            for name in list(WAYS)[:: -1 if repeat % 2 else 1]:
                 start = time.process_time()
                 counts[name] = [WAYS[name](*layer) for layer in given]
                 seconds[name].append(time.process_time() - start)
             assert all((a == b).all() and (b == c).all() for a, b, c in zip(*counts.values(), strict=True))
-        rows += [{"reference": size, "test": m, "layers": layers, "width": width, "way": name,
-                  "cpu_seconds": np.median(seconds[name]),
-                  "spread": np.ptp(seconds[name]) / np.median(seconds[name]),
-                  "mib": held(way, given[0])} for name, way in WAYS.items()]
+        rows += [
+            {
+                "reference": size,
+                "test": m,
+                "layers": layers,
+                "width": width,
+                "way": name,
+                "cpu_seconds": np.median(seconds[name]),
+                "spread": np.ptp(seconds[name]) / np.median(seconds[name]),
+                "mib": held(way, given[0]),
+            }
+            for name, way in WAYS.items()
+        ]
     frame = pd.DataFrame(rows)
     slow = frame[frame.way == "all pairs"].set_index("reference").cpu_seconds
     return frame.assign(times_as_fast=frame.reference.map(slow) / frame.cpu_seconds)
@@ -101,8 +110,13 @@ def held(way, given):
 def write(folder, table, sizes, repeats):
     """The table as CSV, and where it comes from as JSON."""
     results.write_atomically(folder / "masf.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {"host": f"{platform.system()} {platform.machine()}", "repeats": repeats, "threads": 1,
-             "sizes": sizes, **results.code_provenance()}
+    where = {
+        "host": f"{platform.system()} {platform.machine()}",
+        "repeats": repeats,
+        "threads": 1,
+        "sizes": sizes,
+        **results.code_provenance(),
+    }
     text = json.dumps(where, indent=1) + "\n"
     results.write_atomically(folder / "masf.json", lambda path: path.write_text(text))
 
@@ -112,8 +126,10 @@ def verdict(table):
     first, further = table.times_as_fast.iloc[-2:]
     met = ["met" if times >= TARGET else "missed" for times in (first, further)]
     sizes = f"{table.reference.iloc[-1]:,} × {table.test.iloc[-1]:,}"
-    return (f"times as fast as all pairs for {sizes}: {first:.0f} with sorting, {further:.0f} for every "
-            f"further test set; target ≥ {TARGET}: {met[0]}, {met[1]}")
+    return (
+        f"times as fast as all pairs for {sizes}: {first:.0f} with sorting, {further:.0f} for every "
+        f"further test set; target ≥ {TARGET}: {met[0]}, {met[1]}"
+    )
 
 
 if __name__ == "__main__":

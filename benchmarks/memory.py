@@ -19,8 +19,17 @@ from benchmarks import workloads
 from faithlib.attributions import attribute
 from faithlib.results import peak_memory_mib
 
-COLUMNS = ["task", "model", "method", "implementation", "examples", "tokens", "mib_above_loaded", "mib_total",
-           "ratio_to_ours"]
+COLUMNS = [
+    "task",
+    "model",
+    "method",
+    "implementation",
+    "examples",
+    "tokens",
+    "mib_above_loaded",
+    "mib_total",
+    "ratio_to_ours",
+]
 LINUX = sys.platform == "linux"
 
 
@@ -64,18 +73,28 @@ def projected_gradient(work):
 def long_sentences(quick):
     """Eight sentences of as many tokens as MiniLM takes: 4,088 variants of 512 tokens to leave one out."""
     work = workloads.encoder(quick=quick)
-    texts = [" ".join(np.resize(np.random.default_rng(i).permutation(workloads.WORDS), 6 if quick else 510))
-             for i in range(2 if quick else 8)]
+    texts = [
+        " ".join(np.resize(np.random.default_rng(i).permutation(workloads.WORDS), 6 if quick else 510))
+        for i in range(2 if quick else 8)
+    ]
     return replace(work, texts=texts, encodings=work.model.encode(texts), targets=np.zeros(len(texts), int))
 
 
 MEASURES = {  # method, implementation, workload, function
     "l2": ("Grad L2", "faithlib", workloads.wide_vocabulary, lambda work: ours(work, "gradient_l2")),
-    "l2_projected": ("Grad L2", "gradient times embedding table", workloads.wide_vocabulary,
-                     projected_gradient),
+    "l2_projected": (
+        "Grad L2",
+        "gradient times embedding table",
+        workloads.wide_vocabulary,
+        projected_gradient,
+    ),
     "l2_one_hot": ("Grad L2", "one-hot input", workloads.wide_vocabulary, one_hot_input),
-    "l2_one_hot_by_two": ("Grad L2", "one-hot input, 2 texts at a time", workloads.wide_vocabulary,
-                          one_hot_input_by_two),
+    "l2_one_hot_by_two": (
+        "Grad L2",
+        "one-hot input, 2 texts at a time",
+        workloads.wide_vocabulary,
+        one_hot_input_by_two,
+    ),
     "loo": ("leave-one-out ±", "faithlib", long_sentences, lambda work: ours(work, "leave_one_out")),
 }
 
@@ -89,16 +108,29 @@ def measure(name, quick):
     loaded = _restart_peak()
     function(work)
     peak = _peak()
-    return {"task": work.task, "model": work.name, "method": method, "implementation": implementation,
-            "examples": len(work.texts), "tokens": len(work.encodings[0].ids),
-            "mib_above_loaded": round(peak - loaded), "mib_total": round(peak)}
+    return {
+        "task": work.task,
+        "model": work.name,
+        "method": method,
+        "implementation": implementation,
+        "examples": len(work.texts),
+        "tokens": len(work.encodings[0].ids),
+        "mib_above_loaded": round(peak - loaded),
+        "mib_total": round(peak),
+    }
 
 
 def _measured_apart(name):
     root = pathlib.Path(__file__).resolve().parent.parent
     threads = {k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-m", "benchmarks.memory", name], cwd=root,
-                          env=threads, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.memory", name],
+        cwd=root,
+        env=threads,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 

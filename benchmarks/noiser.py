@@ -30,7 +30,7 @@ from benchmarks import workloads
 from benchmarks.tables import markdown
 from faithlib import models, results, tasks, training
 from faithlib.attributions import attribute
-from faithlib.attributions.random import generator
+from faithlib.scores import generator
 
 TARGET = 4  # times the loop, on a CPU
 NOISE, HALVINGS, SEED = 10, 10, 0
@@ -60,13 +60,23 @@ def world(device="cpu", quick=False):
     texts, answers = ([*data.splits["train"]["text"], *data.task.labels], list(data.task.labels))
     model = models.load_causal("tiny-llama", texts, device=device)
     answers = np.array(model.tokenizer.convert_tokens_to_ids(answers))
-    encoded = {split: (model.encode(rows["text"]), answers[rows["label"]])
-               for split, rows in data.splits.items()}
-    training.fine_tune(model, {split: (part[0][:64], part[1][:64]) if quick else part
-                               for split, part in encoded.items()},
-                       epochs=1 if quick else 3, batch_size=32, learning_rate=3e-3)
-    return workloads.Workload("causal LM", "tiny Llama of the generated world", model,
-                              list(data.splits["test"]["text"]), *encoded["test"])
+    encoded = {
+        split: (model.encode(rows["text"]), answers[rows["label"]]) for split, rows in data.splits.items()
+    }
+    training.fine_tune(
+        model,
+        {split: (part[0][:64], part[1][:64]) if quick else part for split, part in encoded.items()},
+        epochs=1 if quick else 3,
+        batch_size=32,
+        learning_rate=3e-3,
+    )
+    return workloads.Workload(
+        "causal LM",
+        "tiny Llama of the generated world",
+        model,
+        list(data.splits["test"]["text"]),
+        *encoded["test"],
+    )
 
 
 def measure(work, repeats):
@@ -75,24 +85,44 @@ def measure(work, repeats):
     found = {name: run(work) for name, run in ways.items()}  # not timed: warms up, compares
     seconds = {name: [] for name in ways}
     for repeat in range(repeats):
-        for name in list(ways)[::1 - 2 * (repeat % 2)]:
+        for name in list(ways)[:: 1 - 2 * (repeat % 2)]:
             seconds[name].append(timed(partial(ways[name], work)))
     median = {name: np.median(taken) for name, taken in seconds.items()}
     (k, scores), (k_loop, scores_loop) = found["faithlib"], found["loop"]
-    same = {"largest_difference_k": np.abs(k - k_loop).max(), "k_min_median": np.median(k),
-            "largest_difference_scores": max(
-                np.abs(a - b).max() for a, b in zip(scores, scores_loop, strict=True))}
-    return [{"model": work.name, "implementation": name, "prompts": len(work.encodings),
-             "prompts_per_minute": 60 * len(work.encodings) / median[name],
-             "ratio_to_loop": median["loop"] / median[name],
-             "spread": np.ptp(seconds[name]) / median[name], **same} for name in ways]
+    same = {
+        "largest_difference_k": np.abs(k - k_loop).max(),
+        "k_min_median": np.median(k),
+        "largest_difference_scores": max(
+            np.abs(a - b).max() for a, b in zip(scores, scores_loop, strict=True)
+        ),
+    }
+    return [
+        {
+            "model": work.name,
+            "implementation": name,
+            "prompts": len(work.encodings),
+            "prompts_per_minute": 60 * len(work.encodings) / median[name],
+            "ratio_to_loop": median["loop"] / median[name],
+            "spread": np.ptp(seconds[name]) / median[name],
+            **same,
+        }
+        for name in ways
+    ]
 
 
 def faithlib(work):
     """k_min of every prompt, and the scores of its tokens."""
     notes = {}
-    scores = attribute(work.model, work.encodings, work.targets, ["noiser"], noise=NOISE, halvings=HALVINGS,
-                       seed=SEED, notes=notes)["noiser"]
+    scores = attribute(
+        work.model,
+        work.encodings,
+        work.targets,
+        ["noiser"],
+        noise=NOISE,
+        halvings=HALVINGS,
+        seed=SEED,
+        notes=notes,
+    )["noiser"]
     return notes["k"], scores
 
 
@@ -116,7 +146,7 @@ def loop(work):
         tokens, low = np.flatnonzero(encoding.maskable), np.zeros(len(encoding.ids))
         for i in tokens:
             for halving in range(1, HALVINGS + 1):
-                middle = low[i] + 0.5 ** halving
+                middle = low[i] + 0.5**halving
                 if mean(i, middle).argmax() == predicted:
                     low[i] = middle
         k_min.append(low[tokens].min())
@@ -140,9 +170,15 @@ def write(folder, table, device, repeats):
     """The table as CSV, and where it comes from as JSON."""
     name = "noiser" if device.type == "cpu" else f"noiser_{device.type}"
     results.write_atomically(folder / f"{name}.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {"host": f"{platform.system()} {platform.machine()}", "device": results.device_name(device),
-             "threads": torch.get_num_threads(), "repeats": repeats, "noise": NOISE, "halvings": HALVINGS,
-             **results.code_provenance()}
+    where = {
+        "host": f"{platform.system()} {platform.machine()}",
+        "device": results.device_name(device),
+        "threads": torch.get_num_threads(),
+        "repeats": repeats,
+        "noise": NOISE,
+        "halvings": HALVINGS,
+        **results.code_provenance(),
+    }
     text = json.dumps(where, indent=1) + "\n"
     results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
 

@@ -64,8 +64,13 @@ def unit(device, quick):
     labels = corpora.GENERATORS[TASK].LABELS
     make_model = partial(models.load, "bilstm", labels, texts, device=device, **BILSTM)
     classifier = make_model()
-    splits = {split: (classifier.encode([r["text"] for r in part], [r["text_b"] for r in part]),
-                      np.array([r["label"] for r in part])) for split, part in rows.items()}
+    splits = {
+        split: (
+            classifier.encode([r["text"] for r in part], [r["text_b"] for r in part]),
+            np.array([r["label"] for r in part]),
+        )
+        for split, part in rows.items()
+    }
     steps = (50, 100) if quick else tuple(range(10, 101, 10))
     settings = {**training.recipe(classifier.model, EPOCHS), "batch_size": BATCH_SIZE}
     return make_model, splits, roar.Plan(["gradient_l2"], steps, recursive=[False]), settings
@@ -75,24 +80,32 @@ def measure(given, ways, repeats):
     """One row a way to train the same models: models a minute, and how many times those of the best loop."""
     seconds, starts, tables = {way: [] for way in ways}, {way: [] for way in ways}, {}
     for repeat in range(repeats):
-        for way in ways[repeat % len(ways):] + ways[:repeat % len(ways)]:
+        for way in ways[repeat % len(ways) :] + ways[: repeat % len(ways)]:
             start, total, tables[way] = timed(given, *way)
             starts[way].append(start)
             seconds[way].append(total)
     if given[0].keywords["device"] == "cpu":
-        same = [table.drop(columns=roar.COSTS) for (_, threads, lstm), table in tables.items()
-                if (threads, lstm) == (1, "padded")]
+        same = [
+            table.drop(columns=roar.COSTS)
+            for (_, threads, lstm), table in tables.items()
+            if (threads, lstm) == (1, "padded")
+        ]
         assert all(table.equals(same[0]) for table in same), "processes give other results than the loop"
     n, medians = len(given[2].jobs()), np.array([np.median(seconds[way]) for way in ways])
     frame = pd.DataFrame(ways, columns=["processes", "threads", "lstm"]).assign(
-        models=n, start_seconds=[np.median(starts[way]) for way in ways], models_per_minute=60 * n / medians,
-        spread=[np.ptp(seconds[way]) for way in ways] / medians)
+        models=n,
+        start_seconds=[np.median(starts[way]) for way in ways],
+        models_per_minute=60 * n / medians,
+        spread=[np.ptp(seconds[way]) for way in ways] / medians,
+    )
     loops = frame[frame.processes == 1].groupby("lstm").models_per_minute.max()
     alone = frame[(frame.processes == 1) & (frame.threads == 1)].set_index("lstm").models_per_minute
     bound = frame.processes * frame.threads * frame.lstm.map(alone)
-    return frame.assign(ratio_to_bound=frame.models_per_minute / bound,
-                        ratio_to_best_loop=frame.models_per_minute / loops["padded"],
-                        ratio_to_best_packed=frame.models_per_minute / loops["packed"])
+    return frame.assign(
+        ratio_to_bound=frame.models_per_minute / bound,
+        ratio_to_best_loop=frame.models_per_minute / loops["padded"],
+        ratio_to_best_packed=frame.models_per_minute / loops["packed"],
+    )
 
 
 def timed(given, processes, threads, lstm):
@@ -106,8 +119,13 @@ def timed(given, processes, threads, lstm):
         else:
             roar.run(*given, kept, workers=processes)
         total = time.time() - start
-        begun = min(path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in roar.SECONDS)
-                    for path in kept.rglob("*.json")) - start
+        begun = (
+            min(
+                path.stat().st_mtime - sum(json.loads(path.read_text())[key] for key in roar.SECONDS)
+                for path in kept.rglob("*.json")
+            )
+            - start
+        )
         curves, *_ = roar.run(*given, kept)  # reads what is kept
     return begun, total - begun, curves
 
@@ -127,8 +145,9 @@ class Packed(torch.nn.Module):
 
     def __init__(self, lstms):
         super().__init__()
-        self.lstm = torch.nn.LSTM(lstms.ahead.input_size, lstms.ahead.hidden_size, batch_first=True,
-                                  bidirectional=True)
+        self.lstm = torch.nn.LSTM(
+            lstms.ahead.input_size, lstms.ahead.hidden_size, batch_first=True, bidirectional=True
+        )
         back = {f"{name}_reverse": weight for name, weight in lstms.back.state_dict().items()}
         self.lstm.load_state_dict(lstms.ahead.state_dict() | back)
 
@@ -152,9 +171,16 @@ def write(folder, table, device, cores, repeats):
     """The table as CSV, and where it comes from as JSON."""
     name = "roar" if device == "cpu" else f"roar_{device}"
     results.write_atomically(folder / f"{name}.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {"host": f"{platform.system()} {platform.machine()}, {cores} cores", "repeats": repeats,
-             "device": results.device_name(torch.device(device)), "task": TASK, "model": BILSTM,
-             "epochs": EPOCHS, "batch_size": BATCH_SIZE, **results.code_provenance()}
+    where = {
+        "host": f"{platform.system()} {platform.machine()}, {cores} cores",
+        "repeats": repeats,
+        "device": results.device_name(torch.device(device)),
+        "task": TASK,
+        "model": BILSTM,
+        "epochs": EPOCHS,
+        "batch_size": BATCH_SIZE,
+        **results.code_provenance(),
+    }
     text = json.dumps(where, indent=1) + "\n"
     results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
 
@@ -167,9 +193,11 @@ def verdict(table, cores):
     def met(ratio):
         return ("met" if ratio >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
 
-    return (f"target on two cores: ≥ {TARGET} times the models a minute of the best loop\n"
-            f"over packed sequences, as released: {packed:.2f} times, {met(packed)}\n"
-            f"by the same code: {best:.2f} times, {bound:.2f} at most, {met(best)}")
+    return (
+        f"target on two cores: ≥ {TARGET} times the models a minute of the best loop\n"
+        f"over packed sequences, as released: {packed:.2f} times, {met(packed)}\n"
+        f"by the same code: {best:.2f} times, {bound:.2f} at most, {met(best)}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The tables that readers see, as Markdown: speed in brief, peak memory, targets and whether they are met.
 
-    python -m benchmarks.tables     of the last results, nothing is measured
+python -m benchmarks.tables     of the last results, nothing is measured
 """
 
 import pandas as pd
@@ -45,8 +45,9 @@ def targets(speed, held):
     value = held.set_index(["method", "implementation"])
     for implementation in STRAIGHTFORWARD if len(held) else ():
         ratio = value.ratio_to_ours["Grad L2", implementation]
-        rows.append((f"memory, {value.model.iloc[0]}, Grad L2", f"≤ 1/10 of {implementation}", 1 / ratio,
-                     ratio >= 10))
+        rows.append(
+            (f"memory, {value.model.iloc[0]}, Grad L2", f"≤ 1/10 of {implementation}", 1 / ratio, ratio >= 10)
+        )
     if len(held):
         gib = value.mib_total["leave-one-out ±", "faithlib"] / 1024
         rows.append(("memory, leave-one-out, 8 texts of 512 tokens", "≤ 2 GiB", gib, gib <= 2))
@@ -74,16 +75,23 @@ def compact(speed):
         part = part.set_index("implementation")
         default = [1 / r for name, r in peers(part).ratio_to_ours.items() if ", defaults" in name]
         best = fastest(part)
-        rows.append({
-            "model": model, "method": method, rate.replace("_", " "): part[rate]["faithlib"],
-            "of the bound": part.ratio_to_bound["faithlib"],
-            "× peer at its defaults": default[0] if default else None,
-            "× fastest peer": 1 / part.ratio_to_ours[best] if best else None, "which": best})
+        rows.append(
+            {
+                "model": model,
+                "method": method,
+                rate.replace("_", " "): part[rate]["faithlib"],
+                "of the bound": part.ratio_to_bound["faithlib"],
+                "× peer at its defaults": default[0] if default else None,
+                "× fastest peer": 1 / part.ratio_to_ours[best] if best else None,
+                "which": best,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def markdown(table):
     """The table as Markdown: three digits, nothing where there is no value."""
+
     def shown(value):
         if isinstance(value, float):
             return "" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -19,27 +19,35 @@ def implementations(work, few, dear):
     return {
         "x⊙grad": {
             "captum, defaults": partial(x_gradient, work, one),
-            "captum, batched": partial(x_gradient, work, many)},
+            "captum, batched": partial(x_gradient, work, many),
+        },
         "four gradient scores": {
             "captum, defaults, a run a score": partial(four_gradients, work, one, one_hot_norm),
             "captum, batched, a run a score": partial(four_gradients, work, many, one_hot_norm),
             "captum, batched, a run a score, norms over the width": partial(
-                four_gradients, work, many, width_norm),
-            "captum, batched, one run shared by hand": partial(four_gradients_at_once, work, many)},
+                four_gradients, work, many, width_norm
+            ),
+            "captum, batched, one run shared by hand": partial(four_gradients_at_once, work, many),
+        },
         "IG 20 ±": {
             "captum, defaults, a run a score": partial(both_paths, few, one_by_one(few), **paths),
             "captum, batched, a run a score": partial(
-                both_paths, few, batched(few), internal_batch_size=32, **paths),
+                both_paths, few, batched(few), internal_batch_size=32, **paths
+            ),
             "captum, batched, one run shared by hand": partial(
-                path, few, batched(few), internal_batch_size=32, **paths)},
+                path, few, batched(few), internal_batch_size=32, **paths
+            ),
+        },
         "leave-one-out ±": {
             "captum, defaults": partial(losses, few, perturbations_per_eval=1),
-            "captum, 32 at a time": partial(losses, few, perturbations_per_eval=32)},
+            "captum, 32 at a time": partial(losses, few, perturbations_per_eval=32),
+        },
         "LIME 100": {
             "captum, defaults": partial(fits, dear, n_samples=100, perturbations_per_eval=1),
-            "captum, 32 at a time": partial(fits, dear, n_samples=100, perturbations_per_eval=32)},
-        "GradientSHAP 20": {
-            "captum, defaults": partial(shaps, few, one_by_one(few), n_samples=20)}}
+            "captum, 32 at a time": partial(fits, dear, n_samples=100, perturbations_per_eval=32),
+        },
+        "GradientSHAP 20": {"captum, defaults": partial(shaps, few, one_by_one(few), n_samples=20)},
+    }
 
 
 def one_by_one(work):
@@ -58,11 +66,16 @@ def x_gradient(work, batches):
 
 def four_gradients(work, batches, norm):
     """A run for each of the scores: captum has no way to get several from one."""
-    gradient, product = partial(by_gradient, work, Saliency, batches, abs=False), partial(
-        by_gradient, work, InputXGradient, batches)
-    return {"gradient_l1": gradient(reduce=norm(work, 1)), "gradient_l2": gradient(reduce=norm(work, 2)),
-            "input_x_gradient": product(reduce=width_sum),
-            "input_x_gradient_abs": product(reduce=lambda *a: width_sum(*a).abs())}
+    gradient, product = (
+        partial(by_gradient, work, Saliency, batches, abs=False),
+        partial(by_gradient, work, InputXGradient, batches),
+    )
+    return {
+        "gradient_l1": gradient(reduce=norm(work, 1)),
+        "gradient_l2": gradient(reduce=norm(work, 2)),
+        "input_x_gradient": product(reduce=width_sum),
+        "input_x_gradient_abs": product(reduce=lambda *a: width_sum(*a).abs()),
+    }
 
 
 def four_gradients_at_once(work, batches):
@@ -100,8 +113,9 @@ def fits(work, **settings):
 
 def shaps(work, batches, **settings):
     baseline = torch.zeros(1, 1, work.model.embedding_table.shape[1], device=work.model.device)
-    return {"gradient_shap": by_gradient(work, GradientShap, batches, width_sum, baselines=baseline,
-                                         **settings)}
+    return {
+        "gradient_shap": by_gradient(work, GradientShap, batches, width_sum, baselines=baseline, **settings)
+    }
 
 
 def by_gradient(work, attribution, batches, reduce, baselines=None, **settings):
@@ -109,6 +123,7 @@ def by_gradient(work, attribution, batches, reduce, baselines=None, **settings):
 
     reduce: from attributions and word embeddings, both (batch, tokens, width), to scores (batch, tokens).
     """
+
     def logits(embeddings, present, types):
         return work.model.model(inputs_embeds=embeddings, attention_mask=present, token_type_ids=types).logits
 
@@ -121,8 +136,11 @@ def by_gradient(work, attribution, batches, reduce, baselines=None, **settings):
         elif baselines is not None:
             settings["baselines"] = baselines
         attributed = explainer.attribute(
-            embeddings, target=torch.as_tensor(work.targets[rows], device=embeddings.device),
-            additional_forward_args=(batch.present.long(), batch.types), **settings)
+            embeddings,
+            target=torch.as_tensor(work.targets[rows], device=embeddings.device),
+            additional_forward_args=(batch.present.long(), batch.types),
+            **settings,
+        )
         values = reduce(attributed.detach(), embeddings).cpu().numpy()
         for i, row in zip(rows, values, strict=True):
             scores[i] = row[: len(work.encodings[i].ids)]
@@ -135,6 +153,7 @@ def by_perturbation(work, attribution, output, **settings):
     Only the text's tokens are features: the special tokens around them are put back for the model.
     output: from logits to what is explained, (batch, classes).
     """
+
     def outputs(tokens, before, after):
         n = len(tokens)
         ids = torch.cat([before[:1].expand(n, -1), tokens, after[:1].expand(n, -1)], 1)
@@ -145,8 +164,12 @@ def by_perturbation(work, attribution, output, **settings):
         ids = torch.from_numpy(encoding.ids).to(work.model.device)
         start, stop = np.flatnonzero(encoding.maskable)[[0, -1]] + [0, 1]
         values = explainer.attribute(
-            ids[None, start:stop], baselines=work.model.mask_id, target=int(target),
-            additional_forward_args=(ids[None, :start], ids[None, stop:]), **settings)
+            ids[None, start:stop],
+            baselines=work.model.mask_id,
+            target=int(target),
+            additional_forward_args=(ids[None, :start], ids[None, stop:]),
+            **settings,
+        )
         row = np.zeros(len(ids))
         row[start:stop] = values[0].detach().cpu().numpy()
         scores.append(row)

@@ -22,26 +22,37 @@ def implementations(work, few, dear):
     # A copy, because it leaves hooks on the model it is given.
     model = inseq.load_model(copy.deepcopy(work.model.model), "saliency", tokenizer=work.model.tokenizer)
     gradient, path, loss, fit, shap = (
-        partial(scores, model, *method) for method in (
-            ("input_x_gradient", "input_x_gradient"), ("integrated_gradients", "integrated_gradients"),
-            ("occlusion", "leave_one_out_abs"), ("lime", "lime"), ("gradient_shap", "gradient_shap")))
+        partial(scores, model, *method)
+        for method in (
+            ("input_x_gradient", "input_x_gradient"),
+            ("integrated_gradients", "integrated_gradients"),
+            ("occlusion", "leave_one_out_abs"),
+            ("lime", "lime"),
+            ("gradient_shap", "gradient_shap"),
+        )
+    )
     return {
         "x⊙grad": {
             "inseq, defaults": partial(gradient, work),
-            "inseq, 8 generated at a time": partial(gradient, work, generated=8)},
+            "inseq, 8 generated at a time": partial(gradient, work, generated=8),
+        },
         "IG 50": {
             "inseq, defaults": partial(path, dear, n_steps=50),
             "inseq, 25 at a time": partial(path, dear, n_steps=50, internal_batch_size=25),
             "inseq, 25 at a time, 8 generated": partial(
-                path, dear, n_steps=50, internal_batch_size=25, generated=8)},
+                path, dear, n_steps=50, internal_batch_size=25, generated=8
+            ),
+        },
         "leave-one-out ±": {
             "inseq, defaults": partial(loss, few),
-            "inseq, 32 at a time": partial(loss, few, perturbations_per_eval=32)},
+            "inseq, 32 at a time": partial(loss, few, perturbations_per_eval=32),
+        },
         "LIME 100": {
             "inseq, defaults": partial(fit, dear, n_samples=100),
-            "inseq, 32 at a time": partial(fit, dear, n_samples=100, perturbations_per_eval=32)},
-        "GradientSHAP 20": {
-            "inseq, defaults": partial(shap, few, n_samples=20)}}
+            "inseq, 32 at a time": partial(fit, dear, n_samples=100, perturbations_per_eval=32),
+        },
+        "GradientSHAP 20": {"inseq, defaults": partial(shap, few, n_samples=20)},
+    }
 
 
 def scores(model, method, name, work, generated=0, **settings):

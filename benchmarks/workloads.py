@@ -63,12 +63,22 @@ def causal(kind, device="cpu", quick=False):
     words = word_tokenizer(vocabulary)
     special = {"vocab_size": vocabulary, "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     if kind == "Llama":
-        build, config = LlamaForCausalLM, LlamaConfig(
-            hidden_size=width, intermediate_size=8 * width // 3, num_hidden_layers=layers,
-            num_attention_heads=4, max_position_embeddings=128, **special)
+        build, config = (
+            LlamaForCausalLM,
+            LlamaConfig(
+                hidden_size=width,
+                intermediate_size=8 * width // 3,
+                num_hidden_layers=layers,
+                num_attention_heads=4,
+                max_position_embeddings=128,
+                **special,
+            ),
+        )
     else:
-        build, config = GPT2LMHeadModel, GPT2Config(
-            n_embd=width, n_layer=layers, n_head=4, n_positions=128, **special)
+        build, config = (
+            GPT2LMHeadModel,
+            GPT2Config(n_embd=width, n_layer=layers, n_head=4, n_positions=128, **special),
+        )
     model = CausalLM(_seeded(build, config, device), words, f"random {kind}, {layers} layers, {width} wide")
     return _workload("causal LM", model.name, model, texts, outputs=slice(SPECIAL, None))
 
@@ -76,13 +86,23 @@ def causal(kind, device="cpu", quick=False):
 def wide_vocabulary(quick=False):
     """A random RoBERTa of 2 layers, 768 wide, vocabulary 50,265, and 8 texts of 510 tokens."""
     width, vocabulary, n, tokens = (16, 500, 2, 8) if quick else (768, 50265, 8, 508)
-    config = RobertaConfig(vocab_size=vocabulary, hidden_size=width, num_hidden_layers=2,
-                           num_attention_heads=width // 8, intermediate_size=4 * width,
-                           max_position_embeddings=514, type_vocab_size=1, pad_token_id=1)
+    config = RobertaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=2,
+        num_attention_heads=width // 8,
+        intermediate_size=4 * width,
+        max_position_embeddings=514,
+        type_vocab_size=1,
+        pad_token_id=1,
+    )
     rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
     texts = [" ".join(f"w{i}" for i in row) for row in rows]
-    model = Classifier(_seeded(RobertaForSequenceClassification, config, "cpu"), word_tokenizer(vocabulary),
-                       f"random RoBERTa, 2 layers, {width} wide")
+    model = Classifier(
+        _seeded(RobertaForSequenceClassification, config, "cpu"),
+        word_tokenizer(vocabulary),
+        f"random RoBERTa, 2 layers, {width} wide",
+    )
     return _workload("encoder", model.name, model, texts, outputs=slice(None))
 
 

@@ -8,16 +8,13 @@ and values, and only the last token meets the head. Results do not depend on bat
 
 import hashlib
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from scipy.special import softmax
-from tqdm import tqdm
 
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
@@ -66,8 +63,9 @@ def zeroed(encoding, erased):
     """The input with the embedding output at `erased` (tokens,) bool set to the zero vector."""
     if not erased.any():
         return unchanged(encoding)
-    return Variant(encoding, factor=lambda: ~erased, key=erased.tobytes(), base=encoding,
-                   start=int(erased.argmax()))
+    return Variant(
+        encoding, factor=lambda: ~erased, key=erased.tobytes(), base=encoding, start=int(erased.argmax())
+    )
 
 
 class Cache:
@@ -82,8 +80,9 @@ class Cache:
     def of(self, model):
         """The stored outputs; raises ValueError if they are another model's."""
         if self.model not in (None, model):
-            raise ValueError(f"the cache holds outputs of {self.model.name}, not of {model.name}: "
-                             "make a new Cache()")
+            raise ValueError(
+                f"the cache holds outputs of {self.model.name}, not of {model.name}: make a new Cache()"
+            )
         self.model = model
         return self.outputs
 
@@ -148,7 +147,7 @@ def batches_by_length(lengths, budget):
     batches, start = [], 0
     while start < len(order):
         size = max(1, budget // int(lengths[order[start]]))
-        batches.append(order[start:start + size])
+        batches.append(order[start : start + size])
         start += size
     return batches
 
@@ -174,11 +173,20 @@ def batches_by_start(starts, lengths, order, budget):
         yield batch
 
 
+def padded(rows, batch):
+    """Scores of each example, [(tokens,)], as one float64 tensor (batch, tokens), 0 beyond the text."""
+    scores = torch.zeros(batch.ids.shape, dtype=torch.float64)
+    for i, row in enumerate(rows):
+        scores[i, : len(row)] = torch.as_tensor(row)
+    return scores
+
+
 def out_of_memory(error):
     """Whether an error says that a GPU or, where the system refuses it, the CPU has no memory left."""
     told = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
-        isinstance(error, RuntimeError) and any(text in str(error) for text in told))
+        isinstance(error, RuntimeError) and any(text in str(error) for text in told)
+    )
 
 
 def halving(compute, rows):
@@ -192,30 +200,16 @@ def halving(compute, rows):
     return halving(compute, rows[:half]) + halving(compute, rows[half:])
 
 
-@contextmanager
-def bar(total, what, unit):
-    """A progress bar with a rate and the remaining time; silent for the first seconds, and inside another.
-
-    Where the output is saved and not watched it writes a short line now and then, not a picture, and
-    to stdout: a notebook prints stderr on red.
-    """
-    watched, inner = sys.stderr.isatty(), bool(_showing)
-    text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt} "
-    with tqdm(total=total, desc=what, unit=unit, file=sys.stderr if watched else sys.stdout, disable=inner,
-              delay=3, mininterval=1 if watched else 15, bar_format=None if watched else text) as shown:
-        _showing.append(shown)
-        try:
-            yield shown
-        finally:
-            _showing.remove(shown)
-
-
-_showing = []  # the bars that are open: only the first is seen
-
-
 def _logits(model, variants, cache, progress, budget):
-    return _evaluate(model, variants, ["logits"] * len(variants), lambda logits, rows: logits.float(),
-                     cache, progress, budget)
+    return _evaluate(
+        model,
+        variants,
+        ["logits"] * len(variants),
+        lambda logits, rows: logits.float(),
+        cache,
+        progress,
+        budget,
+    )
 
 
 @torch.inference_mode()
@@ -287,10 +281,13 @@ def _after_prefixes(model, variants, families, budget):
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
     for part in batches_by_start(starts, lengths, order, budget):
+
         def compute(rows):
             start = min(variants[i].start for i in rows)
-            return _forward(model, [variants[i] for i in rows], start,
-                            prefix.rows([base_of[i] for i in rows], start))
+            return _forward(
+                model, [variants[i] for i in rows], start, prefix.rows([base_of[i] for i in rows], start)
+            )
+
         yield part, torch.cat(halving(compute, part))
 
 
@@ -299,14 +296,14 @@ def _forward(model, variants, start=0, prefix=None):
     encodings = [v.encoding.at(slice(start, None)) if start else v.encoding for v in variants]
     batch = model.collate(encodings)
     given = {"prefix": prefix} if prefix is not None else {}
-    if (factor := _padded([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
+    if (factor := _stacked([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
         given["factor"] = factor
-    if (weight := _padded([v.weight for v in variants], batch)) is not None:
+    if (weight := _stacked([v.weight for v in variants], batch)) is not None:
         given["weight"] = weight.squeeze(-1)
     return model.logits(batch, **given)
 
 
-def _padded(rows, batch):
+def _stacked(rows, batch):
     """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where nothing is given."""
     given = [torch.as_tensor(np.asarray(r), dtype=torch.float32) for r in rows if r is not None]
     if not given:

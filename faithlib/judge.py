@@ -18,12 +18,15 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from faithlib import forward
+from faithlib.progress import bar
 from faithlib.results import digest, write_atomically
 
 ANSWERS = 5
-TEMPLATE = ("Some words were picked, in order, from a text that you cannot see: {words}\n"
-            f"Which word comes right after that text? Give your {ANSWERS} best guesses, the best first, "
-            "separated by commas, and nothing else.")
+TEMPLATE = (
+    "Some words were picked, in order, from a text that you cannot see: {words}\n"
+    f"Which word comes right after that text? Give your {ANSWERS} best guesses, the best first, "
+    "separated by commas, and nothing else."
+)
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # where the endpoint's key and address are read from
 PAUSE = 0.5  # seconds before a malformed answer is asked for again, doubled each time
 
@@ -91,22 +94,26 @@ class LocalJudge(Judge):
         lengths = [e.maskable.sum() for e in self.model.encode(list(golds))]
         if max(lengths, default=0) > self.tokens:
             gold = golds[int(np.argmax(lengths))]
-            raise ValueError(f"the gold answer {gold!r} has {max(lengths)} tokens, {self.name} is asked for "
-                             f"{self.tokens}: give tokens={max(lengths)}")
+            raise ValueError(
+                f"the gold answer {gold!r} has {max(lengths)} tokens, {self.name} is asked for "
+                f"{self.tokens}: give tokens={max(lengths)}"
+            )
 
     def _ask(self, prompts, at_once=64):  # so that a vocabulary of probabilities stays small
-        with forward.bar(len(prompts), f"asking {self.name}", "question") as bar:
+        with bar(len(prompts), f"asking {self.name}", "question") as progress:
             for start in range(0, len(prompts), at_once):
-                part = prompts[start:start + at_once]
+                part = prompts[start : start + at_once]
                 yield from zip(part, self._answers(part), strict=True)
                 self.asked += len(part)
-                bar.update(len(part))
+                progress.update(len(part))
 
     def _answers(self, prompts):
         encodings = self.model.encode(prompts)
         if (longest := max(len(e.ids) for e in encodings) + self.tokens - 1) > self.model.max_length:
-            raise ValueError(f"a question and its answer have {longest} tokens, {self.name} takes "
-                             f"{self.model.max_length}: choose another judge or a shorter template")
+            raise ValueError(
+                f"a question and its answer have {longest} tokens, {self.name} takes "
+                f"{self.model.max_length}: choose another judge or a shorter template"
+            )
         p = forward.probabilities(self.model, [forward.unchanged(e) for e in encodings])
         likeliest = np.argsort(-p, axis=1, kind="stable")[:, :ANSWERS]
         answers = likeliest.reshape(-1, 1)  # (prompts * ANSWERS, tokens so far)
@@ -115,9 +122,11 @@ class LocalJudge(Judge):
             found = forward.probabilities(self.model, variants).argmax(1)
             answers = np.column_stack([answers, found])
         ended = np.cumsum(answers == self.model.tokenizer.eos_token_id, axis=1) > 0
-        texts = [self.model.tokenizer.decode(answer[~over], skip_special_tokens=True).strip()
-                 for answer, over in zip(answers, ended, strict=True)]
-        return [texts[i:i + ANSWERS] for i in range(0, len(texts), ANSWERS)]
+        texts = [
+            self.model.tokenizer.decode(answer[~over], skip_special_tokens=True).strip()
+            for answer, over in zip(answers, ended, strict=True)
+        ]
+        return [texts[i : i + ANSWERS] for i in range(0, len(texts), ANSWERS)]
 
 
 class EndpointJudge(Judge):
@@ -132,11 +141,25 @@ class EndpointJudge(Judge):
     many at a time. prices: dollars for a million tokens in and out, for `cost`. tokens: of an answer at most.
     """
 
-    def __init__(self, name, folder, template=TEMPLATE, timeout=60.0, retries=5, per_minute=None, workers=4,
-                 prices=None, tokens=200):
+    def __init__(
+        self,
+        name,
+        folder,
+        template=TEMPLATE,
+        timeout=60.0,
+        retries=5,
+        per_minute=None,
+        workers=4,
+        prices=None,
+        tokens=200,
+    ):
         super().__init__(name, template)
-        for setting, value in (("timeout", timeout), ("workers", workers), ("tokens", tokens),
-                               ("per_minute", 1 if per_minute is None else per_minute)):
+        for setting, value in (
+            ("timeout", timeout),
+            ("workers", workers),
+            ("tokens", tokens),
+            ("per_minute", 1 if per_minute is None else per_minute),
+        ):
             if value <= 0:
                 raise ValueError(f"{setting}={value} must be above 0")
         if retries < 0:
@@ -159,8 +182,10 @@ class EndpointJudge(Judge):
         price = "prices not given"
         if self.prices:
             price = f"${(tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1e6:,.2f}"
-        return (f"{self.name} at {self._host()}: at most {len(new):,} questions to ask, {known:,} known; "
-                f"about {tokens_in:,} tokens in, {tokens_out:,} out; {price}")
+        return (
+            f"{self.name} at {self._host()}: at most {len(new):,} questions to ask, {known:,} known; "
+            f"about {tokens_in:,} tokens in, {tokens_out:,} out; {price}"
+        )
 
     def _ask(self, prompts):
         new = []
@@ -174,12 +199,12 @@ class EndpointJudge(Judge):
         client, pool = self._client(), ThreadPoolExecutor(self.workers)
         try:
             futures = {pool.submit(self._buy, client, prompt): prompt for prompt in new}
-            with forward.bar(len(new), f"asking {self.name}", "question") as bar:
+            with bar(len(new), f"asking {self.name}", "question") as progress:
                 for future in as_completed(futures):
                     future.result()
                     self.asked += 1
                     yield futures[future], self._kept(futures[future])
-                    bar.update()
+                    progress.update()
         finally:  # those under way end and are kept, the others are not begun
             pool.shutdown(cancel_futures=True)
 
@@ -187,8 +212,12 @@ class EndpointJudge(Judge):
         """Ask the endpoint, and keep what it says."""
         import openai
 
-        asked = dict(model=self.name, messages=[{"role": "user", "content": prompt}],
-                     temperature=0, max_tokens=self.tokens)
+        asked = dict(
+            model=self.name,
+            messages=[{"role": "user", "content": prompt}],
+            temperature=0,
+            max_tokens=self.tokens,
+        )
         for attempt in range(self.retries + 1):
             if attempt:
                 time.sleep(min(PAUSE * 2**attempt, 8))
@@ -205,8 +234,10 @@ class EndpointJudge(Judge):
                 kept = json.dumps({"model": self.name, "prompt": prompt, **answer}, ensure_ascii=False)
                 write_atomically(self._path(prompt), partial(_write, kept))
                 return
-        raise JudgeError(f"{self.name} at {self._host()} gave {self.retries + 1} answers that are none of "
-                         "the protocol: check the address and the model's name; answers so far are kept")
+        raise JudgeError(
+            f"{self.name} at {self._host()} gave {self.retries + 1} answers that are none of "
+            "the protocol: check the address and the model's name; answers so far are kept"
+        )
 
     def _kept(self, prompt):
         """The answers on disk."""
@@ -215,8 +246,9 @@ class EndpointJudge(Judge):
             kept = json.loads(path.read_text(encoding="utf-8"))
             text, refused, tokens = kept["text"], kept["refused"], (kept["tokens_in"], kept["tokens_out"])
         except (ValueError, KeyError, TypeError) as error:
-            raise JudgeError(f"answer {path.name} in {path.parent.name} is damaged: delete it, and it is "
-                             "asked again") from error
+            raise JudgeError(
+                f"answer {path.name} in {path.parent.name} is damaged: delete it, and it is asked again"
+            ) from error
         for name, value in zip(("refused", "tokens_in", "tokens_out"), (refused, *tokens), strict=True):
             self.counts[name] += value
         return [] if refused else parse(text)
@@ -228,11 +260,15 @@ class EndpointJudge(Judge):
         try:
             import openai  # optional
         except ImportError as error:
-            raise ValueError(f"judge {self.name} needs the openai client, which is not installed: run "
-                             "python -m pip install -c constraints.txt -e .[judge]") from error
+            raise ValueError(
+                f"judge {self.name} needs the openai client, which is not installed: run "
+                "python -m pip install -c constraints.txt -e .[judge]"
+            ) from error
         if not os.environ.get(KEY):
-            raise JudgeError(f"judge {self.name} needs a key: set {KEY} in the environment (any word for a "
-                             f"server that wants none) and {URL} for another address than {self._host()}")
+            raise JudgeError(
+                f"judge {self.name} needs a key: set {KEY} in the environment (any word for a "
+                f"server that wants none) and {URL} for another address than {self._host()}"
+            )
         return openai.OpenAI(timeout=self.timeout, max_retries=self.retries)
 
     def _host(self):
@@ -295,8 +331,12 @@ def _read(completion):
     refused = bool(refusal) or filtered
     if not isinstance(text, str) and not refused:
         return None
-    return {"text": text or "", "refused": refused, "tokens_in": getattr(usage, "prompt_tokens", 0) or 0,
-            "tokens_out": getattr(usage, "completion_tokens", 0) or 0}
+    return {
+        "text": text or "",
+        "refused": refused,
+        "tokens_in": getattr(usage, "prompt_tokens", 0) or 0,
+        "tokens_out": getattr(usage, "completion_tokens", 0) or 0,
+    }
 
 
 def _answered(question, answer):

@@ -15,16 +15,23 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_model, save_file
 
-from faithlib.forward import bar
+from faithlib.progress import bar
 
 SCALES = ("quick", "small", "paper")
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
-PACKAGES = ("faithlib", "torch", "transformers", "tokenizers", "datasets", "numpy", "pandas", "scipy",
-            "scikit-learn")
+PACKAGES = (
+    "faithlib",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "pandas",
+    "scipy",
+    "scikit-learn",
+)
 
 
 def project_root():
@@ -43,7 +50,7 @@ class Run:
     params: dict
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
-    device: torch.device
+    device: "torch.device"  # noqa: F821, imported where models are run
     started: float = field(default_factory=time.time)
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
@@ -55,7 +62,7 @@ class Run:
         make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
         (plain values); another key or other code are other parts.
         """
-        code = code_digest("attributions", "metrics", "models", "forward.py")
+        code = code_digest("attributions", "metrics", "models", "forward.py", "scores.py")
         version, parts = digest([key, size, code])[:12], []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
@@ -79,6 +86,8 @@ class Run:
 
         key: everything that training depends on (plain values). Weights are kept as safetensors.
         """
+        from safetensors.torch import load_model, save_file
+
         version = digest([key, classifier.name, code_digest("training.py", "models")])[:12]
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
@@ -106,19 +115,34 @@ class Run:
             write_parquet(path, table)
             files[path.name] = file_digest(path)
         record = {
-            "paper": self.paper, "unit": self.unit, "scale": self.scale, "params": self.params,
-            "metrics": metrics, "excluded": list(excluded), "files": files,
-            "provenance": {**code_provenance(), "device": device_name(self.device),
-                           **({"weights": self.weights} if self.weights else {}), **(provenance or {})},
-            "volatile": {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                         "seconds": round(time.time() - self.started + self.earlier, 1),
-                         **peak_memory(self.device),
-                         "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-                         **(volatile or {})},
+            "paper": self.paper,
+            "unit": self.unit,
+            "scale": self.scale,
+            "params": self.params,
+            "metrics": metrics,
+            "excluded": list(excluded),
+            "files": files,
+            "provenance": {
+                **code_provenance(),
+                "device": device_name(self.device),
+                **({"weights": self.weights} if self.weights else {}),
+                **(provenance or {}),
+            },
+            "volatile": {
+                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "seconds": round(time.time() - self.started + self.earlier, 1),
+                **peak_memory(self.device),
+                "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+                **(volatile or {}),
+            },
         }
         path = self.folder / f"{self.unit}.json"
-        write_atomically(path, lambda part: part.write_text(
-            json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"))
+        write_atomically(
+            path,
+            lambda part: part.write_text(
+                json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+            ),
+        )
         for left in (*self.folder.glob(f"{self.unit}.*.part"), *self.kept.rglob("*.part")):
             left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         return path
@@ -130,8 +154,9 @@ def start(paper, parameters):
     Relative folders are taken from the project's root. Raises ValueError for an unknown scale or device
     and for a seed or a limit below 0.
     """
-    given = {name: value for name, value in parameters.items()
-             if name[0].islower() and isinstance(value, (bool, int, float, str, list))}
+    import torch
+
+    given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     scale, seed, device = given["scale"], given["seed"], given["device"]
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
@@ -153,6 +178,18 @@ def start(paper, parameters):
     return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device))
 
 
+def _is_parameter(name, value):
+    """Whether a notebook's global is a parameter; raises ValueError for one that no record can hold."""
+    if not name[0].islower():
+        return False
+    if value is None or isinstance(value, (dict, tuple, set, bytes, complex)):
+        raise ValueError(
+            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: give "
+            "a text, a number, true, false or a list"
+        )
+    return isinstance(value, (bool, int, float, str, list))
+
+
 def load(results_dir, scale, paper):
     """(records, values): the JSON records of all units and their per-example values in one DataFrame.
 
@@ -167,13 +204,17 @@ def load(results_dir, scale, paper):
     for path in sorted(folder.glob("*.json")):
         record = read_record(path)
         table = pd.read_parquet(path.with_suffix(".parquet"))
-        names = {"dataset": record["params"]["task"], "model": record["params"]["model"],
-                 "seed": record["params"]["seed"]}
+        names = {
+            "dataset": record["params"]["task"],
+            "model": record["params"]["model"],
+            "seed": record["params"]["seed"],
+        }
         values.append(table.assign(**names))
         records.append(record)
     if not records:
         raise FileNotFoundError(
-            f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir")
+            f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
+        )
     return records, pd.concat(values, ignore_index=True)
 
 
@@ -193,8 +234,11 @@ def load_tables(results_dir, scale, paper, records, name):
     for record in records:
         file, params = f"{record['unit']}.{name}.parquet", record["params"]
         if file in record["files"]:
-            found.append(pd.read_parquet(folder / file).assign(
-                dataset=params["task"], model=params["model"], seed=params["seed"]))
+            found.append(
+                pd.read_parquet(folder / file).assign(
+                    dataset=params["task"], model=params["model"], seed=params["seed"]
+                )
+            )
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
@@ -235,8 +279,10 @@ def write_atomically(path, write):
         os.replace(part, path)
     except (OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())
-        raise OSError(f"{_shown(path)} cannot be written ({reason}): make room or correct the folder's "
-                      "rights, then give the same command again; what is finished is kept") from error
+        raise OSError(
+            f"{_shown(path)} cannot be written ({reason}): make room or correct the folder's "
+            "rights, then give the same command again; what is finished is kept"
+        ) from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -287,8 +333,9 @@ def weights_digest(model):
 def code_digest(*parts):
     """SHA-256 of faithlib's source, or of the modules and packages named."""
     package = pathlib.Path(__file__).parent
-    sources = sorted(p for p in package.rglob("*.py")
-                     if not parts or p.relative_to(package).parts[0] in parts)
+    sources = sorted(
+        p for p in package.rglob("*.py") if not parts or p.relative_to(package).parts[0] in parts
+    )
     return digest([(p.relative_to(package).as_posix(), file_digest(p)) for p in sources])
 
 
@@ -296,13 +343,18 @@ def code_provenance():
     """What code this is: git commit, whether faithlib or the notebooks differ from it, versions."""
     versions = {"python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {"git": _git("rev-parse", "HEAD"),
-            "dirty": bool(_git("status", "--porcelain", "--", "faithlib", "notebooks/experiments")),
-            "code": code_digest(), "versions": versions}
+    return {
+        "git": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain", "--", "faithlib", "notebooks/*/experiment.ipynb")),
+        "code": code_digest(),
+        "versions": versions,
+    }
 
 
 def device_name(device):
     """The device, as a reader would name it."""
+    import torch
+
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
@@ -323,6 +375,8 @@ def peak_memory(device):
     """What a record says of memory, in MiB: the most this process has held, and on a GPU the most there."""
     peak = {"peak_memory_mib": peak_memory_mib()}
     if device.type == "cuda":
+        import torch
+
         peak["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(device) / 2**20)
     if halvings := os.environ.get("FAITHLIB_HALVINGS"):
         peak["halvings"] = int(halvings)  # of the token budget, after the unit was killed for its memory
@@ -331,8 +385,13 @@ def peak_memory(device):
 
 def _git(*arguments):
     try:
-        done = subprocess.run(["git", *arguments], cwd=pathlib.Path(__file__).parent.parent,
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=pathlib.Path(__file__).parent.parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

@@ -26,11 +26,9 @@ import pandas as pd
 import torch
 
 from faithlib import attributions, results, training
-from faithlib.attributions.random import generator, uniform
-from faithlib.forward import bar
-from faithlib.metrics.curves import sparsity
+from faithlib.progress import bar
+from faithlib.scores import RANDOM, generator, mask, ranking, sparsity, uniform
 
-RANDOM = "random"  # the baseline: one uniform draw a token, so that its masks are nested; no model is asked
 SPLITS = ("train", "validation", "test")
 SECONDS = ["seconds_train", "seconds_explain"]
 COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; another run may have others
@@ -67,8 +65,9 @@ class Plan:
         if self.by == "ratio" and self.steps[-1] > 100:
             raise ValueError(f"steps={list(self.steps)} by ratio are percentages: at most 100")
         if not self.recursive or set(self.recursive) - {False, True}:
-            raise ValueError(f"recursive={list(self.recursive)} must hold False, True or both: "
-                             "ROAR, Recursive ROAR")
+            raise ValueError(
+                f"recursive={list(self.recursive)} must hold False, True or both: ROAR, Recursive ROAR"
+            )
 
     @property
     def curves(self):
@@ -86,7 +85,7 @@ class Plan:
         if self.by == "ratio" and step == 100:
             return Job(by="ratio", path=(100,))
         again = recursive and measure != RANDOM
-        path = self.steps[:self.steps.index(step) + 1] if again else (step,)
+        path = self.steps[: self.steps.index(step) + 1] if again else (step,)
         return Job(measure, self.by, path)
 
     def jobs(self):
@@ -128,31 +127,6 @@ class Job:
         if self.measure in ("", RANDOM):
             return ""
         return Job(self.measure, self.by, self.path[:-1]).name if self.path[1:] else Job().name
-
-
-def ranking(scores, maskable, masked):
-    """The order in which tokens are masked: each token's place, (tokens,) int from 0.
-
-    Tokens masked already come first, then the higher score, of equal ones the first. Positions that are not
-    maskable get len(scores), beyond every place. Raises ValueError for a token without a finite score.
-    """
-    if unscored := (~np.isfinite(scores[maskable])).sum():
-        raise ValueError(f"{unscored} of a text's {maskable.sum()} maskable tokens have no finite score: "
-                         "an attribution has to score every token of `text`")
-    order = np.argsort(-np.where(maskable, np.where(masked, np.inf, scores), -np.inf), kind="stable")
-    places = np.empty(len(order), int)
-    places[order] = np.arange(len(order))
-    return np.where(maskable, places, len(order))
-
-
-def top(scores, maskable, masked, k):
-    """The k tokens to be masked in total, those masked already among them: (tokens,) bool."""
-    return ranking(scores, maskable, masked) < k
-
-
-def mask(encodings, masks, mask_id):
-    """Encodings whose tokens at `masks`, [(tokens,) bool], are replaced by the mask token."""
-    return [replace(e, ids=np.where(m, mask_id, e.ids)) for e, m in zip(encodings, masks, strict=True)]
 
 
 def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
@@ -245,14 +219,27 @@ class Trainer:
             kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
             raise kind(f"model {job.name}: {error}") from error
         p = performance.pop("probabilities")  # (examples, classes)
-        results.write_parquet(self.folder / f"{job.name}.parquet", pd.DataFrame({
-            "job": job.name, "example": range(len(p)), "predicted": p.argmax(-1),
-            "p_gold": p[np.arange(len(p)), data["test"][1]]}))
+        results.write_parquet(
+            self.folder / f"{job.name}.parquet",
+            pd.DataFrame(
+                {
+                    "job": job.name,
+                    "example": range(len(p)),
+                    "predicted": p.argmax(-1),
+                    "p_gold": p[np.arange(len(p)), data["test"][1]],
+                }
+            ),
+        )
         best = next(check for check in history if check["kept"])
-        row = {"metrics": performance, "sparsity": shares,
-               "epochs": history[-1]["epoch"], "best_epoch": best["epoch"],
-               "seconds_train": trained - start, "seconds_explain": time.perf_counter() - trained,
-               "peak_memory_mib": results.peak_memory_mib()}
+        row = {
+            "metrics": performance,
+            "sparsity": shares,
+            "epochs": history[-1]["epoch"],
+            "best_epoch": best["epoch"],
+            "seconds_train": trained - start,
+            "seconds_explain": time.perf_counter() - trained,
+            "peak_memory_mib": results.peak_memory_mib(),
+        }
         text = json.dumps(row)
         results.write_atomically(self.folder / f"{job.name}.json", lambda part: part.write_text(text))
 
@@ -272,21 +259,27 @@ class Trainer:
 
     def explain(self, job, encodings):
         """Keep the order in which each of job.explains would go on masking; returns the rows of sparsity."""
-        shares, scores = [], attributions.attribute(
-            self.model, encodings, self.labels, job.explains, **self.plan.settings)
+        shares, scores = (
+            [],
+            attributions.attribute(self.model, encodings, self.labels, job.explains, **self.plan.settings),
+        )
         for measure, of_examples in scores.items():
-            places = [ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
-                      for s, e in zip(of_examples, encodings, strict=True)]
+            places = [
+                ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
+                for s, e in zip(of_examples, encodings, strict=True)
+            ]
             table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
             results.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
-            test = [s[e.maskable] for s, e in zip(of_examples, encodings, strict=True)][-self.sizes[-1]:]
+            test = [s[e.maskable] for s, e in zip(of_examples, encodings, strict=True)][-self.sizes[-1] :]
             shares += [{"measure": measure, **row} for row in sparsity(test)]
         return shares
 
     def _by_split(self, encodings):
         stops = np.cumsum(self.sizes)
-        return {split: (encodings[stop - size:stop], self.labels[stop - size:stop])
-                for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)}
+        return {
+            split: (encodings[stop - size : stop], self.labels[stop - size : stop])
+            for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)
+        }
 
     def has_done(self, job):
         """Whether a job's results, and the orders that later jobs need, are kept and whole."""
@@ -301,10 +294,20 @@ class Trainer:
         """What results depend on: other data, weights, settings or code are kept in another folder."""
         model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
         data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
-        return results.digest([
-            results.weights_digest(model.model), model.model.config.to_dict(), data, self.ends.tolist(),
-            self.labels.tolist(), self.sizes, self.plan.settings, self.settings, self.seed,
-            results.code_digest(*CODE)])
+        return results.digest(
+            [
+                results.weights_digest(model.model),
+                model.model.config.to_dict(),
+                data,
+                self.ends.tolist(),
+                self.labels.tolist(),
+                self.sizes,
+                self.plan.settings,
+                self.settings,
+                self.seed,
+                results.code_digest(*CODE),
+            ]
+        )
 
 
 def _in_processes(unit, folder, todo, workers, progress):
@@ -319,7 +322,7 @@ def _in_processes(unit, folder, todo, workers, progress):
         with ProcessPoolExecutor(workers, context, _start, unit) as pool:
             while waiting or running:
                 busy = {job.name for job in (*waiting, *running.values())}
-                for job in [job for job in waiting if job.source not in busy][:workers - len(running)]:
+                for job in [job for job in waiting if job.source not in busy][: workers - len(running)]:
                     waiting.remove(job)
                     running[pool.submit(_train, job, folder)] = job
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -327,8 +330,10 @@ def _in_processes(unit, folder, todo, workers, progress):
                     future.result()
                     progress.update()
     except BrokenProcessPool as error:
-        raise RuntimeError("a process that trained a model was killed, perhaps for want of memory: run again "
-                           "with fewer workers; finished models are kept") from error
+        raise RuntimeError(
+            "a process that trained a model was killed, perhaps for want of memory: run again "
+            "with fewer workers; finished models are kept"
+        ) from error
 
 
 _trainer = None  # of a worker process
@@ -349,8 +354,9 @@ def _end_with_parent():
 
 def _train(job, folder):
     if _trainer.folder != folder:
-        raise ValueError("make_model gives another model in another process: let it depend on nothing "
-                         "but its arguments")
+        raise ValueError(
+            "make_model gives another model in another process: let it depend on nothing but its arguments"
+        )
     with bar(1, job.name, "model"):  # never moves, so never seen; those of training are silent inside it
         _trainer.train(job)
 
@@ -376,8 +382,10 @@ def _check(make_model, splits, workers):
         if workers > 1:
             pickle.dumps(make_model)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"make_model cannot be handed to other processes ({error}): give a function "
-                         "of a module, or functools.partial of one, or set workers=1") from error
+        raise ValueError(
+            f"make_model cannot be handed to other processes ({error}): give a function "
+            "of a module, or functools.partial of one, or set workers=1"
+        ) from error
 
 
 def _tables(plan, folder, n):
@@ -391,13 +399,18 @@ def _tables(plan, folder, n):
         before = np.zeros_like(n)
         for step in (0, *plan.steps):
             name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
-            common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step,
-                      "job": name}
+            common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step, "job": name}
             about = {key: rows[name][key] for key in ("epochs", "best_epoch", *SECONDS, "peak_memory_mib")}
-            about |= {"masked_tokens": masked.sum(), "new_tokens": (masked - before).sum(),
-                      "unchanged_texts": (masked == before).sum(), "classes_predicted": classes[name]}
-            curves += [{**common, "metric": metric, "value": value, **about}
-                       for metric, value in rows[name]["metrics"].items()]
+            about |= {
+                "masked_tokens": masked.sum(),
+                "new_tokens": (masked - before).sum(),
+                "unchanged_texts": (masked == before).sum(),
+                "classes_predicted": classes[name],
+            }
+            curves += [
+                {**common, "metric": metric, "value": value, **about}
+                for metric, value in rows[name]["metrics"].items()
+            ]
             before = masked
     shares = [{"job": name, **share} for name in names for share in rows[name]["sparsity"]]
     return pd.DataFrame(curves), predictions, pd.DataFrame(shares)

@@ -10,10 +10,10 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import chi2
 
-from faithlib.forward import bar
+from faithlib.progress import bar
+from faithlib.scores import DEFINITIONS
 
 SALIENCES = ("textrank", "tfidf", "chi2", "uniform")
-DEFINITIONS = ("paper", "released")
 CLOSE = 1e-7  # the change of all scores in the last update; what is still to come is at most 6 times that
 TINY = 1e-10  # in both logarithms, as released: a σ of 0 costs 23 nats and not infinitely many
 
@@ -48,8 +48,10 @@ def fit(kind, encodings, labels=None, definition="paper"):
                 else:
                     scores = np.array(score(_ids(encoding, i)), float)  # (maskable tokens,)
                     if not scores.any():
-                        raise ValueError(f"{kind} of example {i} is 0 for every token: remove the text or "
-                                         "use another salience")
+                        raise ValueError(
+                            f"{kind} of example {i} is 0 for every token: remove the text or "
+                            "use another salience"
+                        )
                     unit = scores.sum() if definition == "paper" else scores.mean()
                     sigma[encoding.maskable] = scores / unit
                 found.append(sigma)
@@ -144,8 +146,13 @@ def _ids(encoding, example):
 
 def _pairs(at, window):
     """The different pairs (node, later node) less than `window` tokens apart."""
-    return sorted({pair for step in range(1, window)
-                   for pair in zip(at[:-step].tolist(), at[step:].tolist(), strict=True)})
+    return sorted(
+        {
+            pair
+            for step in range(1, window)
+            for pair in zip(at[:-step].tolist(), at[step:].tolist(), strict=True)
+        }
+    )
 
 
 def _tfidf(texts):
@@ -166,8 +173,10 @@ def _chi2(texts, labels):
         raise ValueError("chi2 needs labels: give those of the encodings")
     examples = np.bincount(labels, minlength=2)
     if not examples.all():
-        raise ValueError(f"chi2 compares classes, and no example has label {examples.argmin()}: add examples "
-                         "of that class or use another salience")
+        raise ValueError(
+            f"chi2 compares classes, and no example has label {examples.argmin()}: add examples "
+            "of that class or use another salience"
+        )
     vectorizer = CountVectorizer(analyzer=list)
     values, _ = chi2(vectorizer.fit_transform(texts), labels)
     table = dict(zip(vectorizer.get_feature_names_out().tolist(), values, strict=True))

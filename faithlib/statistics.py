@@ -30,8 +30,15 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
     if varied.any():
         sample = columns[:, varied]
         result = stats.bootstrap(
-            (sample,), np.mean, axis=0, n_resamples=n_resamples, confidence_level=level,
-            method="BCa", vectorized=True, batch=max(1, memory // sample.nbytes), rng=seed,
+            (sample,),
+            np.mean,
+            axis=0,
+            n_resamples=n_resamples,
+            confidence_level=level,
+            method="BCa",
+            vectorized=True,
+            batch=max(1, memory // sample.nbytes),
+            rng=seed,
         )
         low[varied], high[varied] = result.confidence_interval
     if x.ndim == 1:

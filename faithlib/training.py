@@ -8,12 +8,19 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from faithlib.forward import bar, batches_by_length, halving, out_of_memory, replaced, token_budget
-from faithlib.salience import DEFINITIONS, salience_loss
+from faithlib.forward import batches_by_length, halving, out_of_memory, replaced, token_budget
+from faithlib.progress import bar
+from faithlib.salience import salience_loss
+from faithlib.scores import DEFINITIONS
 
-CHOICES = {"optimiser": ("adamw", "amsgrad"), "schedule": ("linear", "constant"),
-           "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"), "definition": DEFINITIONS,
-           "masking": ("none", "half", "all"), "checking": ("unmasked", "masked", "both")}
+CHOICES = {
+    "optimiser": ("adamw", "amsgrad"),
+    "schedule": ("linear", "constant"),
+    "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"),
+    "definition": DEFINITIONS,
+    "masking": ("none", "half", "all"),
+    "checking": ("unmasked", "masked", "both"),
+}
 BATCHES, CHECKS = 1, 2  # streams of random masks: what one strategy draws changes nothing for another
 
 
@@ -27,17 +34,52 @@ def recipe(model, epochs):
     """
     config = model.config
     if config.model_type == "bilstm-attention":
-        return {"epochs": epochs, "learning_rate": 1e-3, "optimiser": "amsgrad", "weight_decay": 1e-5,
-                "undecayed": () if config.paired else ("attention.",), "schedule": "constant", "warmup": 0,
-                "clip": None}
-    return {"epochs": epochs, "learning_rate": 2e-5, "betas": (0.9, 0.98), "weight_decay": 0.01,
-            "undecayed": ("bias", "LayerNorm", "layer_norm"), "warmup": 0.06 * epochs, "clip": None}
+        return {
+            "epochs": epochs,
+            "learning_rate": 1e-3,
+            "optimiser": "amsgrad",
+            "weight_decay": 1e-5,
+            "undecayed": () if config.paired else ("attention.",),
+            "schedule": "constant",
+            "warmup": 0,
+            "clip": None,
+        }
+    return {
+        "epochs": epochs,
+        "learning_rate": 2e-5,
+        "betas": (0.9, 0.98),
+        "weight_decay": 0.01,
+        "undecayed": ("bias", "LayerNorm", "layer_norm"),
+        "warmup": 0.06 * epochs,
+        "clip": None,
+    }
 
 
-def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_learning_rate=None,
-              optimiser="adamw", betas=(0.9, 0.999), weight_decay=0.01, undecayed=(), schedule="linear",
-              warmup=0.1, clip=1.0, checks_per_epoch=1, best="loss", patience=None, seed=0,
-              masking="none", checking="unmasked", salience=None, salience_weight=0.0, definition="paper"):
+def fine_tune(
+    classifier,
+    splits,
+    *,
+    epochs,
+    batch_size,
+    learning_rate,
+    head_learning_rate=None,
+    optimiser="adamw",
+    betas=(0.9, 0.999),
+    weight_decay=0.01,
+    undecayed=(),
+    schedule="linear",
+    warmup=0.1,
+    clip=1.0,
+    checks_per_epoch=1,
+    best="loss",
+    patience=None,
+    seed=0,
+    masking="none",
+    checking="unmasked",
+    salience=None,
+    salience_weight=0.0,
+    definition="paper",
+):
     """Fine-tune in place and keep the weights of the best check; returns the history.
 
     splits: {"train": (encodings, labels), "validation": (encodings, labels)}. Unless told otherwise: AdamW
@@ -68,21 +110,35 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     model without attention that shall have salience or without a mask token that shall have masks, and for
     both at once; FloatingPointError if a loss is not finite.
     """
-    _check({"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience},
-           {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition,
-            "masking": masking, "checking": checking})
+    _check(
+        {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience},
+        {
+            "optimiser": optimiser,
+            "schedule": schedule,
+            "best": best,
+            "definition": definition,
+            "masking": masking,
+            "checking": checking,
+        },
+    )
     if not 0 <= salience_weight < math.inf:
         raise ValueError(f"salience_weight={salience_weight!r} must be 0 or above")
     plain, guided = (masking, checking) == ("none", "unmasked"), salience is not None and salience_weight
     if guided and not plain:
-        raise ValueError(f"masking={masking!r}, checking={checking!r} and a salience: masked fine-tuning and "
-                         "salience loss do not go together, leave one out")
+        raise ValueError(
+            f"masking={masking!r}, checking={checking!r} and a salience: masked fine-tuning and "
+            "salience loss do not go together, leave one out"
+        )
     model, train, validation = classifier.model, splits["train"], splits["validation"]
-    data = (_Split(classifier, *train) if masking == "none"
-            else _MaskedSplit(classifier, *train, masking, seed))
+    data = (
+        _Split(classifier, *train) if masking == "none" else _MaskedSplit(classifier, *train, masking, seed)
+    )
     guide = _Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
-    checks = (_Checks(classifier, validation, best) if plain
-              else _MaskedChecks(classifier, validation, best, checking, seed))
+    checks = (
+        _Checks(classifier, validation, best)
+        if plain
+        else _MaskedChecks(classifier, validation, best, checking, seed)
+    )
     losses = []
     generator = np.random.default_rng(seed)
     steps = math.ceil(len(data.lengths) / batch_size)  # optimiser steps an epoch
@@ -92,8 +148,11 @@ def fine_tune(classifier, splits, *, epochs, batch_size, learning_rate, head_lea
     rate = _rate(round(warmup * steps), steps * epochs if schedule == "linear" else math.inf)
     rates = torch.optim.lr_scheduler.LambdaLR(stepper, rate)
     check_at = {round(steps * (i + 1) / checks_per_epoch) for i in range(checks_per_epoch)}
-    batches = ((epoch, step, rows) for epoch in range(epochs) for step, rows in enumerate(
-        shuffled_by_length(data.lengths, batch_size, generator), 1))
+    batches = (
+        (epoch, step, rows)
+        for epoch in range(epochs)
+        for step, rows in enumerate(shuffled_by_length(data.lengths, batch_size, generator), 1)
+    )
     with torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step") as progress:
         torch.manual_seed(seed)  # dropout draws from torch's global generator
         for epoch, step, rows in batches:
@@ -155,8 +214,10 @@ def masked(classifier, encodings, generator, masking="all"):
     if masking not in ("half", "all"):
         raise ValueError(f"masking={masking!r} is unknown: use 'half', 'all'")
     mask_id = _mask_id(classifier)
-    return [replaced(e, m, mask_id).encoding
-            for e, m in zip(encodings, _masks(encodings, generator, masking), strict=True)]
+    return [
+        replaced(e, m, mask_id).encoding
+        for e, m in zip(encodings, _masks(encodings, generator, masking), strict=True)
+    ]
 
 
 def shuffled_by_length(lengths, batch_size, generator, pool=50):
@@ -165,9 +226,9 @@ def shuffled_by_length(lengths, batch_size, generator, pool=50):
     size = batch_size * pool
     batches = []
     for start in range(0, len(rows), size):
-        part = rows[start:start + size]
+        part = rows[start : start + size]
         part = part[np.argsort(np.asarray(lengths)[part], kind="stable")]
-        batches += [part[i:i + batch_size] for i in range(0, len(part), batch_size)]
+        batches += [part[i : i + batch_size] for i in range(0, len(part), batch_size)]
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
@@ -196,9 +257,10 @@ class _MaskedSplit(_Split):
     def at(self, rows):
         batch, labels = super().at(rows)
         where = np.zeros(batch.ids.shape, bool)
-        for row, m in zip(where, _masks([self.encodings[i] for i in rows], self.generator, self.masking),
-                          strict=True):
-            row[:len(m)] = m
+        for row, m in zip(
+            where, _masks([self.encodings[i] for i in rows], self.generator, self.masking), strict=True
+        ):
+            row[: len(m)] = m
         where = torch.from_numpy(where).to(batch.ids.device)
         return replace(batch, ids=batch.ids.masked_fill(where, self.mask_id)), labels
 
@@ -214,7 +276,7 @@ class _Guide:
         padded = np.zeros((len(encodings), max(len(e.ids) for e in encodings)), np.float32)
         for i, (encoding, row) in enumerate(zip(encodings, salience, strict=True)):
             _check_salience(i, encoding, np.asarray(row), definition)
-            padded[i, :len(row)] = row
+            padded[i, : len(row)] = row
         self.whole = torch.from_numpy(padded).to(classifier.device)  # (examples, tokens)
 
     def at(self, batch, rows):
@@ -222,7 +284,7 @@ class _Guide:
         logits, layers = self.classifier.attentions(batch)
         index = torch.arange(len(logits), device=logits.device)
         attention = layers[-1][index, :, self.classifier.reads(batch)].mean(1)  # (batch, tokens)
-        salience = self.whole[torch.as_tensor(rows, device=logits.device), :attention.shape[1]]
+        salience = self.whole[torch.as_tensor(rows, device=logits.device), : attention.shape[1]]
         where = batch.maskable if self.definition == "paper" else batch.present
         return logits, salience_loss(attention, salience, where, self.definition)
 
@@ -244,13 +306,16 @@ class _Checks:
         for i, parts in enumerate(losses, step - len(losses) + 1):
             for loss, kind in zip(parts, ("training", "salience"), strict=False):
                 if not math.isfinite(loss):
-                    raise FloatingPointError(f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
-                                             f"lower learning_rate ({learning_rate})")
+                    raise FloatingPointError(
+                        f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
+                        f"lower learning_rate ({learning_rate})"
+                    )
         found, of_copies = self.find()
         loss = found["loss"]
         if not math.isfinite(loss):
-            raise FloatingPointError(f"development loss is {loss} in epoch {epoch + 1}: "
-                                     f"lower learning_rate ({learning_rate})")
+            raise FloatingPointError(
+                f"development loss is {loss} in epoch {epoch + 1}: lower learning_rate ({learning_rate})"
+            )
         means = [float(np.mean(part)) for part in zip(*losses, strict=True)]
         row = {"epoch": epoch + step / steps, "train_loss": means[0], "validation_loss": loss}
         if len(means) > 1:
@@ -287,8 +352,10 @@ class _MaskedChecks(_Checks):
         of = {name: evaluate(self.classifier, *copy) for name, copy in self.copies.items()}
         one, other = of.values()
         predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
-        of["both"] = {"loss": (one["loss"] + other["loss"]) / 2,
-                      **performance(predicted, np.tile(self.validation[1], 2))}
+        of["both"] = {
+            "loss": (one["loss"] + other["loss"]) / 2,
+            **performance(predicted, np.tile(self.validation[1], 2)),
+        }
         own = {f"validation_{self.best}_{name}": of[name][self.best] for name in self.copies}
         return of[self.checking], own
 
@@ -299,8 +366,10 @@ def _masks(encodings, generator, masking):
     ratios = generator.random(n)
     if masking == "half":  # at random: Algorithm 1's second of two would be the longer in batches by length
         ratios[generator.permutation(n) >= n // 2] = 0
-    return [(e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
-            for e, r in zip(encodings, ratios, strict=True)]
+    return [
+        (e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
+        for e, r in zip(encodings, ratios, strict=True)
+    ]
 
 
 def _mask_id(classifier):
@@ -329,11 +398,15 @@ def _check_salience(i, encoding, row, definition):
     total, inside = row.sum(), row[encoding.maskable].sum()
     distribution = abs(total - 1) < 1e-4 and np.isclose(inside, total)
     if definition == "paper" and not distribution:
-        raise ValueError(f"{told} is not a distribution over its maskable tokens (sum {total:.3g}, "
-                         f"{inside:.3g} of it on them): use salience.fit")
+        raise ValueError(
+            f"{told} is not a distribution over its maskable tokens (sum {total:.3g}, "
+            f"{inside:.3g} of it on them): use salience.fit"
+        )
     if definition == "released" and distribution and encoding.maskable.sum() > 1:
-        raise ValueError(f"{told} was divided by its sum, which the release does not do: use salience.fit "
-                         "with definition='released'")
+        raise ValueError(
+            f"{told} was divided by its sum, which the release does not do: use salience.fit "
+            "with definition='released'"
+        )
 
 
 def _step(classifier, data, rows, stepper, clip, guide):
@@ -348,8 +421,10 @@ def _step(classifier, data, rows, stepper, clip, guide):
     while True:
         stepper.zero_grad()
         try:
-            losses = [_backward(classifier, batch, labels, rows, piece, guide)
-                      for piece in np.array_split(np.arange(len(rows)), pieces)]
+            losses = [
+                _backward(classifier, batch, labels, rows, piece, guide)
+                for piece in np.array_split(np.arange(len(rows)), pieces)
+            ]
             break
         except (RuntimeError, MemoryError) as error:
             whole = guide is not None and guide.definition == "released"  # squares a sum over the batch
@@ -385,14 +460,22 @@ def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):
     for name, p in model.named_parameters():
         decay = 0.0 if any(part in name for part in undecayed) else weight_decay
         groups.setdefault((id(p) not in encoder, decay), []).append(p)
-    return [{"params": groups[head, decay], "lr": head_learning_rate if head else learning_rate,
-             "weight_decay": decay} for head, decay in sorted(groups)]
+    return [
+        {
+            "params": groups[head, decay],
+            "lr": head_learning_rate if head else learning_rate,
+            "weight_decay": decay,
+        }
+        for head, decay in sorted(groups)
+    ]
 
 
 def _rate(warmup_steps, total):
     """The share of the learning rate at a step: rising over the warm-up, then falling to 0 at `total`."""
+
     def rate(step):
         if step < warmup_steps:
             return (step + 1) / warmup_steps
         return (total - step) / max(1, total - warmup_steps) if total < math.inf else 1.0
+
     return rate

@@ -25,6 +25,7 @@ def unit(folder, stop="", ready=None, largest=None):
 
     ready: an event, set when it has stopped. largest: bytes that a file may have, as on a full disk.
     """
+
     def halt():
         ready.set()
         time.sleep(600)
@@ -39,9 +40,18 @@ def unit(folder, stop="", ready=None, largest=None):
     os.replace = replace
     if largest:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    run = results.start("paper", {
-        "task": "sst", "model": "tiny", "seed": 0, "scale": "quick", "device": "cpu",
-        "results_dir": f"{folder}/results", "checkpoint_dir": f"{folder}/kept"})
+    run = results.start(
+        "paper",
+        {
+            "task": "sst",
+            "model": "tiny",
+            "seed": 0,
+            "scale": "quick",
+            "device": "cpu",
+            "results_dir": f"{folder}/results",
+            "checkpoint_dir": f"{folder}/kept",
+        },
+    )
     classifier = tiny.classifier()
     data = classifier.encode(TEXTS), [0, 1] * 8
 
@@ -56,8 +66,9 @@ def unit(folder, stop="", ready=None, largest=None):
     training._step = counted
 
     def train():
-        return training.fine_tune(classifier, {"train": data, "validation": data}, epochs=2, batch_size=4,
-                                  learning_rate=1e-3)
+        return training.fine_tune(
+            classifier, {"train": data, "validation": data}, epochs=2, batch_size=4, learning_rate=1e-3
+        )
 
     def make(start, stop):
         p = training.evaluate(classifier, data[0][start:stop], data[1][start:stop])["probabilities"]

@@ -57,9 +57,13 @@ def test_a_token_may_span_a_blank():
     """A tokenizer that takes "new york" for one token, and leaves the dash out."""
     vocabulary = {"[UNK]": 0, "in ": 1, "new york": 2, " we ": 3, "live": 4}
     built = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    built.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split("— ", "removed"), pre_tokenizers.Split("new york", "isolated"),
-        pre_tokenizers.Split(" we ", "isolated")])
+    built.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split("— ", "removed"),
+            pre_tokenizers.Split("new york", "isolated"),
+            pre_tokenizers.Split(" we ", "isolated"),
+        ]
+    )
     words_of = PreTrainedTokenizerFast(tokenizer_object=built, unk_token="[UNK]")
     (encoding,) = CausalLM(tiny.causal().model, words_of, "spanning").encode(["— in new york we live"])
     assert encoding.ids.tolist() == [1, 2, 3, 4]
@@ -86,15 +90,22 @@ def test_one_prompt_by_hand(encoded):
     judge = needs("she", "unlikely", answers=("No!", "Indeed", "yes"))
     found = answerability([TEXT], [GOLD], encoded, {"a": [SCORES], "b": [-SCORES]}, judge)
     assert list(found) == COLUMNS and judge.seen == ["she the unlikely", "liked ending lot"]
-    assert found.values.tolist() == [[0, "a", 3, 2, pytest.approx(0.9 / 1.2)],
-                                     [0, "b", 3, 0, pytest.approx(0.25 / 1.2)]]
+    assert found.values.tolist() == [
+        [0, "a", 3, 2, pytest.approx(0.9 / 1.2)],
+        [0, "b", 3, 0, pytest.approx(0.25 / 1.2)],
+    ]
     cells = {(r["metric"], r["attribution"], r["top"]): (r["value"], r["n"]) for r in rows(found, judge.name)}
     assert cells == {
-        ("rate", "a", 1): (0, 1), ("score_all", "a", 1): (0, 1),
-        ("rate", "a", 5): (1, 1), ("score", "a", 5): (pytest.approx(0.75), 1),
+        ("rate", "a", 1): (0, 1),
+        ("score_all", "a", 1): (0, 1),
+        ("rate", "a", 5): (1, 1),
+        ("score", "a", 5): (pytest.approx(0.75), 1),
         ("score_all", "a", 5): (pytest.approx(0.75), 1),
-        ("rate", "b", 1): (0, 1), ("score_all", "b", 1): (0, 1), ("rate", "b", 5): (0, 1),
-        ("score_all", "b", 5): (0, 1)}
+        ("rate", "b", 1): (0, 1),
+        ("score_all", "b", 1): (0, 1),
+        ("rate", "b", 5): (0, 1),
+        ("score_all", "b", 5): (0, 1),
+    }
 
 
 def test_the_release_adds_scores_up_and_minds_case(encoded):
@@ -107,11 +118,15 @@ def test_scores_over_the_answered_and_over_all(encoded):
     """Two prompts, one answered: the paper's score is its mass, the release's half of it."""
     other = tiny.causal().encode(["the plot was boring"])[0]
     scores = {"a": [SCORES, np.array([0, 1.0, 0, 0, 0])]}
-    found = answerability([TEXT, "the plot was boring"], [GOLD, GOLD], [encoded[0], other], scores,
-                          needs("unlikely"))
+    found = answerability(
+        [TEXT, "the plot was boring"], [GOLD, GOLD], [encoded[0], other], scores, needs("unlikely")
+    )
     cells = {r["metric"]: (r["value"], r["n"]) for r in rows(found, "known") if r["top"] == 1}
-    assert cells == {"rate": (0.5, 2), "score": (pytest.approx(0.75), 1),
-                     "score_all": (pytest.approx(0.375), 2)}
+    assert cells == {
+        "rate": (0.5, 2),
+        "score": (pytest.approx(0.75), 1),
+        "score_all": (pytest.approx(0.375), 2),
+    }
 
 
 @pytest.mark.parametrize(("share", "shown"), [(0.01, 1), (0.29, 2), (3 / 7, 3), (1.0, 7)])
@@ -127,11 +142,20 @@ def test_a_prompt_of_one_word_and_scores_of_zero():
     assert found.values.tolist() == [[0, "a", 1, 1, 0.0]]
 
 
-@pytest.mark.parametrize(("answers", "gold", "expected"), [
-    (["basketball"], "Basketball", 1), (["no", " basketball player"], "basketball", 2),
-    (["New", "new york city"], "New York", 2), (["York"], "New York", 0), (["$"], "$", 1),
-    (["ﬁlm"], "film", 1), ([], "film", 0), (["", "film"], "film", 2), (["films"], "film", 0),
-])
+@pytest.mark.parametrize(
+    ("answers", "gold", "expected"),
+    [
+        (["basketball"], "Basketball", 1),
+        (["no", " basketball player"], "basketball", 2),
+        (["New", "new york city"], "New York", 2),
+        (["York"], "New York", 0),
+        (["$"], "$", 1),
+        (["ﬁlm"], "film", 1),
+        ([], "film", 0),
+        (["", "film"], "film", 2),
+        (["films"], "film", 0),
+    ],
+)
 def test_right_answers(answers, gold, expected):
     assert place(answers, gold) == expected
 
@@ -149,8 +173,9 @@ def test_the_fewest_words_by_hand(encoded):
         found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, search=search)
         assert list(found) == MINIMUM
         assert found.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
-    assert minimum_rows(found, "known") == [{"metric": "min_top_k", "attribution": "a", "top": 1,
-                                             "judge": "known", "value": 4 / 7, "n": 1}]
+    assert minimum_rows(found, "known") == [
+        {"metric": "min_top_k", "attribution": "a", "top": 1, "judge": "known", "value": 4 / 7, "n": 1}
+    ]
 
 
 def test_bisection_finds_what_steps_find_where_more_never_hurts():
@@ -160,8 +185,9 @@ def test_bisection_finds_what_steps_find_where_more_never_hurts():
     scores = {name: [generator.standard_normal(len(e.ids)) * e.maskable for e in encodings] for name in "ab"}
     wanted = [text.split()[len(text.split()) // 2] for text in texts]
     answer = Known(lambda given: ["yes"] if set(given) & set(wanted) else ["no"])
-    found = {s: minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer, search=s)
-             for s in ("steps", "bisect")}
+    found = {
+        s: minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer, search=s) for s in ("steps", "bisect")
+    }
     assert found["steps"].share.tolist() == found["bisect"].share.tolist()
     long = found["bisect"].words >= 14
     assert found["bisect"].calls[long].max() <= 9 and found["steps"].calls[long].max() > 9
@@ -182,8 +208,9 @@ def test_a_judge_that_fails_with_all_words_has_no_share(encoded):
 
 def test_top_five_is_easier_than_top_one(encoded):
     judge = needs("unlikely", answers=("no", GOLD))
-    one, five = (minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, top=top).share[0]
-                 for top in (1, 5))
+    one, five = (
+        minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, top=top).share[0] for top in (1, 5)
+    )
     assert np.isnan(one) and five == 1 / 7
 
 
@@ -213,19 +240,30 @@ def test_the_cost_is_told_first(encoded, capsys):
 # What is refused ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    (dict(share=0), r"share=0 is outside \(0, 1\]"),
-    (dict(definition="mine"), "definition='mine' is unknown"),
-    (dict(golds=[" "]), "the gold answer of example 0 is ' '"),
-    (dict(golds=["a", "b"]), "1 texts, 2 gold answers and 1 encodings"),
-    (dict(scores={"a": [SCORES[:3]]}), "3 scores for the 10 tokens"),
-    (dict(scores={"a": [np.full(10, np.nan)]}), "NaN or infinite scores"),
-])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(share=0), r"share=0 is outside \(0, 1\]"),
+        (dict(definition="mine"), "definition='mine' is unknown"),
+        (dict(golds=[" "]), "the gold answer of example 0 is ' '"),
+        (dict(golds=["a", "b"]), "1 texts, 2 gold answers and 1 encodings"),
+        (dict(scores={"a": [SCORES[:3]]}), "3 scores for the 10 tokens"),
+        (dict(scores={"a": [np.full(10, np.nan)]}), "NaN or infinite scores"),
+    ],
+)
 def test_bad_input_is_one_clear_line(encoded, given, told):
     judge = needs()
     with pytest.raises(ValueError, match=told):
-        answerability(**{"texts": [TEXT], "golds": [GOLD], "encodings": encoded, "scores": {"a": [SCORES]},
-                         "judge": judge, **given})
+        answerability(
+            **{
+                "texts": [TEXT],
+                "golds": [GOLD],
+                "encodings": encoded,
+                "scores": {"a": [SCORES]},
+                "judge": judge,
+                **given,
+            }
+        )
     assert not judge.seen
 
 

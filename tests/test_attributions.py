@@ -71,8 +71,10 @@ def test_scaled_attention_is_attention_times_finite_differences():
         below = classifier.hidden_states(batch)[-2]  # (1, tokens, width)
         heads = layer.attention.self.num_attention_heads
         split = (1, below.shape[1], heads, -1)
-        query, key, value = (part(below).view(split).transpose(1, 2) for part in (
-            layer.attention.self.query, layer.attention.self.key, layer.attention.self.value))
+        query, key, value = (
+            part(below).view(split).transpose(1, 2)
+            for part in (layer.attention.self.query, layer.attention.self.key, layer.attention.self.value)
+        )
         alpha = (query @ key.transpose(2, 3) / query.shape[-1] ** 0.5).softmax(-1)  # (1, heads, to, from)
 
         def y(weights):
@@ -163,8 +165,12 @@ def test_what_nobody_asked_for_is_not_computed(monkeypatch):
 
     classifier = tiny.classifier()
     encodings, targets = examples(classifier)
-    for module, name in ((gradients, "vocabulary_l1"), (gradients, "vocabulary_l2"),
-                         (attributions.attention, "rollout"), (attributions.attention, "differentiated")):
+    for module, name in (
+        (gradients, "vocabulary_l1"),
+        (gradients, "vocabulary_l2"),
+        (attributions.attention, "rollout"),
+        (attributions.attention, "differentiated"),
+    ):
         monkeypatch.setattr(module, name, never)
     attribute(classifier, encodings, targets, ["input_x_gradient", "deeplift", "attention"])
     for name in ("gradient_l1", "gradient_l2", "attention_rollout", "scaled_attention"):

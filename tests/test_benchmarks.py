@@ -20,6 +20,7 @@ def benchmarks():
             patch.setenv(name, "1")
         threads = torch.get_num_threads()
         from benchmarks import attributions, bounds, masf, memory, tables, workloads
+
         yield {m.__name__.split(".")[1]: m for m in (attributions, bounds, masf, memory, tables, workloads)}
         torch.set_num_threads(threads)
 
@@ -36,13 +37,28 @@ def run(benchmarks, tmp_path_factory):
 
 def test_columns(run, benchmarks):
     speed = pd.read_csv(run / "attributions.csv")
-    assert list(speed)[:7] == ["task", "model", "method", "implementation", "sequences_per_cpu_second",
-                               "ratio_to_bound", "ratio_to_ours"]
+    assert list(speed)[:7] == [
+        "task",
+        "model",
+        "method",
+        "implementation",
+        "sequences_per_cpu_second",
+        "ratio_to_bound",
+        "ratio_to_ours",
+    ]
     assert list(speed)[7:] == ["sequences", "spread", "fraction_of_peak", "largest_difference", "correlation"]
     assert list(pd.read_csv(run / "memory.csv")) == benchmarks["memory"].COLUMNS
     where = json.loads((run / "attributions.json").read_text())
-    assert {"host", "device", "threads", "repeats", "token_budget", "peak_gflop_per_second", "git",
-            "versions"} <= set(where)
+    assert {
+        "host",
+        "device",
+        "threads",
+        "repeats",
+        "token_budget",
+        "peak_gflop_per_second",
+        "git",
+        "versions",
+    } <= set(where)
     assert "captum" in where["versions"] and where["threads"] == 1
 
 
@@ -106,10 +122,21 @@ def test_flop_are_counted(benchmarks):
 
 
 def speed_of(**ours):
-    rows = [("all-MiniLM-L6-v2", "x⊙grad", name, 100 * value, value, difference)
-            for name, (value, difference) in ours.items()]
-    return pd.DataFrame(rows, columns=["model", "method", "implementation", "sequences_per_cpu_second",
-                                       "ratio_to_ours", "largest_difference"]).assign(ratio_to_bound=0.5)
+    rows = [
+        ("all-MiniLM-L6-v2", "x⊙grad", name, 100 * value, value, difference)
+        for name, (value, difference) in ours.items()
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "model",
+            "method",
+            "implementation",
+            "sequences_per_cpu_second",
+            "ratio_to_ours",
+            "largest_difference",
+        ],
+    ).assign(ratio_to_bound=0.5)
 
 
 def test_targets_say_yes_and_no(benchmarks):
@@ -119,8 +146,12 @@ def test_targets_say_yes_and_no(benchmarks):
         row = table[table.what == "all-MiniLM-L6-v2, x⊙grad"].iloc[0]
         assert row.met == met and row.measured == pytest.approx(1 / bound)
         assert (table.met == "not measured").sum() == len(table) - 1
-    rows = [("Grad L2", "faithlib", 10, 1000), ("Grad L2", "one-hot input", 101, 1000),
-            ("Grad L2", "gradient times embedding table", 99, 1000), ("leave-one-out ±", "faithlib", 1, 2049)]
+    rows = [
+        ("Grad L2", "faithlib", 10, 1000),
+        ("Grad L2", "one-hot input", 101, 1000),
+        ("Grad L2", "gradient times embedding table", 99, 1000),
+        ("leave-one-out ±", "faithlib", 1, 2049),
+    ]
     held = pd.DataFrame(rows, columns=["method", "implementation", "mib_above_loaded", "mib_total"])
     held = held.assign(model="m", ratio_to_ours=held.mib_above_loaded / [10, 10, 10, 1])
     table = benchmarks["tables"].targets(speed_of(faithlib=(1, None)), held)
@@ -128,8 +159,15 @@ def test_targets_say_yes_and_no(benchmarks):
 
 
 def test_the_fastest_peer_computes_the_same(benchmarks):
-    speed = speed_of(bound=(1.1, None), faithlib=(1, None), **{
-        "captum, defaults": (0.5, 1e-6), "captum, batched": (0.8, 1e-6), "captum, other scores": (0.9, 0.7)})
+    speed = speed_of(
+        bound=(1.1, None),
+        faithlib=(1, None),
+        **{
+            "captum, defaults": (0.5, 1e-6),
+            "captum, batched": (0.8, 1e-6),
+            "captum, other scores": (0.9, 0.7),
+        },
+    )
     (row,) = benchmarks["tables"].compact(speed).to_dict("records")
     assert row["which"] == "captum, batched" and row["× fastest peer"] == pytest.approx(1.25)
     assert row["× peer at its defaults"] == 2
@@ -152,6 +190,7 @@ def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path):
         patch.chdir(ROOT)
         patch.syspath_prepend(str(ROOT))
         from benchmarks import noiser
+
         noiser.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "noiser.csv")
     assert table.implementation.tolist() == ["loop", "faithlib"] * 2 and (table.prompts_per_minute > 0).all()

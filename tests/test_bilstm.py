@@ -9,16 +9,22 @@ import torch
 from faithlib import attributions, forward, models, training
 from faithlib.metrics import measure
 
-TEXTS = ["the plot was great", "a long , not unlikely film about nothing", "boring",
-         "she liked the unlikely ending a lot", "it was not great , it was long and boring"]
+TEXTS = [
+    "the plot was great",
+    "a long , not unlikely film about nothing",
+    "boring",
+    "she liked the unlikely ending a lot",
+    "it was not great , it was long and boring",
+]
 SIZES = dict(width=7, hidden=5)
 BOTH = pytest.mark.parametrize("paired", [False, True])
 
 
 def load(paired=False, seed=0, **sizes):
     """A small BiLSTM whose weights are large enough for every token to show."""
-    classifier = models.load("bilstm", tiny.LABELS, TEXTS + tiny.TEXTS_B, seed=seed,
-                             **{**SIZES, "paired": paired, **sizes})
+    classifier = models.load(
+        "bilstm", tiny.LABELS, TEXTS + tiny.TEXTS_B, seed=seed, **{**SIZES, "paired": paired, **sizes}
+    )
     with torch.no_grad():
         for name, p in classifier.model.named_parameters():
             if "words" not in name:
@@ -76,8 +82,8 @@ def test_logits_and_attention_are_those_of_the_equations(paired):
         assert torch.allclose(logits[i], expected, atol=1e-5)
         assert torch.allclose(plain[i], expected, atol=1e-5)
         assert layer.shape[1] == 1 and (layer[i] == layer[i, :, :1]).all()
-        assert torch.allclose(layer[i, 0, 0, :len(alpha)], alpha, atol=1e-6)
-        assert (layer[i, 0, 0, len(alpha):] == 0).all() and ((alpha > 0).numpy() == encoding.maskable).all()
+        assert torch.allclose(layer[i, 0, 0, : len(alpha)], alpha, atol=1e-6)
+        assert (layer[i, 0, 0, len(alpha) :] == 0).all() and ((alpha > 0).numpy() == encoding.maskable).all()
     assert logits.std() > 0.1 and layer.max() > 0.3  # the texts do differ
 
 
@@ -98,8 +104,9 @@ def test_gradients_are_finite_differences(paired):
     classifier.model.double()
     batch = classifier.collate(encoded(classifier))
     at = classifier.embed(batch.ids).detach()
-    torch.autograd.gradcheck(lambda e: classifier.logits(batch, embeddings=e).sum(0), at.requires_grad_(),
-                             fast_mode=True)
+    torch.autograd.gradcheck(
+        lambda e: classifier.logits(batch, embeddings=e).sum(0), at.requires_grad_(), fast_mode=True
+    )
 
 
 @BOTH
@@ -154,8 +161,10 @@ def test_a_factor_multiplies_embeddings(paired):
 
 def test_text_b_is_read_and_never_attended_to():
     classifier = load(paired=True)
-    one, other = (classifier.collate(classifier.encode(TEXTS[:1] * 2, b)) for b in
-                  (["was it good ?", "who ?"], ["who ?", "was it good ?"]))
+    one, other = (
+        classifier.collate(classifier.encode(TEXTS[:1] * 2, b))
+        for b in (["was it good ?", "who ?"], ["who ?", "was it good ?"])
+    )
     with torch.no_grad():
         logits, (layer,) = classifier.attentions(one)
         assert torch.allclose(classifier.logits(other), logits.flip(0), atol=1e-6)
@@ -166,7 +175,7 @@ def test_text_b_is_read_and_never_attended_to():
 
 def test_no_text_b_is_an_empty_one():
     classifier = load(paired=True)
-    without, = classifier.encode(["the plot"])
+    (without,) = classifier.encode(["the plot"])
     empty, _ = classifier.encode(["the plot", "boring"], ["", "who ?"])
     assert classifier.tokens(without) == ["[CLS]", "the", "plot", "[EOS]", "[CLS]", "[EOS]"]
     assert (without.ids == empty.ids).all() and (without.types == empty.types).all()
@@ -221,8 +230,11 @@ def test_narrow_models_take_larger_batches(monkeypatch):
         classifier = models.load("bilstm", tiny.LABELS, TEXTS, width=width, hidden=5)
         monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 20)
         logits = classifier.logits
-        monkeypatch.setattr(classifier, "logits", lambda b, logits=logits, **g: (rows.append(b.ids.numel()),
-                                                                                 logits(b, **g))[1])
+        monkeypatch.setattr(
+            classifier,
+            "logits",
+            lambda b, logits=logits, **g: (rows.append(b.ids.numel()), logits(b, **g))[1],
+        )
         attributions.attribute(classifier, encoded(classifier)[:1], [0], ["integrated_gradients"], steps=70)
         assert 15 * share <= max(rows) <= 20 * share  # 3 or 18 points of 6 tokens
         rows.clear()
@@ -266,8 +278,11 @@ def test_it_learns_what_the_text_says(paired):
     texts, texts_b, labels = [], [], []
     for _ in range(700):
         where, asked = generator.integers(3, size=2), int(generator.integers(2)) if paired else 0
-        texts.append(" . ".join(f"{who} is in the {places[w]}" for who, w in
-                                zip(people[:1 + paired], where, strict=False)))
+        texts.append(
+            " . ".join(
+                f"{who} is in the {places[w]}" for who, w in zip(people[: 1 + paired], where, strict=False)
+            )
+        )
         texts_b.append(f"where is {people[asked]} ?" if paired else "")
         labels.append(where[asked])
     classifier = models.load("bilstm", places, texts + texts_b, paired=paired, width=16, hidden=16)
@@ -285,12 +300,61 @@ def test_it_learns_what_the_text_says(paired):
 def test_words_and_signs_are_tokens():
     text = "She did n't like the re-imagined plot, it's ...bad \"film\" isn't 'good' 's (yes)."
     classifier = models.load("bilstm", tiny.LABELS, [text], **SIZES)
-    encoding, = classifier.encode([text])
+    (encoding,) = classifier.encode([text])
     assert classifier.tokens(encoding) == [
-        "[CLS]", "she", "did", "n't", "like", "the", "re-imagined", "plot", ",", "it's", "...", "bad", '"',
-        "film", '"', "isn't", "'", "good", "'", "'s", "(", "yes", ")", ".", "[EOS]"]
+        "[CLS]",
+        "she",
+        "did",
+        "n't",
+        "like",
+        "the",
+        "re-imagined",
+        "plot",
+        ",",
+        "it's",
+        "...",
+        "bad",
+        '"',
+        "film",
+        '"',
+        "isn't",
+        "'",
+        "good",
+        "'",
+        "'s",
+        "(",
+        "yes",
+        ")",
+        ".",
+        "[EOS]",
+    ]
     assert encoding.words.tolist() == [
-        -1, 0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 8, 9, 9, 9, 10, 11, 11, 11, 12, 13, 13, 13, 13, -1]
+        -1,
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        6,
+        7,
+        8,
+        8,
+        9,
+        9,
+        9,
+        10,
+        11,
+        11,
+        11,
+        12,
+        13,
+        13,
+        13,
+        13,
+        -1,
+    ]
     assert (encoding.maskable == (encoding.words >= 0)).all()
 
 
@@ -319,7 +383,7 @@ def test_embeddings_start_normal_and_the_rest_as_torch_has_it():
     table = classifier.embedding_table
     assert (table[0] == 0).all() and table[1:].mean().abs() < 0.02 and (table[1:].std() - 1).abs() < 0.02
     ahead = classifier.model.encoder.text.ahead.weight_hh_l0
-    assert ahead.abs().max() <= 0.2 and ahead.std().item() == pytest.approx(0.2 / 3 ** 0.5, rel=0.05)
+    assert ahead.abs().max() <= 0.2 and ahead.std().item() == pytest.approx(0.2 / 3**0.5, rel=0.05)
 
 
 def test_defaults_are_the_papers_sizes():
@@ -360,8 +424,14 @@ def test_embeddings_start_from_vectors(tmp_path, style):
         lines.insert(0, "5 3")
     if style == "fasttext":
         lines[1:] = [line + " " for line in lines[1:]]
-    classifier = models.load("bilstm", tiny.LABELS, ["the plot was great 5"], width=3, hidden=5,
-                             vectors=written(tmp_path / "v.txt", lines))
+    classifier = models.load(
+        "bilstm",
+        tiny.LABELS,
+        ["the plot was great 5"],
+        width=3,
+        hidden=5,
+        vectors=written(tmp_path / "v.txt", lines),
+    )
     table = {w: classifier.embedding_table[i].tolist() for w, i in classifier.tokenizer.get_vocab().items()}
     assert table.pop("the") == [1, 2, 3] and table.pop("plot") == pytest.approx([0.5, -1e-3, 0])
     assert set(table) == {"[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]", "was", "great", "5"}
@@ -369,12 +439,15 @@ def test_embeddings_start_from_vectors(tmp_path, style):
     assert classifier.embedding_table.requires_grad
 
 
-@pytest.mark.parametrize(("lines", "told"), [
-    (["the 1 2"], "v.txt' has 2 dimensions and the model width=3: set width=2"),
-    (["9 300", "the 1 2 3"], "v.txt' has 300 dimensions and the model width=3: set width=300"),
-    (["unheard-of 1 2 3"], "none of the 2 words of the texts"),
-    (["a 1 2 3", "the 1 2"], "damaged: line 2 has 2 numbers and not 3"),
-])
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["the 1 2"], "v.txt' has 2 dimensions and the model width=3: set width=2"),
+        (["9 300", "the 1 2 3"], "v.txt' has 300 dimensions and the model width=3: set width=300"),
+        (["unheard-of 1 2 3"], "none of the 2 words of the texts"),
+        (["a 1 2 3", "the 1 2"], "damaged: line 2 has 2 numbers and not 3"),
+    ],
+)
 def test_vectors_that_do_not_fit_are_refused(tmp_path, lines, told):
     with pytest.raises(ValueError, match=told) as refused:
         models.load("bilstm", tiny.LABELS, ["the plot"], width=3, vectors=written(tmp_path / "v.txt", lines))

@@ -26,8 +26,11 @@ def leaving_out(model, encodings):
     for e in encodings:
         for i in np.flatnonzero(e.maskable):
             erased = np.arange(len(e.ids)) == i
-            variants += [forward.replaced(e, erased, model.mask_id), forward.deleted(e, erased),
-                         forward.zeroed(e, erased)]
+            variants += [
+                forward.replaced(e, erased, model.mask_id),
+                forward.deleted(e, erased),
+                forward.zeroed(e, erased),
+            ]
     return variants
 
 
@@ -50,7 +53,8 @@ def test_the_logits_are_those_after_each_rows_last_token(model):
 def test_the_head_sees_one_token_a_row(model):
     seen = []
     hook = model.model.get_output_embeddings().register_forward_hook(
-        lambda module, args, output: seen.append(output.shape))
+        lambda module, args, output: seen.append(output.shape)
+    )
     batch = model.collate(model.encode(tiny.PROMPTS))
     with torch.no_grad():
         model.logits(batch)
@@ -84,8 +88,9 @@ def test_a_prefix_gives_the_same_logits_and_gradients(model, length):
     ours = model.logits(rest, embeddings=after, prefix=some)
     all_at_once = model.logits(whole, embeddings=embeddings)
     assert torch.allclose(ours, all_at_once, atol=1e-5)
-    (short,), (full,) = (torch.autograd.grad(y[:, 5].sum(), e) for y, e in (
-        (ours, after), (all_at_once, embeddings)))
+    (short,), (full,) = (
+        torch.autograd.grad(y[:, 5].sum(), e) for y, e in ((ours, after), (all_at_once, embeddings))
+    )
     assert torch.allclose(short, full[:, length:], atol=1e-5) and full[:, length:].abs().max() > 1e-3
     again = model.logits(rest, prefix=prefix.rows(list(range(len(encodings))), length))
     assert torch.allclose(again, logits, atol=1e-5)  # a pass does not use a prefix up
@@ -113,7 +118,8 @@ def test_variants_with_prefixes_are_those_computed_one_by_one(model, budget):
             assert logit == pytest.approx(expected[target].item(), abs=1e-5)
             assert value == pytest.approx(expected.softmax(-1)[target].item(), abs=1e-5)
     plain = forward.target_values(
-        model, [forward.Variant(v.encoding, v.factor, key=v.key) for v in variants], targets, "probability")
+        model, [forward.Variant(v.encoding, v.factor, key=v.key) for v in variants], targets, "probability"
+    )
     assert np.abs(plain - values).max() < 1e-5
 
 
@@ -122,8 +128,11 @@ def test_a_prefix_is_computed_once_and_what_follows_it_only(monkeypatch):
     (encoding,) = model.encode(["she liked the unlikely ending a lot"])
     for name in ("prefix", "logits"):
         real = getattr(model, name)
-        monkeypatch.setattr(model, name, lambda batch, real=real, **given: (
-            tokens.append(batch.ids.numel()), real(batch, **given))[1])
+        monkeypatch.setattr(
+            model,
+            name,
+            lambda batch, real=real, **given: (tokens.append(batch.ids.numel()), real(batch, **given))[1],
+        )
     length = len(encoding.ids)
     erased = [np.arange(length) == i for i in range(length)]
     variants = [forward.replaced(encoding, e, model.mask_id) for e in erased]

@@ -38,7 +38,8 @@ def captums(model, algorithm, encoding, target, token=None, **settings):
     base = 0 * embeddings if token is None else model.embed(torch.full_like(ids, token)).detach()
     given = {} if algorithm is captum.attr.InputXGradient else {"baselines": base}
     scores = algorithm(Probability(model.model, target)).attribute(
-        embeddings.requires_grad_(), **given, **settings)
+        embeddings.requires_grad_(), **given, **settings
+    )
     return np.where(encoding.maskable, scores.sum(-1)[0].detach().numpy(), 0)
 
 
@@ -79,8 +80,10 @@ def test_integrated_gradients_are_captums(model, baseline, steps):
     ours = attribute(model, encodings, targets, ["integrated_gradients"], steps=steps, baseline=baseline)
     token = {None: model.tokenizer.unk_token_id, "zero": None}[baseline]
     rule = dict(n_steps=steps, method="riemann_middle")
-    theirs = [captums(model, captum.attr.IntegratedGradients, e, t, token, **rule)
-              for e, t in zip(encodings, targets, strict=True)]
+    theirs = [
+        captums(model, captum.attr.IntegratedGradients, e, t, token, **rule)
+        for e, t in zip(encodings, targets, strict=True)
+    ]
     assert gap(ours["integrated_gradients"], theirs) < 1e-5
     assert max(np.abs(row).max() for row in theirs) > 1e-2
 
@@ -117,8 +120,11 @@ def test_sequential_integrated_gradients_need_no_prefix(model, budget, monkeypat
     monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", budget)
     encodings, targets = prompts(model)
     lengths, computed = [], model.logits
-    monkeypatch.setattr(model, "logits", lambda batch, **given: (
-        lengths.append(batch.ids.shape[1]), computed(batch, **given))[1])
+    monkeypatch.setattr(
+        model,
+        "logits",
+        lambda batch, **given: (lengths.append(batch.ids.shape[1]), computed(batch, **given))[1],
+    )
     name = "sequential_integrated_gradients"
     ours = attribute(model, encodings, targets, [name], steps=3)[name]
     # The last token's path needs nothing but itself, and what is not maskable has no path.
@@ -129,7 +135,8 @@ def test_sequential_integrated_gradients_need_no_prefix(model, budget, monkeypat
             base = embeddings.clone()
             base[0, i] = model.embed(torch.tensor(model.mask_id)).detach()
             whole = captum.attr.IntegratedGradients(Probability(model.model, int(target))).attribute(
-                embeddings, base, n_steps=3, method="riemann_middle")
+                embeddings, base, n_steps=3, method="riemann_middle"
+            )
             assert scores[i] == pytest.approx(whole[0, i].sum().item(), abs=1e-5)
 
 
@@ -266,8 +273,12 @@ def test_a_model_that_copies_a_token_is_explained_by_that_token():
     encodings = model.encode(["she liked the ending a lot", "was it not long and great ?"])
     targets = [e.ids[-4] for e in encodings]
     # Its attention does not depend on the prompt, and rollout gives the reader itself one half.
-    names = set(attributions.names()) - {"scaled_attention", "attention_rollout", "random_uniform",
-                                         "random_normal"}
+    names = set(attributions.names()) - {
+        "scaled_attention",
+        "attention_rollout",
+        "random_uniform",
+        "random_normal",
+    }
     assert {"attention", "lime", "leave_one_out", *GRADIENTS} <= names
     for name, rows in attribute(model, encodings, targets, sorted(names)).items():
         for encoding, scores in zip(encodings, rows, strict=True):

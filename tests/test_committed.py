@@ -8,8 +8,8 @@ import pytest
 
 from faithlib import results
 from faithlib.metrics.plausibility import BETTER
-from faithlib.report import soft_metrics as tables
-from faithlib.report.soft_metrics_claims import claims
+from faithlib.papers.soft_metrics import tables
+from faithlib.papers.soft_metrics.claims import claims
 
 FOLDER = results.project_root() / "results" / "small" / "soft_metrics"
 DATASETS = ("ag_news", "evidence_inference", "multirc", "sst")
@@ -67,8 +67,18 @@ def test_every_record_is_whole_and_of_a_clean_commit_and_holds_no_text_of_others
 
 def test_tables_have_the_columns_that_readers_rely_on():
     diagnosticity = pd.read_csv(FOLDER / "tables" / "diagnosticity.csv")
-    assert {"dataset", "attribution", "metric", "definition", "baseline", "value", "ci_low", "ci_high",
-            "n", "published"} <= set(diagnosticity)
+    assert {
+        "dataset",
+        "attribution",
+        "metric",
+        "definition",
+        "baseline",
+        "value",
+        "ci_low",
+        "ci_high",
+        "n",
+        "published",
+    } <= set(diagnosticity)
     assert set(diagnosticity.dataset) == set(DATASETS)
     assert diagnosticity.value.between(diagnosticity.ci_low - 1e-9, diagnosticity.ci_high + 1e-9).all()
     verdicts = pd.read_csv(FOLDER / "claims.csv")
@@ -91,9 +101,22 @@ def test_the_table_of_evidence_holds_every_method_on_every_generated_corpus():
     assert set(table.dataset) >= {"relation", "sentiment", "topics"}
     for _, part in table.groupby("dataset"):
         assert set(part.attribution) >= {
-            "attention", "attention_rollout", "gradient_l1", "gradient_l2", "input_x_gradient_abs",
-            "deeplift", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap", "lime",
-            "leave_one_out", "leave_one_out_abs", "beam", "random_uniform", "random_normal"}
+            "attention",
+            "attention_rollout",
+            "gradient_l1",
+            "gradient_l2",
+            "input_x_gradient_abs",
+            "deeplift",
+            "integrated_gradients",
+            "sequential_integrated_gradients",
+            "gradient_shap",
+            "lime",
+            "leave_one_out",
+            "leave_one_out_abs",
+            "beam",
+            "random_uniform",
+            "random_normal",
+        }
     for metric in BETTER:
         assert table[metric].between(table[f"{metric}_ci_low"], table[f"{metric}_ci_high"]).all()
     # Where the model is right and the evidence known, methods are above chance, and noise is not.

@@ -58,8 +58,9 @@ def world_answer(words):
     """The fact that two words in any order name, a relation by one of its words."""
     (subject,) = set(words) & {*world.PEOPLE, *world.COUNTRIES}
     (word,) = set(words) - {subject}
-    wordings = {r: " ".join((*world.WORDINGS[r], world.ENDINGS[r], *world.LIVES.get(r, ())))
-                for r in world.WORDINGS}
+    wordings = {
+        r: " ".join((*world.WORDINGS[r], world.ENDINGS[r], *world.LIVES.get(r, ()))) for r in world.WORDINGS
+    }
     (relation,) = [r for r, text in wordings.items() if f"!{word}/" in text]
     return world.KNOWN[relation, subject]
 
@@ -69,10 +70,14 @@ def whereabouts_label(words):
     return next(babi.LABELS.index(word) for word in words if word in babi.LABELS)
 
 
-LABEL_OF = {"sentiment": sentiment_label, "topics": topics_label, "relation": relation_label,
-            "world": world_label, **dict.fromkeys(LONGEST, whereabouts_label),
-            **dict.fromkeys(PROMPTS, world_answer)}
-
+LABEL_OF = {
+    "sentiment": sentiment_label,
+    "topics": topics_label,
+    "relation": relation_label,
+    "world": world_label,
+    **dict.fromkeys(LONGEST, whereabouts_label),
+    **dict.fromkeys(PROMPTS, world_answer),
+}
 
 
 def test_the_evidence_alone_gives_the_label(name):
@@ -208,12 +213,13 @@ def test_a_distractor_stands_between_the_evidence():
     for row in corpora.make("world_agreement", 12, SIZES)["train"]:
         words, aside = row["text"].split(), row["distractor"].split()
         start = words.index("(")
-        assert words[start:start + len(aside)] == aside and aside[-1] == ")"
+        assert words[start : start + len(aside)] == aside and aside[-1] == ")"
         first, last = row["evidence"]
         assert first < start and last >= start + len(aside) and words[first] == row["subject"]
         others = set(aside) & {*world.PEOPLE, *world.COUNTRIES}
         assert row["subject"] not in others and all(
-            (other in world.PEOPLE) == (row["subject"] in world.PEOPLE) for other in others)
+            (other in world.PEOPLE) == (row["subject"] in world.PEOPLE) for other in others
+        )
         named += len(others)
     assert 0.4 < named / SIZES["train"] < 0.6
 
@@ -322,8 +328,14 @@ def test_the_original_has_the_same_words_answers_and_supports(facts):
         place, support = answer(row.text, row.text_b)
         assert place == row.answer and support == set(ast.literal_eval(row.supporting_sentences))
     made = pd.DataFrame(corpora.make(f"whereabouts_{facts}", 0, SIZES)["train"])
-    words = [{word for text in frame.text + " " + frame.text_b
-              for word in text.lower().replace(".", " ").replace("?", " ").split()} for frame in (real, made)]
+    words = [
+        {
+            word
+            for text in frame.text + " " + frame.text_b
+            for word in text.lower().replace(".", " ").replace("?", " ").split()
+        }
+        for frame in (real, made)
+    ]
     assert words[0] == words[1]
     length = [frame.text.map(lambda text: len(sentences(text))).mean() for frame in (real, made)]
     assert length[1] == pytest.approx(length[0], rel=0.1)

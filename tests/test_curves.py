@@ -18,10 +18,20 @@ BASELINE = [0.9, 0.7, 0.5]
 
 def tidy(performance, **also):
     """{(measure, seed): values at 0, 50 and 100 per cent} as `roar.run` has it."""
-    rows = [{"dataset": "sst", "model": "bilstm", "recursive": True, "measure": measure, "seed": seed,
-             "step": step, "value": value, **also}
-            for (measure, seed), values in performance.items()
-            for step, value in zip((0, 50, 100), values, strict=True)]
+    rows = [
+        {
+            "dataset": "sst",
+            "model": "bilstm",
+            "recursive": True,
+            "measure": measure,
+            "seed": seed,
+            "step": step,
+            "value": value,
+            **also,
+        }
+        for (measure, seed), values in performance.items()
+        for step, value in zip((0, 50, 100), values, strict=True)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -70,11 +80,13 @@ def test_a_baseline_without_an_area_gives_nan():
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(([0, 0.5, 0.5], BASELINE, BASELINE), r"ratios \[0.0, 0.5, 0.5\] do not increase"),
-     (([0, 1, 0.5], BASELINE, BASELINE), "do not increase"),
-     (([1], [0.5], [0.5]), "at least two"),
-     ((X, [0.9, 0.5], BASELINE), r"shape \(2,\) for 3 ratios"),
-     ((X, BASELINE, [0.9, np.nan, 0.5]), "NaN or infinite")],
+    [
+        (([0, 0.5, 0.5], BASELINE, BASELINE), r"ratios \[0.0, 0.5, 0.5\] do not increase"),
+        (([0, 1, 0.5], BASELINE, BASELINE), "do not increase"),
+        (([1], [0.5], [0.5]), "at least two"),
+        ((X, [0.9, 0.5], BASELINE), r"shape \(2,\) for 3 ratios"),
+        ((X, BASELINE, [0.9, np.nan, 0.5]), "NaN or infinite"),
+    ],
 )
 def test_bad_curves_are_told(arguments, words):
     for area in (acu, racu):
@@ -87,9 +99,14 @@ def test_bad_curves_are_told(arguments, words):
 
 
 def test_summary_by_hand():
-    performance = {("random", 0): BASELINE, ("random", 1): [1.0, 0.8, 0.6],
-                   ("attention", 0): [0.9, 0.5, 0.5], ("attention", 1): [1.0, 0.5, 0.6],
-                   ("gradient_l2", 0): BASELINE, ("gradient_l2", 1): [1.0, 0.8, 0.6]}
+    performance = {
+        ("random", 0): BASELINE,
+        ("random", 1): [1.0, 0.8, 0.6],
+        ("attention", 0): [0.9, 0.5, 0.5],
+        ("attention", 1): [1.0, 0.5, 0.6],
+        ("gradient_l2", 0): BASELINE,
+        ("gradient_l2", 1): [1.0, 0.8, 0.6],
+    }
     table = summary(tidy(performance)).set_index("measure")
     assert table.index.tolist() == ["attention", "gradient_l2"]
     row = table.loc["attention"]
@@ -101,8 +118,12 @@ def test_summary_by_hand():
 
 
 def test_clipping_is_seed_by_seed():
-    performance = {("random", 0): BASELINE, ("random", 1): BASELINE,
-                   ("attention", 0): [0.3] * 3, ("attention", 1): BASELINE}
+    performance = {
+        ("random", 0): BASELINE,
+        ("random", 1): BASELINE,
+        ("attention", 0): [0.3] * 3,
+        ("attention", 1): BASELINE,
+    }
     row = summary(tidy(performance)).iloc[0]
     assert (row.racu, row.racu_clipped) == pytest.approx((1, 0.5))
 
@@ -115,16 +136,28 @@ def test_a_seed_that_misses_a_curve_or_a_point_is_left_out_and_named():
     frame.loc[(frame.seed == 1) & (frame.measure == "random") & (frame.step == 100), "value"] = np.nan
     row = summary(frame).iloc[0]
     assert (row.seeds, row.racu) == (1, pytest.approx(0.5))
-    assert row.left_out == ("seed 1: random incomplete; seed 2: attention incomplete; "
-                            "seed 3: attention incomplete; seed 4: random incomplete")
+    assert row.left_out == (
+        "seed 1: random incomplete; seed 2: attention incomplete; "
+        "seed 3: attention incomplete; seed 4: random incomplete"
+    )
     none = summary(frame[(frame.measure == "random") | (frame.seed == 4)]).iloc[0]
-    assert none.seeds == 0 and none.drop(["dataset", "model", "measure", "recursive", "left_out"])[
-        ["racu", "racu_low", "acu", "acu_high"]].isna().all()
+    assert (
+        none.seeds == 0
+        and none.drop(["dataset", "model", "measure", "recursive", "left_out"])[
+            ["racu", "racu_low", "acu", "acu_high"]
+        ]
+        .isna()
+        .all()
+    )
 
 
 def test_a_flat_baseline_is_flagged_and_its_acu_stays():
-    performance = {("random", 0): [0.51, 0.51, 0.5], ("random", 1): [0.49, 0.49, 0.5],
-                   ("random", 2): BASELINE, ("random", 3): [0.5] * 3}
+    performance = {
+        ("random", 0): [0.51, 0.51, 0.5],
+        ("random", 1): [0.49, 0.49, 0.5],
+        ("random", 2): BASELINE,
+        ("random", 3): [0.5] * 3,
+    }
     performance |= {("attention", seed): [0.5, 0.3, 0.3] for seed in range(4)}
     row = summary(tidy(performance)).iloc[0]
     assert row.flat == 3 and row.seeds == 4
@@ -143,10 +176,14 @@ def test_rows_of_each_key_are_compared_among_themselves():
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(lambda f: pd.concat([f, f]),
-      "dataset=sst, model=bilstm, recursive=True: 'random', seed 0 has two values at step 0"),
-     (lambda f: f[f.measure != "random"], "no curve of 'random' .* only attention"),
-     (lambda f: f[f.step < 100], r"has steps \[0, 50\]")],
+    [
+        (
+            lambda f: pd.concat([f, f]),
+            "dataset=sst, model=bilstm, recursive=True: 'random', seed 0 has two values at step 0",
+        ),
+        (lambda f: f[f.measure != "random"], "no curve of 'random' .* only attention"),
+        (lambda f: f[f.step < 100], r"has steps \[0, 50\]"),
+    ],
 )
 def test_curves_that_cannot_be_compared_are_told(change, words):
     with pytest.raises(ValueError, match=words):
@@ -164,15 +201,20 @@ def test_areas_and_intervals_are_those_of_the_release():
             found = racu(x, p, b, clip)
             assert found == pytest.approx(expected[f"racu{'_clipped' * clip}_per_seed"], abs=1e-9), name
         assert acu(x, p, b) == pytest.approx(expected["acu_per_seed"], abs=1e-9)
-        frame = pd.DataFrame([{"case": name, "measure": measure, "seed": seed, "step": step, "value": value}
-                              for measure, of_seeds in (("random", b), ("attention", p))
-                              for seed, values in enumerate(of_seeds)
-                              for step, value in zip(given["ratios"], values, strict=True)])
+        frame = pd.DataFrame(
+            [
+                {"case": name, "measure": measure, "seed": seed, "step": step, "value": value}
+                for measure, of_seeds in (("random", b), ("attention", p))
+                for seed, values in enumerate(of_seeds)
+                for step, value in zip(given["ratios"], values, strict=True)
+            ]
+        )
         row = summary(frame, keys=["case"]).iloc[0]
         for area in curves.AREAS:
             bounds = expected[area]
             assert [row[area], row[f"{area}_low"], row[f"{area}_high"]] == pytest.approx(
-                [bounds["mean"], bounds["lower"], bounds["upper"]], abs=1e-9), (name, area)
+                [bounds["mean"], bounds["lower"], bounds["upper"]], abs=1e-9
+            ), (name, area)
         assert row.seeds == expected["n"] and (row.flat > 0) == (name == "clipped"), name
 
 
@@ -189,7 +231,8 @@ def test_sparsity_by_hand():
     assert [share(rows, "count", top) for top in (1, 2, 3, 4, 10)] == pytest.approx([0.5, 0.9, 1, 1, 1])
     # ⌊4x⌋ tokens: none up to 20 %, one from 30, two from 50, three from 80
     assert [share(rows, "ratio", top) for top in (10, 20, 30, 50, 70, 80, 100)] == pytest.approx(
-        [0, 0, 0.5, 0.9, 0.9, 1, 1])
+        [0, 0, 0.5, 0.9, 0.9, 1, 1]
+    )
     assert len(rows) == 20 and {row["examples"] for row in rows} == {1}
 
 

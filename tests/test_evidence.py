@@ -5,7 +5,7 @@ import pytest
 
 from faithlib import models, tasks, training
 from faithlib.attributions import attribute
-from faithlib.attributions.random import normal, permuted
+from faithlib.scores import normal, permuted
 
 TEXTS = 100
 
@@ -15,12 +15,16 @@ def case():
     """A tiny BERT trained on the generated sentiment corpus, and 100 test texts with their evidence."""
     data = tasks.load("sentiment", sizes={"train": 1500, "validation": 200, "test": 200})
     classifier = models.load("tiny-bert", data.task.labels, data.splits["train"]["text"])
-    encoded = {split: (classifier.encode(list(rows["text"])), np.array(rows["label"]))
-               for split, rows in data.splits.items()}
+    encoded = {
+        split: (classifier.encode(list(rows["text"])), np.array(rows["label"]))
+        for split, rows in data.splits.items()
+    }
     training.fine_tune(classifier, encoded, epochs=6, batch_size=32, learning_rate=2e-3)
     performance = training.evaluate(classifier, *encoded["test"])
-    evidence = [np.isin(e.words, found) for e, found in zip(
-        encoded["test"][0][:TEXTS], data.splits["test"]["evidence"][:TEXTS], strict=True)]
+    evidence = [
+        np.isin(e.words, found)
+        for e, found in zip(encoded["test"][0][:TEXTS], data.splits["test"]["evidence"][:TEXTS], strict=True)
+    ]
     return classifier, encoded["test"][0][:TEXTS], performance, evidence
 
 
@@ -36,8 +40,10 @@ def precision(scores, encodings, evidence):
 def test_the_model_reads_the_corpus(case):
     _, encodings, performance, evidence = case
     assert performance["accuracy"] > 0.85
-    assert all(0 < true.sum() < e.maskable.sum() and not true[~e.maskable].any()
-               for true, e in zip(evidence, encodings, strict=True))
+    assert all(
+        0 < true.sum() < e.maskable.sum() and not true[~e.maskable].any()
+        for true, e in zip(evidence, encodings, strict=True)
+    )
 
 
 def test_gradients_find_the_evidence_and_random_scores_do_not(case):

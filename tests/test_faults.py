@@ -22,7 +22,6 @@ from faithlib import results, training
 from faithlib.forward import halving, out_of_memory
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "notebooks"))
 import grid as project  # noqa: E402
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
@@ -60,14 +59,23 @@ def undisturbed(processes, tmp_path_factory):
     return outcome(folder)
 
 
-KILLED = [(where, how) for where in ("training", "weights.", "values.", "s0.parquet", "s0.json")
-          for how in (signal.SIGKILL, signal.SIGTERM)]
+KILLED = [
+    (where, how)
+    for where in ("training", "weights.", "values.", "s0.parquet", "s0.json")
+    for how in (signal.SIGKILL, signal.SIGTERM)
+]
 
 
 @linux
-@pytest.mark.parametrize(("where", "how"), [
-    pytest.param(*case, marks=[] if case[1] == signal.SIGKILL and case[0] == "training"
-                 else pytest.mark.slow) for case in KILLED])
+@pytest.mark.parametrize(
+    ("where", "how"),
+    [
+        pytest.param(
+            *case, marks=[] if case[1] == signal.SIGKILL and case[0] == "training" else pytest.mark.slow
+        )
+        for case in KILLED
+    ],
+)
 def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, where, how):
     ready = processes.Event()
     process = processes.Process(target=breaking.unit, args=(tmp_path, where, ready))
@@ -115,8 +123,15 @@ def test_parts_and_weights_that_are_damaged_are_made_again(processes, undisturbe
 
 
 def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
-    given = {"task": "sst", "model": "m", "seed": 0, "scale": "quick", "device": "cpu",
-             "results_dir": str(tmp_path / "r"), "checkpoint_dir": str(tmp_path / "k")}
+    given = {
+        "task": "sst",
+        "model": "m",
+        "seed": 0,
+        "scale": "quick",
+        "device": "cpu",
+        "results_dir": str(tmp_path / "r"),
+        "checkpoint_dir": str(tmp_path / "k"),
+    }
     now = [0.0]
     monkeypatch.setattr(results.time, "monotonic", lambda: now[0])
 
@@ -172,7 +187,8 @@ def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, large
         monkeypatch.setattr(classifier, "logits", limited)
         data = classifier.encode(breaking.TEXTS), [0, 1] * 8
         history = training.fine_tune(
-            classifier, {"train": data, "validation": data}, epochs=1, batch_size=8, learning_rate=1e-3)
+            classifier, {"train": data, "validation": data}, epochs=1, batch_size=8, learning_rate=1e-3
+        )
         return history[0], sizes
 
     whole, _ = trained(99)
@@ -186,13 +202,19 @@ def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, large
 
 @linux
 def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
-    code = ('import os, pathlib, signal\ntold = os.environ.get("FAITHLIB_HALVINGS", "0")\n'
-            'with open("tries", "a") as file:\n    file.write(told)\n'
-            'print("training: 1/2 steps in 00:01, 00:01 left, 1 step/s")\n'
-            'if told == "0":\n    os.kill(os.getpid(), signal.SIGKILL)')
+    code = (
+        'import os, pathlib, signal\ntold = os.environ.get("FAITHLIB_HALVINGS", "0")\n'
+        'with open("tries", "a") as file:\n    file.write(told)\n'
+        'print("training: 1/2 steps in 00:01, 00:01 left, 1 step/s")\n'
+        'if told == "0":\n    os.kill(os.getpid(), signal.SIGKILL)'
+    )
     book = toy.notebook(tmp_path / "book.ipynb", "seed = 0", code)
-    done = subprocess.run([sys.executable, ROOT / "notebooks/execute.py", book, tmp_path / "runs/out.ipynb"],
-                          cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "workflow/execute.py", book, tmp_path / "runs/out.ipynb"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tries").read_text() == "01"
     assert "for lack of memory; once more with half the token budget" in done.stderr
@@ -203,14 +225,14 @@ def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("paper", sorted(yaml.safe_load((ROOT / "configs/quick.yaml").read_text())["papers"]))
+@pytest.mark.parametrize("paper", sorted(yaml.safe_load((ROOT / "config/quick.yaml").read_text())["papers"]))
 def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     _, papers, _ = project.read({"scale": "quick", "papers": paper})
     for unit, parameters in papers[paper].units.items():
         places = {"results_dir": str(tmp_path), "checkpoint_dir": str(tmp_path / "kept")}
         given = papers[paper].experiment, tmp_path / "out.ipynb", json.dumps(parameters | places)
-        subprocess.run([sys.executable, "notebooks/execute.py", *given], check=True)
+        subprocess.run([sys.executable, "workflow/execute.py", *given], check=True)
         record = json.loads((tmp_path / "quick" / paper / f"{unit}.json").read_text())
         assert record["volatile"]["peak_memory_mib"] <= 2048
 
@@ -244,7 +266,7 @@ def grid(tmp_path):
     toy.config(tmp_path, toy.GOOD.split("      - {task: topics")[0].replace("[0, 1]", "[0, 1, 2]"))
     toy.notebook(tmp_path / "notebooks/experiments/paper.ipynb", toy.PARAMETERS, RECORD)
     toy.notebook(tmp_path / "notebooks/reports/paper.ipynb", 'scale = "small"', REPORT)
-    for name in ("Snakefile", "profiles", "notebooks/execute.py", "notebooks/grid.py", "configs/schema.json"):
+    for name in ("Snakefile", "profiles", "workflow/execute.py", "workflow/grid.py", "config/schema.json"):
         source = ROOT / name
         if source.exists() and not (tmp_path / name).exists():
             (tmp_path / name).symlink_to(source)
@@ -252,8 +274,11 @@ def grid(tmp_path):
 
 
 def records(folder):
-    return {p.name: (p.stat().st_mtime_ns, p.read_bytes())
-            for p in (folder / "results/quick/paper").glob("*.*") if p.suffix in (".json", ".parquet")}
+    return {
+        p.name: (p.stat().st_mtime_ns, p.read_bytes())
+        for p in (folder / "results/quick/paper").glob("*.*")
+        if p.suffix in (".json", ".parquet")
+    }
 
 
 WHOLE = "sst.name.s0\nsst.name.s1\nsst.name.s2"
@@ -309,10 +334,15 @@ def started(grid):
     (grid / "hold").touch()
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
     with (grid / "driver.log").open("w") as log:
-        command = [sys.executable, "-m", "snakemake", "--profile", "profiles/local"]
+        command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/default"]
         driver = subprocess.Popen(command, cwd=grid, env=environment, stdout=log, stderr=log)
-    wait_until(lambda: (grid / "held").exists() and (grid / "held").read_text()
-               and "2 of 5 steps" in (grid / "driver.log").read_text())  # it has noted which are done
+    wait_until(
+        lambda: (
+            (grid / "held").exists()
+            and (grid / "held").read_text()
+            and "2 of 5 steps" in (grid / "driver.log").read_text()
+        )
+    )  # it has noted which are done
     kernel, papermill = map(int, (grid / "held").read_text().split())
     (grid / "hold").unlink()
     return driver, kernel, papermill
@@ -367,7 +397,7 @@ def test_what_is_told_to_end_ends_and_goes_on(grid, which):
 @linux
 @pytest.mark.slow
 def test_twenty_units_at_once(grid):
-    path = grid / "configs/quick.yaml"
+    path = grid / "config/quick.yaml"
     path.write_text(path.read_text().replace("[0, 1, 2]", str(list(range(20)))))
     status, text = toy.snakemake(grid, "--cores", "20")
     assert status == 0, text

@@ -2,18 +2,15 @@
 
 import json
 import subprocess
-import sys
 
 import datasets
+import fetch  # noqa: E402
 import pytest
-from test_workflow import PARAMETERS, ROOT, config, notebook
+import stale  # noqa: E402
+from test_workflow import PARAMETERS, config, notebook
 
 from faithlib import results, tasks
 from faithlib.tasks import TASKS, sources
-
-sys.path.insert(0, str(ROOT / "notebooks"))
-import fetch  # noqa: E402
-import stale  # noqa: E402
 
 
 @pytest.fixture
@@ -32,9 +29,16 @@ def hub(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize(("task", "paper"), [
-    ("sst", "soft_metrics"), ("ag_news", "saloss"), ("imdb", "recursive_roar"), ("imdb", "fmm"),
-    ("mnli", "fmm")])
+@pytest.mark.parametrize(
+    ("task", "paper"),
+    [
+        ("sst", "soft_metrics"),
+        ("ag_news", "saloss"),
+        ("imdb", "recursive_roar"),
+        ("imdb", "fmm"),
+        ("mnli", "fmm"),
+    ],
+)
 def test_a_fetched_mirror_gives_what_the_hub_gives(tmp_path, hub, task, paper):
     assert fetch.data_set(task, paper, str(tmp_path)).startswith("fetched, ")
     of_hub = tasks.load(task, paper).provenance["sha256"]
@@ -61,7 +65,7 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GRID)
     notebook(tmp_path / "notebooks/experiments/paper.ipynb", PARAMETERS + 'model_dir = ""')
-    (tmp_path / "notebooks/reports/paper.ipynb").rename("notebooks/reports/fmm.ipynb")
+    (tmp_path / "notebooks/reports/paper.ipynb").rename("notebooks/fmm/report.ipynb")
     for folder in ("mirror", "models"):
         (tmp_path / folder).mkdir()
 
@@ -89,7 +93,7 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     module, shows = tmp_path / "faithlib/roar.py", tmp_path / "faithlib/report/fmm.py"
     module.write_text("x = 1")
     shows.write_text("x = 1")
-    book = notebook(tmp_path / "notebooks/experiments/fmm.ipynb", "x = 1")
+    book = notebook(tmp_path / "notebooks/fmm/experiment.ipynb", "x = 1")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "code"]):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], check=True)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()

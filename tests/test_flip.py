@@ -53,10 +53,23 @@ def one(table, attribution="mine", example=0):
 # Steps --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "step", "expected"), [
-    (20, 0.05, range(1, 21)), (10, 0.25, [3, 5, 8, 10]), (10, 0.3, [3, 6, 9, 10]), (10, 1.0, [10]),
-    (3, 0.05, [1, 2, 3]), (1, 0.5, [1]), (5, 1, [1, 2, 3, 4, 5]), (5, 2, [2, 4, 5]), (5, 9, [5]),
-    (40, 0.05, range(2, 41, 2)), (30, 0.1, range(3, 31, 3)), (5, 1e-12, [1, 2, 3, 4, 5])])
+@pytest.mark.parametrize(
+    ("n", "step", "expected"),
+    [
+        (20, 0.05, range(1, 21)),
+        (10, 0.25, [3, 5, 8, 10]),
+        (10, 0.3, [3, 6, 9, 10]),
+        (10, 1.0, [10]),
+        (3, 0.05, [1, 2, 3]),
+        (1, 0.5, [1]),
+        (5, 1, [1, 2, 3, 4, 5]),
+        (5, 2, [2, 4, 5]),
+        (5, 9, [5]),
+        (40, 0.05, range(2, 41, 2)),
+        (30, 0.1, range(3, 31, 3)),
+        (5, 1e-12, [1, 2, 3, 4, 5]),
+    ],
+)
 def test_steps_by_hand(n, step, expected):
     assert steps(n, step).tolist() == list(expected)
 
@@ -102,8 +115,13 @@ def test_a_text_that_never_flips_counts_what_is_asked():
 
 def test_special_tokens_and_text_b_are_never_removed():
     encoding = forward.replaced(TEN, np.zeros(12, bool), 0).encoding
-    encoding = type(encoding)(encoding.ids, encoding.types, np.isin(np.arange(12), [1, 2]),
-                              np.isin(np.arange(12), range(4, 11)), encoding.words)
+    encoding = type(encoding)(
+        encoding.ids,
+        encoding.types,
+        np.isin(np.arange(12), [1, 2]),
+        np.isin(np.arange(12), range(4, 11)),
+        encoding.words,
+    )
     model = Linear({CLS: 1, SEP: 1, 15: 1})
     scores = np.array([9, 1, 2, 9, 9, 9, 9, 9, 9, 9, 9, 9], float)
     row = one(decision_flip(model, [encoding], {"mine": [scores]}))
@@ -121,9 +139,14 @@ def test_signed_scores_go_from_high_to_low_and_the_earlier_of_equal_ones_first()
     assert one(decision_flip(tied, [TEN], {"mine": [np.zeros(12)]}, step=1)).removed == 2
 
 
-@pytest.mark.parametrize(("removal", "first"), [
-    ("mask", (CLS, MASK, *range(11, 20), SEP)), ("pad", (CLS, PAD, *range(11, 20), SEP)),
-    ("delete", (CLS, *range(11, 20), SEP))])
+@pytest.mark.parametrize(
+    ("removal", "first"),
+    [
+        ("mask", (CLS, MASK, *range(11, 20), SEP)),
+        ("pad", (CLS, PAD, *range(11, 20), SEP)),
+        ("delete", (CLS, *range(11, 20), SEP)),
+    ],
+)
 def test_removals(removal, first):
     model = Linear({19: 1})
     row = one(decision_flip(model, [TEN], {"mine": [descending()]}, step=1, removal=removal))
@@ -142,16 +165,22 @@ def test_a_text_of_one_token():
 
 def brute(model, encoding, scores, step, removal):
     """One token set after the other, one at a time."""
+
     def predicted(e):
         with torch.inference_mode():
             return int(model.logits(model.collate([e]))[0].argmax())
 
-    n, order = int(encoding.maskable.sum()), sorted(
-        np.flatnonzero(encoding.maskable), key=lambda i: (-scores[i], i))
+    n, order = (
+        int(encoding.maskable.sum()),
+        sorted(np.flatnonzero(encoding.maskable), key=lambda i: (-scores[i], i)),
+    )
     for k in steps(n, step):
         erased = np.isin(np.arange(len(scores)), order[:k])
-        variant = forward.deleted(encoding, erased) if removal == "delete" else forward.replaced(
-            encoding, erased, model.mask_id if removal == "mask" else model.pad_id)
+        variant = (
+            forward.deleted(encoding, erased)
+            if removal == "delete"
+            else forward.replaced(encoding, erased, model.mask_id if removal == "mask" else model.pad_id)
+        )
         if predicted(variant.encoding) != predicted(encoding):
             return k / n, True, int(k)
     return 1.0, False, n
@@ -226,16 +255,25 @@ def test_a_round_fills_a_batch_where_few_are_left(monkeypatch):
 # Bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"step": 0}, "step=0: give a share"), ({"step": 0.0}, "step=0.0"), ({"step": 1.5}, "step=1.5"),
-    ({"step": True}, "step=True"), ({"step": -1}, "step=-1"), ({"step": "5 %"}, "step='5 %'"),
-    ({"removal": "erase"}, "removal='erase' is unknown: use mask, pad, delete"),
-    ({"never": 1.5}, "never=1.5"), ({"never": float("nan")}, "never=nan"),
-    ({"scores": {"mine": [np.zeros(11)]}}, "'mine' has 11 scores for the 12 tokens of example 0"),
-    ({"scores": {"mine": []}}, "'mine' has scores of 0 examples for 1 encodings"),
-    ({"scores": {"mine": [np.full(12, np.nan)]}}, "'mine' has NaN or infinite scores for example 0"),
-    ({"encodings": [tiny.encoding(12, [])]}, "example 0 has no maskable token"),
-    ({"encodings": [tiny.encoding(12, range(12))], "removal": "delete"}, "linear has no special token")])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"step": 0}, "step=0: give a share"),
+        ({"step": 0.0}, "step=0.0"),
+        ({"step": 1.5}, "step=1.5"),
+        ({"step": True}, "step=True"),
+        ({"step": -1}, "step=-1"),
+        ({"step": "5 %"}, "step='5 %'"),
+        ({"removal": "erase"}, "removal='erase' is unknown: use mask, pad, delete"),
+        ({"never": 1.5}, "never=1.5"),
+        ({"never": float("nan")}, "never=nan"),
+        ({"scores": {"mine": [np.zeros(11)]}}, "'mine' has 11 scores for the 12 tokens of example 0"),
+        ({"scores": {"mine": []}}, "'mine' has scores of 0 examples for 1 encodings"),
+        ({"scores": {"mine": [np.full(12, np.nan)]}}, "'mine' has NaN or infinite scores for example 0"),
+        ({"encodings": [tiny.encoding(12, [])]}, "example 0 has no maskable token"),
+        ({"encodings": [tiny.encoding(12, range(12))], "removal": "delete"}, "linear has no special token"),
+    ],
+)
 def test_bad_input_is_told_before_any_work(change, words):
     model = Linear({10: 1})
     given = {"encodings": [TEN], "scores": {"mine": [np.zeros(12)]}, **change}

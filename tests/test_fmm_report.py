@@ -7,45 +7,70 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib import published, results
-from faithlib.report import CLAIMS, fmm_claims, fmm_figures
-from faithlib.report import fmm as tables
+from faithlib import papers, results
+from faithlib.papers.fmm import claims, figures, tables
+from faithlib.papers.fmm.card import CARD
+from faithlib.report.claims import CLAIMS
 
 STEPS = np.arange(0, 101, 10)
 LINE = 1 - STEPS / 200  # random: from 1 to ½, evenly
 DROP = np.where(STEPS > 0, 0.5, 1.0)  # at the end at once: RACU 0.9, ACU 0.225
 MASKED, PLAIN = tables.MASKED, tables.PLAIN
-LEVEL = {"gradient_l2": 0.4, "gradient_l1": 0.4, "input_x_gradient": -0.2, "input_x_gradient_abs": 0.2,
-         "integrated_gradients": 0.6, "integrated_gradients_abs": 0.4, "leave_one_out": 1.0,
-         "leave_one_out_abs": 0.5, "beam": 1.1}  # how far each measure is from LINE (0) to DROP (1)
+LEVEL = {
+    "gradient_l2": 0.4,
+    "gradient_l1": 0.4,
+    "input_x_gradient": -0.2,
+    "input_x_gradient_abs": 0.2,
+    "integrated_gradients": 0.6,
+    "integrated_gradients_abs": 0.4,
+    "leave_one_out": 1.0,
+    "leave_one_out_abs": 0.5,
+    "beam": 1.1,
+}  # how far each measure is from LINE (0) to DROP (1)
 UNITS = [(dataset, seed) for dataset in ("sst2", "cola", "whereabouts_2") for seed in (0, 1)]
 
 
 def curves_of(dataset="sst2", seed=0, model="folder/MiniLM"):
-    parts, metric = [], tables.metric_of(dataset)
+    parts, metric = [], CARD.metric(dataset)
     for strategy in (MASKED, PLAIN):
         for measure, level in (("random", 0), *LEVEL.items()):
             value = LINE + level * (DROP - LINE) + 0.01 * seed * (measure == "beam") * (STEPS == 50)
-            parts += [pd.DataFrame({
-                "strategy": strategy, "measure": measure, "step": STEPS, "metric": name, "value": v,
-                "masked_tokens": STEPS * 10, "unchanged_texts": 0})
-                for name, v in ((metric, value), ("loss", 0 * value))]
+            parts += [
+                pd.DataFrame(
+                    {
+                        "strategy": strategy,
+                        "measure": measure,
+                        "step": STEPS,
+                        "metric": name,
+                        "value": v,
+                        "masked_tokens": STEPS * 10,
+                        "unchanged_texts": 0,
+                    }
+                )
+                for name, v in ((metric, value), ("loss", 0 * value))
+            ]
     return pd.concat(parts, ignore_index=True).assign(dataset=dataset, model=model, seed=seed)
 
 
 def record(dataset="sst2", seed=0, converged=True):
-    metric = tables.metric_of(dataset)
+    metric = CARD.metric(dataset)
     rows = [{"metric": "majority", "split": "test", "value": 0.5, "n": 100}]
     for strategy, values in ((MASKED, (0.9, 0.5)), (PLAIN, (0.91, 0.4)), ("all/masked", (0.8, 0.5))):
         about = {"split": "test", "n": 100, "strategy": strategy}
-        rows += [about | {"metric": metric, "value": values[0] + 0.01 * seed, "masked": 0},
-                 about | {"metric": metric, "value": values[1], "masked": 100},
-                 about | {"metric": "loss", "value": 9.0, "masked": 0},
-                 {"metric": "converged", "strategy": strategy, "value": int(converged)}]
+        rows += [
+            about | {"metric": metric, "value": values[0] + 0.01 * seed, "masked": 0},
+            about | {"metric": metric, "value": values[1], "masked": 100},
+            about | {"metric": "loss", "value": 9.0, "masked": 0},
+            {"metric": "converged", "strategy": strategy, "value": int(converged)},
+        ]
     times = {"fine_tuning": 60.0, "masf": 30.0, "leave_one_out": 90.0 + 60 * seed, "random": 0.0}
-    return {"unit": f"{dataset}.MiniLM.s{seed}", "metrics": rows, "files": {},
-            "params": {"task": dataset, "model": "folder/MiniLM", "seed": seed},
-            "volatile": {"seconds_of_measures": {MASKED: times, PLAIN: {"fine_tuning": 60.0}}}}
+    return {
+        "unit": f"{dataset}.MiniLM.s{seed}",
+        "metrics": rows,
+        "files": {},
+        "params": {"task": dataset, "model": "folder/MiniLM", "seed": seed},
+        "volatile": {"seconds_of_measures": {MASKED: times, PLAIN: {"fine_tuning": 60.0}}},
+    }
 
 
 def masf_of(dataset="sst2", seed=0):
@@ -54,8 +79,15 @@ def masf_of(dataset="sst2", seed=0):
     for strategy in (MASKED, PLAIN):
         for definition in tables.P_OF:
             about = {"strategy": strategy, "definition": definition, "n": 100}
-            rows.append(about | {"measure": "validation", "ratio": 0, "share_below_05": 0.05,
-                                 "p": 0.0 if definition == "released" else 0.5})
+            rows.append(
+                about
+                | {
+                    "measure": "validation",
+                    "ratio": 0,
+                    "share_below_05": 0.05,
+                    "p": 0.0 if definition == "released" else 0.5,
+                }
+            )
             for measure in ("random", "leave_one_out"):
                 for ratio in STEPS:
                     amiss = strategy == PLAIN or (measure, ratio) == ("random", 100)
@@ -65,11 +97,18 @@ def masf_of(dataset="sst2", seed=0):
 
 
 def epochs_of(dataset="sst2", seed=0):
-    return pd.DataFrame([
-        {"strategy": strategy, "epoch": epoch, "unmasked": 0.9 - 0.3 / epoch + 0.01 * seed,
-         "masked": 0.7 - 0.2 / epoch if strategy == MASKED else np.nan}
-        for strategy in (MASKED, PLAIN) for epoch in (1, 2, 3)
-    ]).assign(dataset=dataset, model="folder/MiniLM", seed=seed)
+    return pd.DataFrame(
+        [
+            {
+                "strategy": strategy,
+                "epoch": epoch,
+                "unmasked": 0.9 - 0.3 / epoch + 0.01 * seed,
+                "masked": 0.7 - 0.2 / epoch if strategy == MASKED else np.nan,
+            }
+            for strategy in (MASKED, PLAIN)
+            for epoch in (1, 2, 3)
+        ]
+    ).assign(dataset=dataset, model="folder/MiniLM", seed=seed)
 
 
 def every(make, units=UNITS):
@@ -94,18 +133,21 @@ def cell(table, **where):
 
 
 def test_names_are_those_of_the_published_tables():
-    four = published.load("fmm", "table_4").set_index("measure")
+    four = papers.published("fmm", "table_4").set_index("measure")
     assert set(tables.MEASURES) == {"random", *four.index}
     assert {m: tables.variant(m) for m in four.index} == four.variant.to_dict()
-    assert set(four.index[four.category == "occlusion"]) == set(fmm_claims.OCCLUSION)
-    assert published.load("fmm", "table_10").set_index("strategy").name.to_dict() == tables.STRATEGIES
+    assert set(four.index[four.category == "occlusion"]) == set(claims.OCCLUSION)
+    assert papers.published("fmm", "table_10").set_index("strategy").name.to_dict() == tables.STRATEGIES
     assert tables.named("half/masked") == "half masked, masked chooses"
-    assert [tables.metric_of(d) for d in ("cola", "babi_1", "topics")] == ["mcc", "accuracy", "accuracy"]
+    assert [CARD.metric(d) for d in ("cola", "babi_1", "topics")] == ["mcc", "accuracy", "accuracy"]
 
 
 def test_points_keep_each_data_sets_own_metric(points):
     assert points.groupby("dataset").metric.unique().map(list).to_dict() == {
-        "sst2": ["accuracy"], "cola": ["mcc"], "whereabouts_2": ["accuracy"]}
+        "sst2": ["accuracy"],
+        "cola": ["mcc"],
+        "whereabouts_2": ["accuracy"],
+    }
     assert set(points.model) == {"MiniLM"} and points.converged.all()
 
 
@@ -161,11 +203,22 @@ def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path
     assert tables.roar("results", "small") is None
     common = {"dataset": "sst", "model": "some/MiniLM", "by": "ratio", "metric": "macro_f1"}
     curves = [("random", (0.9, 0.5, 0.1), (0.2, 1.0, 0.1)), ("gradient_l2", (0.9, 0.4, 0.1), (0.2, 0.0, 0.1))]
-    values = pd.DataFrame([{**common, "measure": measure, "recursive": recursive, "seed": seed, "step": step,
-                            "value": value if recursive or measure == "random" else 0.1}
-                           for measure, *seeds in curves for recursive in (False, True)
-                           for seed, curve in enumerate(seeds)
-                           for step, value in zip((0, 50, 100), curve, strict=True)])
+    values = pd.DataFrame(
+        [
+            {
+                **common,
+                "measure": measure,
+                "recursive": recursive,
+                "seed": seed,
+                "step": step,
+                "value": value if recursive or measure == "random" else 0.1,
+            }
+            for measure, *seeds in curves
+            for recursive in (False, True)
+            for seed, curve in enumerate(seeds)
+            for step, value in zip((0, 50, 100), curve, strict=True)
+        ]
+    )
     monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
     table = tables.racu(points, tables.roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
@@ -222,7 +275,7 @@ def test_parts_are_read_where_there_are_any(records, tmp_path, monkeypatch):
 
 def test_claims_say_what_the_values_were_made_to_say(records, points):
     found = tables.flagged(every(masf_of), records)
-    table = fmm_claims.claims(tables.scores(records), points, found)
+    table = claims.claims(tables.scores(records), points, found)
     assert list(table) == CLAIMS and set(table.definition) == {"paper", "released", "calibrated"}
     table = table[table.definition == "paper"].set_index("claim")
 
@@ -244,9 +297,17 @@ def test_claims_say_what_the_values_were_made_to_say(records, points):
     expect("signed above absolute: integrated", "holds", 0.2 * 0.225)
     expect("signed above absolute: leave-one-out", "holds", 0.5 * 0.225)
     expect("Beam at or above", "holds", 0.1 * 0.225)
-    row = expect("more faithful than the same", "does not hold", np.mean([
-        np.mean([0.36 - 0.261, 0.18 - 0.186, 0.36 - 0.329]),
-        np.mean([0.36 - 0.578, 0.18 - 0.481, 0.36 - 0.42])]), 0.3666)
+    row = expect(
+        "more faithful than the same",
+        "does not hold",
+        np.mean(
+            [
+                np.mean([0.36 - 0.261, 0.18 - 0.186, 0.36 - 0.329]),
+                np.mean([0.36 - 0.578, 0.18 - 0.481, 0.36 - 0.42]),
+            ]
+        ),
+        0.3666,
+    )
     assert row["where"].endswith("Recursive ROAR: published") and "cola" not in row["where"]
     json.dumps(table.reset_index().to_dict("records"))
 
@@ -254,14 +315,14 @@ def test_claims_say_what_the_values_were_made_to_say(records, points):
 def test_one_seed_makes_no_claim(records, points):
     one = [r for r in records if r["params"]["seed"] == 0]
     found = tables.flagged(every(masf_of), records)
-    assert fmm_claims.claims(tables.scores(one), points[points.seed == 0], found[found.seed == 0]).empty
+    assert claims.claims(tables.scores(one), points[points.seed == 0], found[found.seed == 0]).empty
     table = tables.racu(points[points.seed == 0])
     assert table.acu.notna().all() and table.acu_low.isna().all()
 
 
 def test_a_flat_baseline_takes_no_part_against_recursive_roar(records, points):
     flat = points.assign(value=points.value.where(points.dataset != "sst2", 0.5))
-    table = fmm_claims.claims(tables.scores(records), flat).set_index("claim")
+    table = claims.claims(tables.scores(records), flat).set_index("claim")
     assert "sst2" not in table["where"]["more faithful than the same measures by Recursive ROAR (RACU)"]
     assert "sst2 +0.000" in table["where"]["Beam at or above leave-one-out"]
 
@@ -270,19 +331,19 @@ def test_figures_have_a_panel_for_everything(records, points):
     scores, curve_table = tables.scores(records), tables.curve_table(points)
     table = tables.performance(scores)
     for masked in (0, 100):
-        figure = fmm_figures.performance(table, scores, masked)
+        figure = figures.performance(table, scores, masked)
         assert [a.get_title() for a in figure.axes] == ["sst2", "cola", "whereabouts_2", "all"]
-    figure = fmm_figures.curves(curve_table)
+    figure = figures.curves(curve_table)
     assert figure.axes[1].get_title() == "sst2: signed" and len(figure.axes[1].lines) == 5
-    figure = fmm_figures.masf(tables.masf(tables.flagged(every(masf_of), records)), "calibrated")
+    figure = figures.masf(tables.masf(tables.flagged(every(masf_of), records)), "calibrated")
     assert figure.axes[1].get_title() == "sst2: plain fine-tuning" and len(figure.axes) == 6
-    figure = fmm_figures.history(tables.history(tables.flagged(every(epochs_of), records)))
+    figure = figures.history(tables.history(tables.flagged(every(epochs_of), records)))
     assert figure.axes[1].get_title() == "sst2: masked copy"
     found = tables.racu(points)
-    assert len(fmm_figures.racu(found).axes) == 3
-    panel = fmm_figures.racu(found.assign(flat=1)).axes[0]  # the published values stay
+    assert len(figures.racu(found).axes) == 3
+    panel = figures.racu(found.assign(flat=1)).axes[0]  # the published values stay
     assert "flat" in panel.get_title() and not panel.containers
     assert np.isfinite([line.get_xdata()[0] for line in panel.lines[1:]]).any()
-    first, second = fmm_figures.pages(curve_table, 2)
+    first, second = figures.pages(curve_table, 2)
     assert set(first.dataset) == {"sst2", "cola"} and set(second.dataset) == {"whereabouts_2"}
     plt.close("all")

@@ -39,8 +39,12 @@ def many(encodings):
         n = len(e.ids)
         u, weight = generator.random((n, 16), np.float32), generator.random(n)
         variants += [
-            forward.unchanged(e), forward.zeroed(e, e.maskable), forward.replaced(e, e.maskable, 4),
-            forward.Variant(e, factor=lambda u=u: u, key=None), forward.Variant(e, weight=weight, key=b"w")]
+            forward.unchanged(e),
+            forward.zeroed(e, e.maskable),
+            forward.replaced(e, e.maskable, 4),
+            forward.Variant(e, factor=lambda u=u: u, key=None),
+            forward.Variant(e, weight=weight, key=b"w"),
+        ]
     return variants
 
 
@@ -58,9 +62,16 @@ def test_equal_variants_are_evaluated_once(classifier, encodings, monkeypatch):
     some, other, nothing = (np.isin(np.arange(len(a.ids)), at) for at in ([1, 2], [3], []))
     blank = forward.replaced(a, some, 0)
     variants = [
-        forward.unchanged(a), forward.zeroed(a, some), forward.unchanged(b), forward.zeroed(a, some.copy()),
-        forward.zeroed(a, nothing), forward.unchanged(a), forward.replaced(a, nothing, 0),
-        blank, forward.zeroed(blank.encoding, other)]
+        forward.unchanged(a),
+        forward.zeroed(a, some),
+        forward.unchanged(b),
+        forward.zeroed(a, some.copy()),
+        forward.zeroed(a, nothing),
+        forward.unchanged(a),
+        forward.replaced(a, nothing, 0),
+        blank,
+        forward.zeroed(blank.encoding, other),
+    ]
     p = forward.probabilities(classifier, variants)
     assert sum(rows for rows, _ in sizes) == 5  # a; a zeroed; b; a replaced; a replaced and zeroed
     for same in ((0, 4, 5, 6), (1, 3)):
@@ -80,7 +91,8 @@ def test_variants_without_a_key_are_never_shared(classifier, encodings, monkeypa
     sizes, e = spy(classifier, monkeypatch), encodings[0]
     halves = [np.full(len(e.ids), x, np.float32) for x in (0.5, 0.25)]
     p = forward.probabilities(
-        classifier, [forward.Variant(e, factor=lambda h=h: h, key=None) for h in (*halves, halves[0])])
+        classifier, [forward.Variant(e, factor=lambda h=h: h, key=None) for h in (*halves, halves[0])]
+    )
     assert sum(rows for rows, _ in sizes) == 3
     assert np.allclose(p[0], p[2]) and abs(p[0] - p[1]).max() > 1e-5
 

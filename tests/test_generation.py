@@ -11,7 +11,7 @@ import torch
 from faithlib import forward, models
 from faithlib.attributions import attribute
 from faithlib.metrics import generation
-from faithlib.metrics.generation import Plan, continuations, faithfulness, hellinger, measure
+from faithlib.metrics.soft_causal import Plan, continuations, faithfulness, hellinger, measure
 
 STORIES = Path(__file__).resolve().parents[2] / "shared" / "models" / "stories260K" / "hf"
 
@@ -54,8 +54,12 @@ def test_soft_ns_and_nc_by_hand():
 @pytest.mark.parametrize("definition", ["paper", "released"])
 def test_all_ones_keep_all_and_all_zeros_nothing(model, encodings, definition):
     everywhere = [np.ones(len(e.ids)) for e in encodings]
-    scores = {"ones": everywhere, "zeros": [0 * s for s in everywhere], "above": [7 * s for s in everywhere],
-              "below": [-s for s in everywhere]}
+    scores = {
+        "ones": everywhere,
+        "zeros": [0 * s for s in everywhere],
+        "above": [7 * s for s in everywhere],
+        "below": [-s for s in everywhere],
+    }
     found = measure(model, encodings, scores, Plan(definition)).groupby("attribution")
     for high, low in (("ones", "zeros"), ("above", "below")):
         for name, value in ((high, 1), (low, 0)):
@@ -123,8 +127,10 @@ def plain(model, encoding, scores, definition, seeds):
 
 @pytest.mark.parametrize("definition", ["paper", "released"])
 def test_values_are_those_of_a_plain_loop(model, encodings, definition):
-    scores = [np.where(e.maskable | (definition == "released"), s, 0)
-              for e, s in zip(encodings, [0.6 * s for s in scored(encodings)], strict=True)]
+    scores = [
+        np.where(e.maskable | (definition == "released"), s, 0)
+        for e, s in zip(encodings, [0.6 * s for s in scored(encodings)], strict=True)
+    ]
     values = measure(model, encodings, {"own": scores}, Plan(definition, soft_draws=4, seed=7))
     own = values[(values.attribution == "own") & (values.baseline == "")]
     for i, (encoding, s) in enumerate(zip(encodings, scores, strict=True)):
@@ -145,7 +151,6 @@ def test_the_released_definition_on_a_real_model():
     assert 1.0 < own.denominator < 2**0.5  # √2 times a square: above what a Hellinger distance can be
 
 
-
 # What values must not depend on -------------------------------------------------------------------
 
 
@@ -153,8 +158,10 @@ def test_batch_and_order_change_nothing(model, encodings):
     scores = {"a": scored(encodings), "b": scored(encodings, seed=1)}
     plan, keys = Plan(), generation.COLUMNS[:6]
     together = measure(model, encodings, scores, plan).sort_values(keys)
-    parts = [measure(model, [encodings[i]], {n: [s[i]] for n, s in scores.items()}, plan, examples=[i])
-             for i in (2, 0, 3, 1)]
+    parts = [
+        measure(model, [encodings[i]], {n: [s[i]] for n, s in scores.items()}, plan, examples=[i])
+        for i in (2, 0, 3, 1)
+    ]
     alone = pd.concat(parts).sort_values(keys)
     assert alone[keys].to_numpy().tolist() == together[keys].to_numpy().tolist()
     for column in ("soft_ns", "soft_nc", "denominator"):
@@ -184,8 +191,10 @@ def test_rows_tell_what_they_are(model, encodings):
 
 def test_more_draws_are_steadier(model, encodings):
     def spread(draws):
-        values = [measure(model, encodings, {"a": scored(encodings, 0.5)}, Plan(soft_draws=draws, seed=seed))
-                  for seed in range(6)]
+        values = [
+            measure(model, encodings, {"a": scored(encodings, 0.5)}, Plan(soft_draws=draws, seed=seed))
+            for seed in range(6)
+        ]
         return np.std([v[v.baseline == ""].soft_nc.mean() for v in values])
 
     assert spread(16) < spread(1)
@@ -193,8 +202,10 @@ def test_more_draws_are_steadier(model, encodings):
 
 def test_the_released_random_baseline_is_nearly_uniform(model, encodings):
     for definition, largest in (("paper", 1.0), ("released", 0.4)):
-        drawn = [generation._sources(encodings[1], {}, Plan(definition), [0, i, 0])["random", "random", 0]
-                 for i in range(50)]
+        drawn = [
+            generation._sources(encodings[1], {}, Plan(definition), [0, i, 0])["random", "random", 0]
+            for i in range(50)
+        ]
         assert max(s.max() for s in drawn) < largest
         assert (np.ptp(np.concatenate(drawn)) > 0.9) == (definition == "paper")
 
@@ -244,15 +255,23 @@ def test_a_prompt_of_one_token(model):
 
 def table(ns, nc, attribution, baseline, draws=1, steps=1, **more):
     """Rows of `measure`: value x step of each example, the same in every draw."""
-    rows = [(i, step, attribution, baseline, draw, "paper", ns[i], nc[i], 1.0)
-            for i in range(len(ns)) for step in range(steps) for draw in range(draws)]
+    rows = [
+        (i, step, attribution, baseline, draw, "paper", ns[i], nc[i], 1.0)
+        for i in range(len(ns))
+        for step in range(steps)
+        for draw in range(draws)
+    ]
     return pd.DataFrame(rows, columns=generation.COLUMNS).assign(**more)
 
 
 def test_log_ratios_are_of_means_over_prompts():
-    values = pd.concat([
-        table([0.2, 0.6], [0.4, 0.4], "a", ""), table([0.1, 0.1], [0.2, 0.6], "random", "random", 2),
-        table([0.2, 0.2], [0.4, 0.4], "a", "matched", 2)])
+    values = pd.concat(
+        [
+            table([0.2, 0.6], [0.4, 0.4], "a", ""),
+            table([0.1, 0.1], [0.2, 0.6], "random", "random", 2),
+            table([0.2, 0.2], [0.4, 0.4], "a", "matched", 2),
+        ]
+    )
     found = faithfulness(values).set_index("baseline")
     assert found.loc["random", "log_ratio"] == pytest.approx(np.log(0.4 / 0.1) + np.log(0.4 / 0.4))
     assert found.loc["matched", ["log_ns", "log_nc"]].tolist() == pytest.approx([np.log(2), 0])
@@ -264,14 +283,24 @@ def test_log_ratios_are_of_means_over_prompts():
 
 def test_steps_are_averaged_before_examples():
     long, short = table([0.0], [0.5], "a", "", steps=9), table([0.8], [0.5], "a", "").assign(example=1)
-    values = pd.concat([long, short, table([0.2, 0.2], [0.5, 0.5], "random", "random"),
-                        table([0.2, 0.2], [0.5, 0.5], "a", "matched")])
+    values = pd.concat(
+        [
+            long,
+            short,
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0.2, 0.2], [0.5, 0.5], "a", "matched"),
+        ]
+    )
     assert faithfulness(values).log_ratio.tolist() == pytest.approx([np.log(0.4 / 0.2)] * 2)
 
 
 def test_what_has_no_value_is_counted():
-    values = pd.concat([table([0.5, np.nan], [0.5, np.nan], name, baseline)
-                        for name, baseline in (("a", ""), ("random", "random"), ("a", "matched"))])
+    values = pd.concat(
+        [
+            table([0.5, np.nan], [0.5, np.nan], name, baseline)
+            for name, baseline in (("a", ""), ("random", "random"), ("a", "matched"))
+        ]
+    )
     found = faithfulness(values)
     assert found.n.tolist() == [1, 1] and found.undefined.tolist() == [1, 1]
     assert found.log_ratio.tolist() == [0, 0]
@@ -280,16 +309,27 @@ def test_what_has_no_value_is_counted():
 
 
 def test_a_mean_of_zero_has_no_finite_ratio():
-    values = pd.concat([table([0, 0], [0.5, 0.5], "a", ""), table([0.2, 0.2], [0.5, 0.5], "random", "random"),
-                        table([0, 0], [0.5, 0.5], "a", "matched")])
+    values = pd.concat(
+        [
+            table([0, 0], [0.5, 0.5], "a", ""),
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0, 0], [0.5, 0.5], "a", "matched"),
+        ]
+    )
     found = faithfulness(values)
     assert found.log_ratio[0] == found.ci_low[0] == found.ci_high[0] == -np.inf
     assert found[["log_ratio", "ci_low", "ci_high"]].iloc[1].isna().all()
 
 
 def test_where_resamples_have_a_mean_of_zero_that_end_is_infinite():
-    rows = [table(ns, [0.5] * 4, *who) for ns, who in (
-        ([0, 0, 0, 0.4], ("a", "")), ([0.2] * 4, ("random", "random")), ([0.2] * 4, ("a", "matched")))]
+    rows = [
+        table(ns, [0.5] * 4, *who)
+        for ns, who in (
+            ([0, 0, 0, 0.4], ("a", "")),
+            ([0.2] * 4, ("random", "random")),
+            ([0.2] * 4, ("a", "matched")),
+        )
+    ]
     found = faithfulness(pd.concat(rows))
     assert found.log_ratio.tolist() == pytest.approx([np.log(0.1 / 0.2)] * 2)
     assert (found.ci_low == -np.inf).all()  # no text of 0.4 in (3/4)^4 of the resamples
@@ -301,13 +341,18 @@ def test_models_and_boundings_are_kept_apart():
     for model, base in (("x", 0.1), ("y", 0.4)):
         parts.append(table([base] * 2, [0.5] * 2, "random", "random", model=model, bounding=""))
         for bounding, ns in (("k_min", 0.8), ("none", 0.4)):
-            parts += [table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, bounding=bounding)
-                      for baseline in ("", "matched")]
+            parts += [
+                table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, bounding=bounding)
+                for baseline in ("", "matched")
+            ]
     found = faithfulness(pd.concat(parts), within=["model"])
     against = found[found.baseline == "random"].set_index(["model", "bounding"]).log_ratio
     assert against.round(6).to_dict() == {
-        ("x", "k_min"): round(np.log(8), 6), ("x", "none"): round(np.log(4), 6),
-        ("y", "k_min"): round(np.log(2), 6), ("y", "none"): 0}
+        ("x", "k_min"): round(np.log(8), 6),
+        ("x", "none"): round(np.log(4), 6),
+        ("y", "k_min"): round(np.log(2), 6),
+        ("y", "none"): 0,
+    }
 
 
 def test_a_model_that_does_not_look_has_no_value():
@@ -322,13 +367,16 @@ def test_a_model_that_does_not_look_has_no_value():
 # What is refused ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    (dict(definition="mine"), "definition='mine' is unknown, use paper, released"),
-    (dict(probability="p"), "probability='p' is unknown, use minmax"),
-    (dict(definition="released", probability="minmax"), "the release knows 'clip' only"),
-    (dict(soft_draws=0), "soft_draws=0 must be at least 1"),
-    (dict(random_draws=0), "random_draws=0 must be at least 1"),
-])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(definition="mine"), "definition='mine' is unknown, use paper, released"),
+        (dict(probability="p"), "probability='p' is unknown, use minmax"),
+        (dict(definition="released", probability="minmax"), "the release knows 'clip' only"),
+        (dict(soft_draws=0), "soft_draws=0 must be at least 1"),
+        (dict(random_draws=0), "random_draws=0 must be at least 1"),
+    ],
+)
 def test_a_plan_says_what_is_wrong(given, told):
     with pytest.raises(ValueError, match=told):
         Plan(**given)

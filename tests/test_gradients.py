@@ -40,8 +40,11 @@ def captums(classifier, algorithm, encodings, targets, **settings):
     if "baselines" in settings:  # a vector (width,)
         settings["baselines"] = settings["baselines"].expand(1, batch.ids.shape[1], -1)
     scores = algorithm(Logits(classifier.model)).attribute(
-        classifier.embed(batch.ids).detach().requires_grad_(), target=torch.tensor(targets),
-        additional_forward_args=(batch.present.long(), batch.types), **settings)
+        classifier.embed(batch.ids).detach().requires_grad_(),
+        target=torch.tensor(targets),
+        additional_forward_args=(batch.present.long(), batch.types),
+        **settings,
+    )
     return torch.where(batch.maskable, scores.sum(-1), 0).detach().numpy()
 
 
@@ -55,8 +58,11 @@ def vector(classifier, baseline):
     """The embedding that a path starts from, looked up here: (width,)."""
     table = classifier.model.get_input_embeddings().weight.detach()
     tokenizer = classifier.tokenizer
-    return {"zero": 0 * table[0], "token": table[tokenizer.mask_token_id],
-            "pad": table[tokenizer.pad_token_id]}[baseline]
+    return {
+        "zero": 0 * table[0],
+        "token": table[tokenizer.mask_token_id],
+        "pad": table[tokenizer.pad_token_id],
+    }[baseline]
 
 
 def examples(classifier):
@@ -82,8 +88,15 @@ def test_integrated_gradients_are_captums(classifier, baseline, steps):
         classifier.model.get_input_embeddings().weight[classifier.pad_id] = torch.linspace(-1, 1, 16)  # was 0
     wanted = ["integrated_gradients", "integrated_gradients_abs"]
     ours = attribute(classifier, encodings, targets, wanted, steps=steps, baseline=baseline)
-    theirs = captums(classifier, captum.attr.IntegratedGradients, encodings, targets,
-                     n_steps=steps, method="riemann_middle", baselines=vector(classifier, baseline))
+    theirs = captums(
+        classifier,
+        captum.attr.IntegratedGradients,
+        encodings,
+        targets,
+        n_steps=steps,
+        method="riemann_middle",
+        baselines=vector(classifier, baseline),
+    )
     assert gap(ours["integrated_gradients"], theirs) < 1e-5
     assert gap(ours["integrated_gradients_abs"], np.abs(theirs)) < 1e-5
     default = attribute(classifier, encodings, targets, wanted[:1], steps=steps)[wanted[0]]
@@ -94,8 +107,16 @@ def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
     """As captum has it where the baseline of text_b and of what follows is what is there."""
     paired, targets = examples(classifier)
     encodings, notes = [*classifier.encode(tiny.TEXTS[:2]), *paired[2:]], {}
-    ours = attribute(classifier, encodings, targets, ["integrated_gradients"], path="text", steps=60,
-                     baseline="token", notes=notes)["integrated_gradients"]
+    ours = attribute(
+        classifier,
+        encodings,
+        targets,
+        ["integrated_gradients"],
+        path="text",
+        steps=60,
+        baseline="token",
+        notes=notes,
+    )["integrated_gradients"]
     whole = attribute(classifier, encodings, targets, ["integrated_gradients"], steps=60, baseline="token")
     explainer = captum.attr.IntegratedGradients(Logits(classifier.model))
     for i, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
@@ -103,11 +124,17 @@ def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
         embeddings = classifier.embed(batch.ids).detach()
         base, stays = vector(classifier, "token").expand_as(embeddings).clone(), encoding.auxiliary.copy()
         if stays.any():
-            stays[np.flatnonzero(encoding.maskable)[-1] + 2:] = True  # behind the separator of `text`
+            stays[np.flatnonzero(encoding.maskable)[-1] + 2 :] = True  # behind the separator of `text`
         base[0, stays] = embeddings[0, stays]
         theirs, left_out = explainer.attribute(
-            embeddings, base, target=int(target), n_steps=60, method="riemann_middle",
-            additional_forward_args=(batch.present.long(), batch.types), return_convergence_delta=True)
+            embeddings,
+            base,
+            target=int(target),
+            n_steps=60,
+            method="riemann_middle",
+            additional_forward_args=(batch.present.long(), batch.types),
+            return_convergence_delta=True,
+        )
         assert gap([ours[i]], [theirs[0].sum(-1).numpy() * encoding.maskable]) < 1e-5
         assert notes["completeness_gap"][i] == pytest.approx(left_out.abs().item(), abs=1e-5)
         assert (gap([ours[i]], [whole["integrated_gradients"][i]]) > 1e-4) == (i >= 2)
@@ -120,8 +147,14 @@ def test_gradient_shap_is_captums_with_the_same_draws(classifier, baseline, monk
     ours = attribute(classifier, encodings, targets, wanted, samples=6, seed=4, baseline=baseline)
     draws = np.concatenate([random.generator(e, 4).random(6) for e in encodings])  # captum's order of rows
     monkeypatch.setattr(np.random, "uniform", lambda low, high, size: draws.reshape(size))
-    theirs = captums(classifier, captum.attr.GradientShap, encodings, targets, n_samples=6,
-                     baselines=vector(classifier, baseline))
+    theirs = captums(
+        classifier,
+        captum.attr.GradientShap,
+        encodings,
+        targets,
+        n_samples=6,
+        baselines=vector(classifier, baseline),
+    )
     assert gap(ours["gradient_shap"], theirs) < 1e-5
     assert gap(ours["gradient_shap_abs"], np.abs(theirs)) < 1e-5
     assert len(set(draws)) == 30 and np.abs(theirs).max() > 0.05
@@ -177,7 +210,8 @@ def test_a_multilayer_toy_model_is_explained_as_by_hand_and_by_captum():
     model, encoding = numbers(toy, [0, 100, 0], outputs=2)
     (ours,) = attribute(model, [encoding], [1], ["integrated_gradients"], steps=50)["integrated_gradients"]
     theirs = captum.attr.IntegratedGradients(toy).attribute(
-        torch.tensor([[0.0, 100.0, 0.0]]), target=1, n_steps=50, method="riemann_middle")
+        torch.tensor([[0.0, 100.0, 0.0]]), target=1, n_steps=50, method="riemann_middle"
+    )
     assert ours == pytest.approx(theirs[0].tolist(), abs=1e-4)
     assert ours.tolist() == pytest.approx([0, 390, 0], abs=1e-3)
 
@@ -265,8 +299,13 @@ def test_sequential_integrated_gradients_give_each_token_a_path_of_its_own(class
             without = embeddings.clone()
             without[0, i] = vector(classifier, "token")
             theirs = captum.attr.IntegratedGradients(Logits(classifier.model)).attribute(
-                embeddings, without, target=int(target), n_steps=5, method="riemann_middle",
-                additional_forward_args=(batch.present.long(), batch.types))
+                embeddings,
+                without,
+                target=int(target),
+                n_steps=5,
+                method="riemann_middle",
+                additional_forward_args=(batch.present.long(), batch.types),
+            )
             assert scores[i] == pytest.approx(theirs[0, i].sum().item(), abs=1e-5)
     assert gap(ours[f"{name}_abs"], [np.abs(row) for row in ours[name]]) == 0
 
@@ -276,17 +315,27 @@ def test_the_completeness_gap_is_what_integrated_gradients_leave_out():
     encodings, targets = examples(classifier)
     few, many = {}, {}
     for steps, notes in ((1, few), (200, many)):
-        attribute(classifier, encodings, targets, ["integrated_gradients_abs"], notes=notes, steps=steps,
-                  baseline="token")
+        attribute(
+            classifier,
+            encodings,
+            targets,
+            ["integrated_gradients_abs"],
+            notes=notes,
+            steps=steps,
+            baseline="token",
+        )
     assert few["completeness_gap"].shape == (5,) and (many["completeness_gap"] < 1e-3).all()
     for encoding, target, left_out in zip(encodings, targets, few["completeness_gap"], strict=True):
         batch = classifier.collate([encoding])
         scores = gradients.integrated_gradients(
-            classifier, batch, torch.tensor([target]), steps=1, baseline="token")["integrated_gradients"]
+            classifier, batch, torch.tensor([target]), steps=1, baseline="token"
+        )["integrated_gradients"]
         base = vector(classifier, "token").expand(1, len(encoding.ids), -1)
         with torch.no_grad():
-            y, y_base = (Logits(classifier.model)(e, batch.present.long(), batch.types)[0, target].item()
-                         for e in (classifier.embed(batch.ids), base))
+            y, y_base = (
+                Logits(classifier.model)(e, batch.present.long(), batch.types)[0, target].item()
+                for e in (classifier.embed(batch.ids), base)
+            )
         assert left_out == pytest.approx(abs(scores.sum().item() - (y - y_base)), abs=1e-5)
     assert (few["completeness_gap"] > 0.01).any()
 
@@ -298,8 +347,10 @@ def test_integrated_gradients_add_up_to_what_the_input_adds(classifier):
     scores = method(classifier, batch, target, steps=500)["integrated_gradients"]
     embeddings = classifier.embed(batch.ids)
     with torch.no_grad():
-        y, y_zero = (classifier.logits(batch, embeddings=e).gather(1, target[:, None])[:, 0]
-                     for e in (embeddings, 0 * embeddings))
+        y, y_zero = (
+            classifier.logits(batch, embeddings=e).gather(1, target[:, None])[:, 0]
+            for e in (embeddings, 0 * embeddings)
+        )
     total = torch.where(batch.present, scores, 0).sum(1)
     assert (y - y_zero).abs().max() > 0.1
     kinked = classifier.model.config.model_type == "distilbert"  # the ReLU of its head slows the sum

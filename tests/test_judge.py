@@ -50,8 +50,14 @@ class Handler(BaseHTTPRequestHandler):
             message["content"] = "\n ... \n"
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
-        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"],
-                 "choices": [choice], "usage": usage}
+        whole = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": asked["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
         self.send(200, body or json.dumps(whole), "text/html" if what == "html" else "application/json")
 
     def send(self, status, body, kind="application/json"):
@@ -87,6 +93,7 @@ def endpoint(monkeypatch):
 def make(tmp_path, endpoint):
     def made(**settings):
         return EndpointJudge("judge-1", tmp_path / "answers", **{"timeout": 30, "retries": 2, **settings})
+
     return made
 
 
@@ -102,8 +109,14 @@ def test_an_endpoint_is_asked_once(make, endpoint, tmp_path):
     assert path == "/v1/chat/completions" and key == f"Bearer {SECRET}"
     assert (asked["model"], asked["temperature"], asked["max_tokens"]) == ("judge-1", 0, 200)
     assert '["Paris", "capital", "of"]' in asked["messages"][0]["content"]
-    assert judge.counts == {"questions": 3, "different": 2, "without_answer": 0, "refused": 0,
-                            "tokens_in": 60, "tokens_out": 20}
+    assert judge.counts == {
+        "questions": 3,
+        "different": 2,
+        "without_answer": 0,
+        "refused": 0,
+        "tokens_in": 60,
+        "tokens_out": 20,
+    }
     again = make()
     assert again([QUESTION, ("Rome",)]) == found[:2] and again([QUESTION]) == found[:1]
     assert len(endpoint.requests) == 2 and again.asked == 0
@@ -126,12 +139,18 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
     assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 3
 
 
-@pytest.mark.parametrize(("wrong", "told"), [
-    ("429", "too many requests, or no credit is left"), ("500", r"fails \(500\): try again later"),
-    ("malformed", "gave 3 answers that are none of the protocol"), ("html", "none of the protocol"),
-    ("401", r"refuses the key \(401\): check OPENAI_API_KEY"), ("404", "knows no such model or address"),
-    ("400", r"refuses the request \(400\)"),
-])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("429", "too many requests, or no credit is left"),
+        ("500", r"fails \(500\): try again later"),
+        ("malformed", "gave 3 answers that are none of the protocol"),
+        ("html", "none of the protocol"),
+        ("401", r"refuses the key \(401\): check OPENAI_API_KEY"),
+        ("404", "knows no such model or address"),
+        ("400", r"refuses the request \(400\)"),
+    ],
+)
 def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, told, caplog, monkeypatch):
     monkeypatch.setenv(judges.URL, f"http://user:pass@127.0.0.1:{endpoint.server_port}/v1")
     endpoint.script = [wrong] * 9
@@ -206,8 +225,11 @@ def test_the_key_is_nowhere(make, endpoint, tmp_path, monkeypatch):
 def test_the_cost_is_known_beforehand(make, endpoint):
     judge = make(prices=(1.0, 2.0), tokens=100, template="x" * 27 + "{text}")
     told = judge.cost([("abc",), ("abc",), ("def",)])
-    assert told == ("judge-1 at 127.0.0.1: at most 2 questions to ask, 0 known; about 20 tokens in, 200 out; "
-                    "$0.00") and not endpoint.requests
+    assert (
+        told
+        == ("judge-1 at 127.0.0.1: at most 2 questions to ask, 0 known; about 20 tokens in, 200 out; $0.00")
+        and not endpoint.requests
+    )
     judge([("abc",)])
     assert "at most 1 questions to ask, 1 known" in judge.cost([("abc",), ("def",)])
     judge([("def",)])
@@ -220,11 +242,16 @@ def test_a_client_that_is_not_installed(make, monkeypatch):
         make()([QUESTION])
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    (dict(timeout=0), "timeout=0 must be above 0"), (dict(workers=0), "workers=0 must be above 0"),
-    (dict(per_minute=0), "per_minute=0 must be above 0"), (dict(retries=-1), "retries=-1 must be at least 0"),
-    (dict(template="Which word?"), "shows no words: put {words} or {text} into it"),
-])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(timeout=0), "timeout=0 must be above 0"),
+        (dict(workers=0), "workers=0 must be above 0"),
+        (dict(per_minute=0), "per_minute=0 must be above 0"),
+        (dict(retries=-1), "retries=-1 must be at least 0"),
+        (dict(template="Which word?"), "shows no words: put {words} or {text} into it"),
+    ],
+)
 def test_settings_are_checked(tmp_path, given, told):
     with pytest.raises(ValueError, match=told):
         EndpointJudge("judge-1", tmp_path, **given)
@@ -233,15 +260,21 @@ def test_settings_are_checked(tmp_path, given, told):
 # What a model wrote -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "answers"), [
-    ("France, Spain,Italy", ["France", "Spain", "Italy"]),
-    ("1. New York\n2. Los Angeles\n3) Rome.", ["New York", "Los Angeles", "Rome"]),
-    ("- \"red\"\n* 'green'\n• **blue**", ["red", "green", "blue"]),
-    ("1992", ["1992"]), ("1,000 ; 3.5", ["1,000", "3.5"]),
-    ("New York", ["New York", "York"]),
-    ("a, b, c, d, e, f", ["a", "b", "c", "d", "e"]), ("one two three", ["one two three", "two", "three"]),
-    ("", []), (" \n, ...", []),
-])
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("France, Spain,Italy", ["France", "Spain", "Italy"]),
+        ("1. New York\n2. Los Angeles\n3) Rome.", ["New York", "Los Angeles", "Rome"]),
+        ("- \"red\"\n* 'green'\n• **blue**", ["red", "green", "blue"]),
+        ("1992", ["1992"]),
+        ("1,000 ; 3.5", ["1,000", "3.5"]),
+        ("New York", ["New York", "York"]),
+        ("a, b, c, d, e, f", ["a", "b", "c", "d", "e"]),
+        ("one two three", ["one two three", "two", "three"]),
+        ("", []),
+        (" \n, ...", []),
+    ],
+)
 def test_answers_are_read(text, answers):
     assert parse(text) == answers
 
@@ -270,6 +303,7 @@ def test_a_local_model_gives_its_likeliest_continuations():
 
 def next_token(model, ids):
     import torch
+
     with torch.no_grad():
         return model.model(input_ids=torch.tensor(ids)[None]).logits[0, -1].numpy()
 
@@ -301,5 +335,10 @@ def test_a_judge_may_be_anything_that_answers():
 
     judge = Echo("echo", "{text}")
     assert judge([("a", "b"), ("{words}",)]) == [["a", "b"], ["{words}"]] and judge.cost([("a",)]) == ""
-    assert judge.describe() == {"judge": "echo", "template": "{text}", "questions": 2, "different": 2,
-                                "without_answer": 0}
+    assert judge.describe() == {
+        "judge": "echo",
+        "template": "{text}",
+        "questions": 2,
+        "different": 2,
+        "without_answer": 0,
+    }

@@ -17,8 +17,15 @@ GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
 golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden values here")
 
 # Five examples, two layers, three embeddings.
-REFERENCE = np.array([[[1, 2, 3], [1, 1, 1]], [[2, 3, 4], [2, 2, 2]], [[3, 4, 5], [3, 3, 3]],
-                      [[4, 5, 1], [4, 4, 4]], [[5, 1, 2], [5, 5, 5]]])
+REFERENCE = np.array(
+    [
+        [[1, 2, 3], [1, 1, 1]],
+        [[2, 3, 4], [2, 2, 2]],
+        [[3, 4, 5], [3, 3, 3]],
+        [[4, 5, 1], [4, 4, 4]],
+        [[5, 1, 2], [5, 5, 5]],
+    ]
+)
 
 
 def drawn(seed, n, layers=2, width=24):
@@ -76,8 +83,10 @@ def test_golden_values(name):
         is_array = isinstance(values, str) and values.startswith("npz:")
         return np.array(arrays[values[4:]] if is_array else values, np.float32)
 
-    given = {k: arrays[case["inputs"][k]] if name == "big" else read(case["inputs"][k])
-             for k in ("reference", "test")}
+    given = {
+        k: arrays[case["inputs"][k]] if name == "big" else read(case["inputs"][k])
+        for k in ("reference", "test")
+    }
     expected = case["expected"]
     found = masf.fit(given["reference"], "released")
     stages = found.stages(given["test"])
@@ -274,7 +283,7 @@ def test_fit_refuses():
     for definition, n in ("paper", 19), ("released", 19), ("calibrated", 36):
         with pytest.raises(ValueError, match=f"reference of {n} gives {definition} p-values of 0.0526"):
             masf.fit(reference[:n], definition)
-        masf.fit(reference[:n + 1], definition)
+        masf.fit(reference[: n + 1], definition)
     for wrong in (reference[0], reference[:0], reference[..., :0]):
         with pytest.raises(ValueError, match="examples, layers, width"):
             masf.fit(wrong)

@@ -19,8 +19,9 @@ def splits(classifier, copies=2, pairs=False):
 
 def trained(masking, checking="unmasked", seed=0, kind="bert", **settings):
     classifier = tiny.classifier(kind)
-    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, **settings}, seed=seed,
-                                 masking=masking, checking=checking)
+    history = training.fine_tune(
+        classifier, splits(classifier), **{**QUICK, **settings}, seed=seed, masking=masking, checking=checking
+    )
     return classifier.model.state_dict(), history
 
 
@@ -40,7 +41,7 @@ def batches(masking, epochs, pairs=False):
             before = classifier.collate([encodings[i] for i in rows])
             eligible = np.zeros(batch.ids.shape, bool)
             for row, i in zip(eligible, rows, strict=True):
-                row[:len(encodings[i].ids)] = encodings[i].maskable | encodings[i].auxiliary
+                row[: len(encodings[i].ids)] = encodings[i].maskable | encodings[i].auxiliary
             changed = (batch.ids != before.ids).numpy()
             assert (batch.ids.numpy()[changed] == classifier.mask_id).all() and not changed[~eligible].any()
             for field in ("types", "present", "maskable"):
@@ -94,8 +95,10 @@ def test_half_is_the_lesser_half_at_random(n):
 def test_masks_belong_to_a_generator():
     classifier = tiny.classifier()
     encodings = classifier.encode(tiny.TEXTS)
-    one, again, other = ([e.ids.tolist() for e in training.masked(classifier, encodings, generator)]
-                         for generator in map(np.random.default_rng, (0, 0, 1)))
+    one, again, other = (
+        [e.ids.tolist() for e in training.masked(classifier, encodings, generator)]
+        for generator in map(np.random.default_rng, (0, 0, 1))
+    )
     assert one == again != other
 
 
@@ -190,11 +193,16 @@ def checked(monkeypatch, strategy, best="loss", epochs=2):
 def test_the_copies_asked_for_choose_the_check(monkeypatch, strategy, best):
     history, found = checked(monkeypatch, strategy, best)
     values = {name: [p[best] for _, p, _ in found[i::2]] for i, name in enumerate(("unmasked", "masked"))}
-    predicted = [np.concatenate([one[1]["probabilities"], other[1]["probabilities"]]).argmax(-1)
-                 for one, other in zip(found[::2], found[1::2], strict=True)]
+    predicted = [
+        np.concatenate([one[1]["probabilities"], other[1]["probabilities"]]).argmax(-1)
+        for one, other in zip(found[::2], found[1::2], strict=True)
+    ]
     labels = np.tile(found[0][2], 2)
-    values["both"] = [training.performance(p, labels)[best] for p in predicted] if best != "loss" else [
-        np.mean(pair) for pair in zip(values["unmasked"], values["masked"], strict=True)]
+    values["both"] = (
+        [training.performance(p, labels)[best] for p in predicted]
+        if best != "loss"
+        else [np.mean(pair) for pair in zip(values["unmasked"], values["masked"], strict=True)]
+    )
     choosing = values[strategy[1]]
     for name in ("unmasked", "masked"):
         assert [row[f"validation_{best}_{name}"] for row in history] == values[name]
@@ -267,8 +275,16 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
         encodings, held_out = classifier.encode(train), classifier.encode(test)
         data = {"train": (encodings[60:], y[60:]), "validation": (encodings[:60], y[:60])}
         masking, checking = strategy
-        training.fine_tune(classifier, data, epochs=6, batch_size=16, learning_rate=5e-3, best="accuracy",
-                           masking=masking, checking=checking)
+        training.fine_tune(
+            classifier,
+            data,
+            epochs=6,
+            batch_size=16,
+            learning_rate=5e-3,
+            best="accuracy",
+            masking=masking,
+            checking=checking,
+        )
         nothing = roar.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
         found[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
     assert found["half", "both"][1] == pytest.approx(2 / 3)  # the class majority
@@ -290,9 +306,14 @@ def test_a_model_without_a_mask_token_is_told(masking, checking):
     training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 1})
 
 
-@pytest.mark.parametrize(("name", "value", "told"), [
-    ("masking", "some", "use 'none', 'half', 'all'"),
-    ("checking", "none", "use 'unmasked', 'masked', 'both'"), ("best", "auc", "'macro_f1', 'mcc'")])
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("masking", "some", "use 'none', 'half', 'all'"),
+        ("checking", "none", "use 'unmasked', 'masked', 'both'"),
+        ("best", "auc", "'macro_f1', 'mcc'"),
+    ],
+)
 def test_choices_that_do_not_exist_are_refused(name, value, told):
     with pytest.raises(ValueError, match=f"{name}={value!r}.*{told}"):
         trained(**{"masking": "half", name: value})
@@ -307,5 +328,12 @@ def test_salience_and_masks_do_not_go_together():
     for strategy in (("half", "unmasked"), ("none", "both")):
         masking, checking = strategy
         with pytest.raises(ValueError, match=f"masking='{masking}', checking='{checking}' and a salience"):
-            training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0,
-                               masking=masking, checking=checking)
+            training.fine_tune(
+                classifier,
+                data,
+                **QUICK,
+                salience=sigma,
+                salience_weight=1.0,
+                masking=masking,
+                checking=checking,
+            )

@@ -12,7 +12,7 @@ import torch
 
 from faithlib import models
 from faithlib.metrics import diagnosticity, erasure, soft
-from faithlib.metrics.measure import COLUMNS, Plan, measure
+from faithlib.metrics.soft import COLUMNS, Plan, measure
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "shared" / "golden" / "soft_normal_importance.json"
 NAN = float("nan")
@@ -85,10 +85,26 @@ def test_released_normalisation():
     assert np.allclose(nc, [0.5 / 0.7001, 0, 1, 1, 1], atol=1e-9)
 
 
-@pytest.mark.parametrize(("n", "ratio", "paper", "released"), [
-    (3, 0.01, 1, 1), (3, 0.2, 1, 1), (3, 0.34, 2, 2), (3, 0.5, 2, 2), (3, 0.75, 3, 3), (3, 1.0, 3, 3),
-    (4, 0.25, 1, 2), (4, 0.5, 2, 3), (30, 0.1, 3, 4), (10, 0.3, 3, 4), (100, 0.07, 7, 8), (100, 0.01, 1, 2),
-    (1, 0.01, 1, 1), (7, 0.2, 2, 2), (20, 0.05, 1, 2)])
+@pytest.mark.parametrize(
+    ("n", "ratio", "paper", "released"),
+    [
+        (3, 0.01, 1, 1),
+        (3, 0.2, 1, 1),
+        (3, 0.34, 2, 2),
+        (3, 0.5, 2, 2),
+        (3, 0.75, 3, 3),
+        (3, 1.0, 3, 3),
+        (4, 0.25, 1, 2),
+        (4, 0.5, 2, 3),
+        (30, 0.1, 3, 4),
+        (10, 0.3, 3, 4),
+        (100, 0.07, 7, 8),
+        (100, 0.01, 1, 2),
+        (1, 0.01, 1, 1),
+        (7, 0.2, 2, 2),
+        (20, 0.05, 1, 2),
+    ],
+)
 def test_length_of_a_rationale(n, ratio, paper, released):
     maskable = np.array([False] + n * [True] + [False])
     for definition, length in (("paper", paper), ("released", released)):
@@ -123,16 +139,20 @@ MASKABLE = np.array([False, True, True, True, False])
 LN3 = np.log(3)
 
 
-@pytest.mark.parametrize(("how", "scores", "expected"), [
-    ("minmax", [2, 4, 3], [0, 1, 0.5]),
-    ("minmax", [-3, 1, -1], [0, 1, 0.5]),
-    ("minmax", [1e-9, 3e-9, 2e-9], [0, 1, 0.5]),
-    ("minmax", [7, 7, 7], [0.5, 0.5, 0.5]),
-    ("sigmoid", [0, LN3, -LN3], [0.5, 0.75, 0.25]),
-    ("sigmoid", [1000, -1000, 0], [1, 0, 0.5]),
-    ("softmax", [0, LN3, 0], [0.2, 0.6, 0.2]),
-    ("softmax", [-800, -800, -800], [1 / 3] * 3),
-    ("raw", [0, 1, 0.25], [0, 1, 0.25])])
+@pytest.mark.parametrize(
+    ("how", "scores", "expected"),
+    [
+        ("minmax", [2, 4, 3], [0, 1, 0.5]),
+        ("minmax", [-3, 1, -1], [0, 1, 0.5]),
+        ("minmax", [1e-9, 3e-9, 2e-9], [0, 1, 0.5]),
+        ("minmax", [7, 7, 7], [0.5, 0.5, 0.5]),
+        ("sigmoid", [0, LN3, -LN3], [0.5, 0.75, 0.25]),
+        ("sigmoid", [1000, -1000, 0], [1, 0, 0.5]),
+        ("softmax", [0, LN3, 0], [0.2, 0.6, 0.2]),
+        ("softmax", [-800, -800, -800], [1 / 3] * 3),
+        ("raw", [0, 1, 0.25], [0, 1, 0.25]),
+    ],
+)
 def test_scores_become_probabilities(how, scores, expected):
     a = soft.to_probability(np.array([5, *scores, -5.0]), MASKABLE, how)
     assert np.allclose(a, [0, *expected, 0], atol=1e-12) and a.min() >= 0 and a.max() <= 1
@@ -143,19 +163,34 @@ def test_a_single_token_is_a_constant_row():
     assert a.tolist() == [0, 0.5, 0]
 
 
-@pytest.mark.parametrize(("how", "scores", "told"), [
-    ("raw", [0, 1.1, 0], "run from 0 to 1.1"), ("raw", [-0.5, 0.3, 0], "run from -0.5 to 0.3"),
-    ("minmax", [0, NAN, 0], "NaN or infinite"), ("softmax", [np.inf, 0, 0], "NaN or infinite"),
-    ("min-max", [0, 1, 2], "'min-max' is unknown: use one of minmax, sigmoid, softmax, raw")])
+@pytest.mark.parametrize(
+    ("how", "scores", "told"),
+    [
+        ("raw", [0, 1.1, 0], "run from 0 to 1.1"),
+        ("raw", [-0.5, 0.3, 0], "run from -0.5 to 0.3"),
+        ("minmax", [0, NAN, 0], "NaN or infinite"),
+        ("softmax", [np.inf, 0, 0], "NaN or infinite"),
+        ("min-max", [0, 1, 2], "'min-max' is unknown: use one of minmax, sigmoid, softmax, raw"),
+    ],
+)
 def test_scores_that_cannot_become_probabilities(how, scores, told):
     with pytest.raises(ValueError, match=told):
         soft.to_probability(np.array([0, *scores, 0.0]), MASKABLE, how)
 
 
-@pytest.mark.parametrize(("option", "expected"), [
-    (0, [-np.inf, 0, 1, -np.inf]), (1, [0, 0.5, 0.7310586, 0]), (2, [0, 10 / 11, 1, 0]),
-    (3, [0, 0.2689414, 0.7310586, 0]), (4, [0, 0.75, 1, 0]), (5, [0, 0.5, 1, 0]), (6, [0, 0.6839397, 1, 0]),
-    (7, [0.5, 0.6224593, 0.7310586, 0.5])])
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (0, [-np.inf, 0, 1, -np.inf]),
+        (1, [0, 0.5, 0.7310586, 0]),
+        (2, [0, 10 / 11, 1, 0]),
+        (3, [0, 0.2689414, 0.7310586, 0]),
+        (4, [0, 0.75, 1, 0]),
+        (5, [0, 0.5, 1, 0]),
+        (6, [0, 0.6839397, 1, 0]),
+        (7, [0.5, 0.6224593, 0.7310586, 0.5]),
+    ],
+)
 def test_the_options_of_the_release(option, expected):
     a = soft.released_probability(np.array([3, 0, 1, 3.0]), np.array([False, True, True, False]), option)
     assert a.dtype == np.float32 and np.allclose(a, expected, atol=1e-6)
@@ -208,8 +243,11 @@ def test_elements_are_kept_at_the_rate_of_their_score(retain, kept):
 
 @pytest.mark.parametrize(("retain", "noise"), [(True, 1 - A), (False, A)])
 def test_gaussian_noise_has_the_spread_of_its_equation(retain, noise):
-    equations = (("gaussian_scores", 1.0, noise), ("gaussian_scores", 0.5, noise / 2),
-                 ("gaussian_noise", 1.0, noise**0.5))
+    equations = (
+        ("gaussian_scores", 1.0, noise),
+        ("gaussian_scores", 0.5, noise / 2),
+        ("gaussian_noise", 1.0, noise**0.5),
+    )
     for perturbation, sigma, spread in equations:
         drawn = soft.factor(perturbation, A, EVERYWHERE, retain, 40_000, seed=2, sigma=sigma)
         assert np.abs(drawn.mean(1) - 1).max() < 0.02
@@ -226,8 +264,9 @@ def test_nothing_happens_outside_and_a_seed_is_a_draw(perturbation):
 
 
 def test_two_attributions_meet_the_same_random_numbers():
-    low, high = (soft.factor("bernoulli", a, EVERYWHERE, True, 500, seed=0)
-                 for a in (A, np.minimum(A + 0.05, 1)))
+    low, high = (
+        soft.factor("bernoulli", a, EVERYWHERE, True, 500, seed=0) for a in (A, np.minimum(A + 0.05, 1))
+    )
     assert (low <= high).all() and (low < high).any()
 
 
@@ -257,13 +296,20 @@ def test_small_differences_are_wins_and_shapes_broadcast():
 # The plan -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("wrong", "told"), [
-    ({"soft_draws": 0}, "soft_draws=0 must be at least 1"),
-    ({"random_draws": -1}, "random_draws=-1 must be at least 1"),
-    ({"perturbations": ["bernouli"]}, "perturbations: 'bernouli' is unknown, use bernoulli, gaussian_scores"),
-    ({"definitions": ["paper", "release"]}, "definitions: 'release' is unknown, use paper, released"),
-    ({"probability": "rank"}, "probability='rank' is unknown, use minmax, sigmoid, softmax"),
-    ({"probability": "raw"}, "probability='raw' is unknown, use minmax, sigmoid, softmax")])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"soft_draws": 0}, "soft_draws=0 must be at least 1"),
+        ({"random_draws": -1}, "random_draws=-1 must be at least 1"),
+        (
+            {"perturbations": ["bernouli"]},
+            "perturbations: 'bernouli' is unknown, use bernoulli, gaussian_scores",
+        ),
+        ({"definitions": ["paper", "release"]}, "definitions: 'release' is unknown, use paper, released"),
+        ({"probability": "rank"}, "probability='rank' is unknown, use minmax, sigmoid, softmax"),
+        ({"probability": "raw"}, "probability='raw' is unknown, use minmax, sigmoid, softmax"),
+    ],
+)
 def test_a_wrong_plan_is_refused(wrong, told):
     with pytest.raises(ValueError, match=told):
         Plan(**wrong)
@@ -309,8 +355,7 @@ def test_where_nothing_keeps_the_prediction_too_the_normalised_value_is_undefine
 
 def test_soft_metrics_of_the_toy():
     """a is kept for sure, b every other time, c never: S is 0.7 or 0.9, C is 0.5 or 0.6."""
-    find, _ = measured([1, 0.5, 0], ratios=[0.5], soft_draws=2000, random_draws=1,
-                       definitions=["paper"])
+    find, _ = measured([1, 0.5, 0], ratios=[0.5], soft_draws=2000, random_draws=1, definitions=["paper"])
     assert find("Soft-NS", "raw") == pytest.approx(0.8, abs=0.01)  # 4 standard errors
     assert find("Soft-NC", "raw") == pytest.approx(0.55, abs=0.005)
     assert find("Soft-NS") == pytest.approx((find("Soft-NS", "raw") - 0.3) / 0.7)
@@ -358,17 +403,26 @@ def test_soft_comprehensiveness_of_the_release_erases_special_tokens():
 
 
 def test_rows_of_the_result():
-    _, table = measured([3, 2, 1], ratios=[0.2, 0.5], curve_ratios=[0.8], random_draws=3, soft_draws=2,
-                        perturbations=["bernoulli", "gaussian_noise"])
+    _, table = measured(
+        [3, 2, 1],
+        ratios=[0.2, 0.5],
+        curve_ratios=[0.8],
+        random_draws=3,
+        soft_draws=2,
+        perturbations=["bernoulli", "gaussian_noise"],
+    )
     assert list(table.columns) == [*COLUMNS, "raw", "denominator", "value"]
     assert not table.duplicated(list(COLUMNS)).any()
     counts = table.groupby(["definition", "attribution", "baseline", "draw"]).size().to_dict()
     own, random, released = 3 * 2 + 2 * 2, 2 * 2 + 2 * 2, 7 * 2 + 2
     assert counts == {
-        ("paper", "mine", "", 0): own, ("released", "mine", "", 0): released,
-        ("released", "mine", "matched", 0): released, ("released", "random", "normal", 0): released,
+        ("paper", "mine", "", 0): own,
+        ("released", "mine", "", 0): released,
+        ("released", "mine", "matched", 0): released,
+        ("released", "random", "normal", 0): released,
         **{("paper", "random", "normal", d): own for d in range(3)},
-        **{("paper", "mine", "matched", d): random for d in range(3)}}
+        **{("paper", "mine", "matched", d): random for d in range(3)},
+    }
     types = {"example": "int32", "draw": "int16", "ratio": "float32", "value": "float32", "raw": "float32"}
     assert {name: str(table[name].dtype) for name in types} == types
     assert table.ratio.isna().equals(table.metric.str.startswith("Soft"))
@@ -404,8 +458,13 @@ def test_everything_kept_is_one_and_everything_erased_is_zero(case):
     """sigmoid(±200) is 1 and 0: all of the input, exactly, or the zero baseline, exactly."""
     classifier, encodings, targets, _ = case
     scores = {name: [u * e.maskable for e in encodings] for name, u in {"all": 200.0, "none": -200.0}.items()}
-    plan = Plan(probability="sigmoid", ratios=[1.0], definitions=["paper"], random_draws=1,
-                perturbations=["bernoulli", "attention", "gaussian_scores", "gaussian_noise"])
+    plan = Plan(
+        probability="sigmoid",
+        ratios=[1.0],
+        definitions=["paper"],
+        random_draws=1,
+        perturbations=["bernoulli", "attention", "gaussian_scores", "gaussian_noise"],
+    )
     table = measure(classifier, encodings, targets, scores, plan)
     table = table[table.baseline == ""]
     assert table.denominator.min() > 0.05 and table.example.nunique() == 5
@@ -422,12 +481,22 @@ def test_everything_kept_is_one_and_everything_erased_is_zero(case):
 
 def test_examples_can_be_split_into_parts(case):
     classifier, encodings, targets, scores = case
-    plan = Plan(ratios=[0.2, 0.5], curve_ratios=[0.8], soft_draws=2, random_draws=2, seed=7,
-                perturbations=["bernoulli", "gaussian_scores", "attention"])
+    plan = Plan(
+        ratios=[0.2, 0.5],
+        curve_ratios=[0.8],
+        soft_draws=2,
+        random_draws=2,
+        seed=7,
+        perturbations=["bernoulli", "gaussian_scores", "attention"],
+    )
     whole = measure(classifier, encodings, targets, {"mine": scores}, plan)
-    parts = pd.concat([
-        measure(classifier, encodings[a:b], targets[a:b], {"mine": scores[a:b]}, plan, first=a)
-        for a, b in ((0, 1), (1, 4), (4, 5))], ignore_index=True)
+    parts = pd.concat(
+        [
+            measure(classifier, encodings[a:b], targets[a:b], {"mine": scores[a:b]}, plan, first=a)
+            for a, b in ((0, 1), (1, 4), (4, 5))
+        ],
+        ignore_index=True,
+    )
     pd.testing.assert_frame_equal(whole[list(COLUMNS)], parts[list(COLUMNS)])
     for column in ("raw", "denominator"):
         assert np.allclose(whole[column], parts[column], atol=1e-5)

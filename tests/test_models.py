@@ -27,8 +27,10 @@ def logits(classifier, encodings, **changes):
 
 def ids_logits(classifier, batch, present=None):
     """The Hugging Face model called with input ids, as its own documentation does."""
-    inputs = {"input_ids": batch.ids,
-              "attention_mask": (batch.present if present is None else present).long()}
+    inputs = {
+        "input_ids": batch.ids,
+        "attention_mask": (batch.present if present is None else present).long(),
+    }
     if classifier.model.config.model_type == "bert":
         inputs["token_type_ids"] = batch.types
     with torch.no_grad():
@@ -71,8 +73,10 @@ def test_pieces_belong_to_the_word_they_come_from():
         pieces = {}
         for word, token in zip(encoding.words, encoding.ids, strict=True):
             pieces.setdefault(int(word), []).append(int(token))
-        spelled = {w: "".join(classifier.tokenizer.convert_ids_to_tokens(ids)).replace("##", "")
-                   for w, ids in pieces.items()}
+        spelled = {
+            w: "".join(classifier.tokenizer.convert_ids_to_tokens(ids)).replace("##", "")
+            for w, ids in pieces.items()
+        }
         if kind == "bert":
             assert len(pieces[1]) == 3 and spelled[1] == "unlikely"
             assert spelled[0] == "not" and spelled[4] == "great"  # "to" and "be" are unknown to it
@@ -84,7 +88,8 @@ def test_a_token_that_begins_with_its_blank_belongs_to_the_word_behind_it():
 
     built, named = tiny.byte_pairs()
     built.post_processor = processors.RobertaProcessing(
-        ("</s>", 2), ("<s>", 0), add_prefix_space=False, trim_offsets=False)
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False, trim_offsets=False
+    )
     classifier = tiny.classifier("roberta")
     classifier.tokenizer = tiny.PreTrainedTokenizerFast(tokenizer_object=built, **named)
     (encoding,) = classifier.encode(["the plot was great"])
@@ -93,11 +98,17 @@ def test_a_token_that_begins_with_its_blank_belongs_to_the_word_behind_it():
 
 def test_tokens_that_follow_an_encoding_are_maskable_and_words_of_their_own():
     array = np.array
-    prompt = models.base.Encoding(array([2, 7, 8]), array([0, 0, 0]), array([False, True, True]),
-                                  array([False] * 3), array([-1, 0, 0]))
+    prompt = models.base.Encoding(
+        array([2, 7, 8]), array([0, 0, 0]), array([False, True, True]), array([False] * 3), array([-1, 0, 0])
+    )
     longer = prompt.followed_by([9, 5])
-    for field, expected in {"ids": [2, 7, 8, 9, 5], "types": [0] * 5, "words": [-1, 0, 0, 1, 2],
-                            "maskable": [False, True, True, True, True], "auxiliary": [False] * 5}.items():
+    for field, expected in {
+        "ids": [2, 7, 8, 9, 5],
+        "types": [0] * 5,
+        "words": [-1, 0, 0, 1, 2],
+        "maskable": [False, True, True, True, True],
+        "auxiliary": [False] * 5,
+    }.items():
         assert getattr(longer, field).tolist() == expected
         assert getattr(longer, field).dtype == getattr(prompt, field).dtype
 
@@ -205,11 +216,13 @@ def test_a_factor_multiplies_the_embedding_output(classifier):
     batch = classifier.collate(classifier.encode(tiny.TEXTS[:2]))
     factor = torch.rand(*batch.ids.shape, 16, generator=torch.Generator().manual_seed(0))
     seen = []
-    encoder = next(m for m in classifier.model.base_model.children()
-                   if m is not classifier.model.base_model.embeddings)
+    encoder = next(
+        m for m in classifier.model.base_model.children() if m is not classifier.model.base_model.embeddings
+    )
     hook = encoder.register_forward_pre_hook(
         lambda module, args, kwargs: seen.append(args[0] if args else kwargs["hidden_states"]),
-        with_kwargs=True)
+        with_kwargs=True,
+    )
     with torch.no_grad():
         changed = classifier.logits(batch, factor=factor)
         expected = classifier.model.base_model.embeddings(batch.ids) * factor
@@ -230,8 +243,9 @@ def test_weight_zero_is_a_token_that_attention_masks(classifier):
         expected = ids_logits(classifier, batch, present)
     else:  # the same; spelled with embeddings, for the ids of masked positions are not looked at
         with torch.no_grad():
-            expected = classifier.model(inputs_embeds=classifier.embed(batch.ids),
-                                        attention_mask=present.long()).logits
+            expected = classifier.model(
+                inputs_embeds=classifier.embed(batch.ids), attention_mask=present.long()
+            ).logits
     assert (ours - expected).abs().max() < 1e-5
     assert (ours - logits(classifier, encodings)).abs().max() > 1e-2
 
@@ -351,7 +365,8 @@ def test_a_saved_encoder_is_kept_and_gets_a_seeded_head(tmp_path, kind):
     source.tokenizer.save_pretrained(tmp_path / "org" / "encoder")
     before = torch.get_rng_state()
     one, same, other = (
-        models.load("org/encoder", ("bad", "good"), model_dir=str(tmp_path), seed=s) for s in (1, 1, 2))
+        models.load("org/encoder", ("bad", "good"), model_dir=str(tmp_path), seed=s) for s in (1, 1, 2)
+    )
     assert torch.equal(torch.get_rng_state(), before)
     encoder = dict(source.model.base_model.named_parameters())
     for name, weights in one.model.base_model.named_parameters():
@@ -365,7 +380,8 @@ def test_a_saved_encoder_is_kept_and_gets_a_seeded_head(tmp_path, kind):
 def test_the_head_of_a_checkpoint_stays_where_it_fits(tmp_path, classes):
     saved(tmp_path / "encoder")  # a classifier of three classes
     one, other = (
-        models.load("encoder", tiny.LABELS[:classes], model_dir=str(tmp_path), seed=s) for s in (1, 2))
+        models.load("encoder", tiny.LABELS[:classes], model_dir=str(tmp_path), seed=s) for s in (1, 2)
+    )
     assert torch.equal(one.model.classifier.weight, other.model.classifier.weight) == (classes == 3)
     assert one.model.classifier.weight.shape == (classes, 16)
 

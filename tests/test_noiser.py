@@ -11,8 +11,8 @@ import torch
 
 from faithlib import forward, models
 from faithlib.attributions import BOUNDINGS, attribute, check, noiser
-from faithlib.attributions.random import generator
 from faithlib.models import CausalLM
+from faithlib.scores import generator
 
 SHARED = Path(__file__).parents[2] / "shared"
 LAST = 1 - 2**-10  # the largest scale that ten halvings try
@@ -23,8 +23,9 @@ class Summing(torch.nn.Module):
 
     def __init__(self, table, weights):
         super().__init__()
-        self.config = SimpleNamespace(vocab_size=table.shape[1], max_position_embeddings=len(weights),
-                                      model_type="summing")
+        self.config = SimpleNamespace(
+            vocab_size=table.shape[1], max_position_embeddings=len(weights), model_type="summing"
+        )
         self.words = torch.nn.Embedding.from_pretrained(torch.tensor(table, dtype=torch.float32))
         self.head = torch.nn.Identity()
         self.weights = torch.nn.Parameter(torch.tensor(weights, dtype=torch.float32))
@@ -40,7 +41,7 @@ class Summing(torch.nn.Module):
         if past_key_values is not None:
             values, _ = past_key_values.update(values, values, 0)
         sums = (values[:, 0] * self.weights[: values.shape[2], None]).cumsum(1)
-        return SimpleNamespace(logits=self.head(sums[:, -inputs_embeds.shape[1]:]))
+        return SimpleNamespace(logits=self.head(sums[:, -inputs_embeds.shape[1] :]))
 
 
 def summing_lm(weights, seed=0, outputs=5):
@@ -113,8 +114,9 @@ def test_flip_scales_of_a_linear_model_are_known_in_closed_form():
     scores, notes = explained(model, encodings, targets, bounding="k_max_per_token", noise=1)
     at_k_min, others = explained(model, encodings, targets, noise=1)
     found = []
-    for e, z, a, k_i, k_min, s in zip(encodings, logits, targets, notes["k_per_token"], others["k"], at_k_min,
-                                      strict=True):
+    for e, z, a, k_i, k_min, s in zip(
+        encodings, logits, targets, notes["k_per_token"], others["k"], at_k_min, strict=True
+    ):
         n = generator(e, 0).standard_normal((1, 5))[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = (z[a] - z) / (n - n[a]) / weights[:, None]  # (tokens, outputs)
@@ -139,8 +141,9 @@ def test_boundings_that_search_for_nothing_are_numbers():
             clean = mean_distribution(model, e, 0, 0, vectors)[target]
             theirs = [clean - mean_distribution(model, e, i, k, vectors)[target] for i in range(3)]
             assert row == pytest.approx(theirs, abs=1e-6)
-    k = np.concatenate([explained(model, encodings, [0, 1], bounding="random", seed=s)[1]["k"]
-                        for s in range(40)])
+    k = np.concatenate(
+        [explained(model, encodings, [0, 1], bounding="random", seed=s)[1]["k"] for s in range(40)]
+    )
     assert len(set(k)) == 80 and 0 <= k.min() < 0.1 and 0.9 < k.max() < 1
     assert abs(k.mean() - 0.5) < 4 * 12**-0.5 / 80**0.5
 
@@ -177,8 +180,9 @@ def test_k_min_is_the_minimum_of_the_full_search_and_needs_less(kind, monkeypatc
     model = tiny.causal(kind)
     encodings, targets = prompts(model, 50)
     passes, logits = [], model.logits
-    monkeypatch.setattr(model, "logits", lambda batch, **given: (
-        passes.append(batch.ids.numel()), logits(batch, **given))[1])
+    monkeypatch.setattr(
+        model, "logits", lambda batch, **given: (passes.append(batch.ids.numel()), logits(batch, **given))[1]
+    )
     _, full = explained(model, encodings, targets, bounding="k_max", noise=4)
     needed = sum(passes)
     passes.clear()
@@ -262,8 +266,10 @@ def test_noise_is_an_examples_own_and_depends_on_the_seed():
 # The release --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("norm", "size"), [("none", 1), ("l2", 4), ("l1", 16 * (2 / np.pi) ** 0.5),
-                                            ("linf", (2 * np.log(16)) ** 0.5)])
+@pytest.mark.parametrize(
+    ("norm", "size"),
+    [("none", 1), ("l2", 4), ("l1", 16 * (2 / np.pi) ** 0.5), ("linf", (2 * np.log(16)) ** 0.5)],
+)
 def test_the_release_takes_the_last_scale_tried_and_divides_by_a_signed_sum(norm, size):
     model = tiny.causal("llama")
     encodings, targets = prompts(model, 2, longest=5)
@@ -335,10 +341,15 @@ def test_broken_weights_are_told():
         attribute(model, [tiny.encoding(2, (0, 1))], [0], ["noiser"])
 
 
-@pytest.mark.parametrize(("settings", "told"), [
-    ({"bounding": "k"}, "bounding='k' is unknown: use 'k_min', 'k_max'"),
-    ({"norm": 2}, "norm=2 is unknown: use 'none', 'l1', 'l2', 'linf'"),
-    ({"noise": 0}, "noise=0 must be at least 1"), ({"halvings": 0}, "halvings=0 must be at least 1")])
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"bounding": "k"}, "bounding='k' is unknown: use 'k_min', 'k_max'"),
+        ({"norm": 2}, "norm=2 is unknown: use 'none', 'l1', 'l2', 'linf'"),
+        ({"noise": 0}, "noise=0 must be at least 1"),
+        ({"halvings": 0}, "halvings=0 must be at least 1"),
+    ],
+)
 def test_settings_are_checked_before_any_work(settings, told):
     with pytest.raises(ValueError, match=told):
         check(["noiser"], **settings)

@@ -9,13 +9,17 @@ import pytest
 
 from faithlib import results
 from faithlib.metrics.plausibility import chance
-from faithlib.report import CLAIMS, noiser_claims, noiser_figures
-from faithlib.report import noiser as tables
+from faithlib.papers.noiser import claims, figures, tables
+from faithlib.report.claims import CLAIMS
 
 N = 40
 # means of Soft-NS and Soft-NC, and of the same scores in random order
-SOFT = {("attention", ""): (0.2, 0.2, 0.2, 0.2), ("leave_one_out", ""): (0.4, 0.3, 0.3, 0.2),
-        ("noiser", "l2"): (0.3, 0.6, 0.3, 0.5), ("noiser", "k_min"): (0.4, 0.8, 0.2, 0.4)}
+SOFT = {
+    ("attention", ""): (0.2, 0.2, 0.2, 0.2),
+    ("leave_one_out", ""): (0.4, 0.3, 0.3, 0.2),
+    ("noiser", "l2"): (0.3, 0.6, 0.3, 0.5),
+    ("noiser", "k_min"): (0.4, 0.8, 0.2, 0.4),
+}
 RANDOM = (0.2, 0.1)
 # share of prompts answered with the first answer, and mass of the words shown
 JUDGED = {"leave_one_out": (0.8, 0.6), "noiser": (0.7, 0.95), "attention": (0.3, 0.5), "random": (0.25, 0.6)}
@@ -26,10 +30,22 @@ def soft(dataset="world_facts", model="folder/tiny", seed=0, definition="paper")
     spread, rows = np.linspace(-0.1, 0.1, N), []
 
     def add(attribution, bounding, baseline, draw, ns, nc):
-        rows.append(pd.DataFrame({
-            "example": np.arange(N), "step": 0, "attribution": attribution, "bounding": bounding,
-            "baseline": baseline, "draw": draw, "definition": definition, "soft_ns": ns + spread,
-            "soft_nc": nc + spread[::-1], "denominator": 0.5}))
+        rows.append(
+            pd.DataFrame(
+                {
+                    "example": np.arange(N),
+                    "step": 0,
+                    "attribution": attribution,
+                    "bounding": bounding,
+                    "baseline": baseline,
+                    "draw": draw,
+                    "definition": definition,
+                    "soft_ns": ns + spread,
+                    "soft_nc": nc + spread[::-1],
+                    "denominator": 0.5,
+                }
+            )
+        )
 
     for (attribution, bounding), (ns, nc, own_ns, own_nc) in SOFT.items():
         add(attribution, bounding, "", 0, ns, nc)
@@ -47,9 +63,19 @@ def judged(dataset="world_facts", seed=0):
         for baseline, less in (("", 0), ("matched", 0.2)):
             right = np.arange(N) < (rate - less) * N
             later = np.arange(N) < (rate - less + 0.1) * N
-            rows.append(pd.DataFrame({
-                "judge": "other", "baseline": baseline, "example": np.arange(N), "shown": 3,
-                "attribution": name, "place": np.select([right, later], [1, 5], 0), "mass": mass}))
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "judge": "other",
+                        "baseline": baseline,
+                        "example": np.arange(N),
+                        "shown": 3,
+                        "attribution": name,
+                        "place": np.select([right, later], [1, 5], 0),
+                        "mass": mass,
+                    }
+                )
+            )
     return pd.concat(rows, ignore_index=True).assign(dataset=dataset, model="folder/tiny", seed=seed)
 
 
@@ -60,29 +86,47 @@ def needed(dataset="world_facts", seed=0):
 
 
 def found(dataset="world_agreement", seed=0):
-    rows = [(i, name, part, share, level) for i in range(N) for name, of in (
-        ("noiser", (0.4, 0.1)), ("leave_one_out", (0.3, 0.3))) for part, share, level in zip(
-            ("subject", "distractor"), of, (0.1, 0.35), strict=True)]
+    rows = [
+        (i, name, part, share, level)
+        for i in range(N)
+        for name, of in (("noiser", (0.4, 0.1)), ("leave_one_out", (0.3, 0.3)))
+        for part, share, level in zip(("subject", "distractor"), of, (0.1, 0.35), strict=True)
+    ]
     return pd.DataFrame(rows, columns=["example", "attribution", "part", "share", "chance"]).assign(
-        dataset=dataset, model="folder/tiny", seed=seed)
+        dataset=dataset, model="folder/tiny", seed=seed
+    )
 
 
 def agreement(dataset="world_facts", seed=0):
     level = chance(8, 2)
-    rows = [(i, name, metric, value, level[metric]) for i in range(N) for name, shift in (
-        ("noiser", 0.3), ("attention", 0.0)) for metric, value in (
-            ("auprc", level["auprc"] + shift + 0.001 * i), ("precision", 0.5), ("first_hit", 1.5))]
+    rows = [
+        (i, name, metric, value, level[metric])
+        for i in range(N)
+        for name, shift in (("noiser", 0.3), ("attention", 0.0))
+        for metric, value in (
+            ("auprc", level["auprc"] + shift + 0.001 * i),
+            ("precision", 0.5),
+            ("first_hit", 1.5),
+        )
+    ]
     return pd.DataFrame(rows, columns=["example", "attribution", "metric", "value", "chance"]).assign(
-        dataset=dataset, model="folder/tiny", seed=seed)
+        dataset=dataset, model="folder/tiny", seed=seed
+    )
 
 
 def record(dataset="world_facts", model="folder/tiny", seed=0):
-    rows = [{"metric": "prompts", "stage": "all", "value": 100},
-            {"metric": "prompts", "stage": "kept", "value": 90},
-            {"metric": "k", "bounding": "k_min", "value": 0.2, "n": N},
-            {"metric": "flipped", "bounding": "k_min", "value": 0.95, "n": N}]
-    return {"unit": f"{dataset}.tiny.s{seed}", "metrics": rows, "files": {},
-            "params": {"task": dataset, "model": model, "seed": seed}}
+    rows = [
+        {"metric": "prompts", "stage": "all", "value": 100},
+        {"metric": "prompts", "stage": "kept", "value": 90},
+        {"metric": "k", "bounding": "k_min", "value": 0.2, "n": N},
+        {"metric": "flipped", "bounding": "k_min", "value": 0.95, "n": N},
+    ]
+    return {
+        "unit": f"{dataset}.tiny.s{seed}",
+        "metrics": rows,
+        "files": {},
+        "params": {"task": dataset, "model": model, "seed": seed},
+    }
 
 
 def cell(table, **where):
@@ -94,14 +138,28 @@ def cell(table, **where):
 
 @pytest.fixture
 def values():
-    return pd.concat([soft("world_facts"), soft("world_agreement"), soft(definition="released")],
-                     ignore_index=True)
+    return pd.concat(
+        [soft("world_facts"), soft("world_agreement"), soft(definition="released")], ignore_index=True
+    )
 
 
 def test_faithfulness_by_hand(values):
     table = tables.faithfulness(values)
-    assert list(table)[:13] == ["task", "model", "method", "bounding", "definition", "baseline", "soft_ns",
-                                "soft_nc", "log_ratio", "ci_low", "ci_high", "n", "published"]
+    assert list(table)[:13] == [
+        "task",
+        "model",
+        "method",
+        "bounding",
+        "definition",
+        "baseline",
+        "soft_ns",
+        "soft_nc",
+        "log_ratio",
+        "ci_low",
+        "ci_high",
+        "n",
+        "published",
+    ]
     here = {"task": "world_facts", "definition": "paper"}
     row = cell(table, **here, method="noiser", bounding="k_min", baseline="random")
     assert row.log_ratio == pytest.approx(np.log(2) + np.log(8)) and row.ci_low < row.log_ratio < row.ci_high
@@ -128,7 +186,8 @@ def test_published_numbers_of_a_models_own():
     frame = pd.concat([soft("longra", f"google/{model}") for model in ("gemma-2-2b", "gemma-2-9b")])
     table = tables.faithfulness(pd.concat([frame, soft("longra", "Qwen/Qwen2-0.5B")]))
     table = table[(table.baseline == "random") & (table.bounding != "l2")].pivot(
-        index="method", columns="model", values="published")
+        index="method", columns="model", values="published"
+    )
     assert table["Qwen2-0.5B"].tolist() == [1.9148, 3.9424, 6.8055]
     assert table.loc["noiser"].tolist() == [6.8055, 4.2727, 6.1681]
     copied = table.loc[["attention", "leave_one_out"], ["gemma-2-2b", "gemma-2-9b"]]
@@ -170,8 +229,10 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 
 def test_shown_has_the_published_in_brackets(values):
     table = tables.faithfulness(values)
-    wide = tables.shown(table[(table.baseline == "random") & (table.definition == "paper")
-                              & (table.bounding != "l2")], "log_ratio").set_index("method")
+    wide = tables.shown(
+        table[(table.baseline == "random") & (table.definition == "paper") & (table.bounding != "l2")],
+        "log_ratio",
+    ).set_index("method")
     assert wide.columns.tolist() == ["world_facts, tiny", "world_agreement, tiny"]
     assert wide.loc["Noiser", "world_facts, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
     assert wide.index.tolist() == ["last attention", "occlusion", "Noiser"]
@@ -182,7 +243,7 @@ def test_shown_has_the_published_in_brackets(values):
 
 
 def test_claims_say_what_the_values_were_made_to_say(values):
-    table = noiser_claims.claims(values, judged(), found(), agreement(), n_resamples=200)
+    table = claims.claims(values, judged(), found(), agreement(), n_resamples=200)
     assert list(table) == CLAIMS and not table[["claim", "baseline", "definition"]].duplicated().any()
     own = table[table.definition == "paper"].set_index(["claim", "baseline"])
     lead = own.loc["Noiser is the most faithful (lead over the best other, log ratio)"]
@@ -215,28 +276,32 @@ def test_claims_say_what_the_values_were_made_to_say(values):
 def test_a_lost_case_is_named(values):
     worse = (values.dataset == "world_facts") & (values.attribution == "noiser") & (values.baseline == "")
     values.loc[worse, "soft_nc"] = 0
-    table = noiser_claims.claims(values, n_resamples=100).set_index(["claim", "baseline"])
+    table = claims.claims(values, n_resamples=100).set_index(["claim", "baseline"])
     row = table.loc["Noiser is the most faithful everywhere (share of cases)", "random"].iloc[0]
     assert row.verdict == "does not hold" and row["where"] == "1 of 2 cases; lost: world_facts, tiny"
 
 
 def test_without_noiser_there_is_no_claim(values):
     others = values[values.attribution != "noiser"]
-    assert noiser_claims.claims(others, n_resamples=50).empty
+    assert claims.claims(others, n_resamples=50).empty
 
 
 def test_figures_have_a_panel_for_everything(values):
-    figure = noiser_figures.parts(tables.parts(found()), scale="quick")
+    figure = figures.parts(tables.parts(found()), scale="quick")
     assert [axis.get_title() for axis in figure.axes] == ["world_agreement"] * 2
     shares = tables.parts(found())
     without = shares[shares.part != "distractor"].assign(task="world_facts")
-    figure = noiser_figures.parts(pd.concat([shares, without]))
+    figure = figures.parts(pd.concat([shares, without]))
     assert [axis.get_visible() for axis in figure.axes] == [True, True, True, False]
     answers = tables.answerability(judged(), needed())
-    (axis,) = noiser_figures.minimum(answers).axes
+    (axis,) = figures.minimum(answers).axes
     assert axis.get_title() == "world_facts: judge other"
     assert [tick.get_text() for tick in axis.get_yticklabels()] == [
-        "last attention", "occlusion", "Noiser", "random"]
-    figure = noiser_figures.agreement(tables.faithfulness(values), answers)
+        "last attention",
+        "occlusion",
+        "Noiser",
+        "random",
+    ]
+    figure = figures.agreement(tables.faithfulness(values), answers)
     assert [len(axis.lines) for axis in figure.axes] == [4, 4]  # three methods, and the line at 0
     plt.close("all")

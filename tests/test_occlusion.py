@@ -48,9 +48,11 @@ def look_up(table):
     """A classifier that gives the logits that `table` has for the ids of an input."""
     table = {tuple(ids): torch.tensor(logits, dtype=torch.float) for ids, logits in table.items()}
     return classifier(
-        lambda ids, present: torch.stack([table[tuple(row[kept].int().tolist())]
-                                          for row, kept in zip(ids, present, strict=True)]),
-        outputs=len(next(iter(table.values()))))
+        lambda ids, present: torch.stack(
+            [table[tuple(row[kept].int().tolist())] for row, kept in zip(ids, present, strict=True)]
+        ),
+        outputs=len(next(iter(table.values()))),
+    )
 
 
 def text(*ids):
@@ -75,9 +77,23 @@ def ranks(model, encodings, beam):
 
 # A look-up table, by hand -------------------------------------------------------------------------
 
-LOSSES = {"a": 4, "b": 3, "c": 2, "d": -1,
-          "ab": 5, "ac": 4, "ad": 3, "bc": 6, "bd": 8, "cd": 12,
-          "abc": 5, "abd": 6, "acd": 7, "bcd": 9, "abcd": 10}
+LOSSES = {
+    "a": 4,
+    "b": 3,
+    "c": 2,
+    "d": -1,
+    "ab": 5,
+    "ac": 4,
+    "ad": 3,
+    "bc": 6,
+    "bd": 8,
+    "cd": 12,
+    "abc": 5,
+    "abd": 6,
+    "acd": 7,
+    "bcd": 9,
+    "abcd": 10,
+}
 
 
 @pytest.fixture
@@ -133,9 +149,15 @@ def test_examples_of_all_lengths_share_the_rounds(four):
 
 
 def test_tokens_that_are_masked_already_have_no_score():
-    model = look_up(losing("ab", 3, {"a": 1, "b": 2}) | {
-        (BOS, A, MASK, A + 1, EOS): (3, 0), (BOS, MASK, MASK, A + 1, EOS): (1, 0),
-        (BOS, A, MASK, MASK, EOS): (4, 0), (BOS, MASK, MASK, MASK, EOS): (0, 0)})
+    model = look_up(
+        losing("ab", 3, {"a": 1, "b": 2})
+        | {
+            (BOS, A, MASK, A + 1, EOS): (3, 0),
+            (BOS, MASK, MASK, A + 1, EOS): (1, 0),
+            (BOS, A, MASK, MASK, EOS): (4, 0),
+            (BOS, MASK, MASK, MASK, EOS): (0, 0),
+        }
+    )
     encodings = [text(A, MASK, A + 1), text(MASK, MASK, MASK)]
     scores = attribute(model, encodings, [0, 0], ["leave_one_out", "beam"])
     assert [row.tolist() for row in scores["leave_one_out"]] == [[0, 2, 0, -1, 0], [0] * 5]
@@ -159,8 +181,10 @@ def test_no_input_is_evaluated_twice(four):
 @pytest.mark.parametrize("tokens", [1, 3, 6])
 def test_a_wide_beam_finds_the_best_order(tokens, seed):
     words, draw = "abcdef"[:tokens], np.random.default_rng([tokens, seed])
-    losses = {"".join(w for i, w in enumerate(words) if bits >> i & 1): float(draw.normal())
-              for bits in range(1, 2 ** tokens)}
+    losses = {
+        "".join(w for i, w in enumerate(words) if bits >> i & 1): float(draw.normal())
+        for bits in range(1, 2**tokens)
+    }
     model, encodings = look_up(losing(words, 1, losses)), [text(*range(A, A + tokens))]
 
     def area(order):
@@ -213,7 +237,8 @@ def test_leave_one_out_is_captums_feature_ablation(kind, removal):
         typed = {"token_type_ids": batch.types} if kind == "bert" else {}
         with torch.no_grad():
             return model.model(
-                inputs_embeds=model.embed(ids), attention_mask=batch.present.long(), **typed).logits
+                inputs_embeds=model.embed(ids), attention_mask=batch.present.long(), **typed
+            ).logits
 
     token = {"mask": model.mask_id, "pad": model.pad_id}[removal]
     theirs = captum.attr.FeatureAblation(logits).attribute(batch.ids, token, torch.tensor(targets)).numpy()
@@ -339,8 +364,9 @@ def test_the_noiser_release_takes_shares_of_absolute_losses():
         embeddings = model.embed(torch.tensor(e.ids))[None].detach()
         unknown = model.embed(torch.full((1, len(e.ids)), model.tokenizer.unk_token_id)).detach()
         occlude = captum.attr.Occlusion(lambda x: model.model(inputs_embeds=x).logits[:, -1].softmax(-1))
-        theirs = occlude.attribute(embeddings, (1, embeddings.shape[2]), target=int(targets[i]),
-                                   baselines=unknown)[0, :, 0].abs()
+        theirs = occlude.attribute(
+            embeddings, (1, embeddings.shape[2]), target=int(targets[i]), baselines=unknown
+        )[0, :, 0].abs()
         for name in BOTH:
             row = ours[name][i, : len(e.ids)]
             assert (row - theirs / theirs.sum()).abs().max() < 1e-5 and row.sum().item() == pytest.approx(1)
@@ -376,16 +402,19 @@ def refused(match, *args, **settings):
 
 def test_what_cannot_be_is_told(four):
     model, encodings = four
-    refused("removal='drop' is unknown: use 'mask', 'delete', 'pad'", model, encodings, [0], BOTH,
-            removal="drop")
+    refused(
+        "removal='drop' is unknown: use 'mask', 'delete', 'pad'", model, encodings, [0], BOTH, removal="drop"
+    )
     refused("beam=0 must be at least 1", model, encodings, [0], ["beam"], beam=0)
-    refused("numbers has no mask token: give its tokenizer one", classifier(None, mask=None), encodings, [0],
-            BOTH)
+    refused(
+        "numbers has no mask token: give its tokenizer one", classifier(None, mask=None), encodings, [0], BOTH
+    )
 
 
 def test_deleting_all_of_a_prompt_is_told():
     model = tiny.causal()
     bare = [model.encode(["plot"])[0].at(slice(1, None))]  # without [CLS]
-    refused("removal='delete' would leave an empty input .all 1 tokens", model, bare, [3], BOTH,
-            removal="delete")
+    refused(
+        "removal='delete' would leave an empty input .all 1 tokens", model, bare, [3], BOTH, removal="delete"
+    )
     assert attribute(model, bare, [3], BOTH)["leave_one_out"][0][0] != 0

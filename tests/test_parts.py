@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny
 
-from faithlib.metrics.parts import part_shares, words_of
+from faithlib.metrics.plausibility import part_shares, words_of
 
 
 def test_a_part_is_found_word_by_word():

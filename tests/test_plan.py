@@ -1,22 +1,26 @@
 """make plan: what is done by Snakemake's word, hours from measured units, the papers' own beside them."""
 
 import json
-import sys
 from pathlib import Path
 
+import plan  # noqa: E402
 import pytest
 from test_workflow import GOOD, ROOT, config, grid
 
-from faithlib import published
-
-sys.path.insert(0, str(ROOT / "notebooks"))
-import plan  # noqa: E402
+from faithlib import papers
 
 
 def record(path, task, model, seconds, device="cpu"):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"params": {"task": task, "model": model}, "provenance": {"device": device},
-                                "volatile": {"seconds": seconds}}))
+    path.write_text(
+        json.dumps(
+            {
+                "params": {"task": task, "model": model},
+                "provenance": {"device": device},
+                "volatile": {"seconds": seconds},
+            }
+        )
+    )
 
 
 @pytest.fixture
@@ -31,8 +35,10 @@ def known(tmp_path):
 
 
 def units(*names):
-    return {f"{task}.{model}.s{seed}": {"task": task, "model": f"org/{model}", "seed": seed}
-            for task, model, seed in names}
+    return {
+        f"{task}.{model}.s{seed}": {"task": task, "model": f"org/{model}", "seed": seed}
+        for task, model, seed in names
+    }
 
 
 def test_hours_are_those_of_the_nearest_measured_unit(known):
@@ -51,8 +57,12 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
 
 def test_what_is_not_measured_is_not_guessed(known):
     wanted = units(("sst", "big", 0))
-    (row,), sources = plan.plan({"saloss": grid.Paper("", "", wanted)}, "paper",
-                                {"results/paper/saloss/sst.big.s0.json": ("missing", True)}, known)
+    (row,), sources = plan.plan(
+        {"saloss": grid.Paper("", "", wanted)},
+        "paper",
+        {"results/paper/saloss/sst.big.s0.json": ("missing", True)},
+        known,
+    )
     assert row["hours left, CPU"] == row["hours left, GPU"] == "not measured"
     assert row["in the paper"] == "not printed"
     assert sources == ["saloss: big not measured at this scale; nor is any other unit of this paper"]
@@ -60,20 +70,21 @@ def test_what_is_not_measured_is_not_guessed(known):
 
 def test_the_papers_own_hours_are_the_printed_ones():
     hours = plan.compute()
-    text = published.load("fmm", "text").set_index("name").value
+    text = papers.published("fmm", "text").set_index("name").value
     seeds = sum(h for (_, model), h in hours["fmm"].items() if model == "roberta-base") * 5 * 60
     parts = ("masf", "evaluation", "measures")
     printed = sum(float(text[f"{part}_minutes_base_all_seeds"]) for part in parts)
-    tuned = published.load("fmm", "table_6").query("model == 'roberta-base'").minutes.sum() * 5
+    tuned = papers.published("fmm", "table_6").query("model == 'roberta-base'").minutes.sum() * 5
     assert seeds == pytest.approx(printed + tuned, rel=0.02)  # printed minutes are cut, not rounded
     assert sum(h for (_, model), h in hours["recursive_roar"].items() if model == "bilstm") == pytest.approx(
-        9 * (13 + 38 / 60), abs=0.2)
+        9 * (13 + 38 / 60), abs=0.2
+    )
 
 
 def test_the_whole_plan_of_a_small_grid(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GOOD)
-    for name in ("Snakefile", "profiles", "notebooks/execute.py", "notebooks/grid.py"):
+    for name in ("Snakefile", "profiles", "workflow/execute.py", "workflow/grid.py"):
         (tmp_path / name).symlink_to(ROOT / name)
     before = sorted(p for p in Path().rglob("*") if ".snakemake" not in p.parts)
     plan.main(["scale=quick", "papers="])
@@ -82,11 +93,14 @@ def test_the_whole_plan_of_a_small_grid(tmp_path, monkeypatch, capsys):
     assert sorted(p for p in Path().rglob("*") if ".snakemake" not in p.parts) == before
 
 
-@pytest.mark.parametrize(("arguments", "told"), [
-    (["quick"], "'quick' is not name=value; the names are scale, papers"),
-    (["scale=huge"], "scale=huge: unknown scale; choose one of"),
-    (["scale=quick", "papers=x"], "papers=x: unknown paper"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["quick"], "'quick' is not name=value; the names are scale, papers"),
+        (["scale=huge"], "scale=huge: unknown scale; choose one of"),
+        (["scale=quick", "papers=x"], "papers=x: unknown paper"),
+    ],
+)
 def test_a_wrong_request_is_one_line(arguments, told):
     with pytest.raises(ValueError, match=told):
         plan.main(arguments)

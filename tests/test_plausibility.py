@@ -28,19 +28,23 @@ def by_hand(order):
     """AUPRC, precision and first hit of tokens in a definite order, best first: plain counting."""
     hits = [rank for rank, true in enumerate(order, 1) if true]
     average = sum(found / rank for found, rank in enumerate(hits, 1)) / len(hits)
-    return average, sum(order[:len(hits)]) / len(hits), hits[0]
+    return average, sum(order[: len(hits)]) / len(hits), hits[0]
 
 
-@pytest.mark.parametrize(("scores", "true", "expected"), [
-    ([3, 2, 1, 0], [1, 0, 0, 0], (1, 1, 1)),
-    ([3, 2, 1, 0], [0, 0, 0, 1], (1 / 4, 0, 4)),
-    ([3, 2, 1, 0], [0, 1, 0, 1], ((1 / 2 + 2 / 4) / 2, 1 / 2, 2)),
-    ([-3, -2, -1, -4], [0, 1, 1, 0], (1, 1, 1)),  # an order, not a size: negative scores rank too
-    ([5, 0, 0, 0], [1, 1, 0, 0], ((1 + 2 / 4) / 2, (1 + 1 / 3) / 2, 1)),  # one of three for one place
-    ([5, 0, 0, 0], [0, 1, 0, 0], (1 / 4, 0, 1 + 4 / 2)),
-    ([1, 1, 1, 1], [0, 1, 1, 0], (1 / 2, 1 / 2, 5 / 3)),
-    ([2, 1, 1, 0], [1, 1, 1, 1], (1, 1, 1)),
-    ([7], [1], (1, 1, 1))])
+@pytest.mark.parametrize(
+    ("scores", "true", "expected"),
+    [
+        ([3, 2, 1, 0], [1, 0, 0, 0], (1, 1, 1)),
+        ([3, 2, 1, 0], [0, 0, 0, 1], (1 / 4, 0, 4)),
+        ([3, 2, 1, 0], [0, 1, 0, 1], ((1 / 2 + 2 / 4) / 2, 1 / 2, 2)),
+        ([-3, -2, -1, -4], [0, 1, 1, 0], (1, 1, 1)),  # an order, not a size: negative scores rank too
+        ([5, 0, 0, 0], [1, 1, 0, 0], ((1 + 2 / 4) / 2, (1 + 1 / 3) / 2, 1)),  # one of three for one place
+        ([5, 0, 0, 0], [0, 1, 0, 0], (1 / 4, 0, 1 + 4 / 2)),
+        ([1, 1, 1, 1], [0, 1, 1, 0], (1 / 2, 1 / 2, 5 / 3)),
+        ([2, 1, 1, 0], [1, 1, 1, 1], (1, 1, 1)),
+        ([7], [1], (1, 1, 1)),
+    ],
+)
 def test_values_by_hand(scores, true, expected):
     scores, true = np.array(scores, float), np.array(true, bool)
     assert (auprc(scores, true), precision(scores, true), first_hit(scores, true)) == pytest.approx(expected)
@@ -50,8 +54,10 @@ def test_ties_are_the_mean_over_every_way_to_break_them():
     for levels in product((0, 1, 2), repeat=5):  # all patterns of ties of five tokens
         scores = np.array(levels, float)
         for true in (np.array(t, bool) for t in ([1, 0, 0, 0, 0], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1])):
-            tried = [by_hand(true[sorted(order, key=lambda i: -scores[i])])  # a stable sort
-                     for order in permutations(range(5))]
+            tried = [
+                by_hand(true[sorted(order, key=lambda i: -scores[i])])  # a stable sort
+                for order in permutations(range(5))
+            ]
             _, expected_precision, expected_first = np.mean(tried, axis=0)
             assert precision(scores, true) == pytest.approx(expected_precision)
             assert first_hit(scores, true) == pytest.approx(expected_first)
@@ -131,18 +137,26 @@ def test_examples_without_evidence_are_told_and_not_dropped():
     assert table[table.example >= 2][["value", "chance"]].notna().all(axis=None)
     told = without_evidence(encodings, evidence)
     assert [row["what"] for row in told] == [
-        "no value: no evidence", "no value: no evidence left", "a part of the evidence missing"]
+        "no value: no evidence",
+        "no value: no evidence left",
+        "a part of the evidence missing",
+    ]
     assert [row["n"] for row in told] == [1, 1, 1]
     assert without_evidence(encodings[3:], evidence[3:]) == []
 
 
-@pytest.mark.parametrize(("evidence", "scores", "named"), [
-    ([[0], [1]], [np.zeros(7)], "evidence of 2 examples for 1"),
-    ([[0]], [np.zeros(7)] * 2, "'mine' has scores of 2 examples for 1"),
-    ([[0]], [np.zeros(5)], "'mine' has 5 scores for the 7 tokens of example 0"),
-    ([[0]], [np.full(7, np.nan)], "'mine' has NaN or infinite scores for example 0"),
-    ([[-1]], [np.zeros(7)], r"evidence \[-1\]"), ([[0.5]], [np.zeros(7)], r"evidence \[0.5\]"),
-    ([[True, False]], [np.zeros(7)], "give indices of words")])
+@pytest.mark.parametrize(
+    ("evidence", "scores", "named"),
+    [
+        ([[0], [1]], [np.zeros(7)], "evidence of 2 examples for 1"),
+        ([[0]], [np.zeros(7)] * 2, "'mine' has scores of 2 examples for 1"),
+        ([[0]], [np.zeros(5)], "'mine' has 5 scores for the 7 tokens of example 0"),
+        ([[0]], [np.full(7, np.nan)], "'mine' has NaN or infinite scores for example 0"),
+        ([[-1]], [np.zeros(7)], r"evidence \[-1\]"),
+        ([[0.5]], [np.zeros(7)], r"evidence \[0.5\]"),
+        ([[True, False]], [np.zeros(7)], "give indices of words"),
+    ],
+)
 def test_mistakes_are_one_line(evidence, scores, named):
     with pytest.raises(ValueError, match=named) as error:
         plausibility([FIVE], evidence, {"mine": scores})
@@ -160,8 +174,10 @@ def test_human_rationales_lie_on_the_tokens_of_the_real_model(task):
         words = row["text"].split()
         marked = "".join(words[i] for i in row["evidence"])
         marked = model.tokenizer.backend_tokenizer.normalizer.normalize_str(marked).replace(" ", "")
-        pieces = [t.removeprefix("##") for t in np.array(model.tokens(encoding))[
-            evidence_tokens(encoding, row["evidence"])]]
+        pieces = [
+            t.removeprefix("##")
+            for t in np.array(model.tokens(encoding))[evidence_tokens(encoding, row["evidence"])]
+        ]
         assert "[UNK]" in pieces or "".join(pieces) == marked
     encodings, _ = models.check_examples(model, encodings, "truncate")
     generator = np.random.default_rng(0)

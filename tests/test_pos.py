@@ -8,7 +8,7 @@ import tiny
 
 from faithlib.corpora import make
 from faithlib.metrics import pos
-from faithlib.metrics.pos import mean_importance, tags
+from faithlib.tasks.pos import mean_importance, tags
 
 FOUR = tiny.encoding(6, (1, 2, 3, 4))
 
@@ -40,8 +40,11 @@ def test_pieces_add_up_to_their_word():
 
 def test_the_mean_is_over_words_of_all_texts_and_1_is_the_average_word():
     two = tiny.encoding(4, (1, 2))
-    found = table([FOUR, two], [np.array([0, 3, 1, 0, 0, 0.0]), np.array([0, 1, 3, 0.0])],
-                  [["NOUN", "NOUN", "NOUN", "ADJ"], ["NOUN", "ADJ"]])
+    found = table(
+        [FOUR, two],
+        [np.array([0, 3, 1, 0, 0, 0.0]), np.array([0, 1, 3, 0.0])],
+        [["NOUN", "NOUN", "NOUN", "ADJ"], ["NOUN", "ADJ"]],
+    )
     assert found.importance.to_dict() == pytest.approx({"ADJ": (0 + 1.5) / 2, "NOUN": (3 + 1 + 0 + 0.5) / 4})
     even = table([FOUR, two], [np.ones(6), -7 * np.ones(4)], [list("abca"), list("ab")])
     assert even.importance.tolist() == pytest.approx([1, 1, 1]) and even.tokens.sum() == 6
@@ -61,8 +64,9 @@ def test_a_text_whose_end_was_cut_has_fewer_words_than_tags():
 
 
 def test_a_text_without_importance_does_not_count_and_attributions_are_apart():
-    frame = mean_importance([FOUR, FOUR], {"one": [np.zeros(6), np.ones(6)], "other": [np.zeros(6)] * 2},
-                            [list("aabb")] * 2)
+    frame = mean_importance(
+        [FOUR, FOUR], {"one": [np.zeros(6), np.ones(6)], "other": [np.zeros(6)] * 2}, [list("aabb")] * 2
+    )
     assert frame.attribution.tolist() == ["one", "one"] and frame.tokens.tolist() == [2, 2]
 
 
@@ -70,17 +74,23 @@ def test_generated_corpora_bring_their_tags():
     rows = make("sentiment", sizes={"train": 30})["train"]
     model = tiny.classifier(positions=128)
     encodings = model.encode([row["text"] for row in rows])
-    evidence = [np.where(e.maskable & np.isin(e.words, row["evidence"]), 1.0, 0) for e, row in zip(
-        encodings, rows, strict=True)]
+    evidence = [
+        np.where(e.maskable & np.isin(e.words, row["evidence"]), 1.0, 0)
+        for e, row in zip(encodings, rows, strict=True)
+    ]
     found = table(encodings, evidence, [row["pos"] for row in rows])
     assert {"ADJ", "PART"} == set(found.index[found.importance > 0])  # cues, and "not" before them
     assert (found.drop(["ADJ", "PART"]).importance == 0).all() and "PUNCT" in found.index
 
 
-@pytest.mark.parametrize(("scores", "of_words", "words"), [
-    ([np.ones(6)], [list("abc")], "example 0 has a word 3 and 3 tags"),
-    ([np.ones(5)], [list("abcd")], "'mine' has 5 scores for the 6 tokens of example 0"),
-    ([np.full(6, np.inf)], [list("abcd")], "'mine' has NaN or infinite scores for example 0")])
+@pytest.mark.parametrize(
+    ("scores", "of_words", "words"),
+    [
+        ([np.ones(6)], [list("abc")], "example 0 has a word 3 and 3 tags"),
+        ([np.ones(5)], [list("abcd")], "'mine' has 5 scores for the 6 tokens of example 0"),
+        ([np.full(6, np.inf)], [list("abcd")], "'mine' has NaN or infinite scores for example 0"),
+    ],
+)
 def test_what_does_not_belong_together_is_told(scores, of_words, words):
     with pytest.raises(ValueError, match=words):
         table([FOUR], scores, of_words)
@@ -91,8 +101,16 @@ def test_what_does_not_belong_together_is_told(scores, of_words, words):
 
 def test_a_word_has_the_tag_of_its_longest_part():
     text = " (Reuters), it's\t\tok ."
-    parts = [(1, 1, "PUNCT"), (2, 7, "PROPN"), (9, 1, "PUNCT"), (10, 1, "PUNCT"), (12, 2, "PRON"),
-             (14, 2, "AUX"), (18, 2, "ADJ"), (21, 1, "PUNCT")]
+    parts = [
+        (1, 1, "PUNCT"),
+        (2, 7, "PROPN"),
+        (9, 1, "PUNCT"),
+        (10, 1, "PUNCT"),
+        (12, 2, "PRON"),
+        (14, 2, "AUX"),
+        (18, 2, "ADJ"),
+        (21, 1, "PUNCT"),
+    ]
     assert pos._by_word(text, parts) == ["PROPN", "PRON", "ADJ", "PUNCT"]
     assert pos._by_word("", []) == [] and pos._by_word("a b", [(2, 1, "NOUN")]) == ["X", "NOUN"]
 
@@ -133,4 +151,5 @@ def test_tags_of_the_default_pipeline():
     pytest.importorskip("en_core_web_sm")
     text = "The film wasn't better than (Reuters) said , it is great."
     assert tags([text]) == [
-        ["DET", "NOUN", "AUX", "ADJ", "SCONJ", "PROPN", "VERB", "PUNCT", "PRON", "AUX", "ADJ"]]
+        ["DET", "NOUN", "AUX", "ADJ", "SCONJ", "PROPN", "VERB", "PUNCT", "PRON", "AUX", "ADJ"]
+    ]

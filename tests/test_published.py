@@ -5,11 +5,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from faithlib import attributions, published, tasks
+from faithlib import attributions, papers, tasks
 from faithlib.statistics import rank_sum
 
 ATTRIBUTIONS = [
-    "attention", "scaled_attention", "input_x_gradient_abs", "integrated_gradients", "deeplift",
+    "attention",
+    "scaled_attention",
+    "input_x_gradient_abs",
+    "integrated_gradients",
+    "deeplift",
 ]
 DATASETS = ["sst", "evidence_inference", "ag_news", "multirc"]
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}
@@ -17,16 +21,15 @@ HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}
 
 @pytest.fixture
 def cells():
-    return published.load("soft_metrics", "table_6")
+    return papers.published("soft_metrics", "table_6")
 
 
 @pytest.mark.parametrize(
     ("table", "rows"),
-    [("table_1", 24), ("table_2", 24), ("table_3", 20), ("table_4", 24), ("table_5", 4),
-     ("table_6", 80)],
+    [("table_1", 24), ("table_2", 24), ("table_3", 20), ("table_4", 24), ("table_5", 4), ("table_6", 80)],
 )
 def test_tables_are_complete(table, rows):
-    frame = published.load("soft_metrics", table)
+    frame = papers.published("soft_metrics", table)
     assert len(frame) == rows
     keys = frame.columns.difference(["value", "sd", "significant", "note"]).tolist()
     assert not frame.duplicated(keys).any()
@@ -42,13 +45,18 @@ def test_tables_are_complete(table, rows):
 
 @pytest.mark.parametrize(
     ("table", "by", "off"),
-    [("table_2", "attribution", {("Soft-NC", "integrated_gradients"): 0.00101,
-                                  ("Soft-NS", "integrated_gradients"): 0.00076}),
-     ("table_3", "dataset", {})],
+    [
+        (
+            "table_2",
+            "attribution",
+            {("Soft-NC", "integrated_gradients"): 0.00101, ("Soft-NS", "integrated_gradients"): 0.00076},
+        ),
+        ("table_3", "dataset", {}),
+    ],
 )
 def test_averages_are_those_of_table_6(cells, table, by, off):
     ours = cells.groupby(["metric", by]).value.mean()
-    frame = published.load("soft_metrics", table).set_index(["metric", by])
+    frame = papers.published("soft_metrics", table).set_index(["metric", by])
     for (metric, name), row in frame.iterrows():
         mean = ours[metric].mean() if name == "average" else ours[metric, name]
         # the average NC is printed 0.394 for 0.39345: rounded from rounded values
@@ -62,7 +70,7 @@ def test_averages_are_those_of_table_6(cells, table, by, off):
 
 def test_stars_follow_from_a_rank_sum_test_on_the_cells(cells):
     for table, by in (("table_2", "attribution"), ("table_3", "dataset")):
-        frame = published.load("soft_metrics", table).set_index(["metric", by])
+        frame = papers.published("soft_metrics", table).set_index(["metric", by])
         for (metric, name), star in frame.significant.items():
             if metric not in HARD:
                 assert not star
@@ -76,33 +84,38 @@ def test_sixteen_of_eighteen_and_which_two_are_lost(cells):
     lost = []
     for by in ("attribution", "dataset"):
         mean = cells.groupby(["metric", by]).value.mean()
-        lost += [(soft, name) for soft, hard in HARD.items() for name in mean[soft].index
-                 if mean[soft, name] <= mean[hard, name]]
+        lost += [
+            (soft, name)
+            for soft, hard in HARD.items()
+            for name in mean[soft].index
+            if mean[soft, name] <= mean[hard, name]
+        ]
     assert lost == [("Soft-NS", "ag_news"), ("Soft-NC", "multirc")]
-    text = published.load("soft_metrics", "text").set_index("name").value
+    text = papers.published("soft_metrics", "text").set_index("name").value
     assert (text.cases - len(lost), text.cases) == (text.cases_won, 18)
     wide = cells.pivot(index=["dataset", "attribution"], columns="metric", values="value")
     won = sum((wide[soft] > wide[hard]).sum() for soft, hard in HARD.items())
-    assert won == 28 and (wide < 0.5).sum()[["NC", "NS", "Soft-NC", "Soft-NS"]].tolist() == [
-        17, 20, 9, 11]
+    assert won == 28 and (wide < 0.5).sum()[["NC", "NS", "Soft-NC", "Soft-NS"]].tolist() == [17, 20, 9, 11]
 
 
 def test_spread_over_attributions_falls_and_over_data_sets_rises():
-    over = {by: published.load("soft_metrics", t).query("sd.notna()").set_index("metric").sd
-            for t, by in (("table_2", "attributions"), ("table_3", "data sets"))}
+    over = {
+        by: papers.published("soft_metrics", t).query("sd.notna()").set_index("metric").sd
+        for t, by in (("table_2", "attributions"), ("table_3", "data sets"))
+    }
     for soft, hard in HARD.items():
         assert over["attributions"][soft] < over["attributions"][hard]
         assert over["data sets"][soft] > over["data sets"][hard]
 
 
 def test_text_agrees_with_the_tables():
-    text = published.load("soft_metrics", "text").set_index("name").value
+    text = papers.published("soft_metrics", "text").set_index("name").value
     for table in ("table_2", "table_3"):
-        frame = published.load("soft_metrics", table)
+        frame = papers.published("soft_metrics", table)
         for metric in ("NS", "NC", "Soft-NS", "Soft-NC"):
             row = frame[(frame.metric == metric) & frame.sd.notna()]
             assert row.value.item() == text[f"average_{metric.lower().replace('-', '_')}"]
-    soft = published.load("soft_metrics", "table_2").query("attribution != 'average'")
+    soft = papers.published("soft_metrics", "table_2").query("attribution != 'average'")
     for metric in HARD:
         values = soft.value[soft.metric == metric]
         low, high = (text[f"{metric.lower().replace('-', '_')}_{end}"] for end in ("min", "max"))
@@ -118,15 +131,17 @@ MEASURES = ["random", "attention", "gradient_l2", "input_x_gradient_abs", "integ
 @pytest.fixture
 def faithfulness():
     """Table 2 with the ends of its intervals, by (model, dataset, measure)."""
-    frame = published.load("recursive_roar", "table_2")
+    frame = papers.published("recursive_roar", "table_2")
     frame = frame.assign(low=frame.value - frame.minus, high=frame.value + frame.plus)
     return frame.set_index(["model", "dataset", "measure"]).sort_index()
 
 
-@pytest.mark.parametrize(("table", "rows"), [("table_1", 24), ("table_2", 56), ("table_3", 48),
-                                             ("table_4", 8), ("table_5", 8), ("table_7", 72)])
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [("table_1", 24), ("table_2", 56), ("table_3", 48), ("table_4", 8), ("table_5", 8), ("table_7", 72)],
+)
 def test_roar_tables_are_complete(table, rows):
-    frame = published.load("recursive_roar", table)
+    frame = papers.published("recursive_roar", table)
     assert len(frame) == rows and set(frame.dataset) == set(ROAR_TASKS)
     keys = [k for k in ("dataset", "model", "statistic", "measure") if k in frame]
     assert not frame.duplicated(keys).any()
@@ -140,9 +155,9 @@ def test_roar_tables_are_complete(table, rows):
 
 
 def test_roar_sizes_metrics_and_pairs_are_those_of_the_tasks():
-    table = published.load("recursive_roar", "table_3")
-    hyper = published.load("recursive_roar", "table_4").set_index("dataset")
-    assert hyper.paired.equals(published.load("recursive_roar", "table_5").set_index("dataset").paired)
+    table = papers.published("recursive_roar", "table_3")
+    hyper = papers.published("recursive_roar", "table_4").set_index("dataset")
+    assert hyper.paired.equals(papers.published("recursive_roar", "table_5").set_index("dataset").paired)
     for name in ROAR_TASKS:
         use, part = tasks.TASKS[name].papers["recursive_roar"], table[table.dataset == name]
         sizes = part[part.model.isna()].set_index("statistic").value
@@ -153,15 +168,19 @@ def test_roar_sizes_metrics_and_pairs_are_those_of_the_tasks():
 
 def test_roar_performance_is_printed_twice_alike():
     keys = ["dataset", "model", "statistic"]
-    first, third = (published.load("recursive_roar", t).set_index(keys) for t in ("table_1", "table_3"))
+    first, third = (papers.published("recursive_roar", t).set_index(keys) for t in ("table_1", "table_3"))
     both = third.merge(first, on=keys, suffixes=("", "_1"))
-    assert len(both) == 16 and (both[["value", "plus", "minus"]].to_numpy() == both[
-        ["value_1", "plus_1", "minus_1"]].to_numpy()).all()
+    assert (
+        len(both) == 16
+        and (
+            both[["value", "plus", "minus"]].to_numpy() == both[["value_1", "plus_1", "minus_1"]].to_numpy()
+        ).all()
+    )
 
 
 def test_roar_walltimes_add_up_to_the_printed_totals():
-    table = published.load("recursive_roar", "table_7")
-    text = published.load("recursive_roar", "text").set_index("name").value
+    table = papers.published("recursive_roar", "table_7")
+    text = papers.published("recursive_roar", "text").set_index("name").value
     total = table.groupby("model").minutes.sum()
     assert (total["bilstm"], total["roberta-base"]) == (text.bilstm_minutes, text.roberta_minutes)
     days = total * 9 * text.seeds / 24 / 60
@@ -175,8 +194,12 @@ def test_roar_walltimes_add_up_to_the_printed_totals():
 
 def test_roar_findings_as_its_readme_reads_them(faithfulness):
     best = faithfulness.groupby(["model", "dataset"]).value.idxmax()
-    lower = {dataset for model, dataset in best.index if model == "bilstm" and
-             faithfulness.high[model, dataset, "attention"] < faithfulness.low[best[model, dataset]]}
+    lower = {
+        dataset
+        for model, dataset in best.index
+        if model == "bilstm"
+        and faithfulness.high[model, dataset, "attention"] < faithfulness.low[best[model, dataset]]
+    }
     assert lower == {"sst"}  # where attention is not among the top
     better_than_ig = {"bilstm": set(), "roberta-base": set()}
     for model, dataset, measure in faithfulness.index:
@@ -204,16 +227,25 @@ FLIPPED = ["attention", "input_x_gradient_abs", "scaled_attention", "integrated_
 @pytest.fixture
 def flips():
     """Tables 2 and 8 in one: fraction by (data set, attribution) and salience, without random."""
-    both = pd.concat([published.load("saloss", "table_2"), published.load("saloss", "table_8")])
+    both = pd.concat([papers.published("saloss", "table_2"), papers.published("saloss", "table_8")])
     both = both[both.attribution != "random"].drop_duplicates(["dataset", "salience", "attribution"])
     return both.pivot(index=["dataset", "attribution"], columns="salience", values="value")
 
 
-@pytest.mark.parametrize(("table", "rows"), [("table_1", 10), ("table_2", 45), ("table_3", 15),
-                                             ("table_5", 25), ("table_6", 5), ("table_7", 15),
-                                             ("table_8", 65)])
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("table_1", 10),
+        ("table_2", 45),
+        ("table_3", 15),
+        ("table_5", 25),
+        ("table_6", 5),
+        ("table_7", 15),
+        ("table_8", 65),
+    ],
+)
 def test_saloss_tables_are_complete(table, rows):
-    frame = published.load("saloss", table)
+    frame = papers.published("saloss", table)
     assert len(frame) == rows and set(frame.dataset) == set(SALOSS_TASKS)
     keys = [k for k in ("dataset", "statistic", "salience", "attribution") if k in frame]
     assert not frame.duplicated(keys).any() and frame.value.notna().all()
@@ -226,7 +258,7 @@ def test_saloss_tables_are_complete(table, rows):
 
 
 def test_saloss_sizes_are_those_of_the_tasks():
-    table = published.load("saloss", "table_5").set_index(["dataset", "statistic"]).value
+    table = papers.published("saloss", "table_5").set_index(["dataset", "statistic"]).value
     for name in SALOSS_TASKS:
         assert tuple(table[name][list(tasks.SPLITS)]) == tasks.TASKS[name].papers["saloss"].sizes
         assert table[name, "classes"] == len(tasks.TASKS[name].labels)
@@ -234,14 +266,14 @@ def test_saloss_sizes_are_those_of_the_tasks():
 
 def test_saloss_table_8_repeats_table_2():
     keys = ["dataset", "salience", "attribution"]
-    two, eight = (published.load("saloss", table).set_index(keys).value for table in ("table_2", "table_8"))
+    two, eight = (papers.published("saloss", table).set_index(keys).value for table in ("table_2", "table_8"))
     shared = two.index.intersection(eight.index)
     assert len(shared) == 25 and (two[shared] == eight[shared]).all()
 
 
 def test_saloss_nineteen_of_twenty_and_their_daggers(flips):
-    table = published.load("saloss", "table_2").set_index(["salience", "dataset", "attribution"])
-    text = published.load("saloss", "text").set_index("name").value
+    table = papers.published("saloss", "table_2").set_index(["salience", "dataset", "attribution"])
+    text = papers.published("saloss", "text").set_index("name").value
     gain = flips.none - flips.textrank
     assert (len(gain), (gain > 0).sum()) == (text.cases, text.cases_won)
     assert gain.idxmin() == ("ag_news", "attention") and gain.mean() == pytest.approx(0.071)
@@ -249,9 +281,11 @@ def test_saloss_nineteen_of_twenty_and_their_daggers(flips):
     assert (significant[gain.index] == (gain > 0)).all() and not table.significant["none"].any()
     assert flips.loc["ag_news"].textrank.min() > flips.none["ag_news", "attention"]
     one = flips.loc["evidence_inference", "attention"]
-    assert [one.none, one.textrank] == [text.evidence_inference_attention_none,
-                                        text.evidence_inference_attention_textrank]
-    words = published.load("saloss", "table_5").set_index(["dataset", "statistic"]).value
+    assert [one.none, one.textrank] == [
+        text.evidence_inference_attention_none,
+        text.evidence_inference_attention_textrank,
+    ]
+    words = papers.published("saloss", "table_5").set_index(["dataset", "statistic"]).value
     saved = (one.none - one.textrank) * words["evidence_inference", "avg_length"]
     assert saved == pytest.approx(text.evidence_inference_tokens_saved, abs=0.1)
 
@@ -276,19 +310,23 @@ def test_saloss_saliences_compared(flips):
     assert counts("chi2", "none") == (11, 0) and counts("tfidf", "none") == (15, 1)
     assert (flips.none - flips.chi2).mean() == pytest.approx(-0.009)
     assert (flips.none - flips.tfidf).mean() == pytest.approx(0.0255)
-    random = published.load("saloss", "table_2").query("attribution == 'random'").set_index("dataset").value
+    random = papers.published("saloss", "table_2").query("attribution == 'random'").set_index("dataset").value
     above = flips.none[flips.none.to_numpy() >= random[flips.index.get_level_values(0)].to_numpy()]
     assert above.index.tolist() == [("semeval", "input_x_gradient_abs")]
 
 
 def test_saloss_rationales_against_what_the_text_says_of_them():
-    text = published.load("saloss", "text").set_index("name").value
-    full = published.load("saloss", "table_1").pivot(index="dataset", columns="salience", values="value")
-    top, span = (published.load("saloss", t).pivot(index="dataset", columns="salience", values="value")
-                 for t in ("table_3", "table_7"))
+    text = papers.published("saloss", "text").set_index("name").value
+    full = papers.published("saloss", "table_1").pivot(index="dataset", columns="salience", values="value")
+    top, span = (
+        papers.published("saloss", t).pivot(index="dataset", columns="salience", values="value")
+        for t in ("table_3", "table_7")
+    )
     assert top.textrank["sst"] - top.none["sst"] == pytest.approx(0.04) and text.fresh_gain_sst == 0.03
-    assert span.loc["sst", ["none", "textrank"]].tolist() == [text.contiguous_sst_none,
-                                                              text.contiguous_sst_textrank]
+    assert span.loc["sst", ["none", "textrank"]].tolist() == [
+        text.contiguous_sst_none,
+        text.contiguous_sst_textrank,
+    ]
     easy = ["ag_news", "evidence_inference", "multirc"]
     gaps = top.loc[easy, ["none", "textrank"]].rsub(full.none[easy], axis=0)
     assert gaps.min(axis=None) == 0 and gaps.max(axis=None) == pytest.approx(0.01)
@@ -296,7 +334,7 @@ def test_saloss_rationales_against_what_the_text_says_of_them():
     both = pd.concat([top, span])
     assert ((both.uniform < both.none).sum(), (both.uniform == both.none).sum()) == (7, 2)
     for table in ("table_3", "table_7"):
-        frame = published.load("saloss", table)
+        frame = papers.published("saloss", table)
         won = frame[frame.significant]
         assert won.dataset.tolist() == ["sst", "semeval"] and set(won.salience) == {"textrank"}
         ratios = frame.drop_duplicates("dataset").set_index("dataset").ratio
@@ -306,10 +344,11 @@ def test_saloss_rationales_against_what_the_text_says_of_them():
 @pytest.mark.parametrize(("table", "smallest"), [("table_3", 0.0076), ("table_7", 0.1229)])
 def test_saloss_dagger_on_semeval_within_rounding(table, smallest):
     """The smallest one-sided p that any numbers give which round to those printed."""
-    row = published.load("saloss", table).query("dataset == 'semeval'").set_index("salience")
+    row = papers.published("saloss", table).query("dataset == 'semeval'").set_index("salience")
     one, other = row.loc["textrank"], row.loc["none"]
-    p = stats.ttest_ind_from_stats(one.value + 0.005, one.sd - 0.005, 3, other.value - 0.005,
-                                   other.sd - 0.005, 3, alternative="greater").pvalue
+    p = stats.ttest_ind_from_stats(
+        one.value + 0.005, one.sd - 0.005, 3, other.value - 0.005, other.sd - 0.005, 3, alternative="greater"
+    ).pvalue
     assert p == pytest.approx(smallest, abs=1e-4)
     printed = stats.ttest_ind_from_stats(one.value, one.sd, 3, other.value, other.sd, 3).pvalue
     assert printed > 0.05
@@ -326,20 +365,30 @@ LONG = {"imdb", "babi_3", "mimic_anemia", "mimic_diabetes"}  # where Beam is not
 
 def areas(model, statistic="acu", method="fmm"):
     """A published table of areas: data sets × measures."""
-    frame = published.load("fmm", FMM_TABLES[model])
+    frame = papers.published("fmm", FMM_TABLES[model])
     frame = frame[(frame.statistic == statistic) & (frame.method == method)]
     return frame.pivot(index="dataset", columns="measure", values="value")
 
 
-@pytest.mark.parametrize(("table", "rows"), [("table_2", 16), ("table_3", 32), ("table_6", 32),
-                                             ("table_7", 32), ("table_8", 32), ("table_9", 2 * (16 * 10 - 4)),
-                                             ("table_11", 16 * 18 - 8 - 7 + 21), ("table_12", 16 * 18 - 8)])
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("table_2", 16),
+        ("table_3", 32),
+        ("table_6", 32),
+        ("table_7", 32),
+        ("table_8", 32),
+        ("table_9", 2 * (16 * 10 - 4)),
+        ("table_11", 16 * 18 - 8 - 7 + 21),
+        ("table_12", 16 * 18 - 8),
+    ],
+)
 def test_fmm_tables_are_complete(table, rows):
-    frame = published.load("fmm", table)
+    frame = papers.published("fmm", table)
     assert len(frame) == rows and set(frame.dataset) == set(FMM_TASKS)
     keys = [k for k in ("dataset", "model", "measure", "statistic", "method") if k in frame]
     assert not frame.duplicated(keys).any()
-    measures = published.load("fmm", "table_4").measure
+    measures = papers.published("fmm", "table_4").measure
     if "measure" in frame:
         assert set(measures) <= set(frame.measure) <= {"random", *measures}
         assert set(frame.measure) <= {"random", *attributions.names()}
@@ -350,7 +399,7 @@ def test_fmm_tables_are_complete(table, rows):
 
 
 def test_fmm_data_sets_are_those_of_the_tasks():
-    for row in published.load("fmm", "table_2").itertuples():
+    for row in papers.published("fmm", "table_2").itertuples():
         task = tasks.TASKS[row.dataset]
         assert (row.train, row.validation, row.test) == task.papers["fmm"].sizes
         assert row.metric == task.papers["fmm"].metric
@@ -359,14 +408,14 @@ def test_fmm_data_sets_are_those_of_the_tasks():
             assert (row.majority > 100 / len(task.labels)) == (row.dataset == "snli")
         elif row.metric != "mcc":
             assert (row.majority < 100 // len(task.labels)) == (row.dataset in ("rte", "babi_1"))
-    text = published.load("fmm", "text").set_index("name").value
+    text = papers.published("fmm", "text").set_index("name").value
     assert text.datasets == 16 and text.boolq_train == tasks.TASKS["boolq"].papers["fmm"].sizes[0]
-    assert text.measures == len(published.load("fmm", "table_4"))
+    assert text.measures == len(papers.published("fmm", "table_4"))
 
 
 def test_fmm_tables_1_and_11_differ_in_intervals_only():
     keys = ["dataset", "model", "measure", "statistic", "method"]
-    one, eleven = (published.load("fmm", table) for table in ("table_1", "table_11"))
+    one, eleven = (papers.published("fmm", table) for table in ("table_1", "table_11"))
     both = one.merge(eleven, on=keys, suffixes=("", "_11"))
     assert len(one) == 42 and len(both) == 40 and (both.value == both.value_11).all()
     other = both[(both.plus != both.plus_11) | (both.minus != both.minus_11)]
@@ -374,8 +423,8 @@ def test_fmm_tables_1_and_11_differ_in_intervals_only():
 
 
 def test_fmm_beside_recursive_roar():
-    frame = published.load("fmm", "table_11")
-    roar = published.load("recursive_roar", "table_2").replace({"sst": "sst2"})
+    frame = papers.published("fmm", "table_11")
+    roar = papers.published("recursive_roar", "table_2").replace({"sst": "sst2"})
     roar, keys = roar[roar.model == "roberta-base"], ["dataset", "measure"]
     both = frame[frame.method == "recursive_roar"].merge(roar, on=keys, suffixes=("", "_2022"))
     assert len(both) == 21 == len(roar) - 3 and (both.value == both.value_2022).all()
@@ -407,12 +456,16 @@ def test_fmm_findings_as_its_readme_reads_them():
         assert loss.between(1.2, 16.1).all()
     assert above == {"roberta-base": 8, "roberta-large": 11}
     assert better == {"roberta-base": {"babi_2": -0.1}, "roberta-large": {}}
-    below = {model: (a.leave_one_out - a.beam)[a.beam < a.leave_one_out].round(9).to_dict()
-             for model, a in ((m, areas(m)) for m in FMM_TABLES)}
-    assert below == {"roberta-base": {"babi_1": 0.2, "boolq": 5.1, "cola": 1.4},
-                     "roberta-large": {"boolq": 4.1, "cola": 1.4}}
+    below = {
+        model: (a.leave_one_out - a.beam)[a.beam < a.leave_one_out].round(9).to_dict()
+        for model, a in ((m, areas(m)) for m in FMM_TABLES)
+    }
+    assert below == {
+        "roberta-base": {"babi_1": 0.2, "boolq": 5.1, "cola": 1.4},
+        "roberta-large": {"boolq": 4.1, "cola": 1.4},
+    }
     racu = areas("roberta-base", "racu").drop(columns=["beam", *FAMILIES])
-    text = published.load("fmm", "text").set_index("name").value
+    text = papers.published("fmm", "text").set_index("name").value
     redundant = racu.median(axis=1) > text.redundant_racu
     assert set(racu.index[redundant]) == BABI | {"mimic_diabetes"}
     rte = [areas("roberta-base", s).input_x_gradient["rte"] for s in ("acu", "racu")]
@@ -420,7 +473,9 @@ def test_fmm_findings_as_its_readme_reads_them():
 
 
 def test_fmm_seeds_that_did_not_converge_show_in_table_3():
-    table = published.load("fmm", "table_3").merge(published.load("fmm", "table_2")[["dataset", "majority"]])
+    table = papers.published("fmm", "table_3").merge(
+        papers.published("fmm", "table_2")[["dataset", "majority"]]
+    )
     low = table[table.value - table.minus < table.majority]
     assert low[["dataset", "model"]].to_numpy().tolist() == [["cb", "roberta-base"]]
     large = table[table.dataset.isin(["babi_2", "babi_3"]) & (table.model == "roberta-large")]
@@ -428,10 +483,14 @@ def test_fmm_seeds_that_did_not_converge_show_in_table_3():
 
 
 def test_fmm_walltimes_against_the_printed_totals():
-    text = published.load("fmm", "text").set_index("name").value
-    for table, name in (("table_6", "fine_tuning"), ("table_7", "masf"), ("table_8", "evaluation"),
-                        ("table_9", "measures")):
-        frame = published.load("fmm", table)
+    text = papers.published("fmm", "text").set_index("name").value
+    for table, name in (
+        ("table_6", "fine_tuning"),
+        ("table_7", "masf"),
+        ("table_8", "evaluation"),
+        ("table_9", "measures"),
+    ):
+        frame = papers.published("fmm", table)
         for model, part in frame.groupby("model"):
             size = model.removeprefix("roberta-")
             total, printed = part.minutes.sum(), text[f"{name}_minutes_{size}"]
@@ -445,34 +504,52 @@ def test_fmm_walltimes_against_the_printed_totals():
 
 @pytest.mark.parametrize(
     ("paper", "table", "words"),
-    [("soft", "table_6", "'soft'.*soft_metrics"),
-     ("soft_metrics", "table_7", "'table_7'.*table_6")],
+    [("soft", "table_6", "'soft'.*soft_metrics"), ("soft_metrics", "table_7", "'table_7'.*table_6")],
 )
 def test_unknown_names_are_told(paper, table, words):
     with pytest.raises(ValueError, match=words):
-        published.load(paper, table)
+        papers.published(paper, table)
 
 
 # Noiser -------------------------------------------------------------------------------------------
 
-NOISED = ["attention", "attention_rollout", "gradient_shap", "input_x_gradient", "integrated_gradients",
-          "deeplift", "sequential_integrated_gradients", "lime", "leave_one_out", "noiser"]
+NOISED = [
+    "attention",
+    "attention_rollout",
+    "gradient_shap",
+    "input_x_gradient",
+    "integrated_gradients",
+    "deeplift",
+    "sequential_integrated_gradients",
+    "lime",
+    "leave_one_out",
+    "noiser",
+]
 LLMS = ["Qwen2-0.5B", "Llama-3.2-1B", "Qwen2-1.5B", "gemma-2-2b", "gemma-2-9b", "Meta-Llama-3-8B"]
 GEMMAS = ["gemma-2-2b", "gemma-2-9b"]
 
 
 def noised(table, index, **where):
     """A table of the paper, `index` × models and the printed average."""
-    frame = published.load("noiser", table)
+    frame = papers.published("noiser", table)
     for column, value in where.items():
         frame = frame[frame[column] == value]
     return frame.pivot(index=index, columns="model", values="value")
 
 
-@pytest.mark.parametrize(("table", "rows"), [("table_1", 210), ("table_2", 49), ("table_3", 140),
-                                             ("table_5", 360), ("table_6", 140), ("table_7", 12)])
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("table_1", 210),
+        ("table_2", 49),
+        ("table_3", 140),
+        ("table_5", 360),
+        ("table_6", 140),
+        ("table_7", 12),
+    ],
+)
 def test_noiser_tables_are_complete(table, rows):
-    frame = published.load("noiser", table)
+    frame = papers.published("noiser", table)
     assert len(frame) == rows and frame.notna().all(axis=None)
     averaged = [] if table in ("table_5", "table_7") else ["average"]
     assert list(dict.fromkeys(frame.model)) == [*LLMS, *averaged]
@@ -490,7 +567,7 @@ def test_noiser_tables_are_complete(table, rows):
 
 def test_noiser_copied_columns_are_flagged():
     for table, more in (("table_1", []), ("table_5", ["metric"])):
-        frame, keys = published.load("noiser", table), ["dataset", "attribution", *more]
+        frame, keys = papers.published("noiser", table), ["dataset", "attribution", *more]
         wide = frame.pivot(index=keys, columns="model", values="value")
         same = (wide[GEMMAS[0]] == wide[GEMMAS[1]]).groupby(level=[0, 1]).all()
         assert same.groupby("dataset").sum().to_dict() == {"knowns": 0, "longra": 8, "wikibio": 0}
@@ -501,12 +578,13 @@ def test_noiser_copied_columns_are_flagged():
 
 def test_noiser_table_1_is_the_sum_of_table_5():
     one = noised("table_1", ["dataset", "attribution"])
-    five = published.load("noiser", "table_5")
+    five = papers.published("noiser", "table_5")
     two = five.groupby(["dataset", "attribution", "model"]).value.sum().unstack()
     gap = (one[LLMS] - two[LLMS]).round(4).stack()
     assert gap[gap.abs() > 1e-4].to_dict() == {
         ("knowns", "lime", "Llama-3.2-1B"): -0.0027,
-        ("knowns", "sequential_integrated_gradients", "Qwen2-1.5B"): -0.0002}
+        ("knowns", "sequential_integrated_gradients", "Qwen2-1.5B"): -0.0002,
+    }
     off = (one[LLMS].mean(axis=1) - one.average).round(5)
     off = off[off.abs() > 5.1e-5].to_dict()
     assert off == {("knowns", "lime"): -0.0005, ("wikibio", "deeplift"): -0.00007}
@@ -523,8 +601,9 @@ def test_noiser_leads_by_soft_nc():
     whole = lead(noised("table_1", index)[LLMS])
     assert whole.size == 18 and (whole > 0).all(axis=None)
     assert (whole.min(axis=None), whole.max(axis=None)) == pytest.approx((0.693, 3.6573))
-    won = {m: int((lead(noised("table_5", index, metric=m)) > 0).sum(axis=None))
-           for m in ("soft_ns", "soft_nc")}
+    won = {
+        m: int((lead(noised("table_5", index, metric=m)) > 0).sum(axis=None)) for m in ("soft_ns", "soft_nc")
+    }
     assert won == {"soft_ns": 9, "soft_nc": 18}
 
 
@@ -541,7 +620,7 @@ def test_noiser_boundings_as_its_readme_reads_them():
 
 
 def test_noiser_answerability_as_its_readme_reads_it():
-    text = published.load("noiser", "text").set_index("name").value
+    text = papers.published("noiser", "text").set_index("name").value
     trailing, leads = [], []
     for table, higher, best in (("table_3", "Qwen2-0.5B", 5), ("table_6", "gemma-2-2b", 6)):
         rate, score = (noised(table, "attribution", metric=m) for m in ("rate", "score"))
@@ -564,8 +643,8 @@ def test_noiser_answerability_as_its_readme_reads_it():
 
 
 def test_noiser_prompts_kept():
-    frame = published.load("noiser", "table_7")
-    text = published.load("noiser", "text").set_index("name").value
+    frame = papers.published("noiser", "table_7")
+    text = papers.published("noiser", "text").set_index("name").value
     share = (frame.kept / frame.prompts)[frame.dataset == "longra"]
     assert (share.min().round(2), share.max().round(2)) == (0.24, 0.36)
     assert round(text.malformed_prompts / 573, 2) == 0.32

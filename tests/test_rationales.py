@@ -21,21 +21,37 @@ def chosen(thresholder, scores, ratio, encoding=SIX):
     return (np.flatnonzero(thresholder(whole, encoding.maskable, ratio)) - 1).tolist()
 
 
-@pytest.mark.parametrize(("scores", "ratio", "expected"), [
-    ([1, 5, 2, 4, 3, 0], 0.5, [1, 3, 4]),
-    ([0, 0, 0, 0, 0, 1], 0.1, [5]),  # the last word too
-    ([3, 0, 0, 0, 2, 3], 0.2, [0, 5]),  # ⌈1.2⌉ is 2; document order, not that of the scores
-    ([2, 2, 2, 2, 2, 2], 0.4, [0, 1, 2]), ([1, 2, 2, 2, 2, 1], 0.3, [1, 2]),
-    ([-1, -2, -3, -4, -5, -6], 0.3, [0, 1]), ([1] * 6, 1.0, [0, 1, 2, 3, 4, 5]), ([1, 2] * 3, 1e-12, [1])])
+@pytest.mark.parametrize(
+    ("scores", "ratio", "expected"),
+    [
+        ([1, 5, 2, 4, 3, 0], 0.5, [1, 3, 4]),
+        ([0, 0, 0, 0, 0, 1], 0.1, [5]),  # the last word too
+        ([3, 0, 0, 0, 2, 3], 0.2, [0, 5]),  # ⌈1.2⌉ is 2; document order, not that of the scores
+        ([2, 2, 2, 2, 2, 2], 0.4, [0, 1, 2]),
+        ([1, 2, 2, 2, 2, 1], 0.3, [1, 2]),
+        ([-1, -2, -3, -4, -5, -6], 0.3, [0, 1]),
+        ([1] * 6, 1.0, [0, 1, 2, 3, 4, 5]),
+        ([1, 2] * 3, 1e-12, [1]),
+    ],
+)
 def test_top_k_by_hand(scores, ratio, expected):
     assert chosen(top_k, scores, ratio) == expected
 
 
-@pytest.mark.parametrize(("scores", "ratio", "expected"), [
-    ([1, 5, 2, 4, 3, 0], 0.5, [1, 2, 3]), ([0, 0, 0, 0, 1, 9], 0.3, [4, 5]),
-    ([9, 0, 0, 5, 5, 0], 0.3, [3, 4]), ([9, 0, 0, 4, 4, 0], 0.3, [0, 1]),
-    ([2] * 6, 0.5, [0, 1, 2]), ([-9, -1, -2, -9, -1, -2], 0.3, [1, 2]), ([0, 3, 3, 3, 3, 0], 1.0, range(6)),
-    ([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], 0.5, [1, 2, 3]), ([0.3, 0.2, 0.1, 0.1, 0.2, 0.3], 0.5, [0, 1, 2])])
+@pytest.mark.parametrize(
+    ("scores", "ratio", "expected"),
+    [
+        ([1, 5, 2, 4, 3, 0], 0.5, [1, 2, 3]),
+        ([0, 0, 0, 0, 1, 9], 0.3, [4, 5]),
+        ([9, 0, 0, 5, 5, 0], 0.3, [3, 4]),
+        ([9, 0, 0, 4, 4, 0], 0.3, [0, 1]),
+        ([2] * 6, 0.5, [0, 1, 2]),
+        ([-9, -1, -2, -9, -1, -2], 0.3, [1, 2]),
+        ([0, 3, 3, 3, 3, 0], 1.0, range(6)),
+        ([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], 0.5, [1, 2, 3]),
+        ([0.3, 0.2, 0.1, 0.1, 0.2, 0.3], 0.5, [0, 1, 2]),
+    ],
+)
 def test_contiguous_by_hand(scores, ratio, expected):
     assert chosen(contiguous, scores, ratio) == list(expected)
 
@@ -96,9 +112,13 @@ def test_document_order_is_kept_and_the_last_token_can_be_chosen():
     assert (same.ids == SIX.ids).all()
 
 
-@pytest.mark.parametrize(("which", "words"), [
-    (np.zeros(8, bool), "nothing is chosen of example 1"),
-    (np.arange(8) == 0, "tokens of example 1 are chosen that are not maskable")])
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        (np.zeros(8, bool), "nothing is chosen of example 1"),
+        (np.arange(8) == 0, "tokens of example 1 are chosen that are not maskable"),
+    ],
+)
 def test_rationales_that_cannot_be_extracted_are_told(which, words):
     with pytest.raises(ValueError, match=words):
         extract([SIX, SIX], [SIX.maskable, which])
@@ -117,8 +137,10 @@ def test_a_classifier_learns_from_evidence_and_not_from_random_tokens():
             encodings = model.encode([row["text"] for row in rows])
             which = [evidence_tokens(e, row["evidence"]) for e, row in zip(encodings, rows, strict=True)]
             if kind == "random":  # as many
-                which = [top_k(rng.random(len(w)), e.maskable, w.sum() / e.maskable.sum())
-                         for e, w in zip(encodings, which, strict=True)]
+                which = [
+                    top_k(rng.random(len(w)), e.maskable, w.sum() / e.maskable.sum())
+                    for e, w in zip(encodings, which, strict=True)
+                ]
             splits[split] = extract(encodings, which), [row["label"] for row in rows]
         training.fine_tune(model, splits, epochs=4, batch_size=16, learning_rate=1e-3)
         accuracy[kind] = training.evaluate(model, *splits["test"])["accuracy"]

@@ -58,6 +58,7 @@ def asking(model, labels, asked=None, **settings):
         if asked is not None:
             asked.append((tuple(measures), [e.ids.tobytes() for e in encodings]))
         return attribute(model, encodings, labels[examples], measures, **settings)
+
     return scores_of
 
 
@@ -84,6 +85,7 @@ def test_of_equal_scores_the_first_goes_first():
 
 def test_importance_is_asked_anew_of_what_is_left():
     """First 15 counts, then, without it, 11: a ranking of the whole text would not know."""
+
     def value(words):
         return 4.0 * (15 in words) + (2.0 if 15 in words else 3.0 * (11 in words)) + 0.1 * (12 in words)
 
@@ -150,8 +152,12 @@ def test_masks_are_those_of_the_release():
     for case in json.loads(GOLDEN.read_text())["expected"]["fmm"]:
         ids, where = case["input_ids"], np.flatnonzero(case["first_sequence"])
         text = tiny.encoding(len(ids), where, ids)
-        checked += equal(text, lambda *asked, c=case: {"mine": [np.array(c["importance"])]},
-                         case["non_recursive"], once=["mine"])
+        checked += equal(
+            text,
+            lambda *asked, c=case: {"mine": [np.array(c["importance"])]},
+            case["non_recursive"],
+            once=["mine"],
+        )
 
         def of_steps(encodings, examples, measures, case=case, where=where):
             done = (encodings[0].ids[where] == MASK).sum()  # the scores of the step that masks more
@@ -189,7 +195,7 @@ def brute_force(model, encodings, labels, measure):
             (now,) = roar.mask([e], [masked], model.mask_id)
             score = attribute(model, [now], [label], [measure], steps=3)[measure][0]
             order = sorted(np.flatnonzero(e.maskable & ~masked), key=lambda i: (-score[i], i))  # noqa: B023
-            masked[order[:ratio * n // 100 - masked.sum()]] = True
+            masked[order[: ratio * n // 100 - masked.sum()]] = True
             at[masked & (at == NEVER)] = ratio
         found.append(at)
     return found
@@ -295,8 +301,9 @@ def test_unmasked_performance_is_that_of_evaluate():
     found = recursive_masking(model, encodings, rising, ["rising"])
     table, _ = performance(model, encodings, LABELS, found)
     for step in (0, 40, 100):
-        expected = training.evaluate(model, roar.mask(
-            encodings, [at <= step for at in found["rising"]], model.mask_id), LABELS)
+        expected = training.evaluate(
+            model, roar.mask(encodings, [at <= step for at in found["rising"]], model.mask_id), LABELS
+        )
         rows = table[(table.measure == "rising") & (table.step == step)].set_index("metric")
         assert rows.value.to_dict() == {m: expected[m] for m in ("accuracy", "micro_f1", "macro_f1", "mcc")}
 
@@ -357,20 +364,28 @@ def test_ratios_that_are_none_are_refused(ratios):
         recursive_masking(Table(len), [TEN], rising, ["rising"], ratios=ratios)
 
 
-@pytest.mark.parametrize(("families", "once", "told"), [
-    (["rising", ("back", "rising")], (), "'rising' is given twice"),
-    (["random"], (), "'random' is given twice .*always there"),
-    (["rising"], ("beam",), "'beam' is none of the measures")])
+@pytest.mark.parametrize(
+    ("families", "once", "told"),
+    [
+        (["rising", ("back", "rising")], (), "'rising' is given twice"),
+        (["random"], (), "'random' is given twice .*always there"),
+        (["rising"], ("beam",), "'beam' is none of the measures"),
+    ],
+)
 def test_measures_that_do_not_fit_are_refused(families, once, told):
     with pytest.raises(ValueError, match=told):
         recursive_masking(Table(len), [TEN], rising, families, once=once)
 
 
-@pytest.mark.parametrize(("scores", "told"), [
-    ({}, "scores_of gives no 'mine': it has to give every"),
-    ({"mine": [np.zeros(3)]}, "'mine' has 3 scores for the 12 tokens"),
-    ({"mine": [np.full(12, np.nan)]}, "'mine' has NaN or infinite scores"),
-    ({"mine": []}, "'mine' has scores of 0 examples for 1 encodings")])
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ({}, "scores_of gives no 'mine': it has to give every"),
+        ({"mine": [np.zeros(3)]}, "'mine' has 3 scores for the 12 tokens"),
+        ({"mine": [np.full(12, np.nan)]}, "'mine' has NaN or infinite scores"),
+        ({"mine": []}, "'mine' has scores of 0 examples for 1 encodings"),
+    ],
+)
 def test_scores_that_do_not_fit_are_told(scores, told):
     with pytest.raises(ValueError, match=told):
         recursive_masking(Table(len), [TEN], lambda *asked: scores, ["mine"])

@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib.report import CLAIMS, recursive_roar_claims, recursive_roar_figures
-from faithlib.report import recursive_roar as tables
+from faithlib.papers.recursive_roar import claims, figures, tables
+from faithlib.papers.recursive_roar.card import CARD
+from faithlib.report.claims import CLAIMS
 
 STEPS = np.arange(0, 101, 10)
 LINE = 1 - STEPS / 200  # random: from 1 to ½, evenly
@@ -16,19 +17,36 @@ RISE = np.where(STEPS == 60, 0.9, LINE)  # below the line before and after, and 
 
 def curve(shape, measure, recursive=True, dataset="babi_1", seed=0, metric="accuracy", model="bilstm"):
     jobs = ["unmasked", *(f"{measure}.{recursive}.{s}" for s in STEPS[1:-1]), "all-masked"]
-    return pd.DataFrame({
-        "dataset": dataset, "model": f"folder/{model}", "seed": seed, "measure": measure,
-        "recursive": recursive, "by": "ratio", "step": STEPS, "job": jobs, "metric": metric, "value": shape,
-        "epochs": 8.0, "best_epoch": 5.0 + seed, "masked_tokens": STEPS * 10, "new_tokens": 10,
-        "unchanged_texts": 0, "classes_predicted": 6})
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "model": f"folder/{model}",
+            "seed": seed,
+            "measure": measure,
+            "recursive": recursive,
+            "by": "ratio",
+            "step": STEPS,
+            "job": jobs,
+            "metric": metric,
+            "value": shape,
+            "epochs": 8.0,
+            "best_epoch": 5.0 + seed,
+            "masked_tokens": STEPS * 10,
+            "new_tokens": 10,
+            "unchanged_texts": 0,
+            "classes_predicted": 6,
+        }
+    )
 
 
 def record(dataset="babi_1", seed=0, model="bilstm"):
     jobs = {f"{m}.True.{s}": [60.0, 30.0] for m in ("random", "attention") for s in STEPS[1:-1]}
-    return {"unit": f"{dataset}.{model}.s{seed}",
-            "params": {"task": dataset, "model": f"folder/{model}", "seed": seed},
-            "metrics": [{"metric": "majority", "split": "test", "value": 0.2, "n": 10}],
-            "volatile": {"seconds_of_models": jobs}}
+    return {
+        "unit": f"{dataset}.{model}.s{seed}",
+        "params": {"task": dataset, "model": f"folder/{model}", "seed": seed},
+        "metrics": [{"metric": "majority", "split": "test", "value": 0.2, "n": 10}],
+        "volatile": {"seconds_of_models": jobs},
+    }
 
 
 @pytest.fixture
@@ -40,11 +58,15 @@ def points():
             noise = 0.01 * seed * np.linspace(0, 1, 11) * (1 - np.linspace(0, 1, 11))
             for recursive in (False, True):
                 given = dict(recursive=recursive, dataset=dataset, seed=seed)
-                metric = tables.metric_of(dataset)
+                metric = CARD.metric(dataset)
                 half = (LINE + DROP) / 2
                 first, second = ("gradient_l2", "integrated_gradients_abs")[:: 1 if dataset == "sst" else -1]
-                for measure, shape in (("random", LINE), ("attention", DROP if recursive else half),
-                                       (first, half), (second, RISE)):
+                for measure, shape in (
+                    ("random", LINE),
+                    ("attention", DROP if recursive else half),
+                    (first, half),
+                    (second, RISE),
+                ):
                     parts.append(curve(shape + noise, measure, metric=metric, **given))
                 parts.append(curve(0 * LINE, "random", metric="loss", **given))  # another metric
     return tables.points(pd.concat(parts, ignore_index=True))
@@ -52,10 +74,12 @@ def points():
 
 def test_points_keep_each_data_sets_own_metric(points):
     assert points.groupby("dataset").metric.unique().map(list).to_dict() == {
-        "babi_1": ["accuracy"], "sst": ["macro_f1"]}
+        "babi_1": ["accuracy"],
+        "sst": ["macro_f1"],
+    }
     assert set(points.model) == {"bilstm"}
-    assert tables.metric_of("snli") == "accuracy"  # micro-F1 of one label an example
-    assert tables.metric_of("whereabouts_1") == "accuracy"
+    assert CARD.metric("snli") == "accuracy"  # micro-F1 of one label an example
+    assert CARD.metric("whereabouts_1") == "accuracy"
 
 
 def test_performance_stands_beside_the_published(points):
@@ -84,9 +108,22 @@ def test_curves_and_sparsity_are_means_with_intervals(points):
     row = table.loc["sst", True, "random", 50]
     assert row.value == pytest.approx(0.75 + 0.0025) and row.value_low < row.value < row.value_high
     assert row.seeds == 3 and row.new_tokens == 10
-    shares = pd.DataFrame([
-        {"dataset": "sst", "model": "a/bilstm", "seed": s, "job": job, "measure": "attention", "by": "count",
-         "top": 1, "share": 0.4 + 0.1 * s} for s in range(3) for job in ("unmasked", "attention.True.10")])
+    shares = pd.DataFrame(
+        [
+            {
+                "dataset": "sst",
+                "model": "a/bilstm",
+                "seed": s,
+                "job": job,
+                "measure": "attention",
+                "by": "count",
+                "top": 1,
+                "share": 0.4 + 0.1 * s,
+            }
+            for s in range(3)
+            for job in ("unmasked", "attention.True.10")
+        ]
+    )
     (row,) = tables.sparsity(shares).to_dict("records")
     assert row["share"] == pytest.approx(0.5) and row["seeds"] == 3 and row["model"] == "bilstm"
 
@@ -98,7 +135,7 @@ def test_compute_counts_minutes_a_step(points):
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points):
-    table = recursive_roar_claims.claims(points, n_resamples=200).set_index("claim")
+    table = claims.claims(points, n_resamples=200).set_index("claim")
     assert list(table.reset_index()) == CLAIMS
     assert "a measure's faithfulness differs between models (clearest difference)" not in table.index
     verdicts = table.verdict
@@ -119,7 +156,7 @@ def test_claims_say_what_the_curves_were_made_to_say(points):
 def test_two_models_are_compared(points):
     other = points[points.dataset == "sst"].assign(model="other")
     other.loc[other.measure == "attention", "value"] = other[other.measure == "random"].value.to_numpy()
-    table = recursive_roar_claims.claims(pd.concat([points, other]), n_resamples=200).set_index("claim")
+    table = claims.claims(pd.concat([points, other]), n_resamples=200).set_index("claim")
     row = table.loc["a measure's faithfulness differs between models (clearest difference)"]
     assert row.verdict == "holds" and row.value == pytest.approx(0.9, abs=1e-2)
     assert "sst, attention" in row["where"]
@@ -136,7 +173,7 @@ def test_the_top_20_percent_are_what_a_grid_has_at_20_percent(points):
 
     def values(*steps):
         some = whole[whole.step.isin([0, *steps, 100])]
-        return recursive_roar_claims.claims(some, n_resamples=50).set_index("claim").value
+        return claims.claims(some, n_resamples=50).set_index("claim").value
 
     assert values(20, 50)[claim] == pytest.approx(values(*range(10, 100, 10))[claim])
     assert claim not in values(25, 50) and len(values(25, 50))
@@ -144,21 +181,21 @@ def test_the_top_20_percent_are_what_a_grid_has_at_20_percent(points):
 
 def test_figures_have_a_panel_for_everything(points):
     curves = tables.curve_table(points)
-    figure = recursive_roar_figures.curves(curves, recursive=(False, True))
+    figure = figures.curves(curves, recursive=(False, True))
     assert len(figure.axes) == 4 and all(len(axis.lines) == 4 for axis in figure.axes)
     few = curves[curves.step <= 20].assign(by="count", step=curves.step // 10)
-    figure = recursive_roar_figures.curves(few, by="count")
+    figure = figures.curves(few, by="count")
     assert (figure.axes[-1].get_xticks() % 1 == 0).all()  # there is no half a token
-    figure = recursive_roar_figures.racu(tables.racu(points))
+    figure = figures.racu(tables.racu(points))
     assert [axis.get_title() for axis in figure.axes] == ["babi_1, bilstm", "sst, bilstm"]
     plt.close("all")
 
 
 def test_one_seed_makes_no_claim(points):
     one = points[points.seed == 0]
-    assert recursive_roar_claims.claims(one).empty
+    assert claims.claims(one).empty
     table = tables.racu(one)
     assert table.acu.notna().all() and table.acu_low.isna().all()
-    recursive_roar_figures.racu(table)
-    recursive_roar_figures.curves(tables.curve_table(one))
+    figures.racu(table)
+    figures.curves(tables.curve_table(one))
     plt.close("all")

@@ -21,8 +21,15 @@ CLASSIFIERS = {
     "saloss": ("attention", "scaled_attention", "input_x_gradient_abs", "integrated_gradients"),
     "fmm": ("integrated_gradients", "integrated_gradients_abs"),
 }
-NOISER = ("attention", "attention_rollout", "input_x_gradient", "deeplift", "integrated_gradients",
-          "sequential_integrated_gradients", "gradient_shap")
+NOISER = (
+    "attention",
+    "attention_rollout",
+    "input_x_gradient",
+    "deeplift",
+    "integrated_gradients",
+    "sequential_integrated_gradients",
+    "gradient_shap",
+)
 
 
 @pytest.fixture(params=tiny.KINDS)
@@ -101,10 +108,12 @@ class Erasing:
         steps = [self.backward()]
         alpha = self.attention[0, :, 0].mean(0).detach()
         steps += [self.backward(scale) for scale in np.arange(10) / 10]
-        return {"attention": alpha,
-                "input_x_gradient_abs": (steps[0] * words).sum(-1).abs(),
-                "integrated_gradients": (torch.stack(steps).mean(0) * words).sum(-1),
-                "scaled_attention": alpha * self.attention.grad[0, :, 0].mean(0)}
+        return {
+            "attention": alpha,
+            "input_x_gradient_abs": (steps[0] * words).sum(-1).abs(),
+            "integrated_gradients": (torch.stack(steps).mean(0) * words).sum(-1),
+            "scaled_attention": alpha * self.attention.grad[0, :, 0].mean(0),
+        }
 
 
 def test_soft_metrics_read_gradients_off_the_embedding_matrix(classifier):
@@ -142,7 +151,8 @@ def test_a_negative_sum_turns_the_ranking_of_saloss_round():
         scores = Erasing(classifier, encoding, target, probability=True, reset=False).scores()
         raw = scores["integrated_gradients"].numpy()[encoding.maskable]
         (ours,) = released(classifier, [encoding], [target], "saloss", ["integrated_gradients"])[
-            "integrated_gradients"]
+            "integrated_gradients"
+        ]
         same = np.argmax(ours[encoding.maskable]) == np.argmax(raw)
         assert same == (raw.sum() > 0) or len(set(raw)) == 1
         both.append(raw.sum() > 0)
@@ -154,9 +164,11 @@ def test_deeplift_of_soft_metrics_feeds_raw_word_embeddings(classifier):
     encodings, targets = examples(classifier)
     ours = released(classifier, encodings, targets, "soft_metrics", ["deeplift"])["deeplift"]
     kind, model = classifier.model.config.model_type, classifier.model
-    tail = {"bert": lambda h: model.classifier(model.bert.pooler(h)) if kind == "bert" else None,
-            "roberta": lambda h: model.classifier(h),
-            "distilbert": lambda h: model.classifier(torch.relu(model.pre_classifier(h[:, 0])))}[kind]
+    tail = {
+        "bert": lambda h: model.classifier(model.bert.pooler(h)) if kind == "bert" else None,
+        "roberta": lambda h: model.classifier(h),
+        "distilbert": lambda h: model.classifier(torch.relu(model.pre_classifier(h[:, 0]))),
+    }[kind]
     encoder = model.base_model.transformer if kind == "distilbert" else model.base_model.encoder
 
     class Raw(torch.nn.Module):
@@ -190,11 +202,13 @@ def test_recursive_roar_weighs_late_points_more(classifier):
     for encoding, target, scores in zip(encodings, targets, ours, strict=True):
         scaled = np.ones(len(encoding.ids), bool)
         if encoding.auxiliary.any():  # the separator after the text is the last one scaled
-            scaled[encoding.ids.tolist().index(classifier.tokenizer.sep_token_id) + 1:] = False
+            scaled[encoding.ids.tolist().index(classifier.tokenizer.sep_token_id) + 1 :] = False
         expected = late_points(classifier, encoding, target, 6, 0.0, scaled)
         agree(scores, np.abs(expected), encoding)
-    fifty, default = (released(classifier, encodings, targets, "recursive_roar", [name], **s)[name]
-                      for s in (dict(steps=50), {}))
+    fifty, default = (
+        released(classifier, encodings, targets, "recursive_roar", [name], **s)[name]
+        for s in (dict(steps=50), {})
+    )
     assert all((a == b).all() for a, b in zip(fifty, default, strict=True))
 
 
@@ -242,10 +256,16 @@ def test_noiser_takes_lengths_and_shares(causal, monkeypatch):
             "deeplift": captum.attr.DeepLift(y).attribute(words, unknown),
             "integrated_gradients": captum.attr.IntegratedGradients(y).attribute(words, unknown),
             "gradient_shap": captum.attr.GradientShap(y).attribute(words, unknown),
-            "sequential_integrated_gradients": torch.stack([
-                captum.attr.IntegratedGradients(y).attribute(
-                    words, torch.where(torch.arange(ids.shape[1])[:, None] == j, unknown, words))[:, j]
-                for j in range(ids.shape[1])], 1)}
+            "sequential_integrated_gradients": torch.stack(
+                [
+                    captum.attr.IntegratedGradients(y).attribute(
+                        words, torch.where(torch.arange(ids.shape[1])[:, None] == j, unknown, words)
+                    )[:, j]
+                    for j in range(ids.shape[1])
+                ],
+                1,
+            ),
+        }
         for name, attribution in theirs.items():
             lengths = attribution.detach()[0].norm(dim=-1)
             agree(ours[name][i], (lengths / lengths.sum()).numpy(), encoding)
@@ -327,8 +347,10 @@ def test_a_released_score_is_not_overwritten_by_the_definitions():
     encodings, targets = examples(classifier)
     name = "input_x_gradient_abs"
     for others in (["gradient_l2"], ["scaled_attention", "input_x_gradient", "attention"]):
-        alone, beside = (released(classifier, encodings, targets, "soft_metrics", [name, *names])[name]
-                         for names in ([], others))
+        alone, beside = (
+            released(classifier, encodings, targets, "soft_metrics", [name, *names])[name]
+            for names in ([], others)
+        )
         assert all((a == b).all() for a, b in zip(alone, beside, strict=True))
 
 

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib import published, report, results, statistics
+from faithlib import papers, report, results, statistics
+from faithlib.papers.soft_metrics import figures, tables
+from faithlib.papers.soft_metrics.claims import claims
 from faithlib.report import __main__ as command
-from faithlib.report import soft_metrics as tables
-from faithlib.report import soft_metrics_figures as figures
-from faithlib.report.rows import excluded
-from faithlib.report.soft_metrics_claims import claims
+from faithlib.report.tables import excluded
 
 N = 20
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -33,12 +32,22 @@ def rows(metric, attribution, baseline, draw, values, definition="paper"):
     spread = {np.nan: 0.0} if soft else dict(zip(RATIOS, (-0.2, -0.1, 0, 0.1, 0.2), strict=True))
     if not soft and definition == "paper":
         spread[0.3] = 50.0  # a ratio of Figures 2 and 3 that is no part of the AOPC
-    return [pd.DataFrame({
-        "example": np.arange(len(values), dtype=np.int32), "attribution": attribution,
-        "baseline": baseline, "draw": np.int16(draw), "definition": definition,
-        "perturbation": "bernoulli" if soft else "hard", "metric": metric,
-        "ratio": np.float32(ratio), "value": np.float32(values + shift),
-    }) for ratio, shift in spread.items()]
+    return [
+        pd.DataFrame(
+            {
+                "example": np.arange(len(values), dtype=np.int32),
+                "attribution": attribution,
+                "baseline": baseline,
+                "draw": np.int16(draw),
+                "definition": definition,
+                "perturbation": "bernoulli" if soft else "hard",
+                "metric": metric,
+                "ratio": np.float32(ratio),
+                "value": np.float32(values + shift),
+            }
+        )
+        for ratio, shift in spread.items()
+    ]
 
 
 def unit(dataset="sst", seed=0, definition="paper", model="org/tiny"):
@@ -82,24 +91,55 @@ def cell(table, **where):
 
 def test_aopc_averages_its_own_ratios_only(values):
     measured = tables.aopc(values)
-    row = cell(measured, dataset="sst", definition="paper", metric="NS", attribution="deeplift",
-               baseline="", example=0)
+    row = cell(
+        measured,
+        dataset="sst",
+        definition="paper",
+        metric="NS",
+        attribution="deeplift",
+        baseline="",
+        example=0,
+    )
     assert row.value == pytest.approx(0.6)
 
 
 def test_diagnosticity_is_the_share_of_wins(diagnostic):
     assert list(diagnostic.columns) == [
-        "dataset", "attribution", "metric", "definition", "baseline", "ties", "value", "ci_low",
-        "ci_high", "n", "published"]
+        "dataset",
+        "attribution",
+        "metric",
+        "definition",
+        "baseline",
+        "ties",
+        "value",
+        "ci_low",
+        "ci_high",
+        "n",
+        "published",
+    ]
     for metric, by_attribution in WINS.items():
         for attribution, (wins, ties) in by_attribution.items():
             for rule, worth in (("strict", 0), ("half", 0.5), ("at_least", 1)):
-                row = cell(diagnostic, dataset="sst", metric=metric, attribution=attribution,
-                           definition="paper", baseline="normal", ties=rule)
+                row = cell(
+                    diagnostic,
+                    dataset="sst",
+                    metric=metric,
+                    attribution=attribution,
+                    definition="paper",
+                    baseline="normal",
+                    ties=rule,
+                )
                 assert row.value == pytest.approx((wins + worth * ties) / N)
                 assert row.ci_low < row.value < row.ci_high and row.n == N
-            row = cell(diagnostic, dataset="sst", metric=metric, attribution=attribution,
-                       definition="paper", baseline="matched", ties="strict")
+            row = cell(
+                diagnostic,
+                dataset="sst",
+                metric=metric,
+                attribution=attribution,
+                definition="paper",
+                baseline="matched",
+                ties="strict",
+            )
             assert row.value == pytest.approx((wins - MATCHED[metric]) / N)
 
 
@@ -150,8 +190,14 @@ def test_two_models_are_two_data_sets_with_one_published_value():
     both = pd.concat([unit(), unit(model="org/large")], ignore_index=True)
     table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
     assert set(table.dataset) == {"sst (org/tiny)", "sst (org/large)"}
-    row = cell(table, dataset="sst (org/large)", metric="NS", attribution="attention",
-               baseline="normal", ties="strict")
+    row = cell(
+        table,
+        dataset="sst (org/large)",
+        metric="NS",
+        attribution="attention",
+        baseline="normal",
+        ties="strict",
+    )
     assert row.published == 0.406
 
 
@@ -187,18 +233,19 @@ def test_averages_are_tables_2_and_3(diagnostic, preferred):
     assert shown.loc["NC", "average"] == "0.500 ± 0.000"
 
 
-@pytest.mark.parametrize(
-    ("by", "table"), [("attribution", "table_2"), ("dataset", "table_3")])
+@pytest.mark.parametrize(("by", "table"), [("attribution", "table_2"), ("dataset", "table_3")])
 def test_averages_of_the_published_cells_are_the_published_averages(by, table):
-    cells = published.load("soft_metrics", "table_6").assign(
-        definition="paper", baseline="normal", ties="strict", example=0)
+    cells = papers.published("soft_metrics", "table_6").assign(
+        definition="paper", baseline="normal", ties="strict", example=0
+    )
     averaged = tables.averages(cells, cells.assign(strict=cells.value), by)
-    assert len(averaged) == len(published.load("soft_metrics", table))
+    assert len(averaged) == len(papers.published("soft_metrics", table))
     assert np.allclose(averaged.value, averaged.published, atol=0.00101)
     assert (averaged.star == averaged.published_star).all()
     shown = tables.beside(averaged, by).set_index("metric")
     assert shown.loc["Soft-NC", "average"] == "0.529* ± " + (
-        "0.017 (0.529*)" if by == "attribution" else "0.111 (0.529*)")
+        "0.017 (0.529*)" if by == "attribution" else "0.111 (0.529*)"
+    )
     fewer = cells[cells[by] != cells[by].iloc[0]]
     averaged = tables.averages(fewer, fewer.assign(strict=fewer.value), by)
     assert averaged[averaged[by] == "average"].published.isna().all()
@@ -216,28 +263,27 @@ def test_a_star_needs_five_cells_against_five():
 
 def test_claims_and_their_verdicts(preferred):
     table = claims(preferred)
-    assert list(table.columns)[:7] == [
-        "claim", "baseline", "verdict", "value", "ci_low", "ci_high", "where"]
+    assert list(table.columns)[:7] == ["claim", "baseline", "verdict", "value", "ci_low", "ci_high", "where"]
     paper = table[table.definition == "paper"]
     normal = paper[paper.baseline == "normal"].set_index("claim")
     expected = {  # value by hand from WINS
-        "Soft-NS above NS on average": (14 - 7) / N, "Soft-NC above NC on average": (18 - 10) / N,
+        "Soft-NS above NS on average": (14 - 7) / N,
+        "Soft-NC above NC on average": (18 - 10) / N,
         "soft above hard in 16 of 18 cases (share)": 1.0,
-        "NC above NS on average": (10 - 7) / N, "Soft-NC above Soft-NS on average": (18 - 14) / N,
+        "NC above NS on average": (10 - 7) / N,
+        "Soft-NC above Soft-NS on average": (18 - 14) / N,
         "Soft-NS varies less over attributions than NS": 1 / N,  # sd of 6 and 8 is 1
         "Soft-NC varies less over attributions than NC": 2 / N,
     }
     assert normal.value.to_dict() == pytest.approx(expected)
     assert (normal.verdict[:3] == "holds").all()
     assert normal.published["Soft-NS above NS on average"] == pytest.approx(0.113)
-    assert normal["where"]["soft above hard in 16 of 18 cases (share)"] == (
-        "8 of 8 cases; lost: none")
+    assert normal["where"]["soft above hard in 16 of 18 cases (share)"] == ("8 of 8 cases; lost: none")
     matched = paper[paper.baseline == "matched"].set_index("claim")
     assert matched.value["Soft-NS above NS on average"] == pytest.approx((8 - 7) / N)
     assert matched.value["soft above hard in 16 of 18 cases (share)"] == 0.5
     assert matched.verdict["soft above hard in 16 of 18 cases (share)"] == "does not hold"
-    assert "Soft-NC (deeplift, sst, topics)" in matched["where"][
-        "soft above hard in 16 of 18 cases (share)"]
+    assert "Soft-NC (deeplift, sst, topics)" in matched["where"]["soft above hard in 16 of 18 cases (share)"]
     assert matched.published.isna().all()
     shift = paper[paper.baseline == "normal - matched"].set_index("claim").value
     assert shift["Soft-NS less above NS against matched baseline"] == pytest.approx(6 / N)
@@ -279,12 +325,17 @@ def test_side_tables(values, diagnostic):
 
 
 def record(task, model, seed, accuracy):
-    metrics = [{"metric": name, "split": "test", "value": accuracy, "n": 1821}
-               for name in ("accuracy", "macro_f1", "loss")]
-    return {"unit": f"{task}.{model}.s{seed}", "metrics": metrics,
-            "params": {"task": task, "model": model, "seed": seed},
-            "provenance": {"data": {"rows": {"train": 6920, "validation": 872, "test": 1821}}},
-            "excluded": [{"split": "test", "what": "text cut", "why": "too long", "n": 3 * seed}]}
+    metrics = [
+        {"metric": name, "split": "test", "value": accuracy, "n": 1821}
+        for name in ("accuracy", "macro_f1", "loss")
+    ]
+    return {
+        "unit": f"{task}.{model}.s{seed}",
+        "metrics": metrics,
+        "params": {"task": task, "model": model, "seed": seed},
+        "provenance": {"data": {"rows": {"train": 6920, "validation": 872, "test": 1821}}},
+        "excluded": [{"split": "test", "what": "text cut", "why": "too long", "n": 3 * seed}],
+    }
 
 
 def test_overview_tells_what_was_measured(values):
@@ -303,8 +354,11 @@ def test_table_6_as_printed(diagnostic):
 
 
 def test_performance_and_excluded():
-    records = [record("sst", "org/tiny", 0, 0.88), record("sst", "org/tiny", 1, 0.90),
-               record("topics", "tiny", 0, 1.0)]
+    records = [
+        record("sst", "org/tiny", 0, 0.88),
+        record("sst", "org/tiny", 1, 0.90),
+        record("topics", "tiny", 0, 1.0),
+    ]
     table = tables.performance(records)
     sst, topics = table.iloc[0], table.iloc[1]
     assert (sst.dataset, sst.model, sst.seeds, sst.test) == ("sst", "tiny", 2, 1821)
@@ -313,22 +367,26 @@ def test_performance_and_excluded():
     assert pd.isna(topics.test_published) and np.isnan(topics.macro_f1_sd)
     left_out = excluded(records)
     assert left_out.to_dict("records") == [
-        {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}]
+        {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}
+    ]
 
 
 def test_worked_examples_name_the_rationale_in_the_order_of_the_text():
-    examples = pd.DataFrame({
-        "example": [0], "tokens": [["[CLS]", "a", "truly", "bad", "film", "."]],
-        "scores_attention": [[0, 0.1, 0.2, 0.9, 0.3, 0.1]],
-        "scores_deeplift": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]]})
+    examples = pd.DataFrame(
+        {
+            "example": [0],
+            "tokens": [["[CLS]", "a", "truly", "bad", "film", "."]],
+            "scores_attention": [[0, 0.1, 0.2, 0.9, 0.3, 0.1]],
+            "scores_deeplift": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]],
+        }
+    )
     values = unit().assign(denominator=lambda v: np.where(v.example == 0, 0.9, 0.1))
     record = {"params": {"task": "sst", "model": "org/tiny", "seed": 0}}
     both = pd.concat([values, unit("topics"), unit(seed=1)], ignore_index=True)
     assert len(tables.of_unit(both, record)) == len(values)
     table = tables.worked_examples(examples, tables.of_unit(both, record), ratio=0.4)
     table = table.set_index("attribution")
-    assert table.rationale.to_dict() == {
-        "attention": "bad film", "deeplift": "truly .", "random": ""}
+    assert table.rationale.to_dict() == {"attention": "bad film", "deeplift": "truly .", "random": ""}
     assert table.loc["attention", "Soft-NC"] == pytest.approx(0.6)
     assert table.loc["random", "NC"] == pytest.approx(0.5)
 
@@ -338,7 +396,8 @@ def test_saved_tables(tmp_path):
     for _ in range(2):  # the second time over the first
         report.save_table(frame, tmp_path / "tables" / "claims", better={"ci_low": "higher"})
     assert (tmp_path / "tables/claims.csv").read_text() == (
-        "claim,verdict,ci_low\na_b & c < d,holds,0.123457\n")
+        "claim,verdict,ci_low\na_b & c < d,holds,0.123457\n"
+    )
     latex = (tmp_path / "tables/claims.tex").read_text()
     assert r"ci\_low $\uparrow$" in latex and r"a\_b \& c" in latex and "0.123" in latex
     html = (tmp_path / "tables/claims.html").read_text()
@@ -358,8 +417,7 @@ def draw(name, values, diagnostic, scale="quick"):
     return figures.hard_and_soft(diagnostic, scale)
 
 
-@pytest.mark.parametrize(
-    "name", ["faithfulness_by_ratio", "diagnosticity_by_ratio", "hard_and_soft"])
+@pytest.mark.parametrize("name", ["faithfulness_by_ratio", "diagnosticity_by_ratio", "hard_and_soft"])
 def test_figures_are_the_same_bytes_every_time(name, values, diagnostic, tmp_path):
     report.use_style()
     saved = []
@@ -395,16 +453,23 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
         path = folder / f"{done['unit'].replace('/', '-')}.parquet"
         part.to_parquet(path)
         done |= {"unit": path.stem, "files": {path.name: results.file_digest(path)}}
-        done["provenance"] |= {"git": None, "dirty": False, "device": "cpu",
-                               "versions": {"torch": "2", "transformers": "5"}}
+        done["provenance"] |= {
+            "git": None,
+            "dirty": False,
+            "device": "cpu",
+            "versions": {"torch": "2", "transformers": "5"},
+        }
         path.with_suffix(".json").write_text(json.dumps(done))
     book = Path(__file__).parent.parent / "notebooks" / "reports" / "soft_metrics.ipynb"
     names = {"display": lambda shown: None}
     for code in (c for c in json.loads(book.read_text())["cells"] if c["cell_type"] == "code"):
         exec("".join(code["source"]), names)
         if "parameters" in code["metadata"].get("tags", []):
-            names |= {"scale": "quick", "results_dir": str(tmp_path / "results"),
-                      "figures_dir": str(tmp_path / "figures")}
+            names |= {
+                "scale": "quick",
+                "results_dir": str(tmp_path / "results"),
+                "figures_dir": str(tmp_path / "figures"),
+            }
     report.plt.close("all")
     written = {p.name for p in (folder / "tables").iterdir()}
     for table in ("performance", "diagnosticity", "faithfulness_by_ratio", "table_2", "table_3"):
@@ -447,9 +512,18 @@ def test_performance_as_printed():
 
 def test_intervals_stand_behind_their_values():
     nan = float("nan")
-    table = pd.DataFrame({"task": ["a", "b", "c"], "f1": [0.5, 0.25, nan], "f1_low": [0.4, nan, nan],
-                          "f1_high": [0.625, nan, nan], "auc": [1.0, 0.0, -1.0], "n": [3, 4, 5],
-                          "auc_ci_low": [0.9, -0.1, -1.0], "auc_ci_high": [1.0, 0.1, -0.5]})
+    table = pd.DataFrame(
+        {
+            "task": ["a", "b", "c"],
+            "f1": [0.5, 0.25, nan],
+            "f1_low": [0.4, nan, nan],
+            "f1_high": [0.625, nan, nan],
+            "auc": [1.0, 0.0, -1.0],
+            "n": [3, 4, 5],
+            "auc_ci_low": [0.9, -0.1, -1.0],
+            "auc_ci_high": [1.0, 0.1, -0.5],
+        }
+    )
     shown = report.bracketed(table, precision=2)
     assert list(shown) == ["task", "f1", "auc", "n"] and shown.n.tolist() == [3, 4, 5]
     assert shown.f1.tolist() == ["0.50 [0.40, 0.62]", "0.25", ""]

@@ -11,10 +11,21 @@ import torch
 
 from faithlib import results
 
-GIVEN = {"task": "sst", "model": "org/Some-Model", "seed": 3, "scale": "quick", "device": "cpu",
-         "data_dir": "", "model_dir": "", "examples": 5, "ratios": [0.1, 0.5], "learning_rate": 1e-3}
-VALUES = pd.DataFrame({
-    "example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)})
+GIVEN = {
+    "task": "sst",
+    "model": "org/Some-Model",
+    "seed": 3,
+    "scale": "quick",
+    "device": "cpu",
+    "data_dir": "",
+    "model_dir": "",
+    "examples": 5,
+    "ratios": [0.1, 0.5],
+    "learning_rate": 1e-3,
+}
+VALUES = pd.DataFrame(
+    {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
+)
 METRICS = [{"metric": "accuracy", "split": "test", "value": 0.75, "n": 4}]
 
 
@@ -49,8 +60,14 @@ def test_a_unit_is_named_after_task_model_and_seed(given, tmp_path):
 def test_parameters_are_the_plain_values_and_no_places(given):
     names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": one_line, "nothing": None}
     run = results.start("soft_metrics", names)
-    assert run.params == {"task": "sst", "model": "org/Some-Model", "seed": 3, "examples": 5,
-                          "ratios": [0.1, 0.5], "learning_rate": 1e-3}
+    assert run.params == {
+        "task": "sst",
+        "model": "org/Some-Model",
+        "seed": 3,
+        "examples": 5,
+        "ratios": [0.1, 0.5],
+        "learning_rate": 1e-3,
+    }
     assert run.scale == "quick" and run.device == torch.device("cpu")
 
 
@@ -62,12 +79,17 @@ def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
     assert run.folder == tmp_path / "out/quick/soft_metrics"
 
 
-@pytest.mark.parametrize(("wrong", "told"), [
-    ({"scale": "large"}, "scale='large' is unknown: use one of quick, small, paper"),
-    ({"seed": -1}, "seed=-1 must be a whole number of at least 0"),
-    ({"seed": True}, "seed=True must be"), ({"seed": "0"}, "seed='0' must be"),
-    ({"seed": 1.0}, "seed=1.0 must be"),
-    ({"device": "gpu"}, "device='gpu' is unknown: use 'auto', 'cpu', 'cuda' or 'mps'")])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"scale": "large"}, "scale='large' is unknown: use one of quick, small, paper"),
+        ({"seed": -1}, "seed=-1 must be a whole number of at least 0"),
+        ({"seed": True}, "seed=True must be"),
+        ({"seed": "0"}, "seed='0' must be"),
+        ({"seed": 1.0}, "seed=1.0 must be"),
+        ({"device": "gpu"}, "device='gpu' is unknown: use 'auto', 'cpu', 'cuda' or 'mps'"),
+    ],
+)
 def test_what_cannot_be_started(given, wrong, told):
     with pytest.raises(ValueError) as error:
         results.start("soft_metrics", {**given, **wrong})
@@ -88,10 +110,22 @@ def test_a_record_comes_back_as_it_was(run, given):
     excluded = [{"what": "cut", "why": "long", "n": 2}]
     path = run.save(METRICS, VALUES, excluded, {"data": {"rows": 3}}, examples=VALUES)
     assert sorted(p.name for p in path.parent.iterdir()) == [
-        "sst.Some-Model.s3.examples.parquet", "sst.Some-Model.s3.json", "sst.Some-Model.s3.parquet"]
+        "sst.Some-Model.s3.examples.parquet",
+        "sst.Some-Model.s3.json",
+        "sst.Some-Model.s3.parquet",
+    ]
     record = json.loads(path.read_text())
     assert list(record) == [
-        "paper", "unit", "scale", "params", "metrics", "excluded", "files", "provenance", "volatile"]
+        "paper",
+        "unit",
+        "scale",
+        "params",
+        "metrics",
+        "excluded",
+        "files",
+        "provenance",
+        "volatile",
+    ]
     assert record["metrics"] == METRICS and record["params"] == run.params
     assert record["excluded"] == excluded
     assert record["provenance"]["data"] == {"rows": 3} and record["provenance"]["device"] == "cpu"
@@ -144,19 +178,25 @@ def test_a_record_that_cannot_be_written_is_not_there(run):
     assert not list(run.folder.glob("*.json")) and not list(run.folder.glob("*.part"))
 
 
-@pytest.mark.parametrize(("harm", "told"), [
-    (lambda json_, parquet: json_.write_text(json_.read_text()[:-40]), "is damaged"),
-    (lambda json_, parquet: json_.write_text(""), "is damaged"),
-    (lambda json_, parquet: json_.write_text("{}"), "is damaged"),
-    (lambda json_, parquet: parquet.unlink(), "has lost its file sst.Some-Model.s3.parquet"),
-    (lambda json_, parquet: parquet.write_bytes(parquet.read_bytes()[:-9]), "is not the one that record"),
-    (lambda json_, parquet: VALUES[:2].to_parquet(parquet), "is not the one that record")])
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda json_, parquet: json_.write_text(json_.read_text()[:-40]), "is damaged"),
+        (lambda json_, parquet: json_.write_text(""), "is damaged"),
+        (lambda json_, parquet: json_.write_text("{}"), "is damaged"),
+        (lambda json_, parquet: parquet.unlink(), "has lost its file sst.Some-Model.s3.parquet"),
+        (lambda json_, parquet: parquet.write_bytes(parquet.read_bytes()[:-9]), "is not the one that record"),
+        (lambda json_, parquet: VALUES[:2].to_parquet(parquet), "is not the one that record"),
+    ],
+)
 def test_a_damaged_record_is_told_with_the_fix(run, given, harm, told):
     path = run.save(METRICS, VALUES)
     assert results.read_record(path)["unit"] == run.unit
     harm(path, path.with_suffix(".parquet"))
-    for read in (lambda: results.read_record(path),
-                 lambda: results.load(given["results_dir"], "quick", "soft_metrics")):
+    for read in (
+        lambda: results.read_record(path),
+        lambda: results.load(given["results_dir"], "quick", "soft_metrics"),
+    ):
         with pytest.raises(ValueError) as error:
             read()
         message = one_line(error)

@@ -100,8 +100,11 @@ def test_masks_are_those_of_the_release(kind):
     for case in document["expected"][kind]:
         ids, maskable, numbers = released(case)
         n = maskable.sum()
-        for name, by in (("non_recursive_quantile", "ratio"), ("non_recursive", "ratio"),
-                         ("non_recursive_count", "count")):
+        for name, by in (
+            ("non_recursive_quantile", "ratio"),
+            ("non_recursive", "ratio"),
+            ("non_recursive_count", "count"),
+        ):
             plan = Plan(["gradient_l2"], by=by)
             for step, expected in case.get(name, {}).items():
                 masks = top(numbers(case["importance"]), maskable, ids == mask_id, plan.masked(int(step), n))
@@ -125,6 +128,7 @@ def test_numbers_masked_are_those_of_the_release():
 
 # The graph of models
 
+
 def test_the_whole_grid_shares_what_it_can():
     measures = ("attention", "gradient_l2", "input_x_gradient_abs", "integrated_gradients_abs")
     jobs = Plan(measures).jobs()
@@ -144,34 +148,48 @@ def test_the_whole_grid_shares_what_it_can():
 def test_models_have_names_that_say_how_their_data_were_masked():
     plan = Plan(["attention"], steps=(20, 50, 100))
     assert list(plan.jobs()) == [
-        "unmasked", "random.ratio20", "random.ratio50", "all-masked",
-        "attention.ratio20", "attention.ratio50", "attention.ratio20-50"]
+        "unmasked",
+        "random.ratio20",
+        "random.ratio50",
+        "all-masked",
+        "attention.ratio20",
+        "attention.ratio50",
+        "attention.ratio20-50",
+    ]
     assert plan.job("attention", True, 50).source == "attention.ratio20"
     assert plan.job("attention", False, 50).source == plan.job("attention", True, 20).source == "unmasked"
     counted = Plan(["attention"], steps=(1, 2), by="count", recursive=[True])
-    assert list(counted.jobs()) == ["unmasked", "random.count1", "random.count2", "attention.count1",
-                                    "attention.count1-2"]
+    assert list(counted.jobs()) == [
+        "unmasked",
+        "random.count1",
+        "random.count2",
+        "attention.count1",
+        "attention.count1-2",
+    ]
     hundred = Plan(["attention"], steps=(100,), by="count").jobs()
     assert list(hundred) == ["unmasked", "random.count100", "attention.count100"]  # tokens, not percent
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    (dict(measures=[]), "leaves nothing to explain with"),
-    (dict(measures=["gradent_l2"]), "did you mean 'gradient_l2'"),
-    (dict(measures=["random", "attention"]), "'random' is always there, leave it out"),
-    (dict(settings={"steps": 0}), "steps=0 must be at least 1"),
-    (dict(settings={"definition": "relesed"}), "definition='relesed' is unknown"),
-    (dict(settings={"path": "question"}), "path='question' is unknown: use 'input', 'text'"),
-    (dict(by="percent"), "by='percent' is unknown: use 'ratio' or 'count'"),
-    (dict(steps=[]), r"steps=\[\] must be increasing whole numbers"),
-    (dict(steps=[20, 10]), r"steps=\[20, 10\] must be increasing"),
-    (dict(steps=[10, 10, 20]), "must be increasing"),
-    (dict(steps=[0, 10]), "above 0"),
-    (dict(steps=[0.1, 0.2]), "whole numbers"),
-    (dict(steps=[50, 110]), "percentages: at most 100"),
-    (dict(recursive=[]), r"recursive=\[\] must hold False, True or both"),
-    (dict(recursive=["yes"]), "must hold False, True or both"),
-])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(measures=[]), "leaves nothing to explain with"),
+        (dict(measures=["gradent_l2"]), "did you mean 'gradient_l2'"),
+        (dict(measures=["random", "attention"]), "'random' is always there, leave it out"),
+        (dict(settings={"steps": 0}), "steps=0 must be at least 1"),
+        (dict(settings={"definition": "relesed"}), "definition='relesed' is unknown"),
+        (dict(settings={"path": "question"}), "path='question' is unknown: use 'input', 'text'"),
+        (dict(by="percent"), "by='percent' is unknown: use 'ratio' or 'count'"),
+        (dict(steps=[]), r"steps=\[\] must be increasing whole numbers"),
+        (dict(steps=[20, 10]), r"steps=\[20, 10\] must be increasing"),
+        (dict(steps=[10, 10, 20]), "must be increasing"),
+        (dict(steps=[0, 10]), "above 0"),
+        (dict(steps=[0.1, 0.2]), "whole numbers"),
+        (dict(steps=[50, 110]), "percentages: at most 100"),
+        (dict(recursive=[]), r"recursive=\[\] must hold False, True or both"),
+        (dict(recursive=["yes"]), "must hold False, True or both"),
+    ],
+)
 def test_plans_that_cannot_be_run_are_refused(given, told):
     with pytest.raises(ValueError, match=told) as error:
         Plan(**{"measures": ["gradient_l2"], **given})
@@ -179,6 +197,7 @@ def test_plans_that_cannot_be_run_are_refused(given, told):
 
 
 # A unit, without any training: what is trained on, what is explained
+
 
 class Spy:
     """Stands in for training and explaining. The score of a token: its id, from the other end once masked."""
@@ -216,8 +235,11 @@ def splits():
     classifier = make_model()
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B)
     encodings[2] = classifier.encode(["boring film"], ["who ?"])[0]
-    return {"train": (encodings, np.array([0, 1, 2, 0, 1])), "validation": (encodings[:2], np.array([2, 0])),
-            "test": (encodings[1:4], np.array([1, 1, 2]))}
+    return {
+        "train": (encodings, np.array([0, 1, 2, 0, 1])),
+        "validation": (encodings[:2], np.array([2, 0])),
+        "test": (encodings[1:4], np.array([1, 1, 2])),
+    }
 
 
 @pytest.fixture
@@ -255,8 +277,13 @@ def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
     names = list(PLAN.jobs())
     assert names == list(dict.fromkeys(curves.job)) and len(spy.trained) == len(names) == 7
     trained = dict(zip(names, spy.trained, strict=True))
-    paths = {"unmasked": (), "all-masked": (100,), "gradient_l2.ratio30": (30,), "gradient_l2.ratio60": (60,),
-             "gradient_l2.ratio30-60": (30, 60)}
+    paths = {
+        "unmasked": (),
+        "all-masked": (100,),
+        "gradient_l2.ratio30": (30,),
+        "gradient_l2.ratio60": (60,),
+        "gradient_l2.ratio30-60": (30, 60),
+    }
     for name, path in paths.items():
         for split, (encodings, _) in splits.items():  # train, validation and test
             expected = [masked_by_hand(e, path, spy.mask_id) for e in encodings]
@@ -269,7 +296,8 @@ def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
     # Explained are the gold labels of all splits, and only models that a later step needs: 100 % needs none.
     labels = [0, 1, 2, 0, 1, 2, 0, 1, 1, 2]
     assert [(wanted, targets, settings) for wanted, _, targets, settings in spy.explained] == [
-        (("gradient_l2",), labels, {"baseline": "pad"})] * 2
+        (("gradient_l2",), labels, {"baseline": "pad"})
+    ] * 2
     for (_, ids, _, _), name in zip(spy.explained, ["unmasked", "gradient_l2.ratio30"], strict=True):
         data = trained[name]
         expected = [*data["train"], *data["validation"], *data["test"]]
@@ -299,9 +327,24 @@ def test_every_model_starts_from_the_same_weights(splits, spy, tmp_path):
 def test_the_table_of_curves(splits, spy, tmp_path):
     curves, predictions, sparsity = run(splits, tmp_path)
     assert list(curves) == [
-        "measure", "recursive", "by", "step", "job", "metric", "value", "epochs", "best_epoch",
-        "seconds_train", "seconds_explain", "peak_memory_mib", "masked_tokens", "new_tokens",
-        "unchanged_texts", "classes_predicted", "read_back"]
+        "measure",
+        "recursive",
+        "by",
+        "step",
+        "job",
+        "metric",
+        "value",
+        "epochs",
+        "best_epoch",
+        "seconds_train",
+        "seconds_explain",
+        "peak_memory_mib",
+        "masked_tokens",
+        "new_tokens",
+        "unchanged_texts",
+        "classes_predicted",
+        "read_back",
+    ]
     assert len(curves) == 2 * 2 * 4 and set(curves.metric) == {"accuracy"}
     for _, curve in curves.groupby(["measure", "recursive"]):
         assert curve.step.tolist() == [0, 30, 60, 100]
@@ -329,6 +372,7 @@ def test_steps_of_one_token(splits, spy, tmp_path):
 
 
 # Kept results
+
 
 def scientific(tables):
     return [t.drop(columns=roar.COSTS, errors="ignore") for t in tables]
@@ -384,8 +428,10 @@ def test_a_model_that_was_not_explained_is_not_done(splits, spy, tmp_path, monke
     assert len(spy.trained) == 8  # the unmasked model twice
 
 
-@pytest.mark.parametrize("name", [
-    "unmasked.json", "unmasked.parquet", "unmasked.gradient_l2.parquet", "gradient_l2.ratio30-60.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["unmasked.json", "unmasked.parquet", "unmasked.gradient_l2.parquet", "gradient_l2.ratio30-60.json"],
+)
 def test_a_kept_model_whose_files_are_damaged_is_trained_again(splits, spy, tmp_path, name):
     whole = run(splits, tmp_path)
     (file,) = tmp_path.rglob(name)
@@ -428,6 +474,7 @@ def test_what_fails_names_its_model(splits, spy, tmp_path, monkeypatch):
 
 
 # Refused before any work
+
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
 def test_workers_are_a_number(splits, spy, tmp_path, workers):
@@ -474,8 +521,11 @@ def data(copies=6):
     """A unit of 30 examples; in each split other ones are first."""
     encodings = make_model().encode(tiny.TEXTS * copies, tiny.TEXTS_B * copies)
     labels = np.tile([0, 1, 2, 0, 1], copies)
-    return {"train": (encodings, labels), "validation": (encodings[2:7], labels[2:7]),
-            "test": (encodings[1:9], labels[1:9])}
+    return {
+        "train": (encodings, labels),
+        "validation": (encodings[2:7], labels[2:7]),
+        "test": (encodings[1:9], labels[1:9]),
+    }
 
 
 def test_processes_give_what_one_does(tmp_path):
@@ -542,17 +592,24 @@ def test_a_killed_unit_leaves_no_process_and_goes_on(tmp_path):
 
 # The benchmark
 
+
 @pytest.fixture
 def benchmark(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     from benchmarks import roar as benchmark
+
     return benchmark
 
 
 def test_the_benchmark_says_whether_its_target_is_met(benchmark):
     for ratio, met in ((1.79, "missed"), (1.8, "met")):
-        table = pd.DataFrame({"ratio_to_bound": [1, 0.5, 0.9], "ratio_to_best_loop": [0.9, 1, ratio],
-                              "ratio_to_best_packed": [1, 1.2, 2 * ratio]})
+        table = pd.DataFrame(
+            {
+                "ratio_to_bound": [1, 0.5, 0.9],
+                "ratio_to_best_loop": [0.9, 1, ratio],
+                "ratio_to_best_packed": [1, 1.2, 2 * ratio],
+            }
+        )
         target, packed, same = benchmark.verdict(table, cores=2).splitlines()
         assert "≥ 1.8 times" in target
         assert packed.endswith(f"{2 * ratio:.2f} times, met")
@@ -564,8 +621,9 @@ def test_the_benchmark_compares_models_a_minute(benchmark, monkeypatch):
     plan = Plan(["gradient_l2"], steps=(50, 100), recursive=[False])
     given = partial(make_model, device="cpu"), None, plan, {}
     seconds = {(1, 1, "packed"): 48.0, (1, 1, "padded"): 20.0, (1, 2, "padded"): 30.0, (2, 1, "padded"): 12.0}
-    curves = {way: pd.DataFrame({"value": [0.5 * way[1]], **dict.fromkeys(roar.COSTS, [1])})
-              for way in seconds}
+    curves = {
+        way: pd.DataFrame({"value": [0.5 * way[1]], **dict.fromkeys(roar.COSTS, [1])}) for way in seconds
+    }
     monkeypatch.setattr(benchmark, "timed", lambda given, *way: (3.0, seconds[way], curves[way]))
     table = benchmark.measure(given, list(seconds), repeats=2)
     assert table.models.tolist() == [4] * 4 and table.start_seconds.tolist() == [3] * 4
@@ -589,7 +647,17 @@ def test_the_benchmarks_packed_loop_has_the_same_model(benchmark):
 def test_the_benchmark_runs(benchmark, tmp_path, capsys):
     benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "roar.csv")
-    assert list(table) == ["processes", "threads", "lstm", "models", "start_seconds", "models_per_minute",
-                           "spread", "ratio_to_bound", "ratio_to_best_loop", "ratio_to_best_packed"]
+    assert list(table) == [
+        "processes",
+        "threads",
+        "lstm",
+        "models",
+        "start_seconds",
+        "models_per_minute",
+        "spread",
+        "ratio_to_bound",
+        "ratio_to_best_loop",
+        "ratio_to_best_packed",
+    ]
     assert {"host", "device", "git", "versions"} <= set(json.loads((tmp_path / "roar.json").read_text()))
     assert "times the models a minute of the best loop" in capsys.readouterr().out

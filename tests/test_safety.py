@@ -47,10 +47,14 @@ def test_a_huge_row_is_refused(mirror):
     refused(mirror.parent, "row 1 of split 'train' of task 'sst' has a text of 1,200,000 characters")
 
 
-@pytest.mark.parametrize(("frame", "told"), [
-    ({"text": [1, 2], "label": [1, 0]}, "column 'text' of 'sst/test.parquet' has type int64"),
-    ({"text": ["a", "b"], "label": ["x", "y"]}, "column 'label' of 'sst/test.parquet' has type"),
-    ({"txt": ["a", "b"], "label": [1, 0]}, "'sst/test.parquet' has no column 'text'")])
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        ({"text": [1, 2], "label": [1, 0]}, "column 'text' of 'sst/test.parquet' has type int64"),
+        ({"text": ["a", "b"], "label": ["x", "y"]}, "column 'label' of 'sst/test.parquet' has type"),
+        ({"txt": ["a", "b"], "label": [1, 0]}, "'sst/test.parquet' has no column 'text'"),
+    ],
+)
 def test_another_schema_is_refused(mirror, frame, told):
     pd.DataFrame(frame).to_parquet(mirror / "test.parquet")
     refused(mirror.parent, told)
@@ -63,14 +67,16 @@ def test_a_path_is_no_task(mirror, name):
 
 def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    code = ("from faithlib import judge, results\n"
-            f"run = results.start('paper', dict(globals(), results_dir={str(tmp_path / 'results')!r},\n"
-            f"                    checkpoint_dir={str(tmp_path / 'kept')!r}, device='cpu'))\n"
-            "import pandas as pd\n"
-            "run.save([], pd.DataFrame({'x': [1]}))\n"
-            "print(globals().keys())\n"
-            f"asked = judge.EndpointJudge('a-model', {str(tmp_path / 'answers')!r}, timeout=1.0, retries=0)\n"
-            "list(asked._ask(['a question']))")  # nothing listens there
+    code = (
+        "from faithlib import judge, results\n"
+        f"run = results.start('paper', dict(globals(), results_dir={str(tmp_path / 'results')!r},\n"
+        f"                    checkpoint_dir={str(tmp_path / 'kept')!r}, device='cpu'))\n"
+        "import pandas as pd\n"
+        "run.save([], pd.DataFrame({'x': [1]}))\n"
+        "print(globals().keys())\n"
+        f"asked = judge.EndpointJudge('a-model', {str(tmp_path / 'answers')!r}, timeout=1.0, retries=0)\n"
+        "list(asked._ask(['a question']))"
+    )  # nothing listens there
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     book = toy.notebook(tmp_path / "book.ipynb", toy.PARAMETERS, code)
     monkeypatch.chdir(toy.ROOT)

@@ -30,7 +30,7 @@ def neighbours(ids, window):
     """Different ids less than `window` tokens apart, the other way round: token by token."""
     found = {int(i): set() for i in ids}
     for k, one in enumerate(ids):
-        for other in ids[k + 1:k + window]:
+        for other in ids[k + 1 : k + window]:
             if one != other:
                 found[int(one)].add(int(other))
                 found[int(other)].add(int(one))
@@ -93,9 +93,9 @@ def test_released_is_what_the_release_computes():
         ids = np.unique(tokens, return_inverse=True)[1]
         assert np.abs(salience.released_textrank(ids[inner]) - expected[inner]).max() < 1e-10
         if inner[0] == 1:  # [CLS] text [SEP]
-            encoding = tiny.encoding(len(inner) + 2, range(1, len(inner) + 1), ids[:len(inner) + 2])
+            encoding = tiny.encoding(len(inner) + 2, range(1, len(inner) + 1), ids[: len(inner) + 2])
             (ours,) = salience.fit("textrank", [], definition="released")([encoding])
-            assert np.abs(ours - expected[:len(ours)]).max() < 1e-10
+            assert np.abs(ours - expected[: len(ours)]).max() < 1e-10
 
 
 # The others, and what all have in common ---------------------------------------------------------------

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from faithlib import results
-from faithlib.report import CLAIMS, saloss_claims, saloss_figures
-from faithlib.report import saloss as tables
+from faithlib.papers.saloss import claims, figures, tables
+from faithlib.report.claims import CLAIMS
 from faithlib.statistics import rank_sum
 
 N = 40
@@ -26,10 +26,18 @@ def flips(dataset="sst", seed=0, model="folder/tiny"):
         level = LEVEL[salience] + (0.05 if definition == "released" else 0) + 0.01 * seed
         for name in FLIPPED:
             shift = {"attention": -0.1, "random": 0.2}.get(name, 0)
-            parts.append(pd.DataFrame({
-                "salience": salience, "definition": definition, "attribution": name, "example": np.arange(N),
-                "fraction": np.where(np.arange(N) < N - 2, level + shift + spread, 1.0),
-                "flipped": np.arange(N) < N - 2}))
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "salience": salience,
+                        "definition": definition,
+                        "attribution": name,
+                        "example": np.arange(N),
+                        "fraction": np.where(np.arange(N) < N - 2, level + shift + spread, 1.0),
+                        "flipped": np.arange(N) < N - 2,
+                    }
+                )
+            )
     return pd.concat(parts, ignore_index=True).assign(dataset=dataset, model=model, seed=seed)
 
 
@@ -39,27 +47,52 @@ def record(dataset="sst", seed=0, ratio=0.2):
         weight = 0.0 if salience == "none" else 10.0 ** -(2 + seed)
         about = {"split": "test", "n": N, "salience": salience, "definition": definition, "weight": weight}
         f1 = F1[salience] + 0.01 * seed
-        rows += [about | {"metric": name, "value": f1 + 0.02 * (name == "accuracy"), "input": "text"}
-                 for name in ("accuracy", "macro_f1")]
+        rows += [
+            about | {"metric": name, "value": f1 + 0.02 * (name == "accuracy"), "input": "text"}
+            for name in ("accuracy", "macro_f1")
+        ]
         for cut, kind in ((0.1, "top_k"), (0.2, "contiguous")):
             gain = {"none": 0, "textrank": 0.05}.get(salience, -0.02) * (kind == "top_k")
-            rows.append(about | {"metric": "macro_f1", "value": f1 - cut + gain + 0.002 * seed,
-                                 "input": kind, "attribution": "attention", "ratio": ratio})
+            rows.append(
+                about
+                | {
+                    "metric": "macro_f1",
+                    "value": f1 - cut + gain + 0.002 * seed,
+                    "input": kind,
+                    "attribution": "attention",
+                    "ratio": ratio,
+                }
+            )
         tried = about | {"split": "validation"}
-        rows += [tried | {"metric": "flip_fraction", "value": 0.4, "chosen": True},
-                 tried | {"metric": "flip_fraction", "value": 0.6, "chosen": False, "weight": weight / 10},
-                 tried | {"metric": "attention_kl", "value": 0.7}]
-    return {"unit": f"{dataset}.tiny.s{seed}", "metrics": rows, "files": {},
-            "params": {"task": dataset, "model": "folder/tiny", "seed": seed}}
+        rows += [
+            tried | {"metric": "flip_fraction", "value": 0.4, "chosen": True},
+            tried | {"metric": "flip_fraction", "value": 0.6, "chosen": False, "weight": weight / 10},
+            tried | {"metric": "attention_kl", "value": 0.7},
+        ]
+    return {
+        "unit": f"{dataset}.tiny.s{seed}",
+        "metrics": rows,
+        "files": {},
+        "params": {"task": dataset, "model": "folder/tiny", "seed": seed},
+    }
 
 
 def tags(dataset="sst", seed=0):
-    return pd.DataFrame([
-        {"salience": salience, "definition": definition, "attribution": name, "tag": tag, "tokens": count,
-         "importance": base + (0.5 if salience == "textrank" and tag == "ADJ" else 0) + 0.1 * seed}
-        for salience, definition in TRAINED for name in ("attention", "scaled_attention")
-        for tag, count, base in (("ADJ", 30, 1.0), ("NOUN", 50, 1.2), ("DET", 20, 0.4))
-    ]).assign(dataset=dataset, model="folder/tiny", seed=seed)
+    return pd.DataFrame(
+        [
+            {
+                "salience": salience,
+                "definition": definition,
+                "attribution": name,
+                "tag": tag,
+                "tokens": count,
+                "importance": base + (0.5 if salience == "textrank" and tag == "ADJ" else 0) + 0.1 * seed,
+            }
+            for salience, definition in TRAINED
+            for name in ("attention", "scaled_attention")
+            for tag, count, base in (("ADJ", 30, 1.0), ("NOUN", 50, 1.2), ("DET", 20, 0.4))
+        ]
+    ).assign(dataset=dataset, model="folder/tiny", seed=seed)
 
 
 UNITS = [(dataset, seed) for dataset in ("sst", "semeval") for seed in (0, 1)]
@@ -119,8 +152,12 @@ def test_scores_as_released_stand_beside_the_defined_by_hand(values):
     assert row.defined == pytest.approx(own.fraction.mean())
     odd = sum(example % 2 for example in range(examples)) / examples
     assert row.difference == pytest.approx(0.1 * odd) and row.ci_low <= row.difference <= row.ci_high
-    assert row.published == cell(tables.decision_flip(values), dataset="sst", salience="none",
-                                 attribution="attention").published
+    assert (
+        row.published
+        == cell(
+            tables.decision_flip(values), dataset="sst", salience="none", attribution="attention"
+        ).published
+    )
 
 
 def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
@@ -128,8 +165,10 @@ def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
     some = values[(values.definition == "paper") | (values.seed == 0)]
     row = cell(tables.decision_flip(some), dataset="sst", definition="released", attribution="attention")
     first = values[(values.seed == 0) & (values.dataset == "sst") & (values.attribution == "attention")]
-    own, none = (first[(first.salience == s) & (first.definition == d)].fraction
-                 for s, d in (("textrank", "released"), ("none", "paper")))
+    own, none = (
+        first[(first.salience == s) & (first.definition == d)].fraction
+        for s, d in (("textrank", "released"), ("none", "paper"))
+    )
     assert row.seeds == 1 and row.p_value == pytest.approx(rank_sum(own, none))
 
 
@@ -151,7 +190,7 @@ def test_fresh_by_hand(records):
 def test_one_seed_has_no_test(records):
     table = tables.fresh(records[:1])
     assert table.p_value.isna().all() and table.sd.isna().all()
-    verdicts = saloss_claims.claims(records[:1], flips(), n_resamples=50).set_index("claim")
+    verdicts = claims.claims(records[:1], flips(), n_resamples=50).set_index("claim")
     row = verdicts.loc["better top-k rationales on SST and SemEval (macro-F1)"].iloc[0]
     assert row.verdict == "inconclusive" and np.isnan(row.ci_low) and "(1 seed)" in row["where"]
 
@@ -173,12 +212,27 @@ def test_every_lambda_is_listed_and_one_is_chosen(records):
 
 
 def test_examples_show_each_models_rationale():
-    frame = pd.DataFrame([
-        {"dataset": "sentiment", "model": "tiny", "seed": 0, "example": 0, "text": "a truly fine film",
-         "label": 1, "tokens": ["[CLS]", "a", "truly", "fine", "film", "[SEP]"], "salience": salience,
-         "definition": "paper", "maskable": [False, True, True, True, True, False],
-         "scores_scaled_attention": scores}
-        for salience, scores in (("none", [0, 0.5, 0.4, 0, 0, 0]), ("textrank", [0, 0, 0.3, 0.6, -0.1, 0]))])
+    frame = pd.DataFrame(
+        [
+            {
+                "dataset": "sentiment",
+                "model": "tiny",
+                "seed": 0,
+                "example": 0,
+                "text": "a truly fine film",
+                "label": 1,
+                "tokens": ["[CLS]", "a", "truly", "fine", "film", "[SEP]"],
+                "salience": salience,
+                "definition": "paper",
+                "maskable": [False, True, True, True, True, False],
+                "scores_scaled_attention": scores,
+            }
+            for salience, scores in (
+                ("none", [0, 0.5, 0.4, 0, 0, 0]),
+                ("textrank", [0, 0, 0.3, 0.6, -0.1, 0]),
+            )
+        ]
+    )
     (row,) = tables.examples(frame, 0.5).to_dict("records")
     assert (row["baseline"], row["TextRank"], row["label"]) == ("a truly", "truly fine", 1)
 
@@ -195,19 +249,25 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 
 def test_shown_marks_what_is_significantly_better(values, records):
     table = tables.decision_flip(values)
-    wide = tables.shown(table[table.definition == "paper"], "fraction", ["salience", "attribution"],
-                        ["dataset"], "lower").set_index(["salience", "attribution"])
+    wide = tables.shown(
+        table[table.definition == "paper"], "fraction", ["salience", "attribution"], ["dataset"], "lower"
+    ).set_index(["salience", "attribution"])
     found = cell(table, dataset="sst", salience="textrank", definition="paper", attribution="attention")
     assert wide.sst["textrank", "attention"] == f"{found.fraction:.2f}† (0.42)"
     assert "†" not in wide.sst["uniform", "attention"] + wide.sst["none", "attention"]  # the former is worse
-    wide = tables.shown(tables.fresh(records).query("definition == 'paper'"), "macro_f1", ["dataset"],
-                        ["thresholder", "salience"], "higher")
+    wide = tables.shown(
+        tables.fresh(records).query("definition == 'paper'"),
+        "macro_f1",
+        ["dataset"],
+        ["thresholder", "salience"],
+        "higher",
+    )
     assert wide.columns.tolist()[:3] == ["dataset", "top_k, none", "top_k, textrank"]
     assert wide["top_k, textrank"][0] == "0.85† (0.87)"
 
 
 def test_claims_say_what_the_values_were_made_to_say(records, values):
-    table = saloss_claims.claims(records, values, n_resamples=200)
+    table = claims.claims(records, values, n_resamples=200)
     assert list(table) == CLAIMS and set(table.definition) == {"paper", "released"}
     own = table[table.definition == "paper"].set_index("claim")
     mean = own.loc["fewer tokens to a flip than the baseline, on average"]
@@ -235,24 +295,28 @@ def test_claims_say_what_the_values_were_made_to_say(records, values):
 def test_a_lost_case_is_named(records, values):
     worse = (values.dataset == "sst") & (values.salience == "textrank") & (values.attribution == "attention")
     values.loc[worse, "fraction"] += 0.3
-    table = saloss_claims.claims(records, values, n_resamples=200).set_index("claim")
+    table = claims.claims(records, values, n_resamples=200).set_index("claim")
     row = table.loc["fewer tokens to a flip in 19 of 20 cases (share)"].iloc[0]
     assert row.verdict == "does not hold" and row.value == 7 / 8 and "lost: sst attention α" in row["where"]
 
 
 def test_without_salience_there_is_no_claim(records, values):
-    assert saloss_claims.claims(records, values[values.salience == "none"]).empty
+    assert claims.claims(records, values[values.salience == "none"]).empty
 
 
 def test_figures_have_a_panel_for_everything(records, values):
-    figure = saloss_figures.decision_flip(tables.decision_flip(values))
+    figure = figures.decision_flip(tables.decision_flip(values))
     assert [axis.get_title() for axis in figure.axes] == ["sst", "semeval"]
     elsewhere = values[(values.definition == "paper") | (values.dataset == "sst")]
-    figure = saloss_figures.decision_flip(tables.decision_flip(elsewhere), definition="released")
+    figure = figures.decision_flip(tables.decision_flip(elsewhere), definition="released")
     assert [axis.get_title() for axis in figure.axes] == ["sst"]  # no panel with a baseline alone
-    figure = saloss_figures.fresh(tables.fresh(records))
+    figure = figures.fresh(tables.fresh(records))
     assert [axis.get_title() for axis in figure.axes] == [
-        "sst: top-k", "sst: contiguous", "semeval: top-k", "semeval: contiguous"]
-    figure = saloss_figures.pos(tables.pos(pd.concat([tags(*unit) for unit in UNITS])), scale="quick")
+        "sst: top-k",
+        "sst: contiguous",
+        "semeval: top-k",
+        "semeval: contiguous",
+    ]
+    figure = figures.pos(tables.pos(pd.concat([tags(*unit) for unit in UNITS])), scale="quick")
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["DET", "ADJ", "NOUN"]
     plt.close("all")

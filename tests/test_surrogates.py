@@ -33,18 +33,25 @@ def seen(monkeypatch):
 def ribeiros_weight(original, perturbed, there, **settings):
     """The text explainer's: the square root of exp(−d²/25²), d 100 times the cosine distance to all ones."""
     distance = 100 * pairwise_distances(there.numpy(), np.ones((1, there.shape[1])), metric="cosine")[0, 0]
-    return np.sqrt(np.exp(-distance**2 / 25**2))
+    return np.sqrt(np.exp(-(distance**2) / 25**2))
 
 
 def captums(probability, ids, there, erased_id, target):
     """captum's LIME with given samples `there` (samples, tokens) of the tokens in `ids`."""
+
     def samples(original, **settings):
         for row in there:
             yield torch.tensor(row[None], dtype=torch.long)
 
     explainer = captum.attr.LimeBase(
-        probability, SkLearnLinearModel("linear_model.Ridge", alpha=1), ribeiros_weight, samples, True,
-        lambda row, original, **settings: torch.where(row.bool(), original, erased_id), None)
+        probability,
+        SkLearnLinearModel("linear_model.Ridge", alpha=1),
+        ribeiros_weight,
+        samples,
+        True,
+        lambda row, original, **settings: torch.where(row.bool(), original, erased_id),
+        None,
+    )
     scores = explainer.attribute(ids, target=target, n_samples=len(there), perturbations_per_eval=8)
     return scores.numpy()[0]
 
@@ -145,14 +152,16 @@ def test_what_is_not_there_was_removed_as_told(removal, seen):
             token = {"mask": model.mask_id, "pad": model.pad_id}[removal]
             assert set(ids[ids != e.ids]) <= {token} and (ids == e.ids)[~e.maskable].all()
     assert min(len(v.encoding.ids) for v in seen) == (
-        len(e.ids) - e.maskable.sum() if removal == "delete" else len(e.ids))
+        len(e.ids) - e.maskable.sum() if removal == "delete" else len(e.ids)
+    )
 
 
 def test_draws_depend_on_the_seed_and_the_example_alone(seen):
     model = tiny.classifier()
     encodings = model.encode(tiny.TEXTS)
-    first, again, other = (attribute(model, encodings, [0] * 5, ["lime"], samples=20, seed=s)["lime"]
-                           for s in (1, 1, 2))
+    first, again, other = (
+        attribute(model, encodings, [0] * 5, ["lime"], samples=20, seed=s)["lime"] for s in (1, 1, 2)
+    )
     for a, b, c in zip(first, again, other, strict=True):
         assert (a == b).all() and (len(a) == 3 or (a != c).any())
     seen.clear()
@@ -166,6 +175,7 @@ def test_draws_depend_on_the_seed_and_the_example_alone(seen):
 
 def test_a_linear_probability_is_recovered():
     """p = 0.2 + 0.1 a + 0.3 b − 0.15 d, each letter 1 where it is there, 0 where it is masked."""
+
     class Linear(Toy):
         def forward(self, inputs_embeds, attention_mask):
             p = 0.2 + inputs_embeds[:, :, 0] @ torch.tensor([0.1, 0.3, 0.0, -0.15])
@@ -242,7 +252,8 @@ def test_the_noiser_release_fits_the_embedding_entries(kind, monkeypatch):
     ours = surrogates.lime_of_inseq(model, model.collate([e]), torch.tensor([target]))["lime"][0].numpy()
     original = model.embed(torch.tensor(e.ids))[None].detach()
     assert len(inputs) == 50 and all(
-        ((x == original[0]).all(1) | (x == model.tokenizer.unk_token_id).all(1)).all() for x in inputs)
+        ((x == original[0]).all(1) | (x == model.tokenizer.unk_token_id).all(1)).all() for x in inputs
+    )
     masked = np.mean([(x != original[0]).all(1).numpy() for x in inputs])
     assert masked == pytest.approx(0.3, abs=4 * (0.21 / 50 / len(e.ids)) ** 0.5)
 

@@ -33,8 +33,9 @@ def test_the_problem_is_equation_1_in_the_order_of_the_releases_draws():
 
 
 def test_recursive_roar_is_the_truth_and_roar_is_not(curves):
-    truth, recursive, roar, worst = (accuracy(curves, name) for name in
-                                     ("truth", "Recursive ROAR", "ROAR", "worst case"))
+    truth, recursive, roar, worst = (
+        accuracy(curves, name) for name in ("truth", "Recursive ROAR", "ROAR", "worst case")
+    )
     assert len(curves) == 4 * 17
     assert recursive[:5] == pytest.approx(truth[:5], abs=0.005)
     assert recursive[5:] == pytest.approx(truth[5:], abs=0.04)  # chance, of 2000 examples

@@ -125,13 +125,17 @@ def test_mirror(mirror):
     assert loaded.source == "mirror" and loaded.task.labels == ("negative", "positive")
     assert isinstance(loaded.splits["test"], datasets.Dataset)
     assert loaded.splits["test"][0] == {
-        "text": "text number 30 of the mirror", "text_b": "", "label": 0,
+        "text": "text number 30 of the mirror",
+        "text_b": "",
+        "label": 0,
     }
     assert loaded.provenance["rows"] == {"train": 20, "validation": 6, "test": 8}
     assert loaded.provenance["folder"] == f"{mirror.name}/sst"
     assert str(mirror) not in str(loaded.provenance)
     assert [(d["split"], d["rows"], d["published"]) for d in loaded.differences] == [
-        ("train", 20, 6920), ("validation", 6, 872), ("test", 8, 1821),
+        ("train", 20, 6920),
+        ("validation", 6, 872),
+        ("test", 8, 1821),
     ]
 
 
@@ -154,9 +158,7 @@ def test_a_size_as_published_is_no_difference(tmp_path):
     loaded = tasks.load("cb", "fmm", data_dir=tmp_path)
     assert loaded.differences == []
     loaded = tasks.load("cb", "fmm", data_dir=tmp_path, sizes={"test": 9})
-    assert loaded.differences == [
-        {"split": "test", "rows": 9, "published": 56, "note": "drawn from 56 rows"}
-    ]
+    assert loaded.differences == [{"split": "test", "rows": 9, "published": 56, "note": "drawn from 56 rows"}]
 
 
 def test_a_subset_is_drawn_with_the_seed_and_keeps_its_order(mirror):
@@ -267,7 +269,8 @@ def test_hub_row_is_asked_for_by_id_config_and_revision(hub):
     loaded = tasks.load("mnli", "fmm")
     row = tasks.TASKS["mnli"].hub
     assert [(path, config, asked["split"]) for path, config, asked in hub] == [
-        ("nyu-mll/glue", "mnli", "train"), ("nyu-mll/glue", "mnli", "validation_matched"),
+        ("nyu-mll/glue", "mnli", "train"),
+        ("nyu-mll/glue", "mnli", "validation_matched"),
     ]
     assert all(asked["revision"] == row.revision for _, _, asked in hub)
     assert not any("trust_remote_code" in asked for _, _, asked in hub)
@@ -307,25 +310,32 @@ def test_unknown_task_names_the_closest():
         tasks.load("evidence-inference")
 
 
-@pytest.mark.parametrize("name, paper, allowed", [
-    ("imdb", "soft_metrics", "recursive_roar, fmm"), ("sentiment", "softmetrics", "soft_metrics"),
-])
+@pytest.mark.parametrize(
+    "name, paper, allowed",
+    [
+        ("imdb", "soft_metrics", "recursive_roar, fmm"),
+        ("sentiment", "softmetrics", "soft_metrics"),
+    ],
+)
 def test_a_paper_that_does_not_use_the_task(name, paper, allowed):
     with pytest.raises(ValueError) as error:
         tasks.load(name, paper)
     one_line(error, repr(paper), repr(name), allowed)
 
 
-@pytest.mark.parametrize("arguments, parts", [
-    ({"seed": -1}, ["seed -1"]),
-    ({"seed": 0.5}, ["seed 0.5"]),
-    ({"sizes": 300}, ["sizes 300", "dict"]),
-    ({"sizes": {"dev": 3}}, ["'dev'", "train, validation, test"]),
-    ({"sizes": {"train": "many"}}, ["sizes['train'] = 'many'"]),
-    ({"sizes": {"train": -3}}, ["sizes['train'] = -3"]),
-    ({"sizes": {"train": True}}, ["sizes['train'] = True"]),
-    ({"sizes": {"train": 10**9}}, ["1000000000", "at most 50000"]),
-])
+@pytest.mark.parametrize(
+    "arguments, parts",
+    [
+        ({"seed": -1}, ["seed -1"]),
+        ({"seed": 0.5}, ["seed 0.5"]),
+        ({"sizes": 300}, ["sizes 300", "dict"]),
+        ({"sizes": {"dev": 3}}, ["'dev'", "train, validation, test"]),
+        ({"sizes": {"train": "many"}}, ["sizes['train'] = 'many'"]),
+        ({"sizes": {"train": -3}}, ["sizes['train'] = -3"]),
+        ({"sizes": {"train": True}}, ["sizes['train'] = True"]),
+        ({"sizes": {"train": 10**9}}, ["1000000000", "at most 50000"]),
+    ],
+)
 def test_bad_seed_and_sizes(arguments, parts):
     with pytest.raises(ValueError) as error:
         tasks.load("sentiment", **arguments)
@@ -440,8 +450,7 @@ PARTIAL = {"ag_news", "evidence_inference", "snli", "babi_3", "boolq"}  # train 
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no local mirror of the real data sets")
-@pytest.mark.parametrize("name", [n for n, t in tasks.TASKS.items()
-                                  if (REAL / n).is_dir() or t.files])
+@pytest.mark.parametrize("name", [n for n, t in tasks.TASKS.items() if (REAL / n).is_dir() or t.files])
 def test_real_mirror_has_the_published_sizes(name):
     for paper in tasks.TASKS[name].papers:
         loaded = tasks.load(name, paper, data_dir=REAL)

@@ -141,9 +141,17 @@ def test_a_seed_is_a_run_and_nothing_else_is_touched():
     assert same(one, trained(0)[0])  # whatever the global generator says: dropout has a seed of its own
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("epochs", 0), ("epochs", -1), ("batch_size", 0), ("learning_rate", 0.0), ("learning_rate", -1e-3),
-    ("learning_rate", float("nan"))])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("epochs", -1),
+        ("batch_size", 0),
+        ("learning_rate", 0.0),
+        ("learning_rate", -1e-3),
+        ("learning_rate", float("nan")),
+    ],
+)
 def test_settings_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=f"{name}={value} must be above 0"):
         trained(**{name: value})
@@ -189,7 +197,7 @@ def test_batches_hold_every_row_once_and_similar_lengths():
     assert sorted(np.concatenate(batches)) == list(range(1003))
     assert len(batches) == 126 and max(map(len, batches)) == 8
     spread = np.mean([np.ptp(lengths[b]) for b in batches])
-    assert spread < 0.25 * np.mean([np.ptp(lengths[i:i + 8]) for i in range(0, 1003, 8)])
+    assert spread < 0.25 * np.mean([np.ptp(lengths[i : i + 8]) for i in range(0, 1003, 8)])
     again = training.shuffled_by_length(lengths, 8, np.random.default_rng(1), pool=10)
     other = training.shuffled_by_length(lengths, 8, np.random.default_rng(2), pool=10)
     assert all((a == b).all() for a, b in zip(batches, again, strict=True))
@@ -197,6 +205,7 @@ def test_batches_hold_every_row_once_and_similar_lengths():
     one_pool = training.shuffled_by_length(lengths[:800], 8, np.random.default_rng(1), pool=100)
     means = [lengths[b].mean() for b in one_pool]
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.4  # neither short first nor long first
+
 
 # What Madsen et al. (2022) add -----------------------------------------------------------------------
 
@@ -241,15 +250,26 @@ def test_training_ends_where_the_metric_can_rise_no_more(monkeypatch):
 def test_patience_is_the_number_of_checks_without_a_better_one(monkeypatch, patience, checks):
     classifier, values = tiny.classifier(), [0.5, 0.4, 0.6, 0.6, 0.6, 0.7, 0.1, 0.1]
     scripted(monkeypatch, "accuracy", values)
-    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 8}, best="accuracy",
-                                 patience=patience)
+    history = training.fine_tune(
+        classifier, splits(classifier), **{**QUICK, "epochs": 8}, best="accuracy", patience=patience
+    )
     assert len(history) == checks
     assert history[int(np.argmax(values[:checks]))]["kept"]
 
 
 def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
-    settings = dict(epochs=3, batch_size=2, learning_rate=1e-2, optimiser="amsgrad", weight_decay=0.1,
-                    betas=(0.9, 0.5), schedule="constant", warmup=0, clip=None, seed=5)  # β₂: v falls, too
+    settings = dict(
+        epochs=3,
+        batch_size=2,
+        learning_rate=1e-2,
+        optimiser="amsgrad",
+        weight_decay=0.1,
+        betas=(0.9, 0.5),
+        schedule="constant",
+        warmup=0,
+        clip=None,
+        seed=5,
+    )  # β₂: v falls, too
     classifier, other = tiny.classifier(), tiny.classifier()
     for c in (classifier, other):
         for module in c.model.modules():
@@ -261,8 +281,9 @@ def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "evaluate", lambda *split: {"loss": 1.0 - 0.1 * next(checks)})
         training.fine_tune(classifier, splits(classifier), **settings)
-    optimiser = torch.optim.Adam(other.model.parameters(), lr=1e-2, betas=(0.9, 0.5), amsgrad=True,
-                                 foreach=False, fused=False)
+    optimiser = torch.optim.Adam(
+        other.model.parameters(), lr=1e-2, betas=(0.9, 0.5), amsgrad=True, foreach=False, fused=False
+    )
     generator, lengths = np.random.default_rng(5), [len(e.ids) for e in encodings]
     other.model.train()
     for _ in range(3):
@@ -290,14 +311,18 @@ def test_a_warm_up_may_be_a_share_of_the_whole_training(rates):
 
 def test_parameters_without_weight_decay_are_named(rates):
     trained(undecayed=("bias", "LayerNorm"), head_learning_rate=3e-2, warmup=0, betas=(0.8, 0.9))
-    found = {(g["initial_lr"], g["weight_decay"]): sum(p.numel() for p in g["params"])
-             for g in rates.optimiser.param_groups}
+    found = {
+        (g["initial_lr"], g["weight_decay"]): sum(p.numel() for p in g["params"])
+        for g in rates.optimiser.param_groups
+    }
     model = tiny.classifier().model
     for head, rate in ((False, 1e-2), (True, 3e-2)):
         for decay in (0.0, 0.01):
             assert found[rate, decay] == sum(
-                p.numel() for n, p in model.named_parameters()
-                if n.startswith("classifier") == head and ("bias" in n or "LayerNorm" in n) == (decay == 0))
+                p.numel()
+                for n, p in model.named_parameters()
+                if n.startswith("classifier") == head and ("bias" in n or "LayerNorm" in n) == (decay == 0)
+            )
     assert all(g["betas"] == (0.8, 0.9) for g in rates.optimiser.param_groups)
 
 
@@ -308,8 +333,15 @@ def test_without_a_clip_gradients_are_left_alone(monkeypatch):
 
 def test_recipes_are_the_papers_tables():
     single, paired = (models.load("bilstm", tiny.LABELS, tiny.TEXTS, paired=p).model for p in (False, True))
-    table4 = dict(epochs=8, learning_rate=1e-3, optimiser="amsgrad", weight_decay=1e-5, schedule="constant",
-                  warmup=0, clip=None)
+    table4 = dict(
+        epochs=8,
+        learning_rate=1e-3,
+        optimiser="amsgrad",
+        weight_decay=1e-5,
+        schedule="constant",
+        warmup=0,
+        clip=None,
+    )
     assert training.recipe(single, 8) == {**table4, "undecayed": ("attention.",)}
     assert training.recipe(paired, 8) == {**table4, "undecayed": ()}
     groups = training._groups(single, 1, 1, 1e-5, ("attention.",))
@@ -334,9 +366,15 @@ def test_an_encoder_trains_by_the_recipe(rates, kind):
     assert rates.seen[0][0] == pytest.approx(1e-2 / 6)  # 6 % of the 100 steps are a warm-up
 
 
-@pytest.mark.parametrize(("name", "value", "told"), [
-    ("optimiser", "sgd", "use 'adamw', 'amsgrad'"), ("schedule", "cosine", "use 'linear', 'constant'"),
-    ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"), ("patience", 0, "must be above 0")])
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("optimiser", "sgd", "use 'adamw', 'amsgrad'"),
+        ("schedule", "cosine", "use 'linear', 'constant'"),
+        ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"),
+        ("patience", 0, "must be above 0"),
+    ],
+)
 def test_choices_that_do_not_exist_are_refused(name, value, told):
     with pytest.raises(ValueError, match=f"{name}={value!r}.*{told}"):
         trained(**{name: value})
@@ -359,6 +397,7 @@ def test_a_batch_is_cut_to_its_longest():
     for field in ("ids", "types", "present", "maskable"):
         assert torch.equal(getattr(batch, field), getattr(expected, field))
     assert target.tolist() == labels[rows].tolist()
+
 
 # Salience loss (Chrysostomou & Aletras 2021) -----------------------------------------------------------
 
@@ -400,8 +439,14 @@ def guided(kind, weight, definition):
     """KL(α, σ) on the development set after training, and the first and last salience loss."""
     classifier = bilstm() if kind == "bilstm" else tiny.classifier(kind)
     data, sigma = salient(classifier, definition=definition)
-    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 30}, salience=sigma,
-                                 salience_weight=weight, definition=definition)
+    history = training.fine_tune(
+        classifier,
+        data,
+        **{**QUICK, "epochs": 30},
+        salience=sigma,
+        salience_weight=weight,
+        definition=definition,
+    )
     kl = attention_kl(classifier, data["validation"][0]).mean()
     return kl, [row.get("salience_loss") for row in (history[0], history[-1])]
 
@@ -423,8 +468,19 @@ def test_the_released_loss_is_lowered_too_but_attention_does_not_reach_salience(
 @pytest.mark.parametrize("definition", ["paper", "released"])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_loss_is_equation_2(definition, pairs):
-    settings = dict(epochs=1, batch_size=2, learning_rate=1e-2, optimiser="amsgrad", schedule="constant",
-                    warmup=0, clip=None, weight_decay=0.0, seed=5, salience_weight=0.5, definition=definition)
+    settings = dict(
+        epochs=1,
+        batch_size=2,
+        learning_rate=1e-2,
+        optimiser="amsgrad",
+        schedule="constant",
+        warmup=0,
+        clip=None,
+        weight_decay=0.0,
+        seed=5,
+        salience_weight=0.5,
+        definition=definition,
+    )
     classifier, other = (with_dropout(tiny.classifier(), 0.0) for _ in range(2))
     labels = np.array([0, 1, 2, 0, 1])
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B if pairs else None)
@@ -439,15 +495,16 @@ def test_the_loss_is_equation_2(definition, pairs):
         losses, kls = [], []
         for i in rows:  # one text at a time, without padding
             e = encodings[i]
-            output = other.model(torch.tensor(e.ids)[None], token_type_ids=torch.tensor(e.types)[None],
-                                 output_attentions=True)
+            output = other.model(
+                torch.tensor(e.ids)[None], token_type_ids=torch.tensor(e.types)[None], output_attentions=True
+            )
             alpha, s = output.attentions[-1][0, :, 0].mean(0), torch.tensor(sigma[i]).float()
             if definition == "paper":
                 alpha, s = alpha[e.maskable] / alpha[e.maskable].sum(), s[e.maskable]
             else:
                 alpha, s = alpha.softmax(0), s.softmax(0)
             kls.append((alpha * (alpha.log() - s.log())).sum())
-            losses.append(torch.nn.functional.cross_entropy(output.logits, torch.tensor(labels[i:i + 1])))
+            losses.append(torch.nn.functional.cross_entropy(output.logits, torch.tensor(labels[i : i + 1])))
         ce, kls = torch.stack(losses).mean(), torch.stack(kls)
         parts.append((ce.item(), (kls.mean() if definition == "paper" else kls.sum() ** 2)))
         optimiser.zero_grad()
@@ -465,8 +522,9 @@ def test_the_loss_is_equation_2(definition, pairs):
 def test_cross_entropy_alone_chooses_the_check():
     classifier = tiny.classifier()
     data, sigma = salient(classifier)
-    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 6}, salience=sigma,
-                                 salience_weight=3.0)
+    history = training.fine_tune(
+        classifier, data, **{**QUICK, "epochs": 6}, salience=sigma, salience_weight=3.0
+    )
     losses = [row["validation_loss"] for row in history]
     assert [row["kept"] for row in history] == [i == np.argmin(losses) for i in range(6)]
     assert training.evaluate(classifier, *data["validation"])["loss"] == pytest.approx(min(losses))
@@ -498,8 +556,9 @@ def test_a_salience_that_is_none_is_told_before_training(monkeypatch):
         "salience has 9 rows for 10 training examples": [],
     }.items():
         with pytest.raises(ValueError, match=told):
-            training.fine_tune(classifier, data, **QUICK, salience=[sigma[0], *rows, *sigma[2:]],
-                               salience_weight=1.0)
+            training.fine_tune(
+                classifier, data, **QUICK, salience=[sigma[0], *rows, *sigma[2:]], salience_weight=1.0
+            )
 
 
 def test_the_salience_of_another_definition_is_told():
@@ -507,8 +566,9 @@ def test_the_salience_of_another_definition_is_told():
     for one, other, told in [("paper", "released", "divided by its sum"), ("released", "paper", "not a")]:
         data, sigma = salient(classifier, definition=one)
         with pytest.raises(ValueError, match=f"salience of example 0 .*{told}"):
-            training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0,
-                               definition=other)
+            training.fine_tune(
+                classifier, data, **QUICK, salience=sigma, salience_weight=1.0, definition=other
+            )
 
 
 @pytest.mark.parametrize("weight", [-1e-3, float("nan"), float("inf")])

@@ -1,7 +1,6 @@
 """The experiment notebooks as a whole: wrong parameters, the same unit twice, the paper's own set-up."""
 
 import json
-import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -22,16 +21,25 @@ from transformers import (
 from faithlib import attributions, results, training
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOK = ROOT / "notebooks/experiments/soft_metrics.ipynb"
-EVIDENCE = ROOT / "notebooks/experiments/attributions.ipynb"
+NOTEBOOK = ROOT / "notebooks/soft_metrics/experiment.ipynb"
+EVIDENCE = ROOT / "notebooks/attributions/experiment.ipynb"
 DATA = ROOT.parent / "shared" / "data"
-sys.path.insert(0, str(ROOT / "notebooks"))
 import execute  # noqa: E402
 import grid  # noqa: E402
 
-SMALL = {"train_size": 200, "validation_size": 60, "test_size": 60, "examples": 4, "epochs": 1, "ig_steps": 3,
-         "ratios": [0.2, 0.5], "curve_ratios": [], "soft_draws": 1, "random_draws": 1,
-         "perturbations": ["bernoulli", "attention"]}
+SMALL = {
+    "train_size": 200,
+    "validation_size": 60,
+    "test_size": 60,
+    "examples": 4,
+    "epochs": 1,
+    "ig_steps": 3,
+    "ratios": [0.2, 0.5],
+    "curve_ratios": [],
+    "soft_draws": 1,
+    "random_draws": 1,
+    "perturbations": ["bernoulli", "attention"],
+}
 
 
 def run_here(parameters, notebook=NOTEBOOK):
@@ -67,20 +75,36 @@ def test_right_parameters_reach_training(folders, no_training):
         run_here({**SMALL, **folders})
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ({"task": "sentimnt"}, "'sentimnt'"), ({"model": "no-one/no-model"}, "'no-one/no-model'"),
-    ({"scale": "medium"}, "'medium'"), ({"seed": -1}, "seed=-1"), ({"device": "tpu"}, "'tpu'"),
-    ({"attributions": ["attention", "atention"]}, "'atention'"), ({"ratios": [0.1, 1.5]}, "1.5"),
-    ({"curve_ratios": [0]}, "ratio 0"), ({"perturbations": ["gauss"]}, "'gauss'"),
-    ({"definitions": ["published"]}, "'published'"), ({"soft_draws": 0}, "soft_draws=0"),
-    ({"random_draws": 0}, "random_draws=0"), ({"train_size": -5}, "-5"), ({"test_size": 10**7}, "10000000"),
-    ({"ig_steps": 0}, "steps=0"), ({"examples": -1}, "examples=-1"), ({"max_length": -1}, "max_length=-1"),
-    ({"attributions": []}, "attributions=[]"), ({"ratios": []}, "ratios=[]"),
-    ({"definitions": []}, "definitions=[]"),
-    ({"max_length": 8}, "longer than"), ({"long_texts": "drop"}, "'drop'"),
-    ({"task": "sst", "data_dir": "/no/such/folder"}, "/no/such/folder"),
-    ({"task": "sst", "data_dir": str(ROOT / "tests")}, "'sst'"),
-    ({"model": "tiny-BERT", "model_dir": "/no/such/shelf"}, "/no/such/shelf")])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "sentimnt"}, "'sentimnt'"),
+        ({"model": "no-one/no-model"}, "'no-one/no-model'"),
+        ({"scale": "medium"}, "'medium'"),
+        ({"seed": -1}, "seed=-1"),
+        ({"device": "tpu"}, "'tpu'"),
+        ({"attributions": ["attention", "atention"]}, "'atention'"),
+        ({"ratios": [0.1, 1.5]}, "1.5"),
+        ({"curve_ratios": [0]}, "ratio 0"),
+        ({"perturbations": ["gauss"]}, "'gauss'"),
+        ({"definitions": ["published"]}, "'published'"),
+        ({"soft_draws": 0}, "soft_draws=0"),
+        ({"random_draws": 0}, "random_draws=0"),
+        ({"train_size": -5}, "-5"),
+        ({"test_size": 10**7}, "10000000"),
+        ({"ig_steps": 0}, "steps=0"),
+        ({"examples": -1}, "examples=-1"),
+        ({"max_length": -1}, "max_length=-1"),
+        ({"attributions": []}, "attributions=[]"),
+        ({"ratios": []}, "ratios=[]"),
+        ({"definitions": []}, "definitions=[]"),
+        ({"max_length": 8}, "longer than"),
+        ({"long_texts": "drop"}, "'drop'"),
+        ({"task": "sst", "data_dir": "/no/such/folder"}, "/no/such/folder"),
+        ({"task": "sst", "data_dir": str(ROOT / "tests")}, "'sst'"),
+        ({"model": "tiny-BERT", "model_dir": "/no/such/shelf"}, "/no/such/shelf"),
+    ],
+)
 def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, named):
     with pytest.raises((ValueError, OSError)) as error:
         run_here({**SMALL, **folders, **wrong})
@@ -140,14 +164,28 @@ def assert_valid(results_dir, scale, unit, examples):
 
 # Attributions against known evidence --------------------------------------------------------------
 
-FEW = {"train_size": 200, "validation_size": 60, "test_size": 60, "examples": 6, "epochs": 1, "steps": 3,
-       "timed_examples": 1}
+FEW = {
+    "train_size": 200,
+    "validation_size": 60,
+    "test_size": 60,
+    "examples": 6,
+    "epochs": 1,
+    "steps": 3,
+    "timed_examples": 1,
+}
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ({"task": "wikibio"}, "'wikibio'"), ({"attributions": ["lime", "beem"]}, "'beem'"),
-    ({"attributions": []}, "attributions=[]"), ({"steps": 0}, "steps=0"), ({"max_length": 8}, "longer than"),
-    ({"timed_examples": 0}, "timed_examples=0")])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"attributions": ["lime", "beem"]}, "'beem'"),
+        ({"attributions": []}, "attributions=[]"),
+        ({"steps": 0}, "steps=0"),
+        ({"max_length": 8}, "longer than"),
+        ({"timed_examples": 0}, "timed_examples=0"),
+    ],
+)
 def test_wrong_parameters_of_evidence_are_told_before_training(folders, no_training, wrong, named):
     with pytest.raises(ReachedTraining):
         run_here({**FEW, **folders}, EVIDENCE)
@@ -158,8 +196,18 @@ def test_wrong_parameters_of_evidence_are_told_before_training(folders, no_train
 
 def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
     with pytest.raises(ValueError, match="task='sst' has no evidence"):
-        run_here({**FEW, **folders, "task": "sst", "data_dir": str(mirror(tmp_path, "sst")),
-                  "train_size": 0, "validation_size": 0, "test_size": 0}, EVIDENCE)
+        run_here(
+            {
+                **FEW,
+                **folders,
+                "task": "sst",
+                "data_dir": str(mirror(tmp_path, "sst")),
+                "train_size": 0,
+                "validation_size": 0,
+                "test_size": 0,
+            },
+            EVIDENCE,
+        )
 
 
 def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_table(folders, tmp_path):
@@ -172,15 +220,18 @@ def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_tabl
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "attributions")
     asked = execute.defaults(EVIDENCE)["attributions"]
-    assert set(asked) == {name for name, function in attributions._METHODS.items()
-                          if function.__module__.startswith("faithlib.")}  # all that there are
+    assert set(asked) == {
+        name
+        for name, function in attributions._METHODS.items()
+        if function.__module__.startswith("faithlib.")
+    }  # all that there are
     agreement = values[values.metric != "completeness_gap"]
     assert len(agreement) == len(asked) * 3 * 6 and agreement.value.notna().all()
     gap = values[values.metric == "completeness_gap"]
     assert list(gap.example) == list(range(6)) and (gap.value >= 0).all() and gap.chance.isna().all()
     assert set(record["volatile"]["seconds_per_example"]) == set(asked)
 
-    report = ROOT / "notebooks/reports/attributions.ipynb"
+    report = ROOT / "notebooks/attributions/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "attributions")
     table = pd.read_csv(folder / "tables" / "evidence.csv")
@@ -190,18 +241,38 @@ def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_tabl
 
 # Recursive ROAR -----------------------------------------------------------------------------------
 
-ROAR = ROOT / "notebooks/experiments/recursive_roar.ipynb"
-BRIEF = {"train_size": 60, "validation_size": 20, "test_size": 20, "epochs": 1, "ig_steps": 2, "width": 8,
-         "hidden": 4, "ratios": [50, 100]}
+ROAR = ROOT / "notebooks/recursive_roar/experiment.ipynb"
+BRIEF = {
+    "train_size": 60,
+    "validation_size": 20,
+    "test_size": 20,
+    "epochs": 1,
+    "ig_steps": 2,
+    "width": 8,
+    "hidden": 4,
+    "ratios": [50, 100],
+}
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ({"task": "wikibio"}, "'wikibio'"), ({"measures": ["atention"]}, "'atention'"), ({"measures": []}, "[]"),
-    ({"measures": ["random"]}, "'random'"), ({"ratios": [50, 20]}, "[50, 20]"),
-    ({"ratios": [50, 200]}, "100"),
-    ({"ratios": [], "counts": []}, "counts=[]"), ({"counts": [0, 1]}, "[0, 1]"), ({"recursive": []}, "[]"),
-    ({"ig_steps": 0}, "steps=0"), ({"workers": 0}, "workers=0"), ({"max_length": 8}, "longer than"),
-    ({"vectors": "/no/such/file"}, "/no/such/file"), ({"width": 0}, "width=0")])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"measures": ["atention"]}, "'atention'"),
+        ({"measures": []}, "[]"),
+        ({"measures": ["random"]}, "'random'"),
+        ({"ratios": [50, 20]}, "[50, 20]"),
+        ({"ratios": [50, 200]}, "100"),
+        ({"ratios": [], "counts": []}, "counts=[]"),
+        ({"counts": [0, 1]}, "[0, 1]"),
+        ({"recursive": []}, "[]"),
+        ({"ig_steps": 0}, "steps=0"),
+        ({"workers": 0}, "workers=0"),
+        ({"max_length": 8}, "longer than"),
+        ({"vectors": "/no/such/file"}, "/no/such/file"),
+        ({"width": 0}, "width=0"),
+    ],
+)
 def test_wrong_parameters_of_roar_are_told_before_training(folders, no_training, wrong, named):
     with pytest.raises(ReachedTraining):
         run_here({**BRIEF, **folders}, ROAR)
@@ -217,7 +288,8 @@ def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         run_here({**BRIEF, **places, "task": "relation", "counts": [1, 2]}, ROAR)
         found.append(science(places["results_dir"], unit, "recursive_roar", ["seconds_of_models"]))
     assert sorted(found[0]) == [
-        f"{unit}{end}" for end in (".json", ".parquet", ".predictions.parquet", ".sparsity.parquet")]
+        f"{unit}{end}" for end in (".json", ".parquet", ".predictions.parquet", ".sparsity.parquet")
+    ]
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "recursive_roar")
     curves = values[values.metric == "accuracy"]
@@ -226,13 +298,15 @@ def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert set(record["volatile"]["seconds_of_models"]) == set(values.job)
     assert {row["metric"] for row in record["metrics"]} == {"accuracy", "majority", "racu"}
 
-    report = ROOT / "notebooks/reports/recursive_roar.ipynb"
+    report = ROOT / "notebooks/recursive_roar/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "recursive_roar")
     table = pd.read_csv(folder / "tables" / "racu.csv")
     assert len(table) == 8 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
     assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} == {
-        *(f"figure_{n}" for n in range(3, 9)), "table_2"}
+        *(f"figure_{n}" for n in range(3, 9)),
+        "table_2",
+    }
     plt.close("all")
 
 
@@ -244,18 +318,38 @@ def test_roar_by_count_alone_has_no_areas(folders):
 
 # SaLoss -------------------------------------------------------------------------------------------
 
-SALOSS = ROOT / "notebooks/experiments/saloss.ipynb"
-SHORT = {"train_size": 80, "validation_size": 30, "test_size": 30, "examples": 8, "tuning_examples": 6,
-         "epochs": 1, "ig_steps": 2, "weights": [1.0], "released_weights": [0.001]}
+SALOSS = ROOT / "notebooks/saloss/experiment.ipynb"
+SHORT = {
+    "train_size": 80,
+    "validation_size": 30,
+    "test_size": 30,
+    "examples": 8,
+    "tuning_examples": 6,
+    "epochs": 1,
+    "ig_steps": 2,
+    "weights": [1.0],
+    "released_weights": [0.001],
+}
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ({"task": "wikibio"}, "'wikibio'"), ({"attributions": ["atention"]}, "'atention'"),
-    ({"saliences": ["textrank", "tf-idf"]}, "'tf-idf'"), ({"saliences": ["tfidf"]}, "'textrank'"),
-    ({"weights": []}, "weights=[]"), ({"weights": [0.0]}, "weights=[0.0]"), ({"step": 0.0}, "step=0.0"),
-    ({"released_weights": [-1.0]}, "[-1.0]"), ({"removal": "drop"}, "'drop'"), ({"max_length": 8}, "longer"),
-    ({"fresh_ratios": [1.5]}, "1.5"), ({"tagger": "no_such_tagger"}, "'no_such_tagger'"),
-    ({"ig_steps": 0}, "steps=0")])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"attributions": ["atention"]}, "'atention'"),
+        ({"saliences": ["textrank", "tf-idf"]}, "'tf-idf'"),
+        ({"saliences": ["tfidf"]}, "'textrank'"),
+        ({"weights": []}, "weights=[]"),
+        ({"weights": [0.0]}, "weights=[0.0]"),
+        ({"step": 0.0}, "step=0.0"),
+        ({"released_weights": [-1.0]}, "[-1.0]"),
+        ({"removal": "drop"}, "'drop'"),
+        ({"max_length": 8}, "longer"),
+        ({"fresh_ratios": [1.5]}, "1.5"),
+        ({"tagger": "no_such_tagger"}, "'no_such_tagger'"),
+        ({"ig_steps": 0}, "steps=0"),
+    ],
+)
 def test_wrong_parameters_of_saloss_are_told_before_training(folders, no_training, wrong, named):
     with pytest.raises(ReachedTraining):
         run_here({**SHORT, **folders}, SALOSS)
@@ -270,8 +364,10 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         places = {key: f"{folder}/{name}" for key, folder in folders.items()}
         run_here({**SHORT, **places}, SALOSS)
         found.append(science(places["results_dir"], unit, "saloss"))
-    assert sorted(found[0]) == [f"{unit}{end}" for end in (
-        ".as_released.parquet", ".examples.parquet", ".json", ".parquet", ".pos.parquet")]
+    assert sorted(found[0]) == [
+        f"{unit}{end}"
+        for end in (".as_released.parquet", ".examples.parquet", ".json", ".parquet", ".pos.parquet")
+    ]
     assert found[0] == found[1]
     places["results_dir"] = folders["results_dir"] + "/resumed"
     with pytest.MonkeyPatch.context() as patch:  # nothing is trained or measured again
@@ -286,26 +382,50 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert (rows[rows.split == "test"].groupby("salience").size()[["none", "textrank", "uniform"]] > 2).all()
     assert rows[rows.metric == "flip_fraction"].chosen.sum() == 3
 
-    report = ROOT / "notebooks/reports/saloss.ipynb"
+    report = ROOT / "notebooks/saloss/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "saloss")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
-        "decision_flip", "fresh", "lambdas", "performance", "pos", "released_scores"}
+        "decision_flip",
+        "fresh",
+        "lambdas",
+        "performance",
+        "pos",
+        "released_scores",
+    }
     assert (folder / "claims.csv").is_file() and (tmp_path / "quick/saloss/figure_1.png").is_file()
     plt.close("all")
 
 
 # FMM ----------------------------------------------------------------------------------------------
 
-FMM = ROOT / "notebooks/experiments/fmm.ipynb"
-TINY = {"train_size": 60, "validation_size": 50, "test_size": 30, "examples": 6, "epochs": 1, "ig_steps": 2,
-        "beam": 1, "ratios": [50, 100]}
+FMM = ROOT / "notebooks/fmm/experiment.ipynb"
+TINY = {
+    "train_size": 60,
+    "validation_size": 50,
+    "test_size": 30,
+    "examples": 6,
+    "epochs": 1,
+    "ig_steps": 2,
+    "beam": 1,
+    "ratios": [50, 100],
+}
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ({"task": "wikibio"}, "'wikibio'"), ({"measures": ["beem"]}, "'beem'"), ({"measures": []}, "[]"),
-    ({"strategies": ["half/all"]}, "'half/all'"), ({"ratios": [50, 20]}, "[50, 20]"), ({"beam": 0}, "beam=0"),
-    ({"validation_size": 20}, "20"), ({"max_length": 8}, "longer"), ({"ig_steps": 0}, "steps=0")])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"measures": ["beem"]}, "'beem'"),
+        ({"measures": []}, "[]"),
+        ({"strategies": ["half/all"]}, "'half/all'"),
+        ({"ratios": [50, 20]}, "[50, 20]"),
+        ({"beam": 0}, "beam=0"),
+        ({"validation_size": 20}, "20"),
+        ({"max_length": 8}, "longer"),
+        ({"ig_steps": 0}, "steps=0"),
+    ],
+)
 def test_wrong_parameters_of_fmm_are_told_before_training(folders, no_training, wrong, named):
     with pytest.raises(ReachedTraining):
         run_here({**TINY, **folders}, FMM)
@@ -321,8 +441,9 @@ def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         places = {key: f"{folder}/{name}" for key, folder in folders.items()}
         run_here({**TINY, **places}, FMM)
         found.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
-    assert sorted(found[0]) == [f"{unit}{end}" for end in (
-        ".history.parquet", ".json", ".masf.parquet", ".parquet")]
+    assert sorted(found[0]) == [
+        f"{unit}{end}" for end in (".history.parquet", ".json", ".masf.parquet", ".parquet")
+    ]
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "fmm")
     accuracy = values[values.metric == "accuracy"]
@@ -331,21 +452,37 @@ def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert (ends.nunique() == 1).all()  # whatever the measure, nothing or everything is masked
     assert {row["metric"] for row in record["metrics"]} == {"accuracy", "majority", "converged"}
 
-    report = ROOT / "notebooks/reports/fmm.ipynb"
+    report = ROOT / "notebooks/fmm/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "fmm")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
-        "performance", "history", "masf", "curves", "racu", "walltime"}
+        "performance",
+        "history",
+        "masf",
+        "curves",
+        "racu",
+        "walltime",
+    }
     assert (folder / "claims.csv").is_file() and (tmp_path / "quick/fmm/figure_5.png").is_file()
     plt.close("all")
 
 
 # The paper's own set-up ---------------------------------------------------------------------------
 
-SIZED = {"google-bert/bert-base-uncased": (BertForSequenceClassification, BertConfig, {}),
-         "FacebookAI/roberta-base": (RobertaForSequenceClassification, RobertaConfig, {
-             "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0,
-             "eos_token_id": 2})}
+SIZED = {
+    "google-bert/bert-base-uncased": (BertForSequenceClassification, BertConfig, {}),
+    "FacebookAI/roberta-base": (
+        RobertaForSequenceClassification,
+        RobertaConfig,
+        {
+            "max_position_embeddings": 514,
+            "type_vocab_size": 1,
+            "pad_token_id": 1,
+            "bos_token_id": 0,
+            "eos_token_id": 2,
+        },
+    ),
+}
 
 
 def checkpoint(folder, name, texts):
@@ -380,9 +517,9 @@ def mirror(folder, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("unit", "short"), [
-    ("sst.bert-base-uncased.s0", {}),
-    ("multirc.roberta-base.s0", {"max_length": 128})])  # 512 tokens on a CPU would take an hour
+@pytest.mark.parametrize(
+    ("unit", "short"), [("sst.bert-base-uncased.s0", {}), ("multirc.roberta-base.s0", {"max_length": 128})]
+)  # 512 tokens on a CPU would take an hour
 def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
     task = unit.split(".")[0]
     data = DATA if (DATA / task).is_dir() else mirror(tmp_path / "data", task)
@@ -391,8 +528,17 @@ def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
     assert parameters["epochs"] == 3 and parameters["learning_rate"] == 1e-5
     texts = pd.read_parquet(data / task / "train.parquet").text[:200]
     checkpoint(tmp_path / "models", parameters["model"], texts)
-    few = {"train_size": 16, "validation_size": 8, "test_size": 8, "examples": 2, "ig_steps": 2,
-           "soft_draws": 1, "random_draws": 1, "curve_ratios": [], "perturbations": ["bernoulli"]}
+    few = {
+        "train_size": 16,
+        "validation_size": 8,
+        "test_size": 8,
+        "examples": 2,
+        "ig_steps": 2,
+        "soft_draws": 1,
+        "random_draws": 1,
+        "curve_ratios": [],
+        "perturbations": ["bernoulli"],
+    }
     places = {"data_dir": str(data), "model_dir": str(tmp_path / "models"), **folders}
     execute.run(NOTEBOOK, tmp_path / "out.ipynb", {**parameters, **few, **short, **places})
     assert_valid(folders["results_dir"], "paper", unit, examples=2)

@@ -3,18 +3,15 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+import verify  # noqa: E402
 from test_workflow import ROOT, notebook
 
 from faithlib import results, tasks
-
-sys.path.insert(0, str(ROOT / "notebooks"))
-import verify  # noqa: E402
 
 PLACES = 'scale = "quick"\nresults_dir = "results"\nfigures_dir = "figures"\n'
 REPORT = """import matplotlib.pyplot as plt
@@ -50,8 +47,10 @@ def project(tmp_path, monkeypatch):
     git("add", ".")
     git("commit", "-qm", "code")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
-    sources = [(name, results.file_digest(tmp_path / "faithlib" / name))
-               for name in ("__init__.py", "metrics/one.py", "metrics.py")]
+    sources = [
+        (name, results.file_digest(tmp_path / "faithlib" / name))
+        for name in ("__init__.py", "metrics/one.py", "metrics.py")
+    ]
     shutil.rmtree(tmp_path / "faithlib")  # the report's kernel wants the real one
     verify.code_of.cache_clear()
     for seed in (0, 1):
@@ -60,8 +59,11 @@ def project(tmp_path, monkeypatch):
         params |= {f"{split}_size": size for split, size in SIZES.items()}
         folder, cpu = tmp_path / "results/quick/toy", torch.device("cpu")
         run = results.Run("toy", f"sentiment.tiny.s{seed}", "quick", params, folder, folder, cpu)
-        monkeypatch.setattr(results, "code_provenance", lambda: {
-            "git": commit, "dirty": False, "code": results.digest(sources)})
+        monkeypatch.setattr(
+            results,
+            "code_provenance",
+            lambda: {"git": commit, "dirty": False, "code": results.digest(sources)},
+        )
         run.save([], pd.DataFrame({"value": [0.1, 0.25 + seed]}), provenance={"data": data.provenance})
     return tmp_path
 
@@ -83,7 +85,8 @@ def test_what_is_whole_passes_and_what_is_not_is_named(project):
     assert not unchecked and wrong == [
         "figures/quick/toy/line.pdf is committed and gone",
         "figures/quick/toy/old.png is not what the report makes now: it makes no such file",
-        "results/quick/toy/tables/means.csv is not what its records give"]
+        "results/quick/toy/tables/means.csv is not what its records give",
+    ]
 
 
 def changed(path, change):
@@ -92,12 +95,18 @@ def changed(path, change):
     path.write_text(json.dumps(record))
 
 
-@pytest.mark.parametrize(("change", "told"), [
-    (lambda r: r["provenance"].update(code="0" * 64), "the record says 000000000000"),
-    (lambda r: r["provenance"]["data"]["sha256"].update(train="0" * 64), "train split of sentiment has hash"),
-    (lambda r: r["files"].update({"sentiment.tiny.s1.parquet": "0"}), "is not the one that record"),
-    (lambda r: r["provenance"].pop("data"), "its provenance has no 'data'"),
-])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda r: r["provenance"].update(code="0" * 64), "the record says 000000000000"),
+        (
+            lambda r: r["provenance"]["data"]["sha256"].update(train="0" * 64),
+            "train split of sentiment has hash",
+        ),
+        (lambda r: r["files"].update({"sentiment.tiny.s1.parquet": "0"}), "is not the one that record"),
+        (lambda r: r["provenance"].pop("data"), "its provenance has no 'data'"),
+    ],
+)
 def test_a_record_that_does_not_lead_back_is_named_and_nothing_is_drawn(project, change, told):
     changed(project / "results/quick/toy/sentiment.tiny.s1.json", change)
     wrong, unchecked = verify.verify("quick", "toy", found())
@@ -115,8 +124,9 @@ def test_what_cannot_be_checked_is_said(project):
 
 def test_every_row_of_a_table_leads_to_a_record():
     records = [{"params": {"task": "sst", "model": "org/tiny", "seed": seed}} for seed in (0, 1)]
-    table = pd.DataFrame({"dataset": ["sst", "sst", "cb", "all"],
-                          "model": ["tiny", "org/tiny", "tiny", "tiny"], "value": 1})
+    table = pd.DataFrame(
+        {"dataset": ["sst", "sst", "cb", "all"], "model": ["tiny", "org/tiny", "tiny", "tiny"], "value": 1}
+    )
     assert verify.nowhere(table, records) == [("cb", "tiny")]
     assert verify.nowhere(table.assign(seed=[1, 2, 1, 1]), records) == [("cb", "tiny", 1), ("sst", "tiny", 2)]
     assert verify.nowhere(table[["dataset"]], records) == []
@@ -133,8 +143,10 @@ def test_a_changed_record_changes_only_the_rows_that_lead_to_it(tmp_path, monkey
     stem = tmp_path / "results/small/soft_metrics/multirc.all-MiniLM-L6-v2.s0"
     values = pd.read_parquet(f"{stem}.parquet")
     values.assign(value=values.value * 0.9).to_parquet(f"{stem}.parquet", index=False)
-    changed(Path(f"{stem}.json"), lambda r: r["files"].update(
-        {f"{stem.name}.parquet": results.file_digest(f"{stem}.parquet")}))
+    changed(
+        Path(f"{stem}.json"),
+        lambda r: r["files"].update({f"{stem.name}.parquet": results.file_digest(f"{stem}.parquet")}),
+    )
     (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     monkeypatch.chdir(tmp_path)
     verify.redraw("small", "soft_metrics", files, tmp_path / "changed")

@@ -12,7 +12,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "notebooks"))
 import execute  # noqa: E402
 import grid  # noqa: E402
 
@@ -134,8 +133,8 @@ def config(folder, text):
     notebook(folder / "notebooks/experiments/paper.ipynb", PARAMETERS, RECORD)
     notebook(folder / "notebooks/reports/paper.ipynb", 'scale = "small"', CLAIMS)
     (folder / "configs").mkdir(exist_ok=True)
-    (folder / "configs/quick.yaml").write_text(text)
-    shutil.copy(ROOT / "configs/schema.json", folder / "configs")
+    (folder / "config/quick.yaml").write_text(text)
+    shutil.copy(ROOT / "config/schema.json", folder / "configs")
 
 
 GOOD = """version: 1
@@ -166,7 +165,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
     [
         ({"scale": "smal"}, "", "", "scale=smal: unknown scale; choose one of quick"),
         ({"sale": "small"}, "", "", "unknown key 'sale'; allowed are scale, papers, data_dir"),
-        ({"papers": "fmm"}, "", "", "papers=fmm: unknown paper; configs/quick.yaml has paper"),
+        ({"papers": "fmm"}, "", "", "papers=fmm: unknown paper; config/quick.yaml has paper"),
         ({"data_dir": "nowhere"}, "", "", "data_dir=nowhere: there is no such folder"),
         ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
         ({"device": "gpu"}, "", "", "device=gpu: unknown device; use one of auto, cpu, cuda, mps"),
@@ -259,7 +258,7 @@ def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_an_unknown_profile_is_one_line(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "profiles/local").mkdir(parents=True)
+    (tmp_path / "workflow/profiles/default").mkdir(parents=True)
     for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -270,7 +269,7 @@ def test_an_unknown_profile_is_one_line(tmp_path):
 
 
 def snakemake(folder, *arguments):
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/local", *arguments]
+    command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/default", *arguments]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
@@ -296,8 +295,9 @@ def test_the_projects_own_grid(unrun, scale, units):
 def test_a_report_waits_for_all_records_that_it_shows(unrun, papers, monkeypatch):
     monkeypatch.chdir(ROOT)
     units = sum(len(p.units) for p in grid.read({"scale": "quick", "papers": papers})[1].values())
-    status, text = snakemake(unrun, "results/quick/fmm/claims.csv", "-n",
-                             "--config", "scale=quick", f"papers={papers}")
+    status, text = snakemake(
+        unrun, "results/quick/fmm/claims.csv", "-n", "--config", "scale=quick", f"papers={papers}"
+    )
     assert status == 0, text
     assert f"unit {units}" in " ".join(text.split())
 

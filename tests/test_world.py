@@ -5,8 +5,7 @@ import pytest
 
 from faithlib import models, tasks, training
 from faithlib.attributions import attribute
-from faithlib.metrics.parts import part_shares, words_of
-from faithlib.metrics.plausibility import plausibility
+from faithlib.metrics.plausibility import part_shares, plausibility, words_of
 
 TEXTS = 100
 
@@ -16,15 +15,20 @@ def trained(name, train, epochs):
     data = tasks.load(name, sizes={"train": train, "validation": 100})
     words = [*data.splits["train"]["text"], *data.splits["train"]["target"]]
     llama = models.load_causal("tiny-llama", words)
-    prompts = {split: (llama.encode(rows["text"]),
-                       np.array(llama.tokenizer.convert_tokens_to_ids(list(rows["target"]))))
-               for split, rows in data.splits.items()}
+    prompts = {
+        split: (
+            llama.encode(rows["text"]),
+            np.array(llama.tokenizer.convert_tokens_to_ids(list(rows["target"]))),
+        )
+        for split, rows in data.splits.items()
+    }
     training.fine_tune(llama, prompts, epochs=epochs, batch_size=32, learning_rate=3e-3)
     return data.splits["test"], llama, *prompts["test"], training.evaluate(llama, *prompts["test"])
 
 
-@pytest.mark.parametrize(("name", "train", "epochs"), [("world_facts", 2000, 3),
-                                                       ("world_biographies", 3000, 3)])
+@pytest.mark.parametrize(
+    ("name", "train", "epochs"), [("world_facts", 2000, 3), ("world_biographies", 3000, 3)]
+)
 def test_most_prompts_are_answered(name, train, epochs):
     *_, performance = trained(name, train, epochs)
     assert performance["accuracy"] >= 0.9

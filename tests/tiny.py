@@ -51,10 +51,13 @@ def word_pieces():
     pieces.normalizer = normalizers.BertNormalizer()
     pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     pieces.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    return pieces, dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-                        mask_token="[MASK]")
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return pieces, dict(
+        pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]"
+    )
 
 
 def byte_pairs():
@@ -63,12 +66,25 @@ def byte_pairs():
     pairs = Tokenizer(models.BPE())
     pairs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     pairs.decoder = decoders.ByteLevel()
-    pairs.train_from_iterator(TEXTS + TEXTS_B, trainers.BpeTrainer(
-        special_tokens=special, vocab_size=320, show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    pairs.train_from_iterator(
+        TEXTS + TEXTS_B,
+        trainers.BpeTrainer(
+            special_tokens=special,
+            vocab_size=320,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        ),
+    )
     pairs.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    return pairs, dict(pad_token="<pad>", unk_token="<unk>", cls_token="<s>", sep_token="</s>",
-                       mask_token="<mask>", bos_token="<s>", eos_token="</s>")
+    return pairs, dict(
+        pad_token="<pad>",
+        unk_token="<unk>",
+        cls_token="<s>",
+        sep_token="</s>",
+        mask_token="<mask>",
+        bos_token="<s>",
+        eos_token="</s>",
+    )
 
 
 def tokenizer(kind):
@@ -82,19 +98,41 @@ def config(kind, vocabulary, positions=64):
     """Two layers of width 16, two heads."""
     if kind == "distilbert":
         return DistilBertConfig(
-            vocab_size=vocabulary, dim=16, n_layers=2, n_heads=2, hidden_dim=32, num_labels=len(LABELS),
-            max_position_embeddings=positions, initializer_range=0.4)
+            vocab_size=vocabulary,
+            dim=16,
+            n_layers=2,
+            n_heads=2,
+            hidden_dim=32,
+            num_labels=len(LABELS),
+            max_position_embeddings=positions,
+            initializer_range=0.4,
+        )
     sizes = dict(
-        vocab_size=vocabulary, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, num_labels=len(LABELS), initializer_range=0.4)
+        vocab_size=vocabulary,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_labels=len(LABELS),
+        initializer_range=0.4,
+    )
     if kind == "roberta":
-        return RobertaConfig(**sizes, max_position_embeddings=positions + 2, type_vocab_size=1,
-                             pad_token_id=1, bos_token_id=0, eos_token_id=2)
+        return RobertaConfig(
+            **sizes,
+            max_position_embeddings=positions + 2,
+            type_vocab_size=1,
+            pad_token_id=1,
+            bos_token_id=0,
+            eos_token_id=2,
+        )
     return BertConfig(**sizes, max_position_embeddings=positions)
 
 
-CLASSES = {"bert": BertForSequenceClassification, "roberta": RobertaForSequenceClassification,
-           "distilbert": DistilBertForSequenceClassification}
+CLASSES = {
+    "bert": BertForSequenceClassification,
+    "roberta": RobertaForSequenceClassification,
+    "distilbert": DistilBertForSequenceClassification,
+}
 
 
 def classifier(kind="bert", seed=0, positions=64):
@@ -113,20 +151,38 @@ def causal(kind="llama", seed=0, positions=64):
     """
     built, named = word_pieces()
     built.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 2)])
-    words = PreTrainedTokenizerFast(tokenizer_object=built, bos_token="[CLS]", unk_token="[UNK]",
-                                    pad_token="[PAD]", model_input_names=["input_ids", "attention_mask"])
-    sizes = dict(vocab_size=len(words), max_position_embeddings=positions, bos_token_id=2, eos_token_id=3,
-                 pad_token_id=0, initializer_range=0.4)
-    grouped = dict(hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
-                   num_key_value_heads=1, **sizes)
+    words = PreTrainedTokenizerFast(
+        tokenizer_object=built,
+        bos_token="[CLS]",
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    sizes = dict(
+        vocab_size=len(words),
+        max_position_embeddings=positions,
+        bos_token_id=2,
+        eos_token_id=3,
+        pad_token_id=0,
+        initializer_range=0.4,
+    )
+    grouped = dict(
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        **sizes,
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = {
             "gpt2": lambda: GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=2, n_head=2, **sizes)),
             "llama": lambda: LlamaForCausalLM(LlamaConfig(**grouped)),
             "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**grouped)),
-            "gemma2": lambda: Gemma2ForCausalLM(Gemma2Config(
-                head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)),
+            "gemma2": lambda: Gemma2ForCausalLM(
+                Gemma2Config(head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)
+            ),
         }[kind]()
     return CausalLM(model, words, f"tiny-{kind}")
 
@@ -136,8 +192,12 @@ class Copying(torch.nn.Module):
 
     def __init__(self, vocabulary, back, positions):
         super().__init__()
-        self.config = SimpleNamespace(vocab_size=vocabulary, max_position_embeddings=positions,
-                                      model_type="copying", _attn_implementation="eager")
+        self.config = SimpleNamespace(
+            vocab_size=vocabulary,
+            max_position_embeddings=positions,
+            model_type="copying",
+            _attn_implementation="eager",
+        )
         self.words = torch.nn.Embedding.from_pretrained(torch.eye(vocabulary), freeze=False)
         self.head = torch.nn.Linear(vocabulary, vocabulary, bias=False)
         self.head.weight = torch.nn.Parameter(4 * torch.eye(vocabulary))  # its probability: 0.63
@@ -158,7 +218,7 @@ class Copying(torch.nn.Module):
         if past_key_values is not None:
             values, _ = past_key_values.update(values, values, 0)
         to = torch.arange(values.shape[2])
-        copied = (to[-inputs_embeds.shape[1]:] - self.back).clamp(min=0)
+        copied = (to[-inputs_embeds.shape[1] :] - self.back).clamp(min=0)
         attention = (self.sharpness * (to == copied[:, None])).softmax(-1)  # (from, to)
         attention = attention.expand(len(values), 1, -1, -1)
         return SimpleNamespace(logits=self.head((attention @ values)[:, 0]), attentions=(attention,))

@@ -2,13 +2,11 @@
 
 import torch
 
-from faithlib.attributions import register
 from faithlib.attributions.gradients import frozen
 
 NAMES = ("attention", "scaled_attention", "attention_rollout")
 
 
-@register(*NAMES, needs=("attention",))
 @torch.no_grad()
 def attention(model, batch, target, wanted=NAMES):
     """Attention of the last layer, the same scaled by its gradient, and rollout over all layers.

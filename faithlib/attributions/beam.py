@@ -4,12 +4,10 @@ from math import comb
 
 import numpy as np
 
-from faithlib.attributions import padded, register
 from faithlib.attributions.occlusion import removable, removed
-from faithlib.forward import target_values, unchanged
+from faithlib.forward import padded, target_values, unchanged
 
 
-@register("beam")
 def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     """Rank of each token in the best masking order: T for the first token masked, 1 for the last of T.
 
@@ -26,16 +24,24 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     full = target_values(model, [unchanged(e) for e in batch.encodings], targets, model.explains, cache)
     for done, share in enumerate(_shares(free, beam)):
         grown = [_grown(orders, tokens) for orders, tokens in zip(kept, free, strict=True)]
-        variants = [_masked(model, e, order)
-                    for e, g in zip(batch.encodings, grown, strict=True) for _, order in g]
+        variants = [
+            _masked(model, e, order) for e, g in zip(batch.encodings, grown, strict=True) for _, order in g
+        ]
         sizes = [len(g) for g in grown]
         # Later rounds are nobody else's inputs, and too many to keep.
-        y = target_values(model, variants, np.repeat(targets, sizes), model.explains, None if done else cache,
-                          progress and (lambda part, share=share: progress(part * share)))
+        y = target_values(
+            model,
+            variants,
+            np.repeat(targets, sizes),
+            model.explains,
+            None if done else cache,
+            progress and (lambda part, share=share: progress(part * share)),
+        )
         for i, (g, masked) in enumerate(zip(grown, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
             if g:  # else all its tokens are masked
-                sums = [(total + full[i] - value, order)
-                        for (total, order), value in zip(g, masked, strict=True)]
+                sums = [
+                    (total + full[i] - value, order) for (total, order), value in zip(g, masked, strict=True)
+                ]
                 kept[i] = sorted(sums, key=lambda pair: -pair[0])[:beam]
     ranks = [_ranks(e, orders[0][1]) for e, orders in zip(batch.encodings, kept, strict=True)]
     return {"beam": padded(ranks, batch)}
@@ -66,6 +72,8 @@ def _ranks(encoding, order):
 def _shares(free, beam):
     """The share of the work in each round, by the number of inputs there at most."""
     rounds = max(len(tokens) for tokens in free)
-    work = [sum(min(beam, comb(len(tokens), done)) * max(len(tokens) - done, 0) for tokens in free)
-            for done in range(rounds)]
+    work = [
+        sum(min(beam, comb(len(tokens), done)) * max(len(tokens) - done, 0) for tokens in free)
+        for done in range(rounds)
+    ]
     return [w / sum(work) for w in work]

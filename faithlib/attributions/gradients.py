@@ -12,14 +12,12 @@ import numpy as np
 import torch
 
 from faithlib import forward
-from faithlib.attributions import register
-from faithlib.attributions.random import generator
+from faithlib.scores import generator
 
 CHUNK = 512  # rows of the embedding table at a time: products that stay in the cache, and little memory
 ONE_PASS = ("gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs", "deeplift")
 
 
-@register(*ONE_PASS)
 @torch.no_grad()
 def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
     """What one backward pass yields: Grad L1 and L2, x⊙grad signed and absolute, DeepLift as published.
@@ -43,10 +41,10 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
     return scores
 
 
-@register("integrated_gradients", "integrated_gradients_abs")
 @torch.no_grad()
-def integrated_gradients(model, batch, target, steps=20, baseline=None, path="input", cache=None,
-                         progress=None):
+def integrated_gradients(
+    model, batch, target, steps=20, baseline=None, path="input", cache=None, progress=None
+):
     """Integrated gradients, signed and absolute, and how far they are from adding up.
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + (k − ½)/K · (e − b), k = 1 … K, all positions moving together
@@ -63,11 +61,13 @@ def integrated_gradients(model, batch, target, steps=20, baseline=None, path="in
     at = at[:, None].expand(-1, len(batch.ids))  # (steps, batch)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     signed = ((embeddings - base) * slope).sum(-1)
-    return {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs(),
-            "completeness_gap": completeness_gap(model, batch, target, base, moving, signed, cache)}
+    return {
+        "integrated_gradients": signed,
+        "integrated_gradients_abs": signed.abs(),
+        "completeness_gap": completeness_gap(model, batch, target, base, moving, signed, cache),
+    }
 
 
-@register("sequential_integrated_gradients", "sequential_integrated_gradients_abs")
 @torch.no_grad()
 def sequential_integrated_gradients(model, batch, target, steps=20, baseline=None, progress=None):
     """Sequential integrated gradients, signed and absolute: for each token a path of its own.
@@ -83,7 +83,6 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
     return {"sequential_integrated_gradients": signed, "sequential_integrated_gradients_abs": signed.abs()}
 
 
-@register("gradient_shap", "gradient_shap_abs")
 @torch.no_grad()
 def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progress=None):
     """Expected gradients on the way from the baseline, signed and absolute.
@@ -214,7 +213,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
             path = base[some, i] + at[places, None, None] * difference[some, i]  # (places, examples, width)
             every = some.repeat(len(path))
             shared = {"prefix": prefix.rows(every, start)} if start else {}
-            others = embeddings[every, start:start + part.ids.shape[1]]
+            others = embeddings[every, start : start + part.ids.shape[1]]
             y = _y_of_token(model, part, target[every], others, i - start, shared)
             slope = gradient(model, y, path.flatten(0, 1)).unflatten(0, path.shape[:2])
             scores[some, i] += torch.tensordot(weights[places], slope, 1)
@@ -226,7 +225,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
 def _y_of_token(model, batch, target, embeddings, i, given):
     """The function from token i's embedding alone, (rows, width), to y, (rows,)."""
     y = y_at(model, batch, target, **given)
-    before, after = embeddings[:, :i], embeddings[:, i + 1:]
+    before, after = embeddings[:, :i], embeddings[:, i + 1 :]
     return lambda token: y(torch.cat([before, token[:, None], after], 1))
 
 

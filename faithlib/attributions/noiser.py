@@ -12,11 +12,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from faithlib import forward
-from faithlib.attributions import register, released
-from faithlib.attributions.random import generator
+from faithlib.scores import generator
 
 
-@register("noiser")
 @torch.no_grad()
 def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0, cache=None, progress=None):
     """What the target's probability loses when one token is noised, at a scale that the prediction bears.
@@ -42,48 +40,29 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
     noised, where = Noised(model, batch, target, vectors, progress, halvings + 1), batch.maskable.cpu()
     low, p, notes = noised.at_zero(), noised.clean, {"tied": noised.tied}
     if bounding.startswith("k_"):
-        keys = [(e.ids.tobytes(), e.types.tobytes(), e.maskable.tobytes(), int(t), noise, halvings, seed)
-                for e, t in zip(batch.encodings, target, strict=True)]
+        keys = [
+            (e.ids.tobytes(), e.types.tobytes(), e.maskable.tobytes(), int(t), noise, halvings, seed)
+            for e, t in zip(batch.encodings, target, strict=True)
+        ]
         known, every = {} if cache is None else cache.of(model), bounding != "k_min"
-        low, p, smallest = (recalled(known, keys, where) if known.keys() >= set(keys)
-                            else search(noised, where, halvings, every))
+        low, p, smallest = (
+            recalled(known, keys, where)
+            if known.keys() >= set(keys)
+            else search(noised, where, halvings, every)
+        )
         if every:
             for key, e, each in zip(keys, batch.encodings, zip(low, p, strict=True), strict=True):
                 known[key] = [values[: len(e.ids)] for values in each]
-        notes["flipped"] = smallest < 1 - 0.5 ** halvings
+        notes["flipped"] = smallest < 1 - 0.5**halvings
         k = {"k_min": smallest, "k_max": low.amax(1), "k_max_per_token": low}[bounding]
         if bounding != "k_min":
             notes["k_per_token"] = low
     else:
-        k = {"l2": width ** -0.5, "linf": (2 * math.log(width)) ** -0.5, "none": 1, "random": 0}[bounding]
+        k = {"l2": width**-0.5, "linf": (2 * math.log(width)) ** -0.5, "none": 1, "random": 0}[bounding]
         k = torch.tensor([draw.random() if bounding == "random" else k for draw in draws], dtype=low.dtype)
     if k.ndim == 1:
         notes["k"], k = k, k[:, None]
     return {"noiser": noised.losses(where, k, low, p), **notes}
-
-
-@released("noiser", "noiser")
-@torch.no_grad()
-def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=None):
-    """Noiser's release: k_min over all tokens, BOS too, and losses divided by their signed sum.
-
-    s_i / Σ_j s_j: a negative sum turns the ranking round, one near 0 makes scores large, one of 0 leaves them
-    as they are. k_i is the last scale that the bisection tries, which may flip; noise is the same for all
-    texts, RandomState(1)'s, divided by what stands for its expected norm: 1 ("none", its notebook's choice),
-    √d ("l2", its program's), √(2/π) d ("l1") or √(2 ln d) ("linf"). Also k, flipped and tied, as `noiser`.
-    """
-    width = model.embedding_table.shape[1]
-    size = {"none": 1, "l1": math.sqrt(2 / math.pi) * width, "l2": math.sqrt(width),
-            "linf": math.sqrt(2 * math.log(width))}[norm]
-    vectors = np.random.RandomState(1).randn(1, noise, width) / size
-    vectors = vectors.repeat(len(batch.encodings), 0)  # (batch, M, width)
-    noised, where = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
-    low, p, smallest = search(noised, where, halvings - 1)
-    k = smallest + 0.5 ** halvings  # tried last; what came of it moves no bound that is read again
-    losses = noised.losses(where, k[:, None], low, p)
-    total = losses.sum(1, keepdim=True)
-    return {"noiser": losses / torch.where(total == 0, 1, total), "k": k,
-            "flipped": smallest < 1 - 2 * 0.5 ** halvings, "tied": noised.tied}
 
 
 def search(noised, where, halvings, every=False):
@@ -95,7 +74,7 @@ def search(noised, where, halvings, every=False):
     """
     low, p, live = noised.at_zero(), noised.clean, where
     for halving in range(1, halvings + 1):
-        middle = low + 0.5 ** halving
+        middle = low + 0.5**halving
         keeps, at_middle = noised(live, middle)
         low, p = torch.where(keeps, middle, low), torch.where(keeps, at_middle, p)
         flips = live & ~keeps
@@ -149,8 +128,9 @@ class Noised:
         lengths = self.batch.present.sum(1).cpu()[rows]
         for part in self._batches(starts, lengths):
             some, at = rows[part], tokens[part]
-            each = self._distributions(some, at, scale[some, at], int(starts[part].min()),
-                                       int(lengths[part].max()))  # (tests, M, outputs)
+            each = self._distributions(
+                some, at, scale[some, at], int(starts[part].min()), int(lengths[part].max())
+            )  # (tests, M, outputs)
             of, mean = some.to(each.device), each.mean(1)
             predicted = mean.gather(1, self.predicted[of, None])[:, 0]
             keeps[some, at] = (predicted >= mean.amax(1)).cpu()

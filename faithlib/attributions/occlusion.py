@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from faithlib.attributions import padded, register, released
-from faithlib.forward import deleted, replaced, target_values, unchanged
+from faithlib.forward import deleted, padded, replaced, target_values, unchanged
 
 
-@register("leave_one_out", "leave_one_out_abs")
 def leave_one_out(model, batch, target, removal="mask", cache=None, progress=None):
     """What the target loses when one token is removed, signed and absolute, from one sweep.
 
@@ -15,24 +13,17 @@ def leave_one_out(model, batch, target, removal="mask", cache=None, progress=Non
     "mask" or "pad" put that token in its place, "delete" takes it out. A token that is the mask token
     already scores 0 under "mask". Raises ValueError where nothing would be left.
     """
-    signed = _losses(model, batch, target, [removable(model, e, removal) for e in batch.encodings],
-                     lambda e, erased: removed(model, e, erased, removal), model.explains, cache, progress)
+    signed = losses(
+        model,
+        batch,
+        target,
+        [removable(model, e, removal) for e in batch.encodings],
+        lambda e, erased: removed(model, e, erased, removal),
+        model.explains,
+        cache,
+        progress,
+    )
     return {"leave_one_out": signed, "leave_one_out_abs": signed.abs()}
-
-
-@released("noiser", "leave_one_out", "leave_one_out_abs")
-def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
-    """Noiser's release: inseq 0.7.1's occlusion, divided by its sum. Both names give the same scores.
-
-    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, the special ones
-    too: ≥ 0, sum 1 with the special tokens' own share. All 0 where no token changes anything (the
-    release divides by 0). inseq takes absolute values, so the sign is lost before anybody asks for it.
-    """
-    lost = _losses(model, batch, target, [np.ones(len(e.ids), bool) for e in batch.encodings],
-                   lambda e, erased: replaced(e, erased, unknown_id(model)), "probability", cache, progress)
-    lost = lost.abs()
-    shares = lost / lost.sum(1, keepdim=True).clamp(min=np.finfo(float).tiny)
-    return {"leave_one_out": shares, "leave_one_out_abs": shares}
 
 
 def removable(model, encoding, removal="mask"):
@@ -45,8 +36,10 @@ def removed(model, encoding, erased, removal="mask"):
     if removal != "delete":
         return replaced(encoding, erased, _stand_in(model, removal))
     if erased.all():
-        raise ValueError(f"removal='delete' would leave an empty input (all {len(erased)} tokens are "
-                         "removed, none is special): use removal='mask' or 'pad'")
+        raise ValueError(
+            f"removal='delete' would leave an empty input (all {len(erased)} tokens are "
+            "removed, none is special): use removal='mask' or 'pad'"
+        )
     return deleted(encoding, erased)
 
 
@@ -63,7 +56,7 @@ def _stand_in(model, removal):
     return token
 
 
-def _losses(model, batch, target, positions, remove, of, cache, progress):
+def losses(model, batch, target, positions, remove, of, cache, progress):
     """y(x) − y(x without token i) at each example's `positions` (tokens,) bool, else 0: (batch, tokens)."""
     variants = []
     for e, wanted in zip(batch.encodings, positions, strict=True):

@@ -6,12 +6,15 @@ functions add up within each example, because a score that depends on what share
 the text. Nor are ids hard-coded: special tokens are those of the tokenizer at hand.
 """
 
+import math
+from collections.abc import Callable
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from sklearn.linear_model import Ridge
 
-from faithlib.attributions import released
 from faithlib.attributions.attention import differentiated, read_row, rollout
 from faithlib.attributions.gradients import (
     baseline_embedding,
@@ -23,10 +26,34 @@ from faithlib.attributions.gradients import (
     sequential_paths,
     y_at,
 )
-from faithlib.attributions.occlusion import unknown_id
+from faithlib.attributions.noiser import Noised, search
+from faithlib.attributions.occlusion import losses, unknown_id
+from faithlib.attributions.surrogates import filled_probabilities
+from faithlib.forward import padded, replaced
+from faithlib.scores import generator
 
 BOTH_IG = ("integrated_gradients", "integrated_gradients_abs")
 BY_TYPE = ("input_x_gradient_abs", "integrated_gradients")
+
+RELEASED = {}  # (paper, name) -> Release
+
+
+class Release(NamedTuple):
+    """What a paper's released code computes under a name, and what it needs of the model."""
+
+    function: Callable
+    needs: tuple
+
+
+def released(paper, *names, needs=()):
+    """Make a function known as what the released code of a paper computes under `names`."""
+
+    def join(function):
+        RELEASED.update({(paper, name): Release(function, tuple(needs)) for name in names})
+        return function
+
+    return join
+
 
 # Soft metrics (Zhao & Aletras 2023) ---------------------------------------------------------------
 
@@ -144,8 +171,10 @@ def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
 def attention_softmaxed(model, batch, target):
     """softmax over all tokens of the prompt of what are weights already: nearly uniform, sum 1 with BOS."""
     _, layers = model.attentions(batch)
-    rows = {"attention": read_row(model, batch, layers[-1]).mean(1),
-            "attention_rollout": rollout(model, batch, layers)}
+    rows = {
+        "attention": read_row(model, batch, layers[-1]).mean(1),
+        "attention_rollout": rollout(model, batch, layers),
+    }
     return {name: row.masked_fill(~batch.present, -torch.inf).softmax(-1) for name, row in rows.items()}
 
 
@@ -160,8 +189,10 @@ def lengths_of_one_pass(model, batch, target):
     """
     embeddings = model.embed(batch.ids)
     slope = gradient(model, y_at(model, batch, target, _probability), embeddings)
-    return {"input_x_gradient": _length_shares(embeddings * slope, batch),
-            "deeplift": _length_shares((embeddings - _unknown(model, batch)) * slope, batch)}
+    return {
+        "input_x_gradient": _length_shares(embeddings * slope, batch),
+        "deeplift": _length_shares((embeddings - _unknown(model, batch)) * slope, batch),
+    }
 
 
 @released("noiser", "integrated_gradients")
@@ -193,6 +224,89 @@ def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=N
     at, weights = drawn_points(batch, samples, seed, embeddings)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     return {"gradient_shap": _length_shares((embeddings - base) * slope, batch)}
+
+
+@released("noiser", "noiser")
+@torch.no_grad()
+def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=None):
+    """Noiser's release: k_min over all tokens, BOS too, and losses divided by their signed sum.
+
+    s_i / Σ_j s_j: a negative sum turns the ranking round, one near 0 makes scores large, one of 0 leaves them
+    as they are. k_i is the last scale that the bisection tries, which may flip; noise is the same for all
+    texts, RandomState(1)'s, divided by what stands for its expected norm: 1 ("none", its notebook's choice),
+    √d ("l2", its program's), √(2/π) d ("l1") or √(2 ln d) ("linf"). Also k, flipped and tied, as `noiser`.
+    """
+    width = model.embedding_table.shape[1]
+    size = {
+        "none": 1,
+        "l1": math.sqrt(2 / math.pi) * width,
+        "l2": math.sqrt(width),
+        "linf": math.sqrt(2 * math.log(width)),
+    }[norm]
+    vectors = np.random.RandomState(1).randn(1, noise, width) / size
+    vectors = vectors.repeat(len(batch.encodings), 0)  # (batch, M, width)
+    noised, where = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
+    low, p, smallest = search(noised, where, halvings - 1)
+    k = smallest + 0.5**halvings  # tried last; what came of it moves no bound that is read again
+    losses = noised.losses(where, k[:, None], low, p)
+    total = losses.sum(1, keepdim=True)
+    return {
+        "noiser": losses / torch.where(total == 0, 1, total),
+        "k": k,
+        "flipped": smallest < 1 - 2 * 0.5**halvings,
+        "tied": noised.tied,
+    }
+
+
+@released("noiser", "lime")
+def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
+    """Noiser's release: the LIME of inseq 0.7.1 at its defaults, ≥ 0 and sum 1 over the whole prompt.
+
+    Every token, the special ones too, is masked with probability 0.3 in each of 50 neighbours; the text
+    itself is not among them. Masked means that each of its embedding's entries is the *number* of the
+    unknown (else padding, end) token: a slip, the method was written for ids. The ridge regression (α = 1)
+    of the target's probability sees those embedding entries, weighted by how many of them are unchanged;
+    a token's score is the L2 norm of its entries' coefficients, divided by the sum over tokens.
+
+    A token's entries change together, so its coefficients lie along e_i − c, and their norm is the
+    coefficient of one feature, ‖e_i − c‖ where the token is there: (tokens) unknowns, not (tokens · width).
+    """
+    rows, filler = [], float(unknown_id(model))
+    for e, row, y in zip(batch.encodings, batch.ids, target, strict=True):
+        there = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
+        embeddings = model.embed(row[: len(e.ids)]).detach()  # (tokens, width)
+        p = filled_probabilities(model, e, embeddings, there, filler, y)  # (samples,)
+        scale = (embeddings.double() - filler).norm(dim=-1).cpu().numpy()  # (tokens,)
+        changing = (embeddings != filler).sum(-1).cpu().numpy()  # (tokens,)
+        weight = embeddings.numel() - ~there @ changing  # (samples,)
+        sizes = abs(Ridge(alpha=1).fit(there * scale, p, sample_weight=weight).coef_)
+        rows.append(sizes / max(sizes.sum(), 1e-12))
+        if progress is not None:
+            progress(1 / len(batch.encodings))
+    return {"lime": padded(rows, batch)}
+
+
+@released("noiser", "leave_one_out", "leave_one_out_abs")
+def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
+    """Noiser's release: inseq 0.7.1's occlusion, divided by its sum. Both names give the same scores.
+
+    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, the special ones
+    too: ≥ 0, sum 1 with the special tokens' own share. All 0 where no token changes anything (the
+    release divides by 0). inseq takes absolute values, so the sign is lost before anybody asks for it.
+    """
+    lost = losses(
+        model,
+        batch,
+        target,
+        [np.ones(len(e.ids), bool) for e in batch.encodings],
+        lambda e, erased: replaced(e, erased, unknown_id(model)),
+        "probability",
+        cache,
+        progress,
+    )
+    lost = lost.abs()
+    shares = lost / lost.sum(1, keepdim=True).clamp(min=np.finfo(float).tiny)
+    return {"leave_one_out": shares, "leave_one_out_abs": shares}
 
 
 # What they share ----------------------------------------------------------------------------------

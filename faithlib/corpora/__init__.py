@@ -10,10 +10,16 @@ import numpy as np
 from faithlib.corpora import relation, sentiment, topics, world
 from faithlib.corpora.babi import Whereabouts
 
-GENERATORS = {"sentiment": sentiment, "topics": topics, "relation": relation, "world": world,
-              **{f"whereabouts_{facts}": Whereabouts(facts) for facts in (1, 2, 3)},
-              "world_facts": world.Facts, "world_agreement": world.Agreement,
-              "world_biographies": world.Biographies}
+GENERATORS = {
+    "sentiment": sentiment,
+    "topics": topics,
+    "relation": relation,
+    "world": world,
+    **{f"whereabouts_{facts}": Whereabouts(facts) for facts in (1, 2, 3)},
+    "world_facts": world.Facts,
+    "world_agreement": world.Agreement,
+    "world_biographies": world.Biographies,
+}
 SIZES = {"train": 3000, "validation": 300, "test": 300}
 LARGEST = 50_000  # rows a split may have
 MISSES = 2000  # this many known texts in a row: the grammar has no new ones

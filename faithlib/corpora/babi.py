@@ -82,8 +82,10 @@ class Story:
 
     def of_people(self):
         """Where is mary: the one fact is her last walk."""
-        return [(f"where is {person} ?", walks[-1][0], (walks[-1][1],), "walked")
-                for person, walks in self.walks.items()]
+        return [
+            (f"where is {person} ?", walks[-1][0], (walks[-1][1],), "walked")
+            for person, walks in self.walks.items()
+        ]
 
     def of_things(self):
         """Where is the milk: who took or left it, and that person's last walk until then."""
@@ -104,8 +106,11 @@ class Story:
             walks, last, kind = self._trail(thing)
             carried = [walk for walk in walks if walk[1] > taken]
             latest = dict(carried)  # {place: sentence}
-            found += [(f"where was the {thing} before the {place} ?", before, (first, second, last), kind)
-                      for (before, first), (place, second) in pairwise(carried) if latest[place] == second]
+            found += [
+                (f"where was the {thing} before the {place} ?", before, (first, second, last), kind)
+                for (before, first), (place, second) in pairwise(carried)
+                if latest[place] == second
+            ]
         return found
 
     def example(self, question, place, support, kind):

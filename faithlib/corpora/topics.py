@@ -65,9 +65,7 @@ def generate(rng):
     topic = int(rng.integers(4))
     actor, verb, thing = (choose(rng, words[topic]) for words in (ACTORS, VERBS, OBJECTS))
     verb_phrase = f"{verb}/VERB" if rng.integers(3) else "was/AUX near/ADP"
-    main = phrase(
-        f"the/DET {actor}/NOUN {verb_phrase} the/DET {thing}/NOUN", evidence=(actor, verb, thing)
-    )
+    main = phrase(f"the/DET {actor}/NOUN {verb_phrase} the/DET {thing}/NOUN", evidence=(actor, verb, thing))
     words = [*choose(rng, OPENINGS), *main, (",", "PUNCT", False)]
     kind = "plain"
     if rng.integers(3) == 0:

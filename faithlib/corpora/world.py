@@ -19,14 +19,19 @@ import numpy as np
 
 from faithlib.corpora.grammar import choose, example, phrase
 
-PEOPLE = ("mira tavi olen juna peto sira kalo nemi ruda hesh lora vint yara bemo dalu fini gora "
-          "ilva quen wira").split()
+PEOPLE = (
+    "mira tavi olen juna peto sira kalo nemi ruda hesh lora vint yara bemo dalu fini gora ilva quen wira"
+).split()
 COUNTRIES = "ardia belmor cresta dunmar elvia fennor gristan harvia istrel jorvik".split()
 CITIES = "orvel tasken brill monta sarn velis drum kasta lumen portal".split()
 SPORTS = "chess tennis rowing hockey judo golf".split()
 JOBS = "baker pilot nurse farmer tailor painter".split()
-RELATIONS = {"home": (PEOPLE, CITIES), "sport": (PEOPLE, SPORTS), "job": (PEOPLE, JOBS),
-             "capital": (COUNTRIES, CITIES)}
+RELATIONS = {
+    "home": (PEOPLE, CITIES),
+    "sport": (PEOPLE, SPORTS),
+    "job": (PEOPLE, JOBS),
+    "capital": (COUNTRIES, CITIES),
+}
 LABELS = (*CITIES, *SPORTS, *JOBS)  # the possible answers
 
 
@@ -61,37 +66,71 @@ def _sentence(relation, subject, evidence=()):
 
 CURRENCIES = "korun lirat pesk dram zolt".split()
 KNOWN = FACTS | _facts(np.random.default_rng(1), {"currency": (COUNTRIES, CURRENCIES)})
-OPENINGS = ("", "as/SCONJ we/PRON know/VERB ,/PUNCT", "we/PRON heard/VERB that/SCONJ",
-            "everyone/PRON says/VERB that/SCONJ", "the/DET paper/NOUN wrote/VERB that/SCONJ",
-            "it/PRON is/AUX said/VERB that/SCONJ")
-TIMES = ("", "these/DET days/NOUN", "since/ADP spring/NOUN", "for/ADP years/NOUN", "at/ADP present/NOUN",
-         "by/ADP now/ADV", "after/ADP all/PRON", "of/ADP late/ADJ", "once/ADV more/ADV")
+OPENINGS = (
+    "",
+    "as/SCONJ we/PRON know/VERB ,/PUNCT",
+    "we/PRON heard/VERB that/SCONJ",
+    "everyone/PRON says/VERB that/SCONJ",
+    "the/DET paper/NOUN wrote/VERB that/SCONJ",
+    "it/PRON is/AUX said/VERB that/SCONJ",
+)
+TIMES = (
+    "",
+    "these/DET days/NOUN",
+    "since/ADP spring/NOUN",
+    "for/ADP years/NOUN",
+    "at/ADP present/NOUN",
+    "by/ADP now/ADV",
+    "after/ADP all/PRON",
+    "of/ADP late/ADJ",
+    "once/ADV more/ADV",
+)
 # Here and below * is the subject, & the answer, and ! marks the word that names the relation.
 WORDINGS = {
-    "home": ("*/PROPN !lives/VERB in/ADP the/DET city/NOUN of/ADP",
-             "*/PROPN has/VERB a/DET !home/NOUN in/ADP", "the/DET !house/NOUN of/ADP */PROPN is/AUX in/ADP"),
-    "sport": ("*/PROPN !plays/VERB the/DET game/NOUN of/ADP", "the/DET !sport/NOUN of/ADP */PROPN is/AUX",
-              "*/PROPN is/AUX a/DET !champion/NOUN of/ADP"),
-    "job": ("*/PROPN !works/VERB as/ADP a/DET", "by/ADP !profession/NOUN */PROPN is/AUX a/DET",
-            "*/PROPN was/AUX !hired/VERB as/ADP a/DET"),
-    "capital": ("the/DET !capital/NOUN of/ADP */PROPN is/AUX", "*/PROPN is/AUX !governed/VERB from/ADP",
-                "the/DET !ministers/NOUN of/ADP */PROPN meet/VERB in/ADP"),
-    "currency": ("the/DET !currency/NOUN of/ADP */PROPN is/AUX the/DET",
-                 "the/DET !money/NOUN of/ADP */PROPN is/AUX the/DET",
-                 "in/ADP */PROPN one/PRON !pays/VERB by/ADP"),
+    "home": (
+        "*/PROPN !lives/VERB in/ADP the/DET city/NOUN of/ADP",
+        "*/PROPN has/VERB a/DET !home/NOUN in/ADP",
+        "the/DET !house/NOUN of/ADP */PROPN is/AUX in/ADP",
+    ),
+    "sport": (
+        "*/PROPN !plays/VERB the/DET game/NOUN of/ADP",
+        "the/DET !sport/NOUN of/ADP */PROPN is/AUX",
+        "*/PROPN is/AUX a/DET !champion/NOUN of/ADP",
+    ),
+    "job": (
+        "*/PROPN !works/VERB as/ADP a/DET",
+        "by/ADP !profession/NOUN */PROPN is/AUX a/DET",
+        "*/PROPN was/AUX !hired/VERB as/ADP a/DET",
+    ),
+    "capital": (
+        "the/DET !capital/NOUN of/ADP */PROPN is/AUX",
+        "*/PROPN is/AUX !governed/VERB from/ADP",
+        "the/DET !ministers/NOUN of/ADP */PROPN meet/VERB in/ADP",
+    ),
+    "currency": (
+        "the/DET !currency/NOUN of/ADP */PROPN is/AUX the/DET",
+        "the/DET !money/NOUN of/ADP */PROPN is/AUX the/DET",
+        "in/ADP */PROPN one/PRON !pays/VERB by/ADP",
+    ),
 }
-OF_PEOPLE = ("i/PRON met/VERB */PROPN by/ADP chance/NOUN",
-             "i/PRON took/VERB */PROPN to/ADP the/DET station/NOUN",
-             "last/ADJ night/NOUN i/PRON wrote/VERB a/DET letter/NOUN to/ADP */PROPN")
-OF_COUNTRIES = ("my/PRON flight/NOUN landed/VERB in/ADP */PROPN",
-                "i/PRON came/VERB to/ADP */PROPN by/ADP train/NOUN",
-                "for/ADP a/DET month/NOUN we/PRON travelled/VERB through/ADP */PROPN")
-DISTRACTORS = ("i/PRON had/VERB a/DET dream/NOUN about/ADP */PROPN",
-               "*/PROPN had/AUX been/AUX in/ADP the/DET news/NOUN",
-               "a/DET postcard/NOUN from/ADP */PROPN had/AUX come/VERB",
-               "it/PRON was/AUX late/ADJ and/CCONJ cold/ADJ",
-               "my/PRON grandmother/NOUN never/ADV liked/VERB tea/NOUN",
-               "that/PRON is/AUX a/DET story/NOUN for/ADP another/DET time/NOUN")
+OF_PEOPLE = (
+    "i/PRON met/VERB */PROPN by/ADP chance/NOUN",
+    "i/PRON took/VERB */PROPN to/ADP the/DET station/NOUN",
+    "last/ADJ night/NOUN i/PRON wrote/VERB a/DET letter/NOUN to/ADP */PROPN",
+)
+OF_COUNTRIES = (
+    "my/PRON flight/NOUN landed/VERB in/ADP */PROPN",
+    "i/PRON came/VERB to/ADP */PROPN by/ADP train/NOUN",
+    "for/ADP a/DET month/NOUN we/PRON travelled/VERB through/ADP */PROPN",
+)
+DISTRACTORS = (
+    "i/PRON had/VERB a/DET dream/NOUN about/ADP */PROPN",
+    "*/PROPN had/AUX been/AUX in/ADP the/DET news/NOUN",
+    "a/DET postcard/NOUN from/ADP */PROPN had/AUX come/VERB",
+    "it/PRON was/AUX late/ADJ and/CCONJ cold/ADJ",
+    "my/PRON grandmother/NOUN never/ADV liked/VERB tea/NOUN",
+    "that/PRON is/AUX a/DET story/NOUN for/ADP another/DET time/NOUN",
+)
 ENDINGS = {
     "home": "we/PRON talked/VERB about/ADP the/DET !home/NOUN ,/PUNCT",
     "sport": "we/PRON talked/VERB about/ADP the/DET !sport/NOUN ,/PUNCT",
@@ -102,13 +141,21 @@ ENDINGS = {
 MONTHS = "january february march april may june july august september october november december".split()
 # {relation: (first sentence, end of the second, the ten words that continue)}; + is she or he
 LIVES = {
-    "home": ("*/PROPN is/AUX from/ADP &/PROPN", "lives/VERB in/ADP &/PROPN",
-             "today/NOUN +/PRON !lives/VERB in/ADP the/DET old/ADJ town/NOUN of/ADP &/PROPN ./PUNCT"),
-    "sport": ("*/PROPN is/AUX fond/ADJ of/ADP &/NOUN", "likes/VERB &/NOUN",
-              "on/ADP sundays/NOUN +/PRON !plays/VERB &/NOUN with/ADP friends/NOUN until/ADP night/NOUN "
-              "./PUNCT"),
-    "job": ("*/PROPN is/AUX a/DET &/NOUN", "became/VERB a/DET &/NOUN",
-            "to/PART earn/VERB a/DET living/NOUN +/PRON !works/VERB as/ADP a/DET &/NOUN ./PUNCT"),
+    "home": (
+        "*/PROPN is/AUX from/ADP &/PROPN",
+        "lives/VERB in/ADP &/PROPN",
+        "today/NOUN +/PRON !lives/VERB in/ADP the/DET old/ADJ town/NOUN of/ADP &/PROPN ./PUNCT",
+    ),
+    "sport": (
+        "*/PROPN is/AUX fond/ADJ of/ADP &/NOUN",
+        "likes/VERB &/NOUN",
+        "on/ADP sundays/NOUN +/PRON !plays/VERB &/NOUN with/ADP friends/NOUN until/ADP night/NOUN ./PUNCT",
+    ),
+    "job": (
+        "*/PROPN is/AUX a/DET &/NOUN",
+        "became/VERB a/DET &/NOUN",
+        "to/PART earn/VERB a/DET living/NOUN +/PRON !works/VERB as/ADP a/DET &/NOUN ./PUNCT",
+    ),
 }
 
 
@@ -122,8 +169,11 @@ class Facts:
         """A group of one prompt: text, target (the next word), subject, distractor (words of the text, here
         ""), evidence and pos (as of the other corpora), and the relation as its kind."""
         relation, subject = choose(rng, list(KNOWN))
-        words = [*phrase(choose(rng, OPENINGS)), *phrase(choose(rng, TIMES)),
-                 *_filled(choose(rng, WORDINGS[relation]), {"*": subject}, evidence=True)]
+        words = [
+            *phrase(choose(rng, OPENINGS)),
+            *phrase(choose(rng, TIMES)),
+            *_filled(choose(rng, WORDINGS[relation]), {"*": subject}, evidence=True),
+        ]
         return [_prompt(words, KNOWN[relation, subject], relation, subject)]
 
 
@@ -143,8 +193,13 @@ class Agreement:
         other = choose(rng, [name for name in names if name != subject])
         aside = phrase(f"(/PUNCT {choose(rng, DISTRACTORS)} )/PUNCT".replace("*", other))
         stop = phrase("./PUNCT")
-        words = [*_filled(choose(rng, openings), {"*": subject}, evidence=True), *stop, *aside, *stop,
-                 *_filled(ENDINGS[relation], {}, evidence=True)]
+        words = [
+            *_filled(choose(rng, openings), {"*": subject}, evidence=True),
+            *stop,
+            *aside,
+            *stop,
+            *_filled(ENDINGS[relation], {}, evidence=True),
+        ]
         distractor = " ".join(word for word, *_ in aside)
         return [_prompt(words, KNOWN[relation, subject], relation, subject, distractor)]
 
@@ -165,10 +220,14 @@ class Biographies:
         first, second, missing = rng.permutation(list(LIVES)).tolist()
         marks = {"*": person, "+": ("she", "he")[PEOPLE.index(person) % 2]}
         opening = f"{LIVES[first][0]} ./PUNCT"
-        follows = (f"+/PRON was/AUX born/VERB in/ADP {choose(rng, MONTHS)}/PROPN and/CCONJ "
-                   f"{LIVES[second][1]} ./PUNCT")
-        text = [*_filled(opening, marks | {"&": FACTS[first, person]}, evidence=True),
-                *_filled(follows, marks | {"&": FACTS[second, person]})]
+        follows = (
+            f"+/PRON was/AUX born/VERB in/ADP {choose(rng, MONTHS)}/PROPN and/CCONJ "
+            f"{LIVES[second][1]} ./PUNCT"
+        )
+        text = [
+            *_filled(opening, marks | {"&": FACTS[first, person]}, evidence=True),
+            *_filled(follows, marks | {"&": FACTS[second, person]}),
+        ]
         more = _filled(LIVES[missing][2], marks | {"&": FACTS[missing, person]}, evidence=True)
         rows = []
         for i, (word, *_) in enumerate(more):
@@ -181,11 +240,20 @@ class Biographies:
 
 def _filled(wording, marks, evidence=False):
     """The phrase with its marks replaced; `evidence`: whether the words marked * and ! are."""
-    return [(marks.get(word, word.removeprefix("!")), tag, evidence and word[0] in "*!")
-            for word, tag, _ in phrase(wording)]
+    return [
+        (marks.get(word, word.removeprefix("!")), tag, evidence and word[0] in "*!")
+        for word, tag, _ in phrase(wording)
+    ]
 
 
 def _prompt(words, target, kind, subject, distractor=""):
     row = example(words, -1, kind)
-    return {"text": row["text"], "target": target, "subject": subject, "distractor": distractor,
-            "evidence": row["evidence"], "pos": row["pos"], "kind": kind}
+    return {
+        "text": row["text"],
+        "target": target,
+        "subject": subject,
+        "distractor": distractor,
+        "evidence": row["evidence"],
+        "pos": row["pos"],
+        "kind": kind,
+    }

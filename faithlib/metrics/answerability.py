@@ -10,9 +10,8 @@ import unicodedata
 import numpy as np
 import pandas as pd
 
-from faithlib.forward import bar
-from faithlib.metrics.measure import DEFINITIONS
-from faithlib.metrics.plausibility import check_scores
+from faithlib.progress import bar
+from faithlib.scores import DEFINITIONS, check_scores, one_of
 
 COLUMNS = ["example", "attribution", "shown", "place", "mass"]
 MINIMUM = ["example", "attribution", "share", "words", "calls"]
@@ -31,7 +30,7 @@ def words(text, encoding):
     if not len(present) or present[0] < 0 or present[-1] >= len(given):
         raise ValueError(f"the encoding is not that of {text[:40]!r}, which has {len(given)} words")
     starts = [0, *(present[:-1] + 1)]
-    joined = [" ".join(given[start:last + 1]) for start, last in zip(starts, present, strict=True)]
+    joined = [" ".join(given[start : last + 1]) for start, last in zip(starts, present, strict=True)]
     return joined, np.searchsorted(present, of_token)
 
 
@@ -42,8 +41,7 @@ def place(answers, gold, definition="paper"):
     definition "released" case does.
     """
     wanted = _normal(gold, definition)
-    right = (i for i, answer in enumerate(answers, 1)
-             if _normal(answer, definition)[: len(wanted)] == wanted)
+    right = (i for i, answer in enumerate(answers, 1) if _normal(answer, definition)[: len(wanted)] == wanted)
     return next(right, 0)
 
 
@@ -85,9 +83,18 @@ def rows(values, judge):
         for top in (1, 5):
             right = part.place.between(1, top)
             cells = {"rate": right, "score": part.mass[right], "score_all": part.mass.where(right, 0.0)}
-            found += [{"metric": metric, "attribution": name, "top": top, "judge": judge,
-                       "value": float(cell.mean()), "n": len(cell)}
-                      for metric, cell in cells.items() if len(cell)]
+            found += [
+                {
+                    "metric": metric,
+                    "attribution": name,
+                    "top": top,
+                    "judge": judge,
+                    "value": float(cell.mean()),
+                    "n": len(cell),
+                }
+                for metric, cell in cells.items()
+                if len(cell)
+            ]
     return found
 
 
@@ -112,8 +119,10 @@ def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect"
         while wanted:
             asked = [(key, k) for key, sizes in wanted.items() for k in sizes]
             answers = judge([_shown(*pairs[key], k) for key, k in asked])
-            right = {(key, k): 0 < place(given, golds[key[1]], definition) <= top
-                     for (key, k), given in zip(asked, answers, strict=True)}
+            right = {
+                (key, k): 0 < place(given, golds[key[1]], definition) <= top
+                for (key, k), given in zip(asked, answers, strict=True)
+            }
             for key, sizes in list(wanted.items()):
                 calls[key] += len(sizes)
                 try:
@@ -135,21 +144,30 @@ def minimum_rows(values, judge, top=1):
     n: prompts that the judge can answer at all; where there is none, no row.
     """
     known = values.dropna(subset="share").groupby("attribution", sort=False).share
-    return [{"metric": "min_top_k", "attribution": name, "top": top, "judge": judge,
-             "value": float(part.mean()), "n": len(part)} for name, part in known]
+    return [
+        {
+            "metric": "min_top_k",
+            "attribution": name,
+            "top": top,
+            "judge": judge,
+            "value": float(part.mean()),
+            "n": len(part),
+        }
+        for name, part in known
+    ]
 
 
 def _path(n, search):
     """The sizes to ask for, a list at a time; sent whether each was right, it returns the least, or 0."""
     known = {}
-    known[n], = yield [n]
+    (known[n],) = yield [n]
     if not known[n]:
         return 0
     if search == "bisect":
         low, high = 0, n
         while high - low > 1:
             middle = (low + high) // 2
-            known[middle], = yield [middle]
+            (known[middle],) = yield [middle]
             low, high = (low, middle) if known[middle] else (middle, high)
         sizes = sorted(k for k in known if k >= high)
         between = [(a + b) // 2 for a, b in zip(sizes[:-1], sizes[1:], strict=True) if b - a > 1]
@@ -159,7 +177,7 @@ def _path(n, search):
             return high
     for k in range(n - 1, 0, -1):
         if k not in known:
-            known[k], = yield [k]
+            (known[k],) = yield [k]
         if not known[k]:
             return k + 1
     return 1
@@ -167,11 +185,12 @@ def _path(n, search):
 
 def _pairs(texts, golds, encodings, scores, judge, definition):
     """{(attribution, example): (words, their scores)}, after all that can be wrong was looked at."""
-    if definition not in DEFINITIONS:
-        raise ValueError(f"definition={definition!r} is unknown: use {', '.join(DEFINITIONS)}")
+    one_of("definition", definition, DEFINITIONS)
     if not len(texts) == len(golds) == len(encodings):
-        raise ValueError(f"{len(texts)} texts, {len(golds)} gold answers and {len(encodings)} encodings: "
-                         "give as many of each")
+        raise ValueError(
+            f"{len(texts)} texts, {len(golds)} gold answers and {len(encodings)} encodings: "
+            "give as many of each"
+        )
     for i, gold in enumerate(golds):
         if not _normal(gold, definition):
             raise ValueError(f"the gold answer of example {i} is {gold!r}: give the completion in words")

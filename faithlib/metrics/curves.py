@@ -8,12 +8,11 @@ al. 2022, section 5.3, appendix E.
 import numpy as np
 import pandas as pd
 
+from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
 
-BASELINE = "random"
 RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
 FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their standard error is up to 0.016
-COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # Figures 5 and 6: top tokens, top per cent
 AREAS = ["racu", "racu_clipped", "acu"]
 
 
@@ -65,34 +64,10 @@ def summary(curves, keys=("dataset", "model", "recursive")):
     for key, part in curves.groupby(keys, sort=False, dropna=False):
         of = dict(zip(keys, key, strict=True))
         table = _wide(part, ", ".join(f"{name}={value}" for name, value in of.items()))
-        baseline = table.loc[BASELINE]
-        for measure in table.index.unique("measure").drop(BASELINE):
+        baseline = table.loc[RANDOM]
+        for measure in table.index.unique("measure").drop(RANDOM):
             rows.append({**of, "measure": measure, **_compared(table.loc[measure], baseline, measure)})
     return pd.DataFrame(rows)
-
-
-def sparsity(scores):
-    """How much of the importance the most important tokens hold (appendix E): rows by, top, share, examples.
-
-    scores: for each example those of its maskable tokens, (tokens,). share: Σ|s| of the top tokens over Σ|s|
-    of all, in [0, 1], a mean over examples; by "count" of the top 1 to 10 tokens, by "ratio" of the top
-    ⌊x · n / 100⌋, as many as a step masks; the release counts one more. An example whose scores are all 0
-    has no shares: `examples` counts the others. Raises ValueError for scores that are not finite.
-    """
-    counts, ratios = np.array(COUNTS), np.array(RATIOS)
-    shares = []
-    for i, s in enumerate(scores):
-        importance = np.sort(np.abs(np.asarray(s, float)))[::-1]  # (tokens,)
-        n, total = len(importance), importance.sum()
-        if not np.isfinite(total):
-            raise ValueError(f"example {i} has NaN or infinite scores: repair them")
-        if total > 0:
-            held = np.append(0, importance.cumsum() / total)  # (tokens + 1,), of the top 0, 1, ..., n
-            shares.append(held[np.append(counts.clip(max=n), ratios * n // 100)])
-    mean = np.mean(shares, axis=0) if shares else np.full(len(counts) + len(ratios), np.nan)
-    tops = [("count", top) for top in COUNTS] + [("ratio", top) for top in RATIOS]
-    return [{"by": by, "top": top, "share": float(share), "examples": len(shares)}
-            for (by, top), share in zip(tops, mean, strict=True)]
 
 
 def _wide(part, of):
@@ -101,9 +76,11 @@ def _wide(part, of):
     if part.duplicated(points).any():
         measure, seed, step = part.loc[part.duplicated(points), points].iloc[0]
         raise ValueError(f"{of}: {measure!r}, seed {seed} has two values at step {step}: give one metric's")
-    if BASELINE not in set(part.measure):
-        raise ValueError(f"{of} has no curve of {BASELINE!r} to compare with, only "
-                         f"{', '.join(sorted(part.measure.unique()))}: run it as well")
+    if RANDOM not in set(part.measure):
+        raise ValueError(
+            f"{of} has no curve of {RANDOM!r} to compare with, only "
+            f"{', '.join(sorted(part.measure.unique()))}: run it as well"
+        )
     table = part.pivot(index=["measure", "seed"], columns="step", values="value")
     if (table.columns[0], table.columns[-1]) != (0, 100):
         raise ValueError(f"{of} has steps {table.columns.tolist()}: an area needs all from 0 to 100 per cent")
@@ -112,11 +89,13 @@ def _wide(part, of):
 
 def _compared(measure, baseline, name):
     """Areas of one measure, (seeds, steps), against the baseline: a dict."""
-    whole = {name: measure.dropna().index, BASELINE: baseline.dropna().index}
+    whole = {name: measure.dropna().index, RANDOM: baseline.dropna().index}
     every = measure.index.union(baseline.index)
-    paired = whole[name].intersection(whole[BASELINE])
-    missing = [f"seed {seed}: {' and '.join(n for n, seeds in whole.items() if seed not in seeds)} incomplete"
-               for seed in every.difference(paired)]
+    paired = whole[name].intersection(whole[RANDOM])
+    missing = [
+        f"seed {seed}: {' and '.join(n for n, seeds in whole.items() if seed not in seeds)} incomplete"
+        for seed in every.difference(paired)
+    ]
     told = {"seeds": len(paired), "left_out": "; ".join(missing)}
     if paired.empty:
         return {**dict.fromkeys(_columns(), np.nan), "flat": 0, **told}

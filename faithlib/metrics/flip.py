@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from faithlib import forward
-from faithlib.metrics.plausibility import check_scores
-from faithlib.roar import ranking
+from faithlib.progress import bar
+from faithlib.scores import check_scores, one_of, ranking
 
 COLUMNS = ["attribution", "example", "fraction", "flipped", "removed"]
 REMOVALS = ("mask", "pad", "delete")
@@ -48,14 +48,18 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]
-    places = {(name, i): ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
-              for name, i in pairs}
+    places = {
+        (name, i): ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
+        for name, i in pairs
+    }
     removed, pending, done = {}, pairs, 0
-    with forward.bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as bar:
+    with bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as progress:
 
         def predicted(tried):
             variants = [_without(model, encodings[pair[1]], places[pair] < k, removal) for pair, k in tried]
-            p = forward.probabilities(model, variants, cache, lambda share: bar.update(share * len(tried)))
+            p = forward.probabilities(
+                model, variants, cache, lambda share: progress.update(share * len(tried))
+            )
             return p.argmax(1)  # (variants,)
 
         while pending:
@@ -65,7 +69,7 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
             for (pair, k), found in zip(tried, predicted(tried), strict=True):
                 if found != classes[pair[1]]:
                     removed.setdefault(pair, int(k))  # the smallest, as k increases
-            bar.update(sum(len(counts[pair[1]][upto:]) for pair in pending if pair in removed))
+            progress.update(sum(len(counts[pair[1]][upto:]) for pair in pending if pair in removed))
             pending = [pair for pair in pending if pair not in removed and len(counts[pair[1]]) > upto]
             done = upto
     rows = []
@@ -85,15 +89,17 @@ def _without(model, encoding, erased, removal):
 def _check(model, encodings, step, removal, never):
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not (whole and step >= 1 or isinstance(step, float) and 0 < step <= 1):
-        raise ValueError(f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a "
-                         "whole number of tokens")
-    if removal not in REMOVALS:
-        raise ValueError(f"removal={removal!r} is unknown: use {', '.join(REMOVALS)}")
+        raise ValueError(
+            f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a whole number of tokens"
+        )
+    one_of("removal", removal, REMOVALS)
     if removal == "mask" and model.mask_id is None:
         raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
     if not 0 <= never <= 1:
         raise ValueError(f"never={never!r}: give the fraction in [0, 1] that a text without a flip counts as")
     model.check(encodings)
     if removal == "delete" and any(e.maskable.all() for e in encodings):
-        raise ValueError(f"{model.name} has no special token that is left when a text is deleted: "
-                         "use removal='mask' or 'pad'")
+        raise ValueError(
+            f"{model.name} has no special token that is left when a text is deleted: "
+            "use removal='mask' or 'pad'"
+        )

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score
 
+from faithlib.scores import check_scores
+
 COLUMNS = ["example", "attribution", "metric", "value", "chance"]
+PART_COLUMNS = ["example", "attribution", "part", "share", "chance"]
 BETTER = {"auprc": "higher", "precision": "higher", "first_hit": "lower"}  # the metrics, by direction
 
 
@@ -53,8 +56,11 @@ def chance(n, h):
     """
     harmonic = (1 / np.arange(1, n + 1)).sum()
     others = (h - 1) / (n - 1) if n > 1 else 0.0
-    return {"auprc": float((harmonic + (n - harmonic) * others) / n), "precision": h / n,
-            "first_hit": (n + 1) / (h + 1)}
+    return {
+        "auprc": float((harmonic + (n - harmonic) * others) / n),
+        "precision": h / n,
+        "first_hit": (n + 1) / (h + 1),
+    }
 
 
 def evidence_tokens(encoding, words):
@@ -94,24 +100,52 @@ def plausibility(encodings, evidence, scores):
 def without_evidence(encodings, evidence):
     """What evidence there is not, as rows for a record's `excluded`: {what, why, n}, each with n > 0."""
     marked = np.array([len(set(words)) for words in evidence])
-    left = np.array([len(set(e.words[evidence_tokens(e, w)]))
-                     for e, w in zip(encodings, evidence, strict=True)])
+    left = np.array(
+        [len(set(e.words[evidence_tokens(e, w)])) for e, w in zip(encodings, evidence, strict=True)]
+    )
     cut = "the end of the text was cut"
-    found = [("no value: no evidence", "none is marked in the text", marked == 0),
-             ("no value: no evidence left", cut, (marked > 0) & (left == 0)),
-             ("a part of the evidence missing", cut, (left > 0) & (left < marked))]
+    found = [
+        ("no value: no evidence", "none is marked in the text", marked == 0),
+        ("no value: no evidence left", cut, (marked > 0) & (left == 0)),
+        ("a part of the evidence missing", cut, (left > 0) & (left < marked)),
+    ]
     return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in found if which.any()]
 
 
-def check_scores(encodings, scores):
-    """Raise ValueError where {attribution: [scores (tokens,)]} do not fit the encodings or are not finite."""
-    for name, given in scores.items():
-        if len(given) != len(encodings):
-            raise ValueError(
-                f"{name!r} has scores of {len(given)} examples for {len(encodings)} encodings: give as many")
-        for i, (s, encoding) in enumerate(zip(given, encodings, strict=True)):
-            if len(s) != len(encoding.ids):
-                raise ValueError(
-                    f"{name!r} has {len(s)} scores for the {len(encoding.ids)} tokens of example {i}")
-            if not np.isfinite(np.asarray(s, float)[encoding.maskable]).all():
-                raise ValueError(f"{name!r} has NaN or infinite scores for example {i}: repair them")
+# Parts of a text -----------------------------------------------------------------------------------
+
+
+def words_of(text, phrase):
+    """Indices of the words of text.split() that hold a letter or digit of `phrase`, where it first occurs.
+
+    "Japan" is the word "Japan,": punctuation at its edges belongs to it. An empty phrase has no word.
+    Raises ValueError for a phrase that the text does not have.
+    """
+    start = text.find(phrase)
+    if start < 0:
+        raise ValueError(f"{phrase!r} is not in {text[:40]!r}: give a part as the text has it")
+    first = len(text[: start + 1].split()) - 1
+    return list(range(first, first + len(phrase.split())))
+
+
+def part_shares(encodings, parts, scores):
+    """The share of each part in the scores of a text: a DataFrame, one row a value, with PART_COLUMNS.
+
+    share = Σ_(i in part) |s_i| / Σ_i |s_i| over the maskable tokens, in [0, 1], NaN where all scores are 0;
+    chance: the part's share of the tokens, which is what a random order has. After Figure 2 of Ghasemi
+    Madani et al. 2025, which adds up the scores themselves; absolute ones are shares where signs are mixed.
+    parts: for each example {part: indices of its words}; scores: {attribution: [(tokens,)]}. Raises
+    ValueError where lengths do not belong together and for scores that are not finite.
+    """
+    if len(parts) != len(encodings):
+        raise ValueError(f"parts of {len(parts)} examples for {len(encodings)} encodings: give as many")
+    check_scores(encodings, scores)
+    rows = []
+    for i, (encoding, named) in enumerate(zip(encodings, parts, strict=True)):
+        for name, given in scores.items():
+            size = np.abs(np.asarray(given[i], float)) * encoding.maskable
+            for part, words in named.items():
+                tokens = evidence_tokens(encoding, words)
+                share = size[tokens].sum() / size.sum() if size.any() else np.nan
+                rows.append((i, name, part, share, tokens.sum() / encoding.maskable.sum()))
+    return pd.DataFrame(rows, columns=PART_COLUMNS)

@@ -30,10 +30,10 @@ def contiguous(scores, maskable, ratio):
     k = int(top_k(scores, maskable, ratio).sum())
     at = np.flatnonzero(maskable)  # (n,)
     s = np.asarray(scores, float)[at].tolist()
-    sums = [fsum(s[i:i + k]) for i in range(len(s) - k + 1)]  # exact: equal sums stay equal in any order
+    sums = [fsum(s[i : i + k]) for i in range(len(s) - k + 1)]  # exact: equal sums stay equal in any order
     chosen = np.zeros(len(maskable), bool)
     start = int(np.argmax(sums))
-    chosen[at[start:start + k]] = True
+    chosen[at[start : start + k]] = True
     return chosen
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from faithlib import forward, training
-from faithlib.attributions.random import generator, uniform
-from faithlib.metrics.plausibility import check_scores
-from faithlib.roar import RANDOM, mask, ranking, top
+from faithlib.progress import bar
+from faithlib.scores import RANDOM, check_scores, generator, mask, ranking, top, uniform
 
 RATIOS = tuple(range(10, 101, 10))
 NEVER = 101  # beyond every ratio: of tokens that no step masks, such as special ones
@@ -44,8 +43,9 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     for family in families:
         straight, recursive = ([m for m in family if (m in once) == kind] for kind in (True, False))
         total = len(straight) * len(encodings) + len(recursive) * sum(
-            len(due) for _, due, _ in _steps(encodings, ratios))
-        with forward.bar(total, f"masking by {family[0]}", "text") as progress:
+            len(due) for _, due, _ in _steps(encodings, ratios)
+        )
+        with bar(total, f"masking by {family[0]}", "text") as progress:
             ask = _Ask(model, scores_of, seconds, progress)
             if straight:
                 scores = ask(encodings, range(len(encodings)), straight)
@@ -66,21 +66,27 @@ def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):
     cache = forward.Cache() if cache is None else cache
     labels, examples = np.asarray(labels), np.arange(len(encodings))
     curves, predictions = [], []
-    with forward.bar(len(masked_at) * (1 + len(ratios)), "masking", "step") as progress:
+    with bar(len(masked_at) * (1 + len(ratios)), "masking", "step") as progress:
         for measure, at in masked_at.items():
             before = np.zeros(len(encodings), int)
             for step in (0, *ratios):
                 masks = [a <= step for a in at]
-                variants = [forward.replaced(e, m, model.mask_id)
-                            for e, m in zip(encodings, masks, strict=True)]
+                variants = [
+                    forward.replaced(e, m, model.mask_id) for e, m in zip(encodings, masks, strict=True)
+                ]
                 p = forward.probabilities(model, variants, cache, progress.update)  # (examples, classes)
                 predicted, masked = p.argmax(-1), np.array([m.sum() for m in masks])
                 point = {"measure": measure, "step": step}
                 about = {"masked_tokens": masked.sum(), "unchanged_texts": (masked == before).sum()}
-                curves += [{**point, "metric": metric, "value": value, **about}
-                           for metric, value in training.performance(predicted, labels).items()]
-                predictions.append(pd.DataFrame({**point, "example": examples, "predicted": predicted,
-                                                 "p_gold": p[examples, labels]}))
+                curves += [
+                    {**point, "metric": metric, "value": value, **about}
+                    for metric, value in training.performance(predicted, labels).items()
+                ]
+                predictions.append(
+                    pd.DataFrame(
+                        {**point, "example": examples, "predicted": predicted, "p_gold": p[examples, labels]}
+                    )
+                )
                 before = masked
     return pd.DataFrame(curves), pd.concat(predictions, ignore_index=True)
 
@@ -91,8 +97,9 @@ def _recursive(model, encodings, ask, measures, ratios):
     found = {m: [np.where(e.maskable, rest, NEVER) for e in encodings] for m in measures}
     for step, due, k in _steps(encodings, ratios):
         for alike, examples in _alike(found, due, step).items():
-            inputs = mask([encodings[i] for i in examples], [found[alike[0]][i] < step for i in examples],
-                          model.mask_id)
+            inputs = mask(
+                [encodings[i] for i in examples], [found[alike[0]][i] < step for i in examples], model.mask_id
+            )
             for m, scores in ask(inputs, examples, alike).items():
                 for i, e, s in zip(examples, inputs, scores, strict=True):
                     chosen = top(s, e.maskable, _masked(model, e), k[i])
@@ -105,8 +112,10 @@ def _ranked(model, encodings, scores, ratios):
     found = {}
     for m, of_texts in scores.items():
         places = [ranking(s, e.maskable, _masked(model, e)) for s, e in zip(of_texts, encodings, strict=True)]
-        found[m] = [np.append(ratios, NEVER)[np.searchsorted(k, place, side="right")]
-                    for k, place in zip(_totals(encodings, ratios).T, places, strict=True)]
+        found[m] = [
+            np.append(ratios, NEVER)[np.searchsorted(k, place, side="right")]
+            for k, place in zip(_totals(encodings, ratios).T, places, strict=True)
+        ]
     return found
 
 
@@ -118,8 +127,11 @@ def _totals(encodings, ratios):
 def _steps(encodings, ratios):
     """Each ratio below 100, the texts of which it masks more than the one before, and totals (texts,)."""
     totals = _totals(encodings, ratios)
-    return [(step, np.flatnonzero(new), k) for step, new, k in zip(
-        ratios, np.diff(totals, axis=0, prepend=0) > 0, totals, strict=True) if step < 100]
+    return [
+        (step, np.flatnonzero(new), k)
+        for step, new, k in zip(ratios, np.diff(totals, axis=0, prepend=0) > 0, totals, strict=True)
+        if step < 100
+    ]
 
 
 def _alike(found, due, step):

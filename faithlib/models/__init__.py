@@ -5,5 +5,14 @@ from faithlib.models.causal import CausalLM, Prefix
 from faithlib.models.classifier import Classifier
 from faithlib.models.loading import load, load_causal, locate
 
-__all__ = ["Batch", "CausalLM", "Classifier", "Encoding", "Prefix", "check_examples", "load", "load_causal",
-           "locate"]
+__all__ = [
+    "Batch",
+    "CausalLM",
+    "Classifier",
+    "Encoding",
+    "Prefix",
+    "check_examples",
+    "load",
+    "load_causal",
+    "locate",
+]

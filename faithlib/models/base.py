@@ -29,8 +29,12 @@ class Encoding:
         """The encoding with more tokens at its end, (more,): each of them maskable and a word by itself."""
         n, word = len(ids), self.words.max() + 1
         added = ids, np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool), np.arange(word, word + n)
-        return Encoding(*(np.append(getattr(self, field), more)
-                          for field, more in zip(Encoding.__annotations__, added, strict=True)))
+        return Encoding(
+            *(
+                np.append(getattr(self, field), more)
+                for field, more in zip(Encoding.__annotations__, added, strict=True)
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,11 @@ class Transformer:
         """
         pairs = texts_b is not None and any(texts_b)
         encoded = self.tokenizer(
-            list(texts), list(texts_b) if pairs else None, return_offsets_mapping=True,
-            truncation=False, verbose=False,
+            list(texts),
+            list(texts_b) if pairs else None,
+            return_offsets_mapping=True,
+            truncation=False,
+            verbose=False,
         )
         encodings = []
         for i, text in enumerate(texts):
@@ -149,8 +156,9 @@ class Transformer:
         try:
             self.attentions(self.collate(self.encode(["a"])))
         except (ValueError, NotImplementedError) as error:
-            raise ValueError(f"{self.name} gives no attention weights ({str(error).splitlines()[0]}): "
-                             f"{instead}") from error
+            raise ValueError(
+                f"{self.name} gives no attention weights ({str(error).splitlines()[0]}): {instead}"
+            ) from error
 
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one the model is too short for."""
@@ -158,8 +166,10 @@ class Transformer:
             if not e.maskable.any():
                 raise ValueError(f"example {i} has no maskable token: remove empty texts before explaining")
             if len(e.ids) > self.max_length:
-                raise ValueError(f"example {i} has {len(e.ids)} tokens, {self.name} takes {self.max_length}: "
-                                 "cut it (truncate) or choose another model")
+                raise ValueError(
+                    f"example {i} has {len(e.ids)} tokens, {self.name} takes {self.max_length}: "
+                    "cut it (truncate) or choose another model"
+                )
 
 
 def check_examples(classifier, encodings, long_texts="error"):
@@ -179,8 +189,10 @@ def check_examples(classifier, encodings, long_texts="error"):
     long = np.flatnonzero(lengths > classifier.max_length)
     if not len(long):
         return encodings, []
-    told = (f"{len(long)} of {len(encodings)} texts are longer than {classifier.name} takes "
-            f"({lengths.max()} tokens, at most {classifier.max_length})")
+    told = (
+        f"{len(long)} of {len(encodings)} texts are longer than {classifier.name} takes "
+        f"({lengths.max()} tokens, at most {classifier.max_length})"
+    )
     if long_texts == "error":
         raise ValueError(f"{told}: set long_texts='truncate' to cut their ends, or choose another model")
     encodings = [classifier.truncate(e) for e in encodings]

@@ -71,8 +71,14 @@ class BiLSTMAttention(PreTrainedModel):
         if isinstance(module, nn.Embedding | nn.Linear | nn.LSTM):
             module.reset_parameters()  # as torch does: embeddings N(0, 1), 0 for padding
 
-    def forward(self, inputs_embeds, attention_mask, token_type_ids, output_attentions=False,
-                output_hidden_states=False):
+    def forward(
+        self,
+        inputs_embeds,
+        attention_mask,
+        token_type_ids,
+        output_attentions=False,
+        output_hidden_states=False,
+    ):
         """Logits (batch, classes), and where asked for attention and hidden states.
 
         inputs_embeds: (batch, tokens, width), right-padded. attention_mask: (batch, tokens), 1 where a token

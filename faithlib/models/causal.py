@@ -101,7 +101,8 @@ class CausalLM(Transformer):
     def _last_token_alone(self, batch):
         rows, last = torch.arange(len(batch.ids), device=batch.ids.device), self.reads(batch)
         hook = self.model.get_output_embeddings().register_forward_pre_hook(
-            lambda module, args: (args[0][rows, last][:, None],))  # (batch, 1, width)
+            lambda module, args: (args[0][rows, last][:, None],)
+        )  # (batch, 1, width)
         try:
             yield
         finally:

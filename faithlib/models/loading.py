@@ -91,8 +91,8 @@ def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length
 
 def _pretrained(name, model_dir, classes):
     model, tokenizer, info, source = _read(
-        AutoModelForSequenceClassification, name, model_dir, num_labels=classes,
-        ignore_mismatched_sizes=True)  # a head of another size is replaced
+        AutoModelForSequenceClassification, name, model_dir, num_labels=classes, ignore_mismatched_sizes=True
+    )  # a head of another size is replaced
     unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
     encoder = f"{model.base_model_prefix}."
     # a pooler may be missing: it belongs to the head
@@ -108,12 +108,14 @@ def _read(kind, name, model_dir, **settings):
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         model, info = kind.from_pretrained(
-            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **settings)
+            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **settings
+        )
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise FileNotFoundError(
             f"model {name!r} cannot be loaded from {source!r} ({reason}): check the name, put its folder "
-            "(config, tokenizer, safetensors) into model_dir, or go online once") from error
+            "(config, tokenizer, safetensors) into model_dir, or go online once"
+        ) from error
     finally:
         logging.set_verbosity(verbosity)
     return model, tokenizer, info, source
@@ -121,8 +123,10 @@ def _read(kind, name, model_dir, **settings):
 
 def _refuse(missing, name, source):
     if missing:
-        raise ValueError(f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
-                         f"more): {source!r} holds another architecture than its config says")
+        raise ValueError(
+            f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
+            f"more): {source!r} holds another architecture than its config says"
+        )
 
 
 def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
@@ -149,14 +153,27 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
     words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [EOS] [CLS]:1 [EOS]:1" if paired else "[CLS] $A [EOS]",  # no text_b: an empty one
         pair="[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1",
-        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")])
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")],
+    )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
-        sep_token="[EOS]", mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"])
-    model = BiLSTMAttention(BiLSTMConfig(
-        vocab_size=words.get_vocab_size(), width=width, hidden=hidden, paired=paired, precision=precision,
-        num_labels=classes))
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[EOS]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+    model = BiLSTMAttention(
+        BiLSTMConfig(
+            vocab_size=words.get_vocab_size(),
+            width=width,
+            hidden=hidden,
+            paired=paired,
+            precision=precision,
+            num_labels=classes,
+        )
+    )
     if vectors:
         known = {word: i for word, i in words.get_vocab().items() if word not in special}
         with torch.no_grad():
@@ -171,8 +188,10 @@ def _check_vectors(path, width):
         first = file.readline().split()
     found = int(first[1]) if len(first) == 2 else len(first) - 1  # a header, or a word and its vector
     if found != width:
-        raise ValueError(f"vectors={path!r} has {found} dimensions and the model width={width}: "
-                         f"set width={found}, or give another file")
+        raise ValueError(
+            f"vectors={path!r} has {found} dimensions and the model width={width}: "
+            f"set width={found}, or give another file"
+        )
 
 
 def _read_vectors(path, known, size, width):
@@ -185,13 +204,17 @@ def _read_vectors(path, known, size, width):
                 continue
             vector = rest.split(" ")
             if len(vector) < width:
-                raise ValueError(f"vectors={path!r} is damaged: line {number} has {len(vector)} numbers and "
-                                 f"not {width}; get it anew")
+                raise ValueError(
+                    f"vectors={path!r} is damaged: line {number} has {len(vector)} numbers and "
+                    f"not {width}; get it anew"
+                )
             if len(vector) == width:  # more: what is here is the first part of an entry with blanks in it
                 table[known[word]], found = vector, found + 1
     if not found:
-        raise ValueError(f"vectors={path!r} has none of the {len(known)} words of the texts: it must be "
-                         "text, each line a word in lower case and its numbers")
+        raise ValueError(
+            f"vectors={path!r} has none of the {len(known)} words of the texts: it must be "
+            "text, each line a word in lower case and its numbers"
+        )
     return torch.from_numpy(table)
 
 
@@ -199,17 +222,31 @@ def _tiny(texts, classes):
     """A two-layer BERT of width 64 whose vocabulary is the words of `texts`."""
     words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")])
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
-        sep_token="[SEP]", mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
     config = BertConfig(
-        vocab_size=words.get_vocab_size(), hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=128, max_position_embeddings=128, num_labels=classes,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,  # too small to need dropout
-        initializer_range=0.15)  # at BERT's 0.02 a model this narrow can stay at chance for many epochs
+        vocab_size=words.get_vocab_size(),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=128,
+        num_labels=classes,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,  # too small to need dropout
+        initializer_range=0.15,
+    )  # at BERT's 0.02 a model this narrow can stay at chance for many epochs
     return BertForSequenceClassification(config), tokenizer
 
 
@@ -217,14 +254,29 @@ def _tiny_causal(texts):
     """A two-layer Llama of width 64 whose vocabulary is the words of `texts`."""
     words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
-        single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))])
+        single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))]
+    )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]",
-        model_input_names=["input_ids", "attention_mask"])
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        bos_token="[BOS]",
+        eos_token="[EOS]",
+        model_input_names=["input_ids", "attention_mask"],
+    )
     config = LlamaConfig(
-        vocab_size=words.get_vocab_size(), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128, initializer_range=0.1,
-        pad_token_id=0, bos_token_id=2, eos_token_id=3)
+        vocab_size=words.get_vocab_size(),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        initializer_range=0.1,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
     return LlamaForCausalLM(config), tokenizer
 
 
@@ -233,6 +285,7 @@ def _words(texts, special, split, min_count=1):
     words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split
-    words.train_from_iterator(texts, trainers.WordLevelTrainer(
-        special_tokens=special, min_frequency=min_count, show_progress=False))
+    words.train_from_iterator(
+        texts, trainers.WordLevelTrainer(special_tokens=special, min_frequency=min_count, show_progress=False)
+    )
     return words

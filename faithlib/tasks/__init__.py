@@ -1,6 +1,24 @@
 """Data sets: a table of rows (`TASKS`) and one function (`load`) for hub, mirror and generator."""
 
-from faithlib.tasks.loading import Loaded, load
-from faithlib.tasks.table import PAPERS, SPLITS, TASKS, Hub, Recipe, Task, Use
+from importlib import import_module
 
-__all__ = ["PAPERS", "SPLITS", "TASKS", "Hub", "Loaded", "Recipe", "Task", "Use", "load"]
+from faithlib.tasks.table import (
+    SPLITS,
+    TASKS,
+    Hub,
+    Recipe,
+    Task,
+    Use,
+    register_task,
+    unregister_task,
+)
+
+__all__ = [
+    "SPLITS", "TASKS", "Hub", "Loaded", "Recipe", "Task", "Use", "load", "register_task", "unregister_task",
+]  # fmt: skip
+
+
+def __getattr__(name):  # loading brings `datasets`, which the table does without
+    if name in ("Loaded", "load"):
+        return getattr(import_module("faithlib.tasks.loading"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`load`: one data set from the hub, a local mirror or a generator, in the splits of one paper.
+"""`load`: one data set from the hub, a local mirror or a generator, split as its row or a paper says.
 
 What a user can get wrong is told in one line: what was asked for before anything is read, what the
 rows hold before anything is trained. Rows travel as pandas frames and end as `datasets.Dataset`s.
@@ -17,7 +17,7 @@ import pandas as pd
 from faithlib import corpora
 from faithlib.tasks.sources import read_hub, read_mirror, tidy
 from faithlib.tasks.splits import split_rows, subset
-from faithlib.tasks.table import PAPERS, SPLITS, TASKS, Task
+from faithlib.tasks.table import SPLITS, TASKS, Task, Use
 
 
 @dataclass
@@ -34,19 +34,20 @@ class Loaded:
     differences: list  # {split, rows, published, note} where the size is not the paper's
 
 
-def load(name, paper=None, data_dir=None, seed=0, sizes=None):
-    """Load the task `name`, split as `paper` does it (None: the first paper of the row).
+def load(name, card=None, data_dir=None, seed=0, sizes=None):
+    """Load the task `name`, split as a paper does it (`card`, of `papers.card`), or as its own row says.
 
     Generated tasks ignore `data_dir`; they are made from `seed`, with `sizes` examples a split.
     Real tasks are read from `<data_dir>/<name>/<split>.parquet` where `data_dir` is given, else
     from the hub; `sizes` then keeps that many examples of a split, drawn with `seed`, in their
     order. `sizes` = {split: n}; a split that is missing or 0 keeps its default size, or all rows.
 
-    Raises ValueError (unknown name, paper, split or size; no source; bad rows), FileNotFoundError
-    (no such folder, task or split) and ConnectionError (no answer from the hub), one line each.
+    Raises ValueError (unknown name, split or size, a task that the paper cannot explain; no source; bad
+    rows), FileNotFoundError (no such folder, task or split) and ConnectionError (no answer from the hub),
+    one line each.
     """
     task = _find(name)
-    paper = _check_paper(task, paper)
+    use = card.use(task.name) if card else Use(task.recipe, task.metric)
     sizes = _check_sizes(task, sizes, seed)
     if task.generated:
         source, origin = "generated", {"generator": name, "seed": int(seed)}
@@ -54,7 +55,7 @@ def load(name, paper=None, data_dir=None, seed=0, sizes=None):
         frames = {split: pd.DataFrame(rows) for split, rows in made.items()}
         whole = {split: len(frame) for split, frame in frames.items()}
     else:
-        recipe = task.papers[paper].recipe
+        recipe = use.recipe
         if data_dir in (None, ""):
             source, (found, origin) = "hub", read_hub(task, recipe)
         else:
@@ -68,11 +69,11 @@ def load(name, paper=None, data_dir=None, seed=0, sizes=None):
             frames[split] = subset(frames[split], size, seed)
         origin |= {"subset_seed": int(seed)} if sizes else {}
     _check_classes(task, frames)
-    provenance = {"source": source, "task": name, "paper": paper, **origin}
+    provenance = {"source": source, "task": name, "paper": card.name if card else None, **origin}
     provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
     provenance["sha256"] = {split: _sha256(frame) for split, frame in frames.items()}
     splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
-    return Loaded(task, splits, source, provenance, _differences(task, paper, frames, whole))
+    return Loaded(task, splits, source, provenance, _differences(task, use, frames, whole))
 
 
 # What was asked for -------------------------------------------------------------------------------
@@ -84,18 +85,6 @@ def _find(name):
     close = difflib.get_close_matches(str(name), TASKS, n=3)
     hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
     raise ValueError(f"unknown task {name!r}: {hint}known are {', '.join(sorted(TASKS))}")
-
-
-def _check_paper(task, paper):
-    if paper is None:
-        return next(iter(task.papers), None)
-    allowed = PAPERS if task.generated else tuple(task.papers)
-    if paper not in allowed:
-        raise ValueError(
-            f"paper {paper!r} does not use task {task.name!r}: allowed are {', '.join(allowed)}, "
-            f"or None for the first"
-        )
-    return paper
 
 
 def _folder(data_dir):
@@ -115,9 +104,7 @@ def _check_sizes(task, sizes, seed):
         if split not in SPLITS:
             raise ValueError(f"unknown split {split!r} in sizes: allowed are {', '.join(SPLITS)}")
         if not _whole_number(size):
-            raise ValueError(
-                f"sizes[{split!r}] = {size!r} is not allowed: give a whole number, or 0 for all"
-            )
+            raise ValueError(f"sizes[{split!r}] = {size!r} is not allowed: give a whole number, or 0 for all")
         if task.generated and size > corpora.LARGEST:
             raise ValueError(
                 f"sizes[{split!r}] = {size} is too large for the generated task {task.name!r}: "
@@ -154,11 +141,11 @@ def _check_classes(task, frames):
             )
 
 
-def _differences(task, paper, frames, whole):
+def _differences(task, use, frames, whole):
     """Rows {split, rows, published, note} for each split whose size is not the printed one."""
     if task.generated:
         return []
-    found, use = [], task.papers[paper]
+    found = []
     for split, published in zip(SPLITS, use.sizes, strict=True):
         rows = len(frames.get(split, ()))
         if published is None or rows == published:

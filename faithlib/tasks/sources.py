@@ -30,8 +30,11 @@ def read_hub(task, recipe):
     """Read the row's repository at its pinned revision: ({source split: frame}, provenance)."""
     hub = task.hub
     if hub is None:
-        why = "needs credentials and is never downloaded" if task.credentialed else (
-            "has no script-free source on the hub")
+        why = (
+            "needs credentials and is never downloaded"
+            if task.credentialed
+            else ("has no script-free source on the hub")
+        )
         raise ValueError(
             f"task {task.name!r} {why}: give data_dir, a folder with {_wanted(task)}; "
             f"the rows come from {task.where}"
@@ -70,15 +73,12 @@ def _first_sentences(text, count):
 def read_mirror(task, recipe, folder):
     """Read `<folder>/<name>/<split>.parquet`: ({source split: frame}, provenance)."""
     if not folder.is_dir():
-        raise FileNotFoundError(
-            f"data_dir {str(folder)!r} is not a folder: give one with {_wanted(task)}"
-        )
+        raise FileNotFoundError(f"data_dir {str(folder)!r} is not a folder: give one with {_wanted(task)}")
     paths = {split: folder / _file(task, split) for split in SPLITS}
     available = [split for split, path in paths.items() if path.is_file()]
     if not available:
         raise FileNotFoundError(
-            f"data_dir {str(folder)!r} has no task {task.name!r}: give a folder with "
-            f"{_wanted(task)}"
+            f"data_dir {str(folder)!r} has no task {task.name!r}: give a folder with {_wanted(task)}"
         )
     splits = needed(task, recipe, available)
     for split in splits:
@@ -134,9 +134,7 @@ def _check_columns(task, path):
         kind = schema.field(theirs).type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if not (pa.types.is_integer(kind) if ours == "label" else text):
-            raise ValueError(
-                f"column {theirs!r} of {_short(path)!r} has type {kind}: give {_wanted(task)}"
-            )
+            raise ValueError(f"column {theirs!r} of {_short(path)!r} has type {kind}: give {_wanted(task)}")
 
 
 def _read_file(task, path):

@@ -28,9 +28,7 @@ def split_rows(recipe, sources):
 
 
 def _draw(frame, share, random_state):
-    kept, held_out = train_test_split(
-        np.arange(len(frame)), test_size=share, random_state=random_state
-    )
+    kept, held_out = train_test_split(np.arange(len(frame)), test_size=share, random_state=random_state)
     return frame.iloc[kept], frame.iloc[held_out]
 
 

@@ -22,10 +22,20 @@ LOG = ROOT / "results/quick/cluster/slurm.log"
 CONF = Path("/etc/slurm/slurm.conf")
 MOST = 4  # jobs that the controller keeps, one of them its own spare
 OURS = "# of faithlib's make test-cluster"
-QUICKLY = ["--jobs", "2", "--seconds-between-status-checks", "5",
-           "--slurm-init-seconds-before-status-checks", "5", "--latency-wait", "10",
-           "--slurm-status-command", "squeue",  # there is no accounting here
-           "--default-resources", "slurm_partition=debug"]
+QUICKLY = [
+    "--jobs",
+    "2",
+    "--seconds-between-status-checks",
+    "5",
+    "--slurm-init-seconds-before-status-checks",
+    "5",
+    "--latency-wait",
+    "10",
+    "--slurm-status-command",
+    "squeue",  # there is no accounting here
+    "--default-resources",
+    "slurm_partition=debug",
+]
 began = time.monotonic()
 
 
@@ -50,12 +60,22 @@ def install():
     if shutil.which("slurmctld") and shutil.which("munged"):
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        sys.exit("no Slurm here, and it may not be installed: as root on Debian or Ubuntu run "
-                 "apt-get install --no-install-recommends slurm-wlm munge, then make test-cluster")
+        sys.exit(
+            "no Slurm here, and it may not be installed: as root on Debian or Ubuntu run "
+            "apt-get install --no-install-recommends slurm-wlm munge, then make test-cluster"
+        )
     say("apt-get install slurm-wlm munge")
     sh("apt-get", "update", "-qq")
-    sh("apt-get", "install", "-y", "-qq", "--no-install-recommends", "slurm-wlm", "munge",
-       env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    sh(
+        "apt-get",
+        "install",
+        "-y",
+        "-qq",
+        "--no-install-recommends",
+        "slurm-wlm",
+        "munge",
+        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+    )
 
 
 def start():
@@ -137,8 +157,17 @@ def main(paper="attributions"):
     records = project / "results/quick" / paper
     known = {p.name: p.read_bytes() for p in records.glob("tables/*.csv")}  # of an undisturbed run
     shutil.rmtree(records, ignore_errors=True)
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", *QUICKLY,
-               "--config", "scale=quick", f"papers={paper}"]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--profile",
+        "workflow/profiles/slurm",
+        *QUICKLY,
+        "--config",
+        "scale=quick",
+        f"papers={paper}",
+    ]
 
     for _ in range(MOST - 1):
         sh("sbatch", "--hold", "--output", "/dev/null", "--wrap", "true")
@@ -146,8 +175,10 @@ def main(paper="attributions"):
     with (project / "driver.log").open("w") as log:
         driver = subprocess.Popen(command, cwd=project, stdout=log, stderr=log)
         time.sleep(40)  # it submits in vain
-        say(f"the driver {'waits' if driver.poll() is None else 'has ended'}, "
-            f"{len(queue('RUNNING'))} of its jobs run")
+        say(
+            f"the driver {'waits' if driver.poll() is None else 'has ended'}, "
+            f"{len(queue('RUNNING'))} of its jobs run"
+        )
         sh("scancel", *queue("PENDING"))
         say("the queue has room")
         wait_until(lambda: queue("RUNNING") or driver.poll() is not None, 300, "no job runs")
@@ -182,9 +213,11 @@ def main(paper="attributions"):
         say(f"failed: {(again.stdout + again.stderr)[-2000:]}")
         sys.exit(1)
     after = digests(records)
-    say(f"resumed and complete: {len(list(records.glob('*.json')))} units; "
+    say(
+        f"resumed and complete: {len(list(records.glob('*.json')))} units; "
         f"files finished before the faults: {len(done)}, "
-        f"of these byte-identical: {sum(after[name] == digest for name, digest in done.items())}")
+        f"of these byte-identical: {sum(after[name] == digest for name, digest in done.items())}"
+    )
     same = [name for name, content in known.items() if (records / "tables" / name).read_bytes() == content]
     say(f"tables equal to the committed ones: {', '.join(same) or 'none'} of {', '.join(known) or 'none'}")
     if done.items() - after.items() or len(same) != len(known):

@@ -1,0 +1,206 @@
+"""The list of attributions: what each one is, and where its function stands. Nothing here loads torch.
+
+Everything that names attributions reads this list: `attribute`, tables, figures, claims, the grid's checks.
+What is built in has a row below; a method of your own joins with the decorator `register`, in any file.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from faithlib.scores import RANDOM, suggestion
+
+FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
+COSTS = {
+    "none": "no pass of the model",
+    "constant": "one or two passes a text",
+    "steps": "as many passes a text as a setting says (`steps`, `samples`)",
+    "tokens": "about one pass a token",
+    "tokens squared": "about one pass for each pair of tokens",
+}
+NEEDS = ("attention",)  # attention weights
+COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, and two browns and a grey beside them
+    "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#F0E442",
+    "blue": "#0072B2", "vermillion": "#D55E00", "purple": "#CC79A7", "brown": "#994F00", "rust": "#6B2E00",
+    "grey": "#777777",
+}  # fmt: skip
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 1)), (0, (2, 1)))
+MARKERS = "osD^vPphd<>X*8"
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """One attribution.
+
+    Attributes:
+        name: as `attribute` and every table know it.
+        function: (model, batch, target, **settings) -> {name: (batch, tokens)}, or "module:function" of this
+            package, which is imported when it is first used.
+        signed: whether scores tell what speaks for the target (above 0) from what speaks against it.
+        family: one of FAMILIES.
+        label: as figures print it.
+        cost: one of COSTS.
+        needs: what the model must expose, of NEEDS.
+        colour, marker, line: its look in every figure.
+    """
+
+    name: str
+    function: Callable | str
+    signed: bool
+    family: str
+    label: str
+    cost: str
+    needs: tuple = ()
+    colour: str = ""
+    marker: str = ""
+    line: str | tuple = ""
+
+    def resolve(self):
+        """The function, imported if need be."""
+        if callable(self.function):
+            return self.function
+        module, name = self.function.split(":")
+        return getattr(import_module(f"faithlib.attributions.{module}"), name)
+
+
+_ENTRIES = {}  # name -> Attribution, in the order of the tables
+
+
+def register(name, *, signed, family, label="", cost="tokens", needs=(), colour="", marker="", line=""):
+    """Make a function known as the one that yields the scores called `name`.
+
+    A function that yields several names is decorated once for each.
+
+    Args:
+        name: a new name, such as "my_method"; "my_method_abs" by custom for absolute scores.
+        signed: whether scores below 0 speak against the target.
+        family: one of FAMILIES.
+        label: for figures; the name with blanks by default.
+        cost: one of COSTS.
+        needs: ("attention",) if the model must expose attention weights.
+        colour, marker, line: as matplotlib takes them; by default chosen from the name.
+
+    Returns:
+        The decorator, which returns the function unchanged.
+
+    Raises:
+        ValueError: a name that another function has, an unknown family, cost or need.
+
+    Example:
+        >>> import torch
+        >>> @register("position", signed=False, family="perturbation", cost="none")
+        ... def position(model, batch, target):
+        ...     return {"position": torch.arange(batch.ids.shape[1]).expand(batch.ids.shape)}
+        >>> get("position").label
+        'position'
+        >>> unregister("position")
+    """
+
+    def join(function):
+        add(Attribution(name, function, signed, family, label, cost, tuple(needs), colour, marker, line))
+        return function
+
+    return join
+
+
+def add(entry):
+    """Add an `Attribution` to the list; see `register`."""
+    if not isinstance(entry.name, str) or not entry.name.isidentifier() or entry.name == RANDOM:
+        raise ValueError(
+            f"attribution {entry.name!r}: give a name of letters, digits and _ other than {RANDOM!r}"
+        )
+    taken = _ENTRIES.get(entry.name)
+    if taken and _place(taken.function) != _place(entry.function):  # a notebook's cell run again is welcome
+        raise ValueError(
+            f"attribution {entry.name!r} is {_place(taken.function)} already: choose another name"
+        )
+    if not isinstance(entry.signed, bool):
+        raise ValueError(f"attribution {entry.name!r}: signed={entry.signed!r} must be True or False")
+    for what, value, allowed in (("family", entry.family, FAMILIES), ("cost", entry.cost, COSTS)):
+        if value not in allowed:
+            raise ValueError(f"attribution {entry.name!r}: {what}={value!r} is unknown: {_use(allowed)}")
+    if unknown := set(entry.needs) - set(NEEDS):
+        raise ValueError(f"attribution {entry.name!r}: needs {unknown.pop()!r} is unknown: {_use(NEEDS)}")
+    _ENTRIES[entry.name] = _with_look(entry)
+
+
+def unregister(name):
+    """Take a name off the list: for tests and examples."""
+    del _ENTRIES[name]
+
+
+def names():
+    """All attributions, by name, in the order of the tables."""
+    return list(_ENTRIES)
+
+
+def get(name):
+    """The `Attribution` of a name; ValueError, with the nearest name, for an unknown one."""
+    if name not in _ENTRIES:
+        raise ValueError(f"attribution {name!r} is unknown: {suggestion(name, sorted(_ENTRIES))}")
+    return _ENTRIES[name]
+
+
+def describe(name):
+    """The entry of a name, or one made from its letters: a record may hold methods that are not loaded."""
+    known = _ENTRIES.get(name)
+    return known or _with_look(Attribution(name, "", not name.endswith("_abs"), "perturbation", "", "tokens"))
+
+
+def _with_look(entry):
+    """The entry with label, colour, marker and line style filled in."""
+    code, fields = zlib.crc32(entry.name.encode()), dict(vars(entry))
+    colours = [COLOURS[name] for name in ("orange", "yellow", "grey", "rust")]
+    fields["label"] = entry.label or entry.name.replace("_", " ")
+    fields["colour"] = entry.colour or colours[code % len(colours)]
+    fields["marker"] = entry.marker or MARKERS[code // 4 % len(MARKERS)]
+    fields["line"] = entry.line or LINES[code // 64 % len(LINES)]
+    return Attribution(**fields)
+
+
+def _place(function):
+    return f"{function.__module__}.{function.__qualname__}" if callable(function) else function
+
+
+def _use(allowed):
+    return f"use {', '.join(map(repr, allowed))}"
+
+
+def _built_in(function, family, cost, needs, *rows):
+    for name, signed, label, colour, marker, line in rows:
+        add(Attribution(name, function, signed, family, label, cost, needs, COLOURS[colour], marker, line))
+
+
+_built_in("attention:attention", "attention", "constant", ("attention",),
+          ("attention", False, "attention α", "blue", "o", "-"),
+          ("attention_rollout", False, "attention rollout", "blue", "8", (0, (2, 1))),
+          ("scaled_attention", True, "scaled attention α∇α", "sky", "s", "--"))  # fmt: skip
+_built_in("gradients:gradients", "gradient", "constant", (),
+          ("gradient_l2", False, "gradient L2", "orange", "P", (0, (4, 1))),
+          ("gradient_l1", False, "gradient L1", "orange", "p", (0, (2, 1))),
+          ("input_x_gradient", True, "x∇x", "vermillion", "^", "-."),
+          ("input_x_gradient_abs", False, "|x∇x|", "vermillion", "<", ":"),
+          ("deeplift", True, "DeepLift", "purple", "v", (0, (3, 1, 1, 1, 1, 1))))  # fmt: skip
+_built_in("gradients:integrated_gradients", "gradient", "steps", (),
+          ("integrated_gradients", True, "integrated gradients", "green", "D", (0, (5, 1, 1, 1))),
+          ("integrated_gradients_abs", False, "|integrated gradients|", "green", "d", ":"))  # fmt: skip
+_built_in("gradients:sequential_integrated_gradients", "gradient", "steps", (),
+          ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "D", "--"),
+          ("sequential_integrated_gradients_abs", False, "|sequential integrated gradients|", "grey", "d",
+           ":"))  # fmt: skip
+_built_in("gradients:gradient_shap", "gradient", "steps", (),
+          ("gradient_shap", True, "GradientSHAP", "purple", "h", "-"),
+          ("gradient_shap_abs", False, "|GradientSHAP|", "purple", "h", ":"))  # fmt: skip
+_built_in("surrogates:lime", "perturbation", "steps", (),
+          ("lime", True, "LIME", "yellow", "X", "-"))  # fmt: skip
+_built_in("occlusion:leave_one_out", "perturbation", "tokens", (),
+          ("leave_one_out", True, "leave-one-out", "brown", ">", "--"),
+          ("leave_one_out_abs", False, "|leave-one-out|", "brown", "<", ":"))  # fmt: skip
+_built_in("beam:beam_search", "perturbation", "tokens squared", (),
+          ("beam", True, "Beam", "rust", "*", "-"))  # fmt: skip
+_built_in("noiser:noiser", "perturbation", "tokens", (),
+          ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
+_built_in("random:random", "random baseline", "none", (),
+          ("random_uniform", False, "random, U[0, 1)", "black", "x", ":"),
+          ("random_normal", True, "random, N(0, 1)", "black", "+", ":"))  # fmt: skip

@@ -1,0 +1,1 @@
+"""A study of our own: do attributions find the evidence where it is known?"""

@@ -1,0 +1,1 @@
+"""Faithfulness measurable models and MaSF (Madsen et al. 2024)."""

@@ -1,0 +1,212 @@
+"""The claims of Madsen et al. 2024, each a mean over data sets with an interval and a verdict.
+
+Every statistic is a number a seed, within a data set and model; the 95 % t interval of its mean over data
+sets (`statistics.mean_over_groups`) is wide with few seeds, as it should be. Data sets with one seed take no
+part.
+"""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.metrics import curves
+from faithlib.papers.fmm.card import CARD
+from faithlib.papers.fmm.tables import (
+    CURVE,
+    MASKED,
+    MEASURES,
+    PLAIN,
+    of_roar,
+    published_areas,
+    published_roar,
+    variant,
+)
+from faithlib.report import label
+from faithlib.report.claims import CLAIMS
+from faithlib.statistics import mean_over_groups, verdict
+
+MARGIN = 0.02  # of performance: what may be lost and still be called none
+NEAR = 0.01  # of performance: a class majority that is reached
+SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
+OCCLUSION = ("leave_one_out", "leave_one_out_abs", "beam")
+FAMILIES = ("input_x_gradient", "integrated_gradients", "leave_one_out")  # signed and absolute
+
+
+def claims(scores, points, tests=None, roar=None):
+    """One row a claim; `value` is such that more supports it. `where` has the mean of each data set.
+
+    scores, points, tests: from `report.fmm`'s `scores`, `points` and `load_parts(..., "masf")`; roar: from
+    `roar`. A claim is not there where no data set has two seeds of what it compares. Areas are ACU of masked
+    fine-tuning, but RACU against Recursive ROAR; `published` is the same statistic of Table 11.
+    """
+    rows = [*_performance(scores), *_in_distribution(tests), *_faithfulness(points), _roar(points, roar)]
+    return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
+
+
+def areas(points, area=curves.acu):
+    """{(dataset, model): DataFrame seeds × measures} of masked fine-tuning; NaN where a curve has a gap."""
+    found = {}
+    for key, part in points[points.strategy == MASKED].groupby(["dataset", "model"], sort=False):
+        wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
+        x, baseline = wide.columns.to_numpy(float) / 100, wide.loc[curves.BASELINE]
+        found[key] = {}
+        for measure in wide.index.unique("measure").drop(curves.BASELINE):
+            seeds = wide.loc[measure].index.intersection(baseline.index)
+            values = area(x, wide.loc[measure].loc[seeds], baseline.loc[seeds])
+            found[key][measure] = pd.Series(values, seeds)
+        found[key] = pd.DataFrame(found[key])
+    return found
+
+
+def _performance(scores):
+    """Goals 1 and 2 of section 5.1: nothing lost unmasked, the class majority kept with everything masked."""
+    own = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
+    majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
+    gained, above, below = {}, {}, {}
+    for key, part in own.groupby(["dataset", "model"], sort=False):
+        wide = part.pivot(index="seed", columns=["strategy", "masked"], values="value")
+        if {(MASKED, 0), (PLAIN, 0)} <= set(wide):
+            gained[key] = wide[MASKED, 0] - wide[PLAIN, 0]
+        if (MASKED, 100) in wide and key in majority:
+            above[key] = wide[MASKED, 100] - majority[key]
+        if (PLAIN, 100) in wide and key in majority:
+            below[key] = majority[key] - wide[PLAIN, 100]
+    return [
+        _row(f"masked fine-tuning loses no performance: at most {MARGIN:.2f}", gained, ">=", -MARGIN),
+        _row(
+            "everything masked: at or above the class majority with masked fine-tuning "
+            f"(at most {NEAR:.2f} below)",
+            above,
+            ">=",
+            -NEAR,
+        ),
+        _row("everything masked: below the class majority with plain fine-tuning", below),
+    ]
+
+
+def _in_distribution(tests):
+    """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
+    if tests is None or tests.empty:
+        return []
+    masked = tests[(tests.ratio > 0) & (tests.measure != "validation")]
+    masked = masked.assign(passed=masked.p >= SIGNIFICANT)
+    rows = []
+    for definition, part in masked.groupby("definition", sort=False):
+        share = part.groupby([*CURVE, "seed"], sort=False).passed.mean()
+        own, more = {}, {}
+        for key, of in share.groupby(["dataset", "model"], sort=False):
+            wide = of.unstack("strategy").reset_index(["dataset", "model"], drop=True)
+            if MASKED in wide:
+                own[key] = wide[MASKED]
+            if {MASKED, PLAIN} <= set(wide):
+                more[key] = wide[MASKED] - wide[PLAIN]
+        rows += [
+            row | {"definition": definition}
+            for row in (
+                _row(
+                    "masked data is in distribution with masked fine-tuning "
+                    f"(share of tests, {CONSISTENT:.0%} expected)",
+                    own,
+                    ">=",
+                    CONSISTENT - 1e-9,
+                ),
+                _row("masked data is in distribution in more tests than with plain fine-tuning", more),
+            )
+            if row
+        ]
+    return rows
+
+
+def _faithfulness(points):
+    """Section 5.3: which measures are more faithful, by ACU."""
+    found, known = areas(points), _published()
+    compared = {
+        "occlusion is the most faithful (best of it less the best gradient)": _occlusion,
+        "occlusion is the most faithful among absolute measures": _absolute_occlusion,
+        **{f"signed above absolute: {label(family)}": _signed(family) for family in FAMILIES},
+        "Beam at or above leave-one-out": _beam,
+    }
+    rows = []
+    for claim, compare in compared.items():
+        relation = ">=" if compare is _beam else ">"
+        gains = {key: compare(table.reindex(columns=MEASURES)) for key, table in found.items()}
+        rows.append(_row(claim, gains, relation, published=compare(known).mean()))
+    return rows
+
+
+def _occlusion(table):
+    return table[list(OCCLUSION)].max(axis=1) - table[_gradients()].max(axis=1)
+
+
+def _absolute_occlusion(table):
+    return table.leave_one_out_abs - table[[m for m in _gradients() if variant(m) == "absolute"]].max(axis=1)
+
+
+def _signed(family):
+    return lambda table: table[family] - table[f"{family}_abs"]
+
+
+def _beam(table):
+    return table.beam - table.leave_one_out
+
+
+def _roar(points, roar):
+    """RACU less Recursive ROAR's, mean over the measures of both; seeds with a flat baseline are left out."""
+    gains, sources = {}, set()
+    for key, table in areas(points, _readable_racu).items():
+        theirs = pd.DataFrame({measure: of_roar(roar, *key, measure) for measure in table}).T
+        theirs = theirs[theirs.roar.notna()]
+        gains[key] = (table[theirs.index] - theirs.roar.astype(float)).mean(axis=1)
+        sources |= set(theirs.roar_of)
+    theirs = (
+        published_roar()
+        .query("model == 'roberta-base'")
+        .pivot(index="dataset", columns="measure", values="value")
+        / 100
+    )
+    row = _row(
+        "more faithful than the same measures by Recursive ROAR (RACU)",
+        gains,
+        published=(_published("racu") - theirs).stack().mean(),
+    )
+    return row and row | {"where": f"{row['where']}; Recursive ROAR: {', '.join(sorted(sources))}"}
+
+
+def _readable_racu(x, measure, baseline):
+    flat = curves.room(x, baseline) < curves.FLAT
+    return np.where(flat, np.nan, curves.racu(x, measure, baseline))
+
+
+def _published(statistic="acu"):
+    """Tables 1 and 11: data sets × measures, as fractions."""
+    table = published_areas().query("model == 'roberta-base' and statistic == @statistic")
+    wide = table.pivot(index="dataset", columns="measure", values="value") / 100
+    return wide.reindex(columns=MEASURES)
+
+
+def _gradients():
+    return [m for m in MEASURES if m not in (*OCCLUSION, curves.BASELINE)]
+
+
+def _row(claim, gains, relation=">", bound=0.0, published=np.nan):
+    """One row of claims; None where no data set has two seeds. gains: {(dataset, model): a number a seed}."""
+    gains = {key: gain.dropna() for key, gain in gains.items()}
+    gains = {key: gain for key, gain in gains.items() if len(gain) > 1}
+    if not gains:
+        return None
+    value, low, high = mean_over_groups(gains.values())
+    several = len({model for _, model in gains}) > 1
+    where = ", ".join(
+        f"{dataset}{f', {model}' * several} {gain.mean():+.3f} ({len(gain)} seeds)"
+        for (dataset, model), gain in gains.items()
+    )
+    return {
+        "claim": claim,
+        "baseline": curves.BASELINE,
+        "verdict": verdict(low, high, relation, bound),
+        "value": value,
+        "ci_low": low,
+        "ci_high": high,
+        "where": where,
+        "published": published,
+        "definition": "paper",
+    }

@@ -1,0 +1,1 @@
+"""Noiser (Ghasemi Madani et al. 2025)."""

@@ -1,0 +1,1 @@
+"""ROAR and Recursive ROAR (Madsen et al. 2022)."""

@@ -1,0 +1,1 @@
+"""SaLoss (Chrysostomou and Aletras 2021)."""

@@ -1,0 +1,28 @@
+"""SaLoss: what the paper is, and what it does with each data set."""
+
+from faithlib.papers import Card
+from faithlib.tasks.table import AG, AG_NOTE, OFFICIAL, Use
+
+CARD = Card(
+    name="saloss",
+    title="Enjoy the Salience: Towards Better Transformer-based Faithful Explanations with Word Salience",
+    citation="Chrysostomou and Aletras (2021), EMNLP",
+    url="https://arxiv.org/abs/2108.13759",
+    claims=(
+        "A model trained with the salience loss predicts as well as without it.",
+        "Fewer tokens have to go until its prediction flips, and its rationales train better classifiers.",
+    ),
+    tables=("performance", "decision_flip", "lambdas", "fresh"),
+    tasks={
+        "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
+        "ag_news": Use(AG, "macro_f1", (102000, 18000, 7600), AG_NOTE),
+        "evidence_inference": Use(OFFICIAL, "macro_f1", (5789, 684, 720)),
+        "multirc": Use(OFFICIAL, "macro_f1", (24029, 3214, 4848)),
+        "semeval": Use(
+            OFFICIAL,
+            "macro_f1",
+            (6000, 2000, 20630),
+            "the paper uses the 2016 files; the hub joins all years and tests on 2017",
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""Soft metrics (Zhao and Aletras 2023)."""

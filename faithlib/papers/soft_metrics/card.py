@@ -1,0 +1,22 @@
+"""Soft metrics: what the paper is, and what it does with each data set."""
+
+from faithlib.papers import Card
+from faithlib.tasks.table import AG, AG_NOTE, OFFICIAL, Use
+
+CARD = Card(
+    name="soft_metrics",
+    title="Incorporating Attribution Importance for Improving Faithfulness Metrics",
+    citation="Zhao and Aletras (2023), ACL",
+    url="https://arxiv.org/abs/2305.10496",
+    claims=(
+        "Soft sufficiency and comprehensiveness prefer a real attribution to a random one more often than "
+        "the hard metrics do.",
+    ),
+    tables=("performance", "diagnosticity", "faithfulness_by_ratio"),
+    tasks={
+        "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
+        "ag_news": Use(AG, "macro_f1", (102000, 18000, 7600), AG_NOTE),
+        "evidence_inference": Use(OFFICIAL, "macro_f1", (5789, 684, 720)),
+        "multirc": Use(OFFICIAL, "macro_f1", (24029, 3214, 4848)),
+    },
+)

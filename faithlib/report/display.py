@@ -1,0 +1,38 @@
+"""Token heat maps for notebooks, as plain HTML that any viewer shows."""
+
+import html
+
+import numpy as np
+from IPython.display import HTML
+
+POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
+
+
+def heat(tokens, rows, notes=None, largest=None):
+    """Heat maps of one text, a row for each attribution: HTML.
+
+    tokens: list of str. rows: {name: scores (tokens,)}; orange speaks for the target, blue against it,
+    and the strongest colour stands for `largest`, or for a row's own largest absolute score. notes:
+    {name: text behind the row}.
+    Raises ValueError where a row has another length than the tokens.
+    """
+    lines = []
+    for name, scores in rows.items():
+        if len(scores) != len(tokens):
+            raise ValueError(f"{name!r} has {len(scores)} scores for {len(tokens)} tokens: give one a token")
+        strongest = largest or np.abs(scores).max() or 1
+        spans = "".join(_span(t, s / strongest) for t, s in zip(tokens, scores, strict=True))
+        note = f"<td style='text-align:left'>{html.escape(str((notes or {}).get(name, '')))}</td>"
+        lines.append(
+            f"<tr><td style='text-align:right'><b>{html.escape(name)}</b></td>"
+            f"<td style='text-align:left;line-height:2'>{spans}</td>{note}</tr>"
+        )
+    return HTML("<table>" + "".join(lines) + "</table>")
+
+
+def _span(token, strength):
+    red, green, blue = POSITIVE if strength >= 0 else NEGATIVE
+    return (
+        f"<span style='background-color:rgba({red},{green},{blue},{abs(strength):.2f});padding:2px 3px;"
+        f"margin:1px;border-radius:3px'>{html.escape(token)}</span>"
+    )

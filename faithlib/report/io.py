@@ -1,0 +1,38 @@
+"""Tables and figures on disk: the same bytes for the same content."""
+
+from pathlib import Path
+
+from faithlib.report.style import ARROWS, coloured, styled
+
+
+def save_table(frame, stem, better=None, shown=None, precision=3):
+    """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html.
+
+    shown: the frame that LaTeX and HTML print, if not the CSV's: a wide layout, say.
+    """
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
+    shown = frame if shown is None else shown
+    better = {c: way for c, way in (better or {}).items() if c in shown}
+    html = styled(shown, better, precision).to_html(table_uuid=stem.name)
+    Path(f"{stem}.html").write_text(html, encoding="utf-8")
+    Path(f"{stem}.tex").write_text(_latex(shown, better, precision), encoding="utf-8")
+
+
+def save_figure(figure, stem):
+    """Write <stem>.pdf, <stem>.png and <stem>.svg, byte-identical for the same figure in `use_style`."""
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})
+    figure.savefig(f"{stem}.png", metadata={"Software": None})
+    figure.savefig(f"{stem}.svg", metadata={"Date": None})
+
+
+def _latex(frame, better, precision):
+    headers = {c: str(c).replace("_", r"\_").replace("%", r"\%") for c in frame}
+    for column, way in better.items():
+        headers[column] += f" {ARROWS[way][1]}"
+    style = coloured(frame.rename(columns=headers))
+    style = style.format(precision=precision, na_rep="", escape="latex")
+    return style.to_latex(hrules=True, convert_css=True)

@@ -1,0 +1,163 @@
+"""Scores of one text and what is made of them: orders, masks, random baselines, and checks.
+
+Nothing here knows a model or an attribution: scores are arrays (tokens,), higher = more important, and count
+at maskable positions alone.
+"""
+
+import difflib
+import zlib
+from dataclasses import replace
+
+import numpy as np
+
+RANDOM = "random"  # the baseline of every curve and table: scores that know neither model nor text
+DEFINITIONS = ("paper", "released")
+COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # of `sparsity`: top tokens, top per cent
+
+
+# Orders and masks ---------------------------------------------------------------------------------
+
+
+def ranking(scores, maskable, masked):
+    """The order in which tokens are masked.
+
+    Tokens masked already come first, then the higher score, of equal scores the earlier token.
+
+    Args:
+        scores: (tokens,) float.
+        maskable: (tokens,) bool.
+        masked: (tokens,) bool of the tokens masked already, or False for none.
+
+    Returns:
+        (tokens,) int: each token's place from 0; len(scores), beyond every place, where not maskable.
+
+    Raises:
+        ValueError: a maskable token has no finite score.
+
+    Example:
+        >>> ranking(np.array([0.0, 0.3, 0.9, 0.3]), np.array([False, True, True, True]), False)
+        array([4, 1, 0, 2])
+    """
+    if unscored := (~np.isfinite(scores[maskable])).sum():
+        raise ValueError(
+            f"{unscored} of a text's {maskable.sum()} maskable tokens have no finite score: "
+            "an attribution has to score every token of `text`"
+        )
+    order = np.argsort(-np.where(maskable, np.where(masked, np.inf, scores), -np.inf), kind="stable")
+    places = np.empty(len(order), int)
+    places[order] = np.arange(len(order))
+    return np.where(maskable, places, len(order))
+
+
+def top(scores, maskable, masked, k):
+    """The k tokens to be masked in total, those masked already among them: (tokens,) bool.
+
+    Example:
+        >>> top(np.array([0.1, 0.9, 0.5]), np.array([True, True, True]), False, 2)
+        array([False,  True,  True])
+    """
+    return ranking(scores, maskable, masked) < k
+
+
+def mask(encodings, masks, mask_id):
+    """Encodings whose tokens at `masks`, [(tokens,) bool], are replaced by the token `mask_id`."""
+    return [replace(e, ids=np.where(m, mask_id, e.ids)) for e, m in zip(encodings, masks, strict=True)]
+
+
+def sparsity(scores):
+    """How much of the importance the most important tokens hold (Madsen et al. 2022, appendix E).
+
+    The share is Σ|s| of the top tokens over Σ|s| of all, a mean over examples; by "count" of the top 1 to 10
+    tokens, by "ratio" of the top ⌊x · n / 100⌋, as many as a step masks. The release counts one more.
+
+    Args:
+        scores: for each example those of its maskable tokens, (tokens,).
+
+    Returns:
+        Rows {by, top, share, examples}; share in [0, 1]. An example whose scores are all 0 has no shares:
+        `examples` counts the others.
+
+    Raises:
+        ValueError: scores that are not finite.
+    """
+    counts, ratios = np.array(COUNTS), np.array(RATIOS)
+    shares = []
+    for i, s in enumerate(scores):
+        importance = np.sort(np.abs(np.asarray(s, float)))[::-1]  # (tokens,)
+        n, total = len(importance), importance.sum()
+        if not np.isfinite(total):
+            raise ValueError(f"example {i} has NaN or infinite scores: repair them")
+        if total > 0:
+            held = np.append(0, importance.cumsum() / total)  # (tokens + 1,), of the top 0, 1, ..., n
+            shares.append(held[np.append(counts.clip(max=n), ratios * n // 100)])
+    mean = np.mean(shares, axis=0) if shares else np.full(len(counts) + len(ratios), np.nan)
+    tops = [("count", top) for top in COUNTS] + [("ratio", top) for top in RATIOS]
+    return [
+        {"by": by, "top": top, "share": float(share), "examples": len(shares)}
+        for (by, top), share in zip(tops, mean, strict=True)
+    ]
+
+
+# Random baselines ---------------------------------------------------------------------------------
+
+
+def generator(encoding, seed):
+    """Random numbers that belong to an example: the same whatever the batch, order or other methods."""
+    return np.random.default_rng([seed, zlib.crc32(encoding.ids.tobytes())])
+
+
+def uniform(encoding, generator):
+    """Independent U[0, 1) scores on maskable tokens, 0 elsewhere."""
+    return _draw(encoding, generator.random)
+
+
+def normal(encoding, generator):
+    """Independent N(0, 1) scores on maskable tokens, 0 elsewhere: the baseline of the soft-metrics paper."""
+    return _draw(encoding, generator.standard_normal)
+
+
+def permuted(scores, encoding, generator):
+    """The matched baseline: the attribution's own scores in random order over the maskable tokens.
+
+    Same values, so same scale and same probabilities; only the order is random.
+    """
+    shuffled = np.array(scores)
+    shuffled[encoding.maskable] = generator.permutation(shuffled[encoding.maskable])
+    return shuffled
+
+
+def _draw(encoding, draw):
+    scores = np.zeros(len(encoding.ids))
+    scores[encoding.maskable] = draw(encoding.maskable.sum())
+    return scores
+
+
+# Checks -------------------------------------------------------------------------------------------
+
+
+def check_scores(encodings, scores):
+    """Raise ValueError where {attribution: [scores (tokens,)]} do not fit the encodings or are not finite."""
+    for name, given in scores.items():
+        if len(given) != len(encodings):
+            raise ValueError(
+                f"{name!r} has scores of {len(given)} examples for {len(encodings)} encodings: give as many"
+            )
+        for i, (s, encoding) in enumerate(zip(given, encodings, strict=True)):
+            if len(s) != len(encoding.ids):
+                raise ValueError(
+                    f"{name!r} has {len(s)} scores for the {len(encoding.ids)} tokens of example {i}"
+                )
+            if not np.isfinite(np.asarray(s, float)[encoding.maskable]).all():
+                raise ValueError(f"{name!r} has NaN or infinite scores for example {i}: repair them")
+
+
+def one_of(what, value, allowed):
+    """Raise ValueError, naming what is allowed, unless `value` is one of `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{what}={value!r} is unknown: use {', '.join(repr(a) for a in allowed if a)}")
+
+
+def suggestion(name, known):
+    """The end of an error message about an unknown name: the nearest known one, and all of them."""
+    near = difflib.get_close_matches(str(name), known, 1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"Known are {', '.join(known)}"

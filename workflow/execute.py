@@ -1,0 +1,186 @@
+"""Execute one notebook with papermill, with papermill's silent mistakes turned into errors.
+
+    python workflow/execute.py notebooks/soft_metrics/experiment.ipynb out.ipynb '{"seed": 1}'
+    python workflow/execute.py notebooks/soft_metrics/experiment.ipynb out.ipynb params.json
+
+Parameters are JSON, as text or as the name of a .json file, so that false stays false and 1e-5 a
+number; of several, the later win. On failure the executed notebook is kept, traceback and all.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
+EVERY = 60  # seconds between the lines of progress that a unit writes on the terminal
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def defaults(notebook):
+    """Parameter names and default values, read from the notebook's one cell tagged `parameters`.
+
+    Raises FileNotFoundError without the notebook, and ValueError where papermill would err in
+    silence: no such cell (injected values get overwritten) or a value computed there (it is stale).
+    """
+    path = Path(notebook)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path.as_posix()}: there is no such notebook")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
+    if len(tagged) != 1:
+        raise ValueError(f"{path.as_posix()}: {len(tagged)} cells are tagged 'parameters'; tag exactly one")
+    found = {}
+    for statement in ast.parse("".join(tagged[0]["source"])).body:
+        try:
+            (name,) = statement.targets
+            found[name.id] = ast.literal_eval(statement.value)
+        except (AttributeError, ValueError):
+            raise ValueError(
+                f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters' is "
+                "not of the form name = literal; move it to the next cell, or it stays stale"
+            ) from None
+    return found
+
+
+def code_hash(notebook):
+    """Digest of a notebook's code cells: saved outputs and prose never cause a rerun."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    return hashlib.sha256(code.encode()).hexdigest()[:12]
+
+
+def fits(value, default):
+    """Whether a value has the type of its default; int passes for float, bool for no number."""
+    if isinstance(default, list):
+        return isinstance(value, list) and all(
+            any(fits(item, example) for example in default) or not default for item in value
+        )
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return default is None or type(value) is type(default)
+
+
+def check(notebook, parameters):
+    """Raise ValueError unless the notebook takes these parameters, by name and by type."""
+    known, name = defaults(notebook), Path(notebook).as_posix()
+    if unknown := sorted(set(parameters) - set(known)):
+        raise ValueError(f"{name}: unknown parameter {unknown[0]!r}; it takes {', '.join(known)}")
+    for key, value in parameters.items():
+        if not fits(value, known[key]):
+            hint = " (YAML reads 1e-5 as a text: write 1.0e-5)" if isinstance(value, str) else ""
+            raise ValueError(
+                f"{name}: parameter {key} = {value!r} has the wrong type; "
+                f"its default is {known[key]!r}, give a value of that type{hint}"
+            )
+
+
+class Log:
+    """What a notebook prints, with the time, in a file beside it; its progress on the terminal as well."""
+
+    def __init__(self, output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        self.file = output.with_suffix(".log").open("w", encoding="utf-8")
+        self.name, self.next = output.stem, 0
+
+    def write(self, text):
+        for line in filter(str.strip, text.splitlines()):
+            print(time.strftime("%Y-%m-%d %H:%M:%S"), line, file=self.file, flush=True)
+            if " left, " in line and time.monotonic() >= self.next:  # a bar of faithlib.forward
+                print(f"{self.name}: {line.strip()}", flush=True)
+                self.next = time.monotonic() + EVERY
+
+    def flush(self):
+        self.file.flush()
+
+
+def run(notebook, output, parameters):
+    """Check the parameters, then execute the notebook and save it, even where a cell fails.
+
+    A notebook whose kernel dies starts again with half the token budget: what it had finished is kept.
+    """
+    check(notebook, parameters)
+    import papermill  # takes a second, and the Snakefile only needs the checks
+    from nbclient.exceptions import DeadKernelError
+    from traitlets.config import Config
+    from zmq import ZMQError
+
+    config = Config()
+    config.KernelManager.transport_encryption = "auto"  # ipykernel warns about plain TCP
+    log = Log(Path(output))
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return papermill.execute_notebook(
+                notebook, output, parameters,
+                kernel_name="python3", progress_bar=False, config=config, stdout_file=log, stderr_file=log,
+            )  # fmt: skip
+        except DeadKernelError:
+            died = f"{notebook}: the kernel died, most often for lack of memory"
+            log.write(died)
+            if attempt == ATTEMPTS:
+                raise SystemExit(f"{died}; see {output}") from None
+            os.environ["FAITHLIB_HALVINGS"] = str(int(os.environ.get("FAITHLIB_HALVINGS", 0)) + 1)
+            print(f"{died}; once more with half the token budget", file=sys.stderr, flush=True)
+        except papermill.PapermillExecutionError as error:
+            traceback = ANSI.sub("", "\n".join(error.traceback))
+            log.write(traceback)
+            if not told(error.ename, traceback):
+                print(traceback, file=sys.stderr)
+            raise SystemExit(f"{notebook}: {error.ename}: {error.evalue} (see {output})") from None
+        except (RuntimeError, ZMQError):
+            if attempt == ATTEMPTS:
+                raise
+
+
+def told(name, traceback):
+    """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
+    *_, deepest = [""] + re.findall(r"^File (\S+)", traceback, re.MULTILINE)
+    own = re.search(r"faithlib[/\\]\w+([/\\]\w+)?\.py", deepest)
+    return bool(own) and name in ("ValueError", "FileNotFoundError", "ConnectionError", "OSError")
+
+
+def progress(output):
+    """How far the grid is that this unit belongs to, in words; "" outside one (see the Snakefile)."""
+    grid = json.loads(os.environ.get("FAITHLIB_GRID") or '{"units": []}')
+    units = [Path(unit) for unit in grid["units"]]
+    done = sum(unit.is_file() and unit.stat().st_mtime >= grid["started"] for unit in units)
+    if not done or Path(output).stem == "report":
+        return ""
+    spent = time.time() - grid["started"]
+    left = spent / done * (len(units) - done)
+    return f"; {done} of {len(units)} units in {spent / 60:.0f} min, about {left / 60:.0f} min left"
+
+
+def parse(text):
+    """A JSON object from a command line argument: the text itself, or the name of a .json file."""
+    source = Path(text).read_text(encoding="utf-8") if text.endswith(".json") else text
+    try:
+        parameters = json.loads(source)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{text!r} is not JSON ({error}); write '{{\"seed\": 1}}'") from None
+    if not isinstance(parameters, dict):
+        raise ValueError(f"{text!r} is not a JSON object; write '{{\"seed\": 1}}'")
+    return parameters
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        raise SystemExit(__doc__)
+    notebook, output, *texts = arguments
+    try:
+        parameters = {}
+        for text in texts:
+            parameters |= parse(text)
+        start = time.monotonic()
+        run(notebook, output, parameters)
+        print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,241 @@
+"""The grid of one scale: config/<scale>.yaml, checked against the notebooks, expanded into units.
+
+    python workflow/grid.py scale=paper device=cuda    checks only, also that this machine has the device and
+                                                        the part-of-speech taggers
+
+Everything a user can get wrong here is told in one line, as ValueError or FileNotFoundError, before
+any notebook starts.
+"""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from execute import check, defaults
+from jsonschema import Draft202012Validator
+
+from faithlib import papers
+from faithlib.results import slug
+from faithlib.tasks.table import TASKS
+
+VERSION = 2  # of the form of config/*.yaml, see config/schema.json
+DEVICES = ("auto", "cpu", "cuda", "mps")
+SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
+PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
+OPTIONS = ("scale", "papers", *PATHS)
+
+
+@dataclass
+class Paper:
+    """One paper's part of the grid: its card, its two notebooks, and the parameters of every unit by name."""
+
+    card: papers.Card
+    experiment: str
+    report: str
+    units: dict[str, dict]
+
+
+def keys(given, what, allowed, required=()):
+    """Raise ValueError, naming the first key that is not allowed or missing."""
+    if not isinstance(given, dict):
+        raise ValueError(f"{what}: {given!r} is not a mapping; it takes {', '.join(allowed)}")
+    if unknown := [key for key in given if key not in allowed]:
+        raise ValueError(f"{what}: unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
+    if missing := [key for key in required if key not in given]:
+        raise ValueError(f"{what}: {missing[0]!r} is missing; it takes {', '.join(allowed)}")
+
+
+def options(config):
+    """(scale, wanted papers or None, paths) from Snakemake's `--config name=value ...`."""
+    keys(config, "--config", OPTIONS)
+    given = {key: str(value) for key, value in config.items() if value not in (None, "")}
+    paths = {key: given[key] for key in PATHS if key in given}
+    for key in ("data_dir", "model_dir"):
+        if key in paths:
+            folder = Path(paths[key]).expanduser()
+            if not folder.is_dir():
+                raise FileNotFoundError(f"{key}={paths[key]}: there is no such folder; check the path")
+            paths[key] = folder.as_posix()
+    if paths.get("device", "auto") not in DEVICES:
+        raise ValueError(f"device={paths['device']}: unknown device; use one of {', '.join(DEVICES)}")
+    wanted = given["papers"].split(",") if "papers" in given else None
+    return given.get("scale", "quick"), wanted, paths
+
+
+def conform(value, schema):
+    """Raise ValueError, one line, for the first thing in `value` that departs from a JSON schema."""
+    error = next(Draft202012Validator(schema).iter_errors(value), None)
+    if error is None:
+        return
+    allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
+    found = f"{place} = {error.instance!r}"
+    if "errorMessage" in error.schema:
+        reason = error.schema["errorMessage"]
+        told = f"{found} {reason}" if place else reason
+    elif error.validator == "additionalProperties":
+        unknown = next(key for key in error.instance if key not in allowed)
+        told = f"{place}: unknown key {unknown!r}; allowed are {', '.join(allowed)}"
+    elif error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        told = f"{place}: {missing!r} is missing; it takes {', '.join(allowed)}"
+    elif error.validator == "enum":
+        told = f"{found} is unknown; use one of {', '.join(map(str, error.validator_value))}"
+    elif error.validator == "type":
+        kind = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+        told = f"{found} must be {kind[error.validator_value]}"
+    else:
+        told = f"{place}: {error.message}; change it"
+    raise ValueError(told.removeprefix(": "))
+
+
+def of_arguments(arguments):
+    """The dictionary that `read` takes, from a command line's `name=value ...`."""
+    if wrong := [a for a in arguments if "=" not in a]:
+        raise ValueError(f"{wrong[0]!r} is not name=value; the names are {', '.join(OPTIONS)}")
+    return dict(argument.split("=", 1) for argument in arguments)
+
+
+def expand(scale, defaults, row):
+    """(unit name, parameters) for each seed of one row of a config's `units`."""
+    parameters = {**defaults, **row, "scale": scale}
+    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
+        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
+    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
+    for seed in seeds:
+        yield f"{parameters['task']}.{slug(str(parameters['model']))}.s{seed}", {**parameters, "seed": seed}
+
+
+def read_paper(name, entry, scale, paths, schema):
+    """One paper of a config, with every unit's parameters checked against the notebook and the schema."""
+    card = papers.card(name)
+    experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
+    check(report, {"scale": scale})
+    known, units = defaults(experiment), {}
+    for row in entry["units"]:
+        for unit, parameters in expand(scale, entry.get("defaults", {}), row):
+            if unit in units:
+                raise ValueError(f"{name}: unit {unit} is there twice; remove one")
+            check(experiment, parameters | paths)
+            try:
+                conform(known | parameters, schema)
+                check_task(card, parameters["task"])
+            except ValueError as error:
+                raise ValueError(f"{name}: {unit}: {error}") from None
+            units[unit] = parameters
+    return Paper(card, experiment, report, units)
+
+
+def check_task(card, task):
+    """Raise ValueError for a task that is unknown or that the paper cannot explain."""
+    if task not in TASKS:
+        raise ValueError(f"task = {task!r} is unknown; use one of {', '.join(TASKS)}, or register_task")
+    card.use(task)
+
+
+def conform_config(content, schema):
+    """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
+    if isinstance(content, dict) and (found := content.get("version")) != VERSION:
+        has = "no version, so it is older than this faithlib" if found is None else f"version {found!r}"
+        raise ValueError(
+            f"the config has {has}, which reads version {VERSION}: "
+            f"compare it with config/paper.yaml, then write version: {VERSION}"
+        )
+    conform(content, schema)
+
+
+def writable(folder):
+    """Raise ValueError unless files can be made in a folder, or in what there is of its path."""
+    path = next(p for p in (Path(folder), *Path(folder).parents) if p.exists())
+    if not os.access(path, os.W_OK):
+        raise ValueError(
+            f"{path.as_posix()} is read-only, and {Path(folder).as_posix()} goes there: make it writable "
+            f"(chmod -R u+w {path.as_posix()}, or remount), then give the same command again"
+        )
+
+
+def read(config, folder="configs"):
+    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
+    scale, wanted, paths = options(config)
+    scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
+    if scale not in scales:
+        raise ValueError(f"scale={scale}: unknown scale; choose one of {', '.join(scales)}")
+    source = f"{folder}/{scale}.yaml"
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    try:
+        content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
+    try:
+        conform_config(content, schema)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    if content["scale"] != scale:
+        raise ValueError(f"{source}: says scale {content['scale']!r}; the file's name says {scale!r}")
+    entries = content["papers"]
+    if unknown := [name for name in wanted or () if name not in entries]:
+        raise ValueError(f"papers={unknown[0]}: unknown paper; {source} has {', '.join(entries)}")
+    unit = {"$schema": schema["$schema"], **schema["$defs"]["unit"]}
+    try:
+        papers = {n: read_paper(n, entries[n], scale, paths, unit) for n in wanted or entries}
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    writable(f"results/{scale}")
+    return scale, papers, paths
+
+
+def set_aside(records):
+    """Rename the files of damaged records to *.damaged, so that their units run again; a line for each.
+
+    records: paths of records that may be there.
+    """
+    there = [path for path in map(Path, records) if path.is_file()]
+    if there:
+        from faithlib import results  # seconds, as it brings torch
+    for path in there:
+        try:
+            results.read_record(path)
+        except ValueError as error:
+            for file in sorted(path.parent.glob(f"{path.stem}.*")):
+                if file.suffix in (".json", ".parquet"):
+                    file.rename(f"{file}.damaged")
+            yield (
+                f"{str(error).partition(': delete')[0]}: set aside as {path.as_posix()}.damaged, "
+                "and its unit runs again"
+            )
+
+
+def demand(device="auto", papers=()):
+    """Raise ValueError for a GPU that is demanded, or the tagger of a unit not done, that is not here."""
+    # Imported where needed: they take seconds, and each job of a cluster reads this module.
+    left = [
+        p
+        for name in papers
+        for unit, p in papers[name].units.items()
+        if not Path(f"results/{p['scale']}/{name}/{unit}.json").is_file()
+    ]
+    taggers = {p.get("tagger") for p in left} - {None, ""}
+    for tagger in sorted(taggers):
+        from faithlib.metrics import pos
+
+        pos.version(tagger)
+    if device not in ("cuda", "mps"):
+        return
+    import torch
+
+    shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if not shown[device]():
+        raise ValueError(
+            f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
+            "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
+        )
+
+
+if __name__ == "__main__":
+    try:
+        _, found, places = read(of_arguments(sys.argv[1:]))
+        demand(places.get("device", "auto"), found)
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,145 @@
+"""What a scale holds, what of it is done, and how many hours are left: nothing is run.
+
+    python workflow/plan.py scale=small papers=saloss
+
+Hours are those of units, of which several run at a time. A unit that is not done is given the seconds of
+the nearest unit that has been measured: of the same paper, scale, model and kind of device, and of the same
+data set where there is one. There is no guess across models or scales: such a unit is "not measured".
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import grid
+import pandas as pd
+
+from faithlib.results import slug
+
+KINDS = ("CPU", "GPU")
+
+
+def status(config):
+    """{unit's .json: ("ok" or why it will be computed, whether it will be)}, by Snakemake's own word."""
+    given = [f"{name}={value}" for name, value in {"scale": "quick", **config}.items()]
+    command = [sys.executable, "-m", "snakemake", "-n", "--summary"]
+    done = subprocess.run([*command, "--config", *given], capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError((done.stderr.strip().splitlines() or ["snakemake failed without a word"])[-1])
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return {
+        row[0]: (row[-2], row[-1] != "no update")
+        for row in rows
+        if len(row) == 6 and row[2] == "unit" and row[0].endswith(".json")
+    }
+
+
+def measured(folder="results"):
+    """One row a record: paper, scale, unit, task, model (its short name), kind of device, seconds."""
+    rows = []
+    for path in sorted(Path(folder).glob("*/*/*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            seconds, device = record["volatile"]["seconds"], record["provenance"]["device"]
+        except (ValueError, KeyError, TypeError):  # no record, or a damaged one, which its report tells
+            continue
+        rows.append(
+            {
+                **named(record["params"]),
+                "paper": path.parent.name,
+                "scale": path.parent.parent.name,
+                "unit": path.stem,
+                "kind": KINDS[device != "cpu"],
+                "seconds": seconds,
+            }
+        )
+    return pd.DataFrame(rows, columns=["task", "model", "paper", "scale", "unit", "kind", "seconds"])
+
+
+def named(parameters):
+    """Data set and model of a unit as tables name them."""
+    return {"task": parameters["task"], "model": slug(parameters["model"])}
+
+
+def nearest(known, task, model):
+    """The row of `measured`, cut to one paper, scale and kind, that a unit is like; None without one."""
+    same = known[known.model == model]
+    own = same[same.task == task]
+    same = same if own.empty else own
+    # of equals the longest: early records of a unit that was resumed count its last stretch alone
+    return None if same.empty else same.loc[same.seconds.idxmax()]
+
+
+def plan(papers, scale, state, known):
+    """(a row a paper, lines that say where its hours are from)."""
+    rows, sources = [], []
+    for paper, entry in papers.items():
+        left = {
+            unit: named(parameters)
+            for unit, parameters in entry.units.items()
+            if state[f"results/{scale}/{paper}/{unit}.json"][1]
+        }
+        printed = entry.card.hours() if entry.card.hours else {}
+        own = [printed.get(tuple(named(p).values())) for p in entry.units.values()]
+        own = [hours for hours in own if hours is not None]
+        row = {"paper": paper, "units": len(entry.units), "done": len(entry.units) - len(left)}
+        of_paper = known[known.paper == paper]
+        here = of_paper[of_paper.scale == scale]
+        for kind in KINDS:
+            of_kind = here[here.kind == kind]
+            found = {
+                unit: near for unit, names in left.items() if (near := nearest(of_kind, **names)) is not None
+            }
+            spent = sum(near.seconds for near in found.values()) / 3600
+            row[f"hours left, {kind}"] = told(spent, len(found), len(left), "not measured")
+            for name in dict.fromkeys(near.unit for near in found.values()):
+                stands = [unit for unit, near in found.items() if near.unit == name]
+                hours = told(found[stands[0]].seconds / 3600, 1, 1, "")
+                sources.append(f"{paper}: {name} took {hours} h on a {kind}; so will {listed(stands)}")
+        if bare := sorted({names["model"] for names in left.values()} - set(here.model)):
+            reason = "nor is any other unit of this paper"
+            if len(of_paper):
+                near = of_paper.loc[of_paper.seconds.idxmax()]
+                hours = told(near.seconds / 3600, 1, 1, "")
+                reason = f"the longest there is: {near.scale}/{near.unit}, {hours} h on a {near.kind}"
+            sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
+        rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
+    return rows, sources
+
+
+def listed(units, most=3):
+    """Some names, and how many more there are."""
+    return ", ".join(units[:most]) + (f" and {len(units) - most} more" if len(units) > most else "")
+
+
+def told(hours, found, of, none):
+    """Hours and how many of the units they cover, in words."""
+    if not of:
+        return "0"
+    if not found:
+        return none
+    hours = f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
+    return hours if found == of else f"{hours} ({found} of {of} units)"
+
+
+def main(arguments):
+    config = grid.of_arguments(arguments)
+    scale, papers, _ = grid.read(config)
+    state = status(config)
+    rows, sources = plan(papers, scale, state, measured())
+    print(f"Scale {scale}, hours of units, of which several run at a time:\n")
+    print(pd.DataFrame(rows).to_string(index=False))
+    print("\nIn the paper: what it prints for the same, on a V100 (ROAR's RoBERTa: an A100).")
+    if sources:
+        print("\nWhere the hours are from:\n  " + "\n  ".join(sources))
+    again = [f"{path}: {why}" for path, (why, pending) in state.items() if pending and why != "missing"]
+    if again:
+        print("\nDone before, and to be computed again:\n  " + "\n  ".join(again))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,212 @@
+"""Check what is committed under results/ and figures/: hashes anew, tables and figures anew, byte for byte.
+
+    python workflow/verify.py                   every committed scale and paper
+    python workflow/verify.py data_dir=<folder> the hashes of real data sets as well
+
+No model is run. A record must fit its files, its code the commit that it names, its data what the loader
+gives; each report is executed on a copy of the committed records, and each row of a table that names a data
+set and a model must have a record of them. Everything that differs is named; then the exit status is 1.
+"""
+
+import filecmp
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import execute
+import grid
+import pandas as pd
+
+from faithlib import papers, results, tasks
+
+SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
+
+
+def committed():
+    """The files of results/ and figures/ that git knows, or all of them where there is no git."""
+    done = subprocess.run(["git", "ls-files", "-z", "results", "figures"], capture_output=True, text=True)
+    if done.returncode == 0:
+        return [Path(name) for name in done.stdout.split("\0") if name]
+    return [path for folder in ("results", "figures") for path in Path(folder).rglob("*") if path.is_file()]
+
+
+def by_paper(files):
+    """{(scale, paper): (record files, tables and figures)} of those that belong to a paper."""
+    found = {}
+    for path in files:
+        if len(path.parts) < 4 or path.parts[1] not in results.SCALES:
+            continue
+        records, shown = found.setdefault(path.parts[1:3], ([], []))
+        if path.parts[0] == "results" and len(path.parts) == 4 and path.suffix in (".json", ".parquet"):
+            records.append(path)
+        elif is_shown(path):
+            shown.append(path)
+    return found
+
+
+def is_shown(path):
+    """Whether a path, from results/ or figures/ on, is one of a table, of the claims or of a figure."""
+    return path.suffix in SHOWN and (
+        path.parts[0] == "figures" or path.parts[3] == "tables" or path.stem == "claims"
+    )
+
+
+@cache
+def code_of(commit):
+    """What `results.code_digest()` was at a commit; None where git does not have it."""
+    done = subprocess.run(["git", "archive", commit, "faithlib"], capture_output=True)
+    if done.returncode:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        sources = {
+            PurePosixPath(m.name).relative_to("faithlib"): archive.extractfile(m).read()
+            for m in archive
+            if m.name.endswith(".py")
+        }
+    return results.digest(
+        [(path.as_posix(), hashlib.sha256(sources[path]).hexdigest()) for path in sorted(sources)]
+    )
+
+
+def check_record(path, data_dir=""):
+    """(what is wrong with a record, what could not be checked): two lists of lines."""
+    try:
+        record = results.read_record(path)
+        params, provenance = record["params"], record["provenance"]
+        commit, code, data = provenance["git"], provenance["code"], provenance["data"]
+    except ValueError as error:
+        return [f"{path}: {error}"], []
+    except KeyError as error:
+        return [f"{path}: its provenance has no {error}"], []
+    wrong, unchecked = [], []
+    if provenance["dirty"] or not commit or (then := code_of(commit)) is None:
+        unchecked.append(f"{path}: the hash of its code, which is no commit that git has ({commit})")
+    elif then != code:
+        wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
+    if data["source"] != "generated" and not data_dir:
+        unchecked.append(f"{path}: the hashes of its data, which need data_dir=<folder>")
+        return wrong, unchecked
+    card = papers.card(data["paper"]) if data["paper"] else None
+    loaded = tasks.load(
+        data["task"],
+        card,
+        data_dir or None,
+        data.get("subset_seed", data.get("seed", params["seed"])),
+        data["rows"],
+    )
+    for split, found in loaded.provenance["sha256"].items():
+        if found != data["sha256"][split]:
+            wrong.append(
+                f"{path}: the {split} split of {data['task']} has hash {found[:12]}, "
+                f"the record says {data['sha256'][split][:12]}"
+            )
+    return wrong, unchecked
+
+
+def redraw(scale, paper, files, folder):
+    """Execute a report on a copy of the scale's committed records, in `folder`."""
+    for path in files:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / path)
+    places = {"results_dir": str(folder / "results"), "figures_dir": str(folder / "figures")}
+    report = f"notebooks/{paper}/report.ipynb"
+    execute.run(report, str(folder / f"{paper}.ipynb"), {"scale": scale, **places})
+
+
+def differences(shown, folder):
+    """One line for each table or figure that is not, byte for byte, the one drawn anew."""
+    told = []
+    for path in sorted(shown):
+        if not path.is_file():
+            told.append(f"{path} is committed and gone")
+        elif not (folder / path).is_file():
+            told.append(f"{path} is not what the report makes now: it makes no such file")
+        elif not filecmp.cmp(path, folder / path, shallow=False):
+            told.append(f"{path} is not what its records give")
+    return told
+
+
+def nowhere(table, records):
+    """Data set, model and, where it is there, seed of rows of a table of which there is no record."""
+    keys = [key for key in ("dataset", "model", "seed") if key in table]
+    if not {"dataset", "model"} <= set(keys):
+        return []  # such a row is over all records of the paper
+    table = table[table["dataset"] != "all"]  # and so is a mean over data sets
+    known = {
+        tuple(
+            {
+                "dataset": r["params"]["task"],
+                "model": results.slug(r["params"]["model"]),
+                "seed": r["params"]["seed"],
+            }[key]
+            for key in keys
+        )
+        for r in records
+    }
+    rows = {
+        (*map(str, row[:1]), results.slug(str(row[1])), *row[2:])
+        for row in table[keys].itertuples(index=False)
+    }
+    return sorted(rows - known)
+
+
+def verify(scale, paper, found, data_dir=""):
+    """(differences, what could not be checked) for one paper at one scale."""
+    records, shown = found[scale, paper]
+    stems = [path for path in records if path.suffix == ".json"]
+    if not stems:
+        return [], [f"{path}: a table without committed records" for path in shown if path.suffix == ".csv"]
+    wrong, unchecked = [f"{path} is committed and gone" for path in records if not path.is_file()], []
+    for path in stems:
+        for told, more in zip((wrong, unchecked), check_record(path, data_dir), strict=True):
+            told += more
+    if wrong:
+        return [*wrong, f"results/{scale}/{paper} is not drawn anew, as its records are not whole"], unchecked
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            redraw(scale, paper, [p for (s, _), (of, _) in found.items() if s == scale for p in of], folder)
+        except SystemExit as error:
+            return [str(error)], unchecked
+        made = [p.relative_to(folder) for p in folder.glob(f"*/{scale}/{paper}/**/*") if p.is_file()]
+        new = sorted(set(filter(is_shown, made)) - set(shown))
+        wrong = [*differences(shown, folder), *(f"{path} is made now, and not committed" for path in new)]
+        loaded = [json.loads(path.read_text(encoding="utf-8")) for path in stems]
+        for path in sorted(folder.glob(f"results/{scale}/{paper}/tables/*.csv")):
+            wrong += [
+                f"{path.relative_to(folder)}: no record of {row}"
+                for row in nowhere(pd.read_csv(path), loaded)
+            ]
+    return wrong, unchecked
+
+
+def main(arguments):
+    data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
+    found, bad = by_paper(committed()), 0
+    for scale, paper in sorted(found):
+        wrong, unchecked = verify(scale, paper, found, data_dir)
+        records, shown = found[scale, paper]
+        print(
+            f"{scale}/{paper}: {len(records)} files of records, {len(shown)} tables and figures, "
+            f"{len(wrong)} differences",
+            flush=True,
+        )
+        for line in [*wrong, *(f"not checked: {line}" for line in unchecked)]:
+            print(f"  {line}")
+        bad += len(wrong)
+    if bad:
+        raise SystemExit(f"{bad} differences: run `make results` of that scale, or take the files from git")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (ValueError, OSError, ConnectionError) as error:
+        raise SystemExit(str(error)) from None
