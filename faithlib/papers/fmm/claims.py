@@ -22,6 +22,7 @@ from faithlib.papers.fmm.tables import (
 )
 from faithlib.report import label
 from faithlib.report.claims import CLAIMS
+from faithlib.scores import RANDOM
 from faithlib.statistics import mean_over_groups, verdict
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
@@ -47,9 +48,9 @@ def areas(points, area=curves.acu):
     found = {}
     for key, part in points[points.strategy == MASKED].groupby(["dataset", "model"], sort=False):
         wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
-        x, baseline = wide.columns.to_numpy(float) / 100, wide.loc[curves.BASELINE]
+        x, baseline = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM]
         found[key] = {}
-        for measure in wide.index.unique("measure").drop(curves.BASELINE):
+        for measure in wide.index.unique("measure").drop(RANDOM):
             seeds = wide.loc[measure].index.intersection(baseline.index)
             values = area(x, wide.loc[measure].loc[seeds], baseline.loc[seeds])
             found[key][measure] = pd.Series(values, seeds)
@@ -184,7 +185,7 @@ def _published(statistic="acu"):
 
 
 def _gradients():
-    return [m for m in MEASURES if m not in (*OCCLUSION, curves.BASELINE)]
+    return [m for m in MEASURES if m not in (*OCCLUSION, RANDOM)]
 
 
 def _row(claim, gains, relation=">", bound=0.0, published=np.nan):
@@ -201,7 +202,7 @@ def _row(claim, gains, relation=">", bound=0.0, published=np.nan):
     )
     return {
         "claim": claim,
-        "baseline": curves.BASELINE,
+        "baseline": RANDOM,
         "verdict": verdict(low, high, relation, bound),
         "value": value,
         "ci_low": low,
