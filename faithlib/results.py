@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from safetensors import SafetensorError, safe_open
 
+from faithlib import plugins
 from faithlib.progress import bar
 
 SCALES = ("quick", "small", "paper")
@@ -157,6 +158,7 @@ def start(paper, parameters):
     import torch
 
     given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
+    plugins.load(given.get("plugins", []), project_root())
     scale, seed, device = given["scale"], given["seed"], given["device"]
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")

@@ -17,7 +17,7 @@ import yaml
 from execute import check, defaults
 from jsonschema import Draft202012Validator
 
-from faithlib import papers
+from faithlib import attributions, papers, plugins
 from faithlib.results import slug
 from faithlib.tasks.table import TASKS
 
@@ -121,15 +121,19 @@ def read_paper(name, entry, scale, paths, schema):
             check(experiment, parameters | paths)
             try:
                 conform(known | parameters, schema)
-                check_task(card, parameters["task"])
+                check_names(card, known | parameters)
             except ValueError as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
             units[unit] = parameters
     return Paper(card, experiment, report, units)
 
 
-def check_task(card, task):
-    """Raise ValueError for a task that is unknown or that the paper cannot explain."""
+def check_names(card, parameters):
+    """Raise ValueError for an unknown attribution or task, and for a task that the paper cannot explain."""
+    plugins.load(parameters.get("plugins", []))
+    for name in (*parameters.get("attributions", []), *parameters.get("measures", [])):
+        attributions.get(name)
+    task = parameters["task"]
     if task not in TASKS:
         raise ValueError(f"task = {task!r} is unknown; use one of {', '.join(TASKS)}, or register_task")
     card.use(task)
@@ -156,7 +160,7 @@ def writable(folder):
         )
 
 
-def read(config, folder="configs"):
+def read(config, folder="config"):
     """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
@@ -218,7 +222,7 @@ def demand(device="auto", papers=()):
     ]
     taggers = {p.get("tagger") for p in left} - {None, ""}
     for tagger in sorted(taggers):
-        from faithlib.metrics import pos
+        from faithlib.tasks import pos
 
         pos.version(tagger)
     if device not in ("cuda", "mps"):

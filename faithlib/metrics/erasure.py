@@ -4,6 +4,7 @@ import numpy as np
 
 RATIOS = (0.01, 0.05, 0.10, 0.20, 0.50)  # section 4.4 of the paper
 RELEASED_RATIOS = (0.01, 0.02, 0.05, 0.10, 0.20, 0.50, 1.00)
+LEAST = 0.05  # of 1 − S0: below it a normalised value is a quotient of noise
 
 
 def sufficiency(p_full, p_kept):
@@ -59,3 +60,48 @@ def rationale(scores, maskable, ratio, definition="paper"):
 def _ratio(numerator, denominator):
     defined = denominator > 1e-6
     return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
+
+
+# Registered metrics -------------------------------------------------------------------------------
+
+
+def ns(inputs, scores, ratios=RATIOS):
+    """Normalised sufficiency, a mean over ratios (AOPC): (examples,), higher is better.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
+        ratios: fractions of the maskable tokens that are kept; the others become zero vectors.
+
+    Returns:
+        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `LEAST`.
+    """
+    return _mean_over_ratios(inputs, scores, ratios, keep=True)
+
+
+def nc(inputs, scores, ratios=RATIOS):
+    """Normalised comprehensiveness, a mean over ratios (AOPC): (examples,), higher is better.
+
+    As `ns`, with the most important tokens erased instead of kept; values from 0 on.
+    """
+    return _mean_over_ratios(inputs, scores, ratios, keep=False)
+
+
+def normalised(inputs, p, keep):
+    """NS (keep) or NC from probabilities (draws, examples), a mean over draws; NaN where 1 − S0 < LEAST."""
+    s_zero = sufficiency(inputs.p_full, inputs.p_empty)  # (examples,)
+    raw = (sufficiency if keep else comprehensiveness)(inputs.p_full, p).mean(0)
+    value = (normalised_sufficiency if keep else normalised_comprehensiveness)(raw, s_zero)
+    return np.where(1 - s_zero < LEAST, np.nan, value)
+
+
+def _mean_over_ratios(inputs, scores, ratios, keep):
+    from faithlib import forward  # the formulas above are used without a model, and without torch
+
+    variants = []
+    for ratio in ratios:
+        for e, s in zip(inputs.encodings, scores, strict=True):
+            chosen = rationale(s, e.maskable, ratio)
+            variants.append(forward.zeroed(e, e.maskable & ~chosen if keep else chosen))
+    examples = np.tile(np.arange(len(scores)), len(ratios))
+    p = inputs.target_probabilities(variants, examples).reshape(len(ratios), -1)
+    return normalised(inputs, p, keep)

@@ -103,3 +103,12 @@ def _check(model, encodings, step, removal, never):
             f"{model.name} has no special token that is left when a text is deleted: "
             "use removal='mask' or 'pad'"
         )
+
+
+def fraction_to_flip(inputs, scores, step=0.05, removal="mask"):
+    """The registered metric: `decision_flip` of one attribution, (examples,) in (0, 1], lower is better.
+
+    A text that never flips counts as 1.
+    """
+    table = decision_flip(inputs.model, inputs.encodings, {"": scores}, step, removal, cache=inputs.cache)
+    return table.fraction.to_numpy()

@@ -112,6 +112,32 @@ def without_evidence(encodings, evidence):
     return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in found if which.any()]
 
 
+# Registered metrics -------------------------------------------------------------------------------
+
+
+def auprc_of(inputs, scores):
+    """`auprc` of one attribution's scores against the evidence of each text: (examples,), NaN without any."""
+    return _of_evidence(inputs, scores, auprc)
+
+
+def precision_of(inputs, scores):
+    """`precision` of one attribution's scores against the evidence of each text: (examples,)."""
+    return _of_evidence(inputs, scores, precision)
+
+
+def first_hit_of(inputs, scores):
+    """`first_hit` of one attribution's scores against the evidence of each text: (examples,)."""
+    return _of_evidence(inputs, scores, first_hit)
+
+
+def _of_evidence(inputs, scores, metric):
+    values = []
+    for encoding, words, s in zip(inputs.encodings, inputs.evidence, scores, strict=True):
+        true = evidence_tokens(encoding, words)[encoding.maskable]
+        values.append(metric(np.asarray(s, float)[encoding.maskable], true) if true.any() else np.nan)
+    return np.array(values)
+
+
 # Parts of a text -----------------------------------------------------------------------------------
 
 

@@ -217,6 +217,34 @@ def soft_variants(encoding, a, where, retain, width, seeds, perturbation="bernou
     return [forward.Variant(encoding, factor=partial(draw, seed=seed), key=None) for seed in seeds]
 
 
+def soft_ns(inputs, scores, draws=3):
+    """Soft-NS: tokens are kept as far as they are important; (examples,), higher is better.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
+        draws: Bernoulli draws averaged; all attributions meet the same ones.
+
+    Returns:
+        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
+    """
+    return _soft(inputs, scores, draws, keep=True)
+
+
+def soft_nc(inputs, scores, draws=3):
+    """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
+    return _soft(inputs, scores, draws, keep=False)
+
+
+def _soft(inputs, scores, draws, keep):
+    width, variants = inputs.model.model.config.hidden_size, []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        a = to_probability(s, e.maskable)
+        variants += soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws))
+    examples = np.repeat(np.arange(len(scores)), draws)
+    p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
+    return erasure.normalised(inputs, p, keep)
+
+
 class _Rows:
     """The rows of the result, and the variants of the input whose outputs each of them averages."""
 

@@ -196,3 +196,34 @@ def _sources(encoding, scores, plan, seed):
 def _ratio(delta, delta_zero):
     known = np.asarray(delta_zero) > TINY
     return np.where(known, delta / np.where(known, delta_zero, 1), np.nan)
+
+
+# Registered metrics -------------------------------------------------------------------------------
+
+
+def causal_soft_ns(inputs, scores, draws=3):
+    """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0.
+
+    Args:
+        inputs: `metrics.inputs.Inputs` of prompts; scores: [(tokens,)] of one attribution.
+        draws: Bernoulli draws averaged; all attributions meet the same ones.
+    """
+    return _of_attribution(inputs, scores, draws, keep=True)
+
+
+def causal_soft_nc(inputs, scores, draws=3):
+    """Soft-NC of a language model (Eq. 8): as `causal_soft_ns`, values from 0 on."""
+    return _of_attribution(inputs, scores, draws, keep=False)
+
+
+def _of_attribution(inputs, scores, draws, keep):
+    model, encodings, variants = inputs.model, inputs.encodings, []
+    width, rows = model.embedding_table.shape[1], np.arange(len(encodings))
+    for i, (e, s) in enumerate(zip(encodings, scores, strict=True)):
+        a = soft.to_probability(s, e.maskable, "clip")
+        variants += soft.soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws))
+    whole = forward.probabilities(model, [forward.unchanged(e) for e in encodings], inputs.cache)
+    zero = [forward.zeroed(e, e.maskable) for e in encodings]
+    delta = forward.distances(model, zero + variants, whole, np.r_[rows, np.repeat(rows, draws)], hellinger)
+    delta_zero, moved = delta[: len(encodings), None], delta[len(encodings) :].reshape(-1, draws)
+    return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)

@@ -1,0 +1,167 @@
+"""The list of metrics: what each one is, and where its function stands. Nothing here loads torch.
+
+Everything that names metrics reads this list: `evaluate`, tables, arrows, the site's A to Z. What is built in
+has a row below; a metric of your own joins with the decorator `register`, in any file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from math import inf
+
+from faithlib.scores import suggestion
+
+NEEDS = {  # what a metric asks of the study that it takes part in
+    "classifier": "a model of classes",
+    "causal": "a causal language model",
+    "mask": "a mask token",
+    "evidence": "words that are known to decide each text",
+    "judge": "a second model that answers",
+    "retraining": "models trained again on masked texts: run the paper's notebook",
+}
+LEVELS = ("example", "data set")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: as `evaluate` knows it.
+        label: as tables and figures print it.
+        better: "higher" or "lower".
+        range: (lowest, highest) value, inf where there is no bound.
+        needs: what it asks of a study, of NEEDS.
+        void: when its value means nothing; such a value is NaN and is counted, never printed as a number.
+        function: (inputs, scores) -> (examples,) float, or "module:function" of this package, which is
+            imported when it is first used. `inputs` is a `metrics.inputs.Inputs`, `scores` the [(tokens,)] of
+            one attribution.
+        level: "example", or "data set" for what has no value of a single example.
+        source: the paper that defines it.
+    """
+
+    name: str
+    label: str
+    better: str
+    range: tuple
+    needs: tuple
+    void: str
+    function: Callable | str
+    level: str = "example"
+    source: str = ""
+
+    def resolve(self):
+        """The function, imported if need be."""
+        if callable(self.function):
+            return self.function
+        module, name = self.function.split(":")
+        return getattr(import_module(f"faithlib.metrics.{module}"), name)
+
+
+_ENTRIES = {}  # name -> Metric, in the order of the tables
+
+
+def register(name, *, better, range, needs=(), label="", void="", source=""):
+    """Make a function known as a metric: it is then in every table that can hold it.
+
+    Args:
+        name: a new name, such as "log_odds".
+        better: "higher" or "lower".
+        range: (lowest, highest) value; `math.inf` where there is no bound.
+        needs: what it asks of a study, of NEEDS.
+        label: for tables and figures; the name with blanks by default.
+        void: when its value means nothing, in words; the function gives NaN there.
+        source: where it is defined.
+
+    Returns:
+        The decorator, which returns the function unchanged.
+
+    Raises:
+        ValueError: a name that another function has, another direction, no range, an unknown need.
+
+    Example:
+        >>> @register("largest", better="higher", range=(0, 1))
+        ... def largest(inputs, scores):
+        ...     return [abs(s).max() / abs(s).sum() for s in scores]
+        >>> get("largest").better
+        'higher'
+        >>> unregister("largest")
+    """
+
+    def join(function):
+        text = label or name.replace("_", " ")
+        add(Metric(name, text, better, tuple(range), tuple(needs), void, function, source=source))
+        return function
+
+    return join
+
+
+def add(entry):
+    """Add a `Metric` to the list; see `register`."""
+    if not isinstance(entry.name, str) or not entry.name.isidentifier():
+        raise ValueError(f"metric {entry.name!r}: give a name of letters, digits and _")
+    taken = _ENTRIES.get(entry.name)
+    if taken and _place(taken.function) != _place(entry.function):  # a notebook's cell run again is welcome
+        raise ValueError(f"metric {entry.name!r} is {_place(taken.function)} already: choose another name")
+    if entry.better not in ("higher", "lower"):
+        raise ValueError(f"metric {entry.name!r}: better={entry.better!r}: use 'higher' or 'lower'")
+    if len(entry.range) != 2 or not entry.range[0] < entry.range[1]:
+        raise ValueError(f"metric {entry.name!r}: range={entry.range!r}: give (lowest, highest)")
+    if unknown := set(entry.needs) - set(NEEDS):
+        raise ValueError(f"metric {entry.name!r} needs {unknown.pop()!r}: use {', '.join(map(repr, NEEDS))}")
+    if entry.level not in LEVELS:
+        raise ValueError(
+            f"metric {entry.name!r}: level={entry.level!r}: use {' or '.join(map(repr, LEVELS))}"
+        )
+    _ENTRIES[entry.name] = entry
+
+
+def unregister(name):
+    """Take a name off the list: for tests and examples."""
+    del _ENTRIES[name]
+
+
+def names():
+    """All metrics, by name, in the order of the tables."""
+    return list(_ENTRIES)
+
+
+def get(name):
+    """The `Metric` of a name; ValueError, with the nearest name, for an unknown one."""
+    if name not in _ENTRIES:
+        raise ValueError(f"metric {name!r} is unknown: {suggestion(name, names())}")
+    return _ENTRIES[name]
+
+
+def _place(function):
+    return f"{function.__module__}.{function.__qualname__}" if callable(function) else function
+
+
+_SOFT, _NOISER, _ROAR = "Zhao and Aletras (2023)", "Ghasemi Madani et al. (2025)", "Madsen et al. (2022)"
+_FLIP, _ERASER = "Chrysostomou and Aletras (2021)", "DeYoung et al. (2020)"
+_NO_ERASURE = "the input without any token keeps the prediction (1 − S0 below 0.05)"
+_NO_CHANGE = "the model's next word does not depend on the prompt"
+_NO_EVIDENCE = "the text has no evidence among its tokens"
+_CLASSES, _WORDS = ("classifier",), ("evidence",)
+for _row in (
+    Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT),
+    Metric("nc", "NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "erasure:nc", source=_SOFT),
+    Metric("soft_ns", "Soft-NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "soft:soft_ns", source=_SOFT),
+    Metric("soft_nc", "Soft-NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "soft:soft_nc", source=_SOFT),
+    Metric("causal_soft_ns", "Soft-NS", "higher", (0, 1), ("causal",), _NO_CHANGE,
+           "soft_causal:causal_soft_ns", source=_NOISER),
+    Metric("causal_soft_nc", "Soft-NC", "higher", (0, inf), ("causal",), _NO_CHANGE,
+           "soft_causal:causal_soft_nc", source=_NOISER),
+    Metric("decision_flip", "decision flip (fraction)", "lower", (0, 1), ("classifier", "mask"), "",
+           "flip:fraction_to_flip", source=_FLIP),
+    Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER),
+    Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of"),
+    Metric("first_hit", "first hit (rank)", "lower", (1, inf), _WORDS, _NO_EVIDENCE,
+           "plausibility:first_hit_of"),
+    Metric("racu", "RACU", "higher", (-inf, 1), ("retraining",), "the random curve is flat", "curves:racu",
+           "data set", _ROAR),
+    Metric("acu", "ACU", "higher", (-1, 1), ("retraining",), "", "curves:acu", "data set", _ROAR),
+    Metric("min_top_k", "minimum top-k", "lower", (0, 1), ("judge",), "the judge fails with all words",
+           "answerability:minimum_top_k", "data set", _NOISER),
+):  # fmt: skip
+    add(_row)
