@@ -20,7 +20,7 @@
 #:
 #: Without make (Windows):
 #:   py -3.11 -m venv .venv
-#:   .venv\Scripts\python -m pip install -c constraints.txt -e .[test,batch]
+#:   .venv\Scripts\python -m pip install -c constraints.txt -e .[test]
 #:   .venv\Scripts\snakemake --config scale=quick
 #:   .venv\Scripts\python -m faithlib.report quick
 #:   .venv\Scripts\python -m pytest -q
@@ -45,9 +45,10 @@ verify: .venv/installed-batch
 	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
 stale: .venv/installed-batch
 	@$(BIN)/python workflow/stale.py
-test: .venv/installed-test,batch
+test: .venv/installed-test
+	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check .
 	@$(BIN)/python -m pytest -q
-test-slow: .venv/installed-test,batch
+test-slow: .venv/installed-test
 	@$(BIN)/python -m pytest -q -m slow
 test-cluster: .venv/installed-batch,cluster
 	@$(BIN)/python tests/cluster/slurm.py
