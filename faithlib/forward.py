@@ -227,7 +227,7 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     for rows, logits in _passes(model, variants, missing, budget):
         values = reduce(logits, rows).cpu().numpy()
         if not np.isfinite(values).all():
-            raise FloatingPointError("the model gives NaN or infinite outputs: its weights are broken")
+            raise FloatingPointError(_not_finite(model))
         if computed is None:
             computed = np.empty((len(variants), values.shape[1]), values.dtype)
         computed[rows] = values
@@ -316,3 +316,10 @@ def _stacked(rows, batch):
             row = next(given)
             stacked[i, : len(row)] = row if row.ndim == 2 else row[:, None]
     return stacked.to(batch.ids.device)
+
+
+def _not_finite(model):
+    name = str(model.dtype).removeprefix("torch.")
+    if name == "float32":
+        return "the model gives NaN or infinite outputs: its weights are broken"
+    return f"{model.name} gives NaN or infinite outputs in {name}: load it with dtype='float32'"

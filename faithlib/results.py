@@ -325,10 +325,12 @@ def file_digest(path):
 
 def weights_digest(model):
     """SHA-256 of a model's weights."""
+    import torch
+
     sha = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         sha.update(name.encode())
-        sha.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
+        sha.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
 
 

@@ -283,7 +283,7 @@ class _Guide:
         """Logits (batch, classes) of the examples `rows`, and their salience loss, in one graph."""
         logits, layers = self.classifier.attentions(batch)
         index = torch.arange(len(logits), device=logits.device)
-        attention = layers[-1][index, :, self.classifier.reads(batch)].mean(1)  # (batch, tokens)
+        attention = layers[-1][index, :, self.classifier.reads(batch)].float().mean(1)  # (batch, tokens)
         salience = self.whole[torch.as_tensor(rows, device=logits.device), : attention.shape[1]]
         where = batch.maskable if self.definition == "paper" else batch.present
         return logits, salience_loss(attention, salience, where, self.definition)

@@ -42,12 +42,12 @@ def differentiated(model, batch, target, explained=None):
 
 def read_row(model, batch, layer):
     """Of (batch, heads, from, to) the row that the prediction is read from: (batch, heads, to)."""
-    return layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)]
+    return layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)].float()
 
 
 def rollout(model, batch, layers):
     """Row r of Π_l (½ A_l + ½ I): (batch, tokens). A row times the matrices, never matrix times matrix."""
-    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).to(layers[0])  # (batch, tokens)
+    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).float()  # (batch, tokens)
     for layer in reversed(layers):
-        row = (row + (row[:, None] @ layer.mean(1))[:, 0]) / 2
+        row = (row + (row[:, None] @ layer.float().mean(1))[:, 0]) / 2
     return row

@@ -130,7 +130,7 @@ def baseline_embedding(model, baseline=None):
     baseline = baseline or model.baseline
     table = model.embedding_table
     if baseline == "zero":
-        return torch.zeros(table.shape[1], dtype=table.dtype, device=table.device)
+        return torch.zeros(table.shape[1], device=table.device)
     token = model.mask_id if baseline == "token" else model.pad_id
     if token is None:
         raise ValueError(f"baseline={baseline!r}: {model.name} has no such token: use 'zero' or 'pad'")

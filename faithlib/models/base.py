@@ -5,6 +5,7 @@ embeddings are always looked up here and handed over as `inputs_embeds`, so that
 never moves the others (RoBERTa would otherwise count positions by looking for padding ids).
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,9 @@ class Transformer:
     `baseline` (what integrated gradients start from unless told).
     """
 
-    def __init__(self, model, tokenizer, name, max_length=None):
+    def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
         self.model = model.eval()
+        self.dtype = dtype or next(model.parameters()).dtype  # of products; weights have it but in training
         self.tokenizer = tokenizer
         self.name = name
         positions = model.config.max_position_embeddings
@@ -84,8 +86,33 @@ class Transformer:
         return self.model.get_input_embeddings().weight
 
     def embed(self, ids):
-        """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width)."""
-        return self.model.get_input_embeddings()(ids)
+        """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width) float32."""
+        return self.model.get_input_embeddings()(ids).float()
+
+    @contextmanager
+    def computing(self):
+        """Inside, products are computed in the model's dtype; weights that have it already are as they are."""
+        kept = next(self.model.parameters()).dtype
+        with torch.autocast(self.device.type, self.dtype, enabled=kept != self.dtype):
+            yield
+
+    @contextmanager
+    def training_precision(self):
+        """Inside, weights are float32, so that small steps are not rounded away."""
+        self.cast(torch.float32)
+        try:
+            yield
+        finally:
+            self.cast(self.dtype)
+
+    def cast(self, dtype):
+        """Convert the weights, and not the buffers: rotary frequencies are used in float32."""
+        for weight in self.model.parameters():
+            weight.data = weight.data.to(dtype)
+
+    def _entered(self, embeddings):
+        """Embeddings as the model's weights take them."""
+        return embeddings.to(next(self.model.parameters()).dtype)
 
     def encode(self, texts, texts_b=None):
         """Encode texts without truncating them.

@@ -34,10 +34,10 @@ class CausalLM(Transformer):
     explains = "probability"
     baseline = "token"  # a path from the zero vector is ill-posed under scale-invariant norms (Llama, Qwen2)
 
-    def __init__(self, model, tokenizer, name, max_length=None):
+    def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
         if getattr(model.config, "attn_logit_softcapping", None):
             model.set_attn_implementation("eager")  # the faster ones leave Gemma-2's soft cap out, silently
-        super().__init__(model, tokenizer, name, max_length)
+        super().__init__(model, tokenizer, name, max_length, dtype)
 
     @property
     def outputs(self):
@@ -81,21 +81,24 @@ class CausalLM(Transformer):
         if factor is not None:
             embeddings = embeddings * factor
         past = DynamicCache(prefix.layers) if prefix else None
-        with self._last_token_alone(batch):
+        embeddings = self._entered(embeddings)
+        with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=past is not None)
-        return output.logits[:, 0]
+        return output.logits[:, 0].float()
 
     def prefix(self, batch):
         """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
         past = DynamicCache()  # without a config it keeps all tokens, of sliding windows too
-        with self._last_token_alone(batch):
-            output = self.model(inputs_embeds=self.embed(batch.ids), past_key_values=past, use_cache=True)
-        return output.logits[:, 0], Prefix(tuple((layer.keys, layer.values) for layer in past.layers))
+        embeddings = self._entered(self.embed(batch.ids))
+        with self.computing(), self._last_token_alone(batch):
+            output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=True)
+        return output.logits[:, 0].float(), Prefix(tuple((layer.keys, layer.values) for layer in past.layers))
 
     def _attend(self, batch):
-        with self._last_token_alone(batch):
-            output = self.model(inputs_embeds=self.embed(batch.ids), use_cache=False, output_attentions=True)
-        return output.logits[:, 0], output.attentions
+        embeddings = self._entered(self.embed(batch.ids))
+        with self.computing(), self._last_token_alone(batch):
+            output = self.model(inputs_embeds=embeddings, use_cache=False, output_attentions=True)
+        return output.logits[:, 0].float(), output.attentions
 
     @contextmanager
     def _last_token_alone(self, batch):

@@ -39,26 +39,30 @@ class Classifier(Transformer):
         weight: multiplies every attention paid to a token before attention is normalised again,
         (batch, tokens) in [0, 1].
         """
-        with self._embedding_factor(factor), self._first_token_alone():
-            return self.model(**self._inputs(batch, embeddings, weight)).logits
+        with self.computing(), self._embedding_factor(factor), self._first_token_alone():
+            return self.model(**self._inputs(batch, embeddings, weight)).logits.float()
 
     def hidden_states(self, batch):
         """The embedding output and every layer's output: a tuple of (batch, tokens, width)."""
-        return self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
+        with self.computing():
+            states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
+        return tuple(state.float() for state in states)
 
     def _attend(self, batch):
-        output = self.model(**self._inputs(batch), output_attentions=True)
-        return output.logits, output.attentions
+        with self.computing():
+            output = self.model(**self._inputs(batch), output_attentions=True)
+        return output.logits.float(), output.attentions
 
     def _inputs(self, batch, embeddings=None, weight=None):
-        inputs = {"inputs_embeds": self.embed(batch.ids) if embeddings is None else embeddings}
+        inputs = {"inputs_embeds": self._entered(self.embed(batch.ids) if embeddings is None else embeddings)}
         if getattr(self.model.config, "type_vocab_size", 1) > 1:
             inputs["token_type_ids"] = batch.types
         if weight is None:
             inputs["attention_mask"] = batch.present.long()
         else:
             bias = torch.where(batch.present, weight, 0).log()  # log 0 = -inf: nothing is paid
-            bias = bias.clamp(min=torch.finfo(bias.dtype).min)[:, None, None, :]
+            bias = bias.clamp(min=torch.finfo(inputs["inputs_embeds"].dtype).min)[:, None, None, :]
+            bias = bias.to(inputs["inputs_embeds"].dtype)
             inputs["attention_mask"] = bias.expand(-1, -1, bias.shape[-1], -1)  # (batch, 1, to, from)
         return inputs
 
@@ -87,7 +91,7 @@ class Classifier(Transformer):
             yield
             return
         layer = self.model.base_model.embeddings
-        hook = layer.register_forward_hook(lambda module, args, output: output * factor)
+        hook = layer.register_forward_hook(lambda module, args, output: output * factor.to(output.dtype))
         try:
             yield
         finally:

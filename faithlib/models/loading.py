@@ -21,6 +21,7 @@ from transformers.utils import logging
 from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
+from faithlib.models.precision import resolve
 
 TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
 TINY_CAUSAL = "tiny-llama"  # the same
@@ -47,7 +48,17 @@ def locate(name, model_dir=""):
     return name
 
 
-def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_length=0, **sizes):
+def load(
+    name,
+    label_names,
+    texts=None,
+    model_dir="",
+    seed=0,
+    device="cpu",
+    max_length=0,
+    dtype="float32",
+    **sizes,
+):
     """A Classifier for the given labels; its head is fresh unless the model brings one for as many classes.
 
     name: "tiny-bert" or "bilstm" (built from a config, their vocabulary taken from `texts`), a folder, or a
@@ -58,6 +69,7 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_
     """
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
+    dtype = resolve(dtype, device)
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
         torch.manual_seed(seed)
         if name == TINY:
@@ -68,10 +80,14 @@ def load(name, label_names, texts=None, model_dir="", seed=0, device="cpu", max_
             model, tokenizer = _pretrained(name, model_dir, len(label_names))
     model.config.id2label = dict(enumerate(label_names))
     model.config.label2id = {label: i for i, label in enumerate(label_names)}
-    return Classifier(model.to(device), tokenizer, name, max_length)
+    if name == BILSTM:  # its LSTMs alone compute in another dtype
+        model.config.precision, dtype = str(dtype).removeprefix("torch."), torch.float32
+    classifier = Classifier(model.to(device), tokenizer, name, max_length, dtype)
+    classifier.cast(dtype)
+    return classifier
 
 
-def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length=0):
+def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length=0, dtype="float32"):
     """A CausalLM: "tiny-llama" (built from a config, its vocabulary taken from `texts`, its weights from
     `seed`), a folder, or a name as on the hub.
 
@@ -79,14 +95,17 @@ def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length
     safetensors only. Raises FileNotFoundError where no such model can be had, ValueError where its
     weights do not fit its config.
     """
+    dtype = resolve(dtype, device)
     if name == TINY_CAUSAL:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model, tokenizer = _tiny_causal(texts)
     else:
-        model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir)
+        model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir, dtype)
         _refuse([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])], name, source)
-    return CausalLM(model.to(device), tokenizer, name, max_length)
+    lm = CausalLM(model.to(device), tokenizer, name, max_length, dtype)
+    lm.cast(dtype)
+    return lm
 
 
 def _pretrained(name, model_dir, classes):
@@ -100,7 +119,7 @@ def _pretrained(name, model_dir, classes):
     return model, tokenizer
 
 
-def _read(kind, name, model_dir, **settings):
+def _read(kind, name, model_dir, dtype=torch.float32, **settings):
     source = locate(name, model_dir)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
@@ -108,7 +127,7 @@ def _read(kind, name, model_dir, **settings):
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         model, info = kind.from_pretrained(
-            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **settings
+            source, use_safetensors=True, dtype=dtype, output_loading_info=True, **settings
         )
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
