@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import models, roar, salience, training
+from faithlib import models, salience, scores, training
 
 QUICK = dict(epochs=2, batch_size=4, learning_rate=1e-2)
 STRATEGIES = [(m, c) for m in ("none", "half", "all") for c in ("unmasked", "masked", "both")]
@@ -285,7 +285,7 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
             masking=masking,
             checking=checking,
         )
-        nothing = roar.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
+        nothing = scores.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
         found[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
     assert found["half", "both"][1] == pytest.approx(2 / 3)  # the class majority
     assert found["half", "both"][0] >= found["none", "unmasked"][0] - 0.02 >= 0.9
