@@ -29,6 +29,8 @@ SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and fi
 THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
 SIGNIFICANT = 0.05
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
+CASE = ["thresholder", "attribution", "ratio"]  # what a model's rationales are, and their columns in `fresh`
+FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
 METRICS = ["weight", "input", "attribution", "ratio", "chosen"]  # columns that only some metric rows have
 
 
@@ -130,10 +132,9 @@ def fresh(records):
     scores = f1(records)
     full = select(scores, input="text").groupby(MODEL).value.mean()
     rationales = scores[scores.input.isin(THRESHOLDERS)].rename(columns={"input": "thresholder"})
-    case = ["thresholder", "attribution", "ratio"]
     rows = []
-    for row, part in groups(rationales, [*MODEL, *case]):
-        same = {name: row[name] for name in ("dataset", "model", *case)} | {"salience": "none"}
+    for row, part in groups(rationales, [*MODEL, *CASE]):
+        same = {name: row[name] for name in ("dataset", "model", *CASE)} | {"salience": "none"}
         trained = row["salience"] != "none"
         paper = papers.published(PAPER, THRESHOLDERS[row["thresholder"]])
         known = published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
@@ -142,8 +143,7 @@ def fresh(records):
         row["full_text"] = full.get(tuple(row[name] for name in MODEL), np.nan)
         row["published"] = known if row["attribution"] == "attention" else np.nan  # of attention alone
         rows.append(row)
-    found = ["macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
-    return _sorted(pd.DataFrame(rows, columns=[*MODEL, *case, *found]))
+    return _sorted(pd.DataFrame(rows, columns=FRESH))
 
 
 def pos(tags):
