@@ -1,9 +1,7 @@
 """Leave-one-out and beam search: look-up tables worked out by hand, captum, golden values, invariants."""
 
 import json
-from itertools import permutations
 from pathlib import Path
-from types import SimpleNamespace
 
 import captum.attr
 import numpy as np
@@ -11,94 +9,15 @@ import pytest
 import tiny
 import torch
 from captum.testing.helpers.basic_models import BasicModel_MultiLayer
+from sample.lookup import BOS, EOS, MASK, A, classifier, look_up, losing, next_token, text
 
 from faithlib import forward
 from faithlib.attributions import attribute, beam, occlusion, releases
-from faithlib.models import Classifier
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loo_beam.json"
-PAD, BOS, EOS, MASK, A = range(5)  # the token ids of the models made here; A, B, ... are the words
+
+
 BOTH = ["leave_one_out", "leave_one_out_abs"]
-
-
-class Numbers(torch.nn.Module):
-    """As much of a Hugging Face classifier as one needs: logits from a number a token, `value[id]`."""
-
-    def __init__(self, logits, value, outputs=2):
-        super().__init__()
-        self.config = SimpleNamespace(model_type="numbers", max_position_embeddings=16, num_labels=outputs)
-        self.words = torch.nn.Embedding.from_pretrained(torch.as_tensor(value, dtype=torch.float)[:, None])
-        self.logits = logits
-        self.seen = 0  # inputs evaluated
-
-    def get_input_embeddings(self):
-        return self.words
-
-    def forward(self, inputs_embeds, attention_mask):
-        self.seen += len(inputs_embeds)
-        return SimpleNamespace(logits=self.logits(inputs_embeds[..., 0], attention_mask.bool()))
-
-
-def classifier(logits, value=range(12), outputs=2, mask=MASK):
-    tokenizer = SimpleNamespace(mask_token_id=mask, pad_token_id=PAD)
-    return Classifier(Numbers(logits, value, outputs), tokenizer, "numbers")
-
-
-def look_up(table):
-    """A classifier that gives the logits that `table` has for the ids of an input."""
-    table = {tuple(ids): torch.tensor(logits, dtype=torch.float) for ids, logits in table.items()}
-    return classifier(
-        lambda ids, present: torch.stack(
-            [table[tuple(row[kept].int().tolist())] for row, kept in zip(ids, present, strict=True)]
-        ),
-        outputs=len(next(iter(table.values()))),
-    )
-
-
-def text(*ids):
-    """[BOS] ids [EOS], the ids maskable."""
-    return tiny.encoding(len(ids) + 2, range(1, len(ids) + 1), (BOS, *ids, EOS))
-
-
-def losing(words, full, losses):
-    """The table of a text: masking a set of its words takes losses[set] (else 0) from class 0's logit."""
-    table = {}
-    for bits in range(2 ** len(words)):
-        lost = {word for i, word in enumerate(words) if bits >> i & 1}
-        ids = (BOS, *(MASK if word in lost else A + "abcdef".index(word) for word in words), EOS)
-        table[ids] = (full - losses.get("".join(sorted(lost)), 0), 0.25)
-    return table
-
-
-def ranks(model, encodings, beam):
-    rows = attribute(model, encodings, [0] * len(encodings), ["beam"], beam=beam)["beam"]
-    return [row[e.maskable].tolist() for e, row in zip(encodings, rows, strict=True)]
-
-
-# A look-up table, by hand -------------------------------------------------------------------------
-
-LOSSES = {
-    "a": 4,
-    "b": 3,
-    "c": 2,
-    "d": -1,
-    "ab": 5,
-    "ac": 4,
-    "ad": 3,
-    "bc": 6,
-    "bd": 8,
-    "cd": 12,
-    "abc": 5,
-    "abd": 6,
-    "acd": 7,
-    "bcd": 9,
-    "abcd": 10,
-}
-
-
-@pytest.fixture
-def four():
-    return look_up(losing("abcd", 20, LOSSES)), [text(A, A + 1, A + 2, A + 3)]
 
 
 def test_leave_one_out_is_what_each_token_takes_from_the_logit(four):
@@ -107,45 +26,6 @@ def test_leave_one_out_is_what_each_token_takes_from_the_logit(four):
     assert scores["leave_one_out"][0].tolist() == [0, 4, 3, 2, -1, 0]
     assert scores["leave_one_out_abs"][0].tolist() == [0, 4, 3, 2, 1, 0]
     assert attribute(model, encodings, [1], BOTH)["leave_one_out"][0].tolist() == [0] * 6  # a constant logit
-
-
-def test_beam_search_by_hand(four):
-    """
-    B = 1: a (4), a b (4 + 5 = 9), a b d (9 + 6 = 15), then c: a 4, b 3, d 2, c 1.
-    B = 2: a (4), b (3); of the pairs b d (3 + 8 = 11) and a b (9, before b c with 9 too); of the triples
-           b d c (11 + 9 = 20) and b d a (17, better than a b d): b 4, d 3, c 2, a 1.
-    B = 3: c (2) stays as well; c d (2 + 12 = 14), then b (14 + 9 = 23): c 4, d 3, b 2, a 1.
-    """
-    assert ranks(*four, beam=1) == [[4, 3, 1, 2]]
-    assert ranks(*four, beam=2) == [[1, 4, 2, 3]]
-    assert ranks(*four, beam=3) == [[1, 2, 4, 3]]
-    assert ranks(*four, beam=10) == [[1, 2, 4, 3]]
-
-
-def test_equal_orders_keep_the_order_in_which_they_were_reached():
-    model = look_up(losing("abc", 0, {"ab": 1, "ac": 1, "bc": 1}))
-    assert ranks(model, [text(A, A + 1, A + 2)], beam=1) == [[3, 2, 1]]
-    assert ranks(model, [text(A, A + 1, A + 2)], beam=5) == [[3, 2, 1]]
-    # b d and a c have 5 each, and so have all triples: b d came from the better parent.
-    model = look_up(losing("abcd", 0, {"a": 2, "b": 3, "bd": 2, "ac": 3}))
-    assert ranks(model, [text(A, A + 1, A + 2, A + 3)], beam=2) == [[2, 4, 1, 3]]
-
-
-def test_a_set_takes_one_place_in_the_beam():
-    """a b and b a (9) are one set: b c (8) has the other place of two, and leads to b c d (17)."""
-    model = look_up(losing("abcd", 0, {"a": 4, "b": 4, "ab": 5, "bc": 4, "bcd": 9}))
-    encodings = [text(A, A + 1, A + 2, A + 3)]
-    assert ranks(model, encodings, beam=2) == [[1, 4, 3, 2]]
-    assert ranks(model, encodings, beam=1) == [[4, 3, 2, 1]]  # a b c d: 4 + 5 and no more
-
-
-def test_examples_of_all_lengths_share_the_rounds(four):
-    model = look_up(losing("abcd", 20, LOSSES) | losing("ab", 3, {"a": 1, "b": 2}) | losing("c", 1, {"c": 9}))
-    encodings = [text(A, A + 1), *four[1], text(A + 2)]
-    assert ranks(model, encodings, beam=3) == [[1, 2], [1, 2, 4, 3], [1]]
-    assert ranks(model, encodings[::-1], beam=1) == [[1], [4, 3, 1, 2], [1, 2]]
-    rows = attribute(model, encodings, [0] * 3, BOTH)["leave_one_out"]
-    assert [row.tolist() for row in rows] == [[0, 1, 2, 0], [0, 4, 3, 2, -1, 0], [0, 9, 0]]
 
 
 def test_tokens_that_are_masked_already_have_no_score():
@@ -175,30 +55,6 @@ def test_no_input_is_evaluated_twice(four):
     assert cache.hits == 0
     attribute(model, encodings, [0], ["beam"], cache=cache)
     assert cache.hits == 5  # another target of the same inputs
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("tokens", [1, 3, 6])
-def test_a_wide_beam_finds_the_best_order(tokens, seed):
-    words, draw = "abcdef"[:tokens], np.random.default_rng([tokens, seed])
-    losses = {
-        "".join(w for i, w in enumerate(words) if bits >> i & 1): float(draw.normal())
-        for bits in range(1, 2**tokens)
-    }
-    model, encodings = look_up(losing(words, 1, losses)), [text(*range(A, A + tokens))]
-
-    def area(order):
-        return sum(losses["".join(sorted(order[:n]))] for n in range(1, tokens + 1))
-
-    areas = [area(order) for order in permutations(words)]
-    found = {}
-    for size in (1, 20):  # 20 = the sets of 3 out of 6
-        (row,) = ranks(model, encodings, size)
-        assert sorted(row) == list(range(1, tokens + 1))
-        found[size] = area([words[i] for i in np.argsort(row)[::-1]])
-    assert found[20] == pytest.approx(max(areas), abs=1e-5) and found[1] <= found[20] + 1e-5
-    if tokens == 6:
-        assert found[20] > np.median(areas) + 0.5
 
 
 # The original authors' code -----------------------------------------------------------------------
@@ -258,15 +114,6 @@ def test_captums_toy_model_gives_what_captums_own_test_expects():
     assert theirs[0].tolist() == [80, 200, 120]
 
 
-# Causal language models ---------------------------------------------------------------------------
-
-
-def next_token(model, ids, target):
-    """The target's probability after one prompt, from the Hugging Face model called as documented."""
-    with torch.no_grad():
-        return model.model(input_ids=torch.tensor(ids)[None]).logits[0, -1].softmax(-1)[target].item()
-
-
 @pytest.mark.parametrize("kind", tiny.CAUSAL_KINDS)
 @pytest.mark.parametrize("removal", ["mask", "delete", "pad"])
 def test_batched_is_one_by_one_is_with_prefixes(kind, removal, monkeypatch):
@@ -290,24 +137,6 @@ def test_batched_is_one_by_one_is_with_prefixes(kind, removal, monkeypatch):
         assert np.abs(plain["leave_one_out"][i] - expected).max() < 1e-5
         assert np.abs(shared["leave_one_out_abs"][i] - np.abs(expected)).max() < 1e-5
         assert len(e.ids) < 4 or np.abs(expected).max() > 1e-3
-
-
-def test_beam_search_explains_the_probability_of_a_language_model():
-    model = tiny.causal()
-    (prompt,) = model.encode(["the plot was great"])
-    target = 9
-    full = next_token(model, prompt.ids, target)
-
-    def area(order):
-        ids, total = prompt.ids.copy(), 0
-        for at in order:
-            ids[at] = model.mask_id
-            total += full - next_token(model, ids, target)
-        return total
-
-    best = max(permutations(range(1, 5)), key=area)
-    (row,) = attribute(model, [prompt], [target], ["beam"])["beam"]
-    assert row[list(best)].tolist() == [4, 3, 2, 1]
 
 
 def test_perturbing_finds_the_token_that_is_copied():

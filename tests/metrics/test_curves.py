@@ -10,10 +10,13 @@ from scipy.integrate import quad
 
 from faithlib.metrics import curves
 from faithlib.metrics.curves import acu, racu, room, summary
-from faithlib.scores import sparsity
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "racu.json"
+
+
 X = [0, 0.5, 1]
+
+
 BASELINE = [0.9, 0.7, 0.5]
 
 
@@ -216,44 +219,6 @@ def test_areas_and_intervals_are_those_of_the_release():
                 [bounds["mean"], bounds["lower"], bounds["upper"]], abs=1e-9
             ), (name, area)
         assert row.seeds == expected["n"] and (row.flat > 0) == (name == "clipped"), name
-
-
-# Sparsity -----------------------------------------------------------------------------------------
-
-
-def share(rows, by, top):
-    (row,) = [row for row in rows if (row["by"], row["top"]) == (by, top)]
-    return row["share"]
-
-
-def test_sparsity_by_hand():
-    rows = sparsity([np.array([0.1, -0.5, 0.0, 0.4])])  # sorted 0.5, 0.4, 0.1, 0
-    assert [share(rows, "count", top) for top in (1, 2, 3, 4, 10)] == pytest.approx([0.5, 0.9, 1, 1, 1])
-    # ⌊4x⌋ tokens: none up to 20 %, one from 30, two from 50, three from 80
-    assert [share(rows, "ratio", top) for top in (10, 20, 30, 50, 70, 80, 100)] == pytest.approx(
-        [0, 0, 0.5, 0.9, 0.9, 1, 1]
-    )
-    assert len(rows) == 20 and {row["examples"] for row in rows} == {1}
-
-
-def test_sparsity_is_a_mean_over_examples_and_blind_to_scale_sign_and_order():
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(size=30), rng.normal(size=7)
-    both = sparsity([one, other])
-    alone = [sparsity([scores]) for scores in (-3 * one[::-1], other)]
-    for row, first, second in zip(both, *alone, strict=True):
-        assert row["share"] == pytest.approx((first["share"] + second["share"]) / 2)
-    shares = [row["share"] for row in both if row["by"] == "ratio"]
-    assert shares == sorted(shares) and shares[-1] == pytest.approx(1)
-    assert share(sparsity([np.ones(20)]), "ratio", 30) == pytest.approx(0.3)  # nothing more sparse than even
-
-
-def test_examples_without_importance_are_counted_out():
-    rows = sparsity([np.zeros(5), np.array([1.0, 3.0]), np.array([])])
-    assert {row["examples"] for row in rows} == {1} and share(rows, "count", 1) == pytest.approx(0.75)
-    assert all(np.isnan(row["share"]) and row["examples"] == 0 for row in sparsity([np.zeros(3)]))
-    with pytest.raises(ValueError, match="example 1 has NaN"):
-        sparsity([np.ones(2), np.array([1.0, np.nan])])
 
 
 def test_one_seed_has_no_interval():

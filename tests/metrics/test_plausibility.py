@@ -15,9 +15,11 @@ from faithlib.metrics.plausibility import (
     chance,
     evidence_tokens,
     first_hit,
+    part_shares,
     plausibility,
     precision,
     without_evidence,
+    words_of,
 )
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -185,3 +187,28 @@ def test_human_rationales_lie_on_the_tokens_of_the_real_model(task):
     table = plausibility(encodings, rows["evidence"], {"noise": scores})
     gone = sum(row["n"] for row in without_evidence(encodings, rows["evidence"]) if "no value" in row["what"])
     assert table[table.metric == "auprc"].value.isna().sum() == gone < len(rows)
+
+
+# Parts of a text ------------------------------------------------------------------------------------
+
+
+def test_a_part_is_found_word_by_word():
+    text = "When my flight landed in Japan, I slept. (I had a dream). It was in the capital,"
+    words = text.split()
+    assert [words[i] for i in words_of(text, "Japan")] == ["Japan,"]
+    assert [words[i] for i in words_of(text, "(I had a dream).")] == ["(I", "had", "a", "dream)."]
+    assert words_of(text, "When my") == [0, 1] and words_of(text, "") == []
+    with pytest.raises(ValueError, match="'Chad' is not in"):
+        words_of(text, "Chad")
+
+
+def test_shares_by_hand():
+    encodings = [tiny.encoding(6, [1, 2, 3, 4]), tiny.encoding(4, [1, 2])]
+    parts = [{"subject": [0], "distractor": [1, 2]}, {"distractor": [0]}]
+    scores = {"a": [np.array([9, 1, -2, 0, 1, 9]), np.zeros(4)]}
+    table = part_shares(encodings, parts, scores)
+    assert table.part.tolist() == ["subject", "distractor", "distractor"]
+    assert table.share.tolist()[:2] == [0.25, 0.5] and np.isnan(table.share[2])
+    assert table.chance.tolist() == [0.25, 0.5, 0.5]
+    with pytest.raises(ValueError, match="parts of 1 examples for 2"):
+        part_shares(encodings, parts[:1], scores)

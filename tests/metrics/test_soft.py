@@ -11,14 +11,18 @@ import tiny
 import torch
 
 from faithlib import models
-from faithlib.metrics import diagnosticity, erasure, soft
+from faithlib.metrics import soft
 from faithlib.metrics.soft import COLUMNS, Settings
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "soft_normal_importance.json"
+
+
 NAN = float("nan")
 
 # p(target) of "a b c" by what is kept of it. Without CLS it is 0.1 less, without SEP 0.05 less.
 KEPT = {"abc": 0.9, "ab": 0.8, "ac": 0.7, "bc": 0.4, "a": 0.6, "b": 0.5, "c": 0.3, "": 0.2}
+
+
 ABC = tiny.encoding(5, (1, 2, 3), ids=[2, 7, 8, 9, 3])
 
 
@@ -61,81 +65,11 @@ def measured(scores, toy=None, **plan):
     return find, table
 
 
-# Sufficiency and comprehensiveness by hand --------------------------------------------------------
-
-
-def test_sufficiency_and_comprehensiveness():
-    p_full, p = np.array([0.9, 0.9, 0.4]), np.array([0.6, 0.95, 0.4])
-    assert np.allclose(erasure.sufficiency(p_full, p), [0.7, 1, 1])
-    assert np.allclose(erasure.comprehensiveness(p_full, p), [0.3, 0, 0])
-
-
-def test_normalisation():
-    s, s_zero = np.array([0.7, 0.2, 1.0, 1.0]), np.array([0.3, 0.3, 0.3, 1.0])
-    assert np.allclose(erasure.normalised_sufficiency(s, s_zero), [4 / 7, -1 / 7, 1, NAN], equal_nan=True)
-    c = np.array([0.5, 0.0, 0.7, 0.1])
-    assert np.allclose(erasure.normalised_comprehensiveness(c, s_zero), [5 / 7, 0, 1, NAN], equal_nan=True)
-
-
-def test_released_normalisation():
-    s, c = np.array([0.7, 0.2, 1.0, 0.95, 1.0]), np.array([0.5, 0, 0.9, 0.1, 0.5])
-    s_zero = np.array([0.3, 0.3, 0.3, 1, 1])
-    ns, nc = erasure.released_normalisation(s, c, s_zero)
-    assert np.allclose(ns, [0.4001 / 0.7001, 0, 1, 0, 1], atol=1e-9)
-    assert np.allclose(nc, [0.5 / 0.7001, 0, 1, 1, 1], atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("n", "ratio", "paper", "released"),
-    [
-        (3, 0.01, 1, 1),
-        (3, 0.2, 1, 1),
-        (3, 0.34, 2, 2),
-        (3, 0.5, 2, 2),
-        (3, 0.75, 3, 3),
-        (3, 1.0, 3, 3),
-        (4, 0.25, 1, 2),
-        (4, 0.5, 2, 3),
-        (30, 0.1, 3, 4),
-        (10, 0.3, 3, 4),
-        (100, 0.07, 7, 8),
-        (100, 0.01, 1, 2),
-        (1, 0.01, 1, 1),
-        (7, 0.2, 2, 2),
-        (20, 0.05, 1, 2),
-    ],
-)
-def test_length_of_a_rationale(n, ratio, paper, released):
-    maskable = np.array([False] + n * [True] + [False])
-    for definition, length in (("paper", paper), ("released", released)):
-        assert erasure.rationale(np.arange(n + 2.0), maskable, ratio, definition).sum() == length
-
-
-def test_a_rationale_is_the_top_of_the_maskable_tokens():
-    maskable = np.array([False, True, True, True, True, False])
-
-    def chosen(scores, ratio):
-        return np.flatnonzero(erasure.rationale(np.array(scores), maskable, ratio)).tolist()
-
-    assert chosen([9, 0.1, 0.4, 0.2, 0.3, 9], 0.5) == [2, 4]  # the largest scores are not maskable
-    assert chosen([9, -0.1, -0.4, -0.2, -0.3, 9], 0.5) == [1, 3]
-    assert chosen([0, 0.2, 0.5, 0.2, 0.5, 0], 0.25) == [2]  # of equals the earlier
-    assert chosen([0, 0.0, 0.0, 0.0, 0.0, 0], 0.75) == [1, 2, 3]
-    assert chosen([0, -5.0, -5.0, -5.0, -9.0, 0], 1) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("ratio", [0, -0.1, 1.01, 20, NAN])
-def test_ratios_outside_are_refused(ratio):
-    with pytest.raises(ValueError, match=f"ratio {ratio} is outside .0, 1.: give"):
-        erasure.rationale(np.zeros(2), np.array([True, True]), ratio)
-    for field in ("ratios", "curve_ratios"):
-        with pytest.raises(ValueError, match=f"ratio {ratio} is outside"):
-            Settings(**{field: [0.5, ratio]})
-
-
 # Scores to probabilities --------------------------------------------------------------------------
 
 MASKABLE = np.array([False, True, True, True, False])
+
+
 LN3 = np.log(3)
 
 
@@ -229,6 +163,8 @@ def test_the_options_agree_with_the_released_code():
 # Soft perturbations -------------------------------------------------------------------------------
 
 A = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
+
+
 EVERYWHERE = np.ones(5, bool)
 
 
@@ -273,23 +209,6 @@ def test_attention_weights():
     where = np.array([False, True, True, True, False])
     assert soft.attention_weight(A, where, True).tolist() == [1, 0.2, 0.5, 0.9, 1]
     assert soft.attention_weight(A, where, False).tolist() == pytest.approx([1, 0.8, 0.5, 0.1, 1])
-
-
-# Diagnosticity ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("ties", "worth"), [("strict", 0), ("half", 0.5), ("at_least", 1)])
-def test_ties_are_worth_what_the_rule_says(ties, worth):
-    u, v = np.array([0.5, 0.2, 0.4, 0.4, NAN, 0.1]), np.array([0.4, 0.3, 0.4, 0.4 + 5e-7, 0.1, NAN])
-    assert np.allclose(diagnosticity.indicator(u, v, ties), [1, 0, worth, worth, NAN, NAN], equal_nan=True)
-
-
-def test_small_differences_are_wins_and_shapes_broadcast():
-    assert diagnosticity.indicator(0.5, 0.5 - 2e-6) == 1 and diagnosticity.indicator(0.5, 0.5 + 2e-6) == 0
-    won = diagnosticity.indicator(np.array([[0.1], [0.3]]), np.array([0.0, 0.2, 0.3]))
-    assert won.tolist() == [[1, 0, 0], [1, 1, 0]]
-    with pytest.raises(ValueError, match="ties='loose' is unknown: use one of strict, half, at_least"):
-        diagnosticity.indicator(1, 0, "loose")
 
 
 # The plan -----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from faithlib import results, training
+from faithlib import attributions, results, training
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks/soft_metrics/experiment.ipynb"
