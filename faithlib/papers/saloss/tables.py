@@ -31,7 +31,7 @@ SIGNIFICANT = 0.05
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
 CASE = ["thresholder", "attribution", "ratio"]  # what a model's rationales are, and their columns in `fresh`
 FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
-METRICS = ["weight", "input", "attribution", "ratio", "chosen"]  # columns that only some metric rows have
+METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "chosen"]  # NaN where absent
 
 
 def performance(records):

@@ -33,6 +33,8 @@ METRICS = ("NC", "Soft-NC", "NS", "Soft-NS")  # in the order of Tables 2 and 3
 LEVEL_OF_STARS = 0.01
 CELL = ["dataset", "definition", "metric", "ratio"]  # a cell of a table, but for attribution
 PAIR = [*CELL, "model", "seed", "example"]  # what u and v of Eq. 6 have in common
+TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties"]
+TABLE_6 += ["value", "ci_low", "ci_high", "n", "published"]
 
 
 def overview(values):
@@ -165,8 +167,7 @@ def diagnosticity(preferred):
         else np.nan
         for row in table.itertuples()
     ]
-    cell = ["dataset", "attribution", "metric", "definition", "baseline", "ties"]
-    return table[[*cell, "value", "ci_low", "ci_high", "n", "published"]]
+    return table[TABLE_6]
 
 
 def diagnosticity_as_printed(diagnostic, definition="paper", baseline="normal", ties="strict"):
