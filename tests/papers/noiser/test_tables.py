@@ -97,14 +97,14 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 
 def test_shown_has_the_published_in_brackets(values):
     table = tables.faithfulness(values)
-    wide = tables.shown(
+    wide = tables.as_printed(
         table[(table.baseline == "random") & (table.definition == "paper") & (table.bounding != "l2")],
         "log_ratio",
     ).set_index("method")
     assert wide.columns.tolist() == ["world_facts, tiny", "world_agreement, tiny"]
     assert wide.loc["Noiser", "world_facts, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
-    assert wide.index.tolist() == ["last attention", "occlusion", "Noiser"]
+    assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]
     answers = tables.answerability(judged())
     answers = answers[(answers.top == 1) & (answers.baseline == "")]
-    wide = tables.shown(answers, "rate", known="published_rate").set_index("method")
-    assert wide.loc["occlusion"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]
+    wide = tables.as_printed(answers, "rate", known="published_rate").set_index("method")
+    assert wide.loc["leave-one-out"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]
