@@ -177,7 +177,7 @@ def test_models_have_names_that_say_how_their_data_were_masked():
         (dict(settings={"steps": 0}), "steps=0 must be at least 1"),
         (dict(settings={"definition": "relesed"}), "definition='relesed' is unknown"),
         (dict(settings={"path": "question"}), "path='question' is unknown: use 'input', 'text'"),
-        (dict(by="percent"), "by='percent' is unknown: use 'ratio' or 'count'"),
+        (dict(by="percent"), "by='percent' is unknown: use 'ratio', 'count'"),
         (dict(steps=[]), r"steps=\[\] must be increasing whole numbers"),
         (dict(steps=[20, 10]), r"steps=\[20, 10\] must be increasing"),
         (dict(steps=[10, 10, 20]), "must be increasing"),
