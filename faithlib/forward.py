@@ -1,9 +1,9 @@
-"""The perturbation engine: many variants of many inputs in, a model's outputs out.
+"""The perturbation engine: the model's outputs for many variants of many inputs.
 
-Variants are sorted by length and packed into batches by a token budget, equal variants are evaluated
-once (within a call, and across calls that share a `Cache`), a batch that does not fit into memory is
-halved. For causal language models, variants that share a long beginning with their base share its keys
-and values, and only the last token meets the head. Results do not depend on batch size or order.
+Variants are sorted by length and packed into batches by a token budget. Equal variants are evaluated once,
+within a call and across calls that share a `Cache`. A batch that does not fit into memory is split into
+halves and retried. For causal language models, variants with a long common prefix reuse its keys and values,
+and the language-model head is applied to the last token only. Results do not depend on batch size or order.
 """
 
 import hashlib
@@ -19,20 +19,34 @@ from scipy.special import softmax
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 
-# Padded tokens a batch. A CPU core is fastest while a batch fits its caches: measured from 256 to 2,048, an
-# encoder does best at 640 to 768 (a tenth more than at 256, 5 % more than at 2,048), language models gain 2 %
-# more at 1,024. A GPU wants large batches.
+# Padded tokens a batch. A CPU core is fastest while a batch fits its caches: of 256 to 2,048 tokens, encoders
+# are fastest at 640 to 768 (10 % faster than at 256, 5 % than at 2,048); language models are 2 % faster at
+# 1,024. A GPU needs large batches.
 TOKEN_BUDGET = {"cpu": 768, "cuda": 65536, "mps": 8192}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One input as the model shall see it.
+    """One input as the model receives it.
 
-    factor: makes the (tokens,) or (tokens, width) multiplier of the embedding output, or None.
-    weight: the (tokens,) multiplier of attention, or None.
-    key: equal for variants that are the same input; None for one that is never shared.
-    base, start: the input this is a variant of, and the first token that may differ from it.
+    Attributes:
+        encoding: the Encoding whose ids and types are used.
+        factor: a function that returns the multiplier of the embedding output, (tokens,) or (tokens, width);
+            or None.
+        weight: the multiplier of attention, (tokens,), or None.
+        key: equal for variants of equal encodings that are the same input; None for an input that is not
+            shared.
+        base: the Encoding of which this is a variant, or None.
+        start: the first token that may differ from `base`.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> (encoding,) = model.encode(["the plot was great"])
+        >>> kept = np.array([1, 1, 0.5, 1, 1, 1])
+        >>> half_erased = Variant(encoding, factor=lambda: kept, key=kept.tobytes())
+        >>> probabilities(model, [half_erased, unchanged(encoding)]).shape
+        (2, 2)
     """
 
     encoding: Encoding
@@ -55,7 +69,7 @@ def replaced(encoding, erased, token_id):
 
 
 def deleted(encoding, erased):
-    """The input without the tokens at `erased` (tokens,) bool: what follows moves up."""
+    """The input without the tokens at `erased` (tokens,) bool; later tokens take their positions."""
     return Variant(encoding.at(~erased), base=encoding, start=int(erased.argmax()))
 
 
@@ -69,16 +83,28 @@ def zeroed(encoding, erased):
 
 
 class Cache:
-    """Outputs of one model by variant: calls that are handed the same one compute what they share once.
+    """Outputs of one model by variant, for calls that evaluate the same variants.
 
-    It must not outlive a change of the model's weights. hits: outputs found instead of computed.
+    A cache becomes invalid when the model's weights change: make a new one.
+
+    Attributes:
+        model: the model whose outputs are stored, None before the first call.
+        hits: the number of outputs that were read instead of computed.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> variants, cache = [unchanged(e) for e in model.encode(["the plot was great"])], Cache()
+        >>> first, second = (probabilities(model, variants, cache) for _ in range(2))
+        >>> cache.hits
+        1
     """
 
     def __init__(self):
         self.model, self.outputs, self.hits = None, {}, 0
 
     def of(self, model):
-        """The stored outputs; raises ValueError if they are another model's."""
+        """The stored outputs of `model`; raises ValueError if they are of another model."""
         if self.model not in (None, model):
             raise ValueError(
                 f"the cache holds outputs of {self.model.name}, not of {model.name}: make a new Cache()"
@@ -88,26 +114,64 @@ class Cache:
 
 
 def probabilities(model, variants, cache=None, progress=None, budget=None):
-    """Probabilities of classes or next tokens: float32 array (len(variants), outputs).
+    """Probabilities of classes or next tokens.
 
-    cache: a Cache. progress: called with the share of this call's work just done, or None. budget:
-    padded tokens a batch. Raises FloatingPointError if the model gives a value that is not finite.
+    Args:
+        model: a Classifier or CausalLM.
+        variants: the inputs, [Variant].
+        cache: a Cache to read from and to fill, or None.
+        progress: called with the share of this call's work just done, or None.
+        budget: padded tokens a batch; by default `token_budget(model)`.
+
+    Returns:
+        float32 array (len(variants), outputs), each row with the sum 1.
+
+    Raises:
+        FloatingPointError: the model returns a value that is not finite.
+        ValueError: the cache holds outputs of another model.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> probabilities(model, [unchanged(e) for e in model.encode(["the plot", "great"])]).shape
+        (2, 2)
     """
     return softmax(_logits(model, variants, cache, progress, budget), axis=-1)
 
 
 def target_values(model, variants, targets, of, cache=None, progress=None, budget=None):
-    """What the model gives each variant's own target: float64 array (len(variants),).
+    """The logit or probability of each variant's own target.
 
-    targets: (len(variants),) int, classes or token ids. of: "logit" or "probability". Otherwise as
-    `probabilities`.
+    Args:
+        model: a Classifier or CausalLM.
+        variants: the inputs, [Variant].
+        targets: (len(variants),) int, classes or token ids.
+        of: "logit" or "probability".
+        cache: a Cache to read from and to fill, or None.
+        progress: called with the share of this call's work just done, or None.
+        budget: padded tokens a batch; by default `token_budget(model)`.
+
+    Returns:
+        float64 array (len(variants),).
+
+    Raises:
+        FloatingPointError: the model returns a value that is not finite.
+        ValueError: the cache holds outputs of another model.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> (encoding,) = model.encode(["the plot was great"])
+        >>> p = target_values(model, [unchanged(encoding)] * 2, [0, 1], "probability")
+        >>> bool(np.isclose(p.sum(), 1))
+        True
     """
     targets = np.asarray(targets)
-    if not isinstance(model, CausalLM):  # few outputs: keep all, so that other targets and metrics find them
+    if not isinstance(model, CausalLM):  # few outputs: store all, for other targets and metrics
         logits = _logits(model, variants, cache, progress, budget).astype(float)
         return (logits if of == "logit" else softmax(logits, axis=-1))[np.arange(len(targets)), targets]
 
-    def chosen(logits, rows):  # on the device: a vocabulary of outputs is not worth moving
+    def chosen(logits, rows):  # on the device, because moving a vocabulary of outputs is slow
         target = torch.as_tensor(targets[rows], device=logits.device)[:, None]
         logits = logits.float()
         return logits.gather(1, target) if of == "logit" else logits.log_softmax(-1).gather(1, target).exp()
@@ -117,14 +181,23 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
 
 
 def distances(model, variants, references, reference_of, distance, progress=None, budget=None):
-    """distance(p, q) of each variant's probabilities p from a reference q: float64 array (len(variants),).
+    """The distance between each variant's probabilities p and a reference distribution q.
 
-    references: (n, outputs) probabilities; reference_of: (len(variants),) int, which of them is each one's q.
-    distance: (batch, outputs) twice -> (batch,), tensors on the model's device. Otherwise as `probabilities`.
+    Args:
+        model: a Classifier or CausalLM.
+        variants: the inputs, [Variant].
+        references: (n, outputs) probabilities.
+        reference_of: (len(variants),) int, the index in `references` of each variant's q.
+        distance: (p, q), each (batch, outputs) -> (batch,); tensors on the model's device.
+        progress: called with the share of this call's work just done, or None.
+        budget: padded tokens a batch; by default `token_budget(model)`.
+
+    Returns:
+        float64 array (len(variants),) of distance(p, q).
     """
     references, rows_of = torch.as_tensor(references, device=model.device), torch.as_tensor(reference_of)
 
-    def compared(logits, rows):  # on the device: a vocabulary of outputs is not worth moving
+    def compared(logits, rows):  # on the device, because moving a vocabulary of outputs is slow
         q = references[rows_of[rows].to(references.device)]
         return distance(logits.float().softmax(-1), q)[:, None]
 
@@ -133,9 +206,10 @@ def distances(model, variants, references, reference_of, distance, progress=None
 
 
 def token_budget(model):
-    """Padded tokens a batch of this model, more where a token is little work (`lightness`).
+    """Padded tokens a batch of this model: TOKEN_BUDGET of its device, times its `lightness` if it has one.
 
-    Halved as often as FAITHLIB_HALVINGS says; who restarts a process that was killed for its memory sets it.
+    The environment variable FAITHLIB_HALVINGS, set when a process is restarted after it ran out of memory,
+    halves the budget that many times.
     """
     whole = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
     return max(1, whole >> int(os.environ.get("FAITHLIB_HALVINGS", 0)))
@@ -153,10 +227,18 @@ def batches_by_length(lengths, budget):
 
 
 def batches_by_start(starts, lengths, order, budget):
-    """Row indices in batches that are computed from the earliest start among them, in the order given.
+    """Row indices in batches, each of which is computed from the earliest start of its rows.
 
-    `order` falls by start. A row that starts later than its batch is computed further back than needed:
-    that is worth it only while a batch is too small to keep the processor busy.
+    Batching rows with different prefix lengths recomputes tokens; that is accepted for small batches only.
+
+    Args:
+        starts: the first token to compute of each row, by row.
+        lengths: the tokens of each row, by row.
+        order: the rows, in order of decreasing start.
+        budget: padded tokens a batch.
+
+    Yields:
+        Lists of rows, in the order given.
     """
     batch, needed, longest = [], 0, 0
     for i in order:
@@ -174,7 +256,7 @@ def batches_by_start(starts, lengths, order, budget):
 
 
 def padded(rows, batch):
-    """Scores of each example, [(tokens,)], as one float64 tensor (batch, tokens), 0 beyond the text."""
+    """Scores of each example, [(tokens,)], as one float64 tensor (batch, tokens), 0 at padding."""
     scores = torch.zeros(batch.ids.shape, dtype=torch.float64)
     for i, row in enumerate(rows):
         scores[i, : len(row)] = torch.as_tensor(row)
@@ -182,15 +264,15 @@ def padded(rows, batch):
 
 
 def out_of_memory(error):
-    """Whether an error says that a GPU or, where the system refuses it, the CPU has no memory left."""
-    told = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
+    """Whether an error reports that a GPU, or the CPU where the system refuses the memory, has none left."""
+    phrases = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
-        isinstance(error, RuntimeError) and any(text in str(error) for text in told)
+        isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in phrases)
     )
 
 
 def halving(compute, rows):
-    """The results of compute(part) over parts of `rows`, one part unless memory runs out: a list."""
+    """compute(rows) as a list of one result, or, when memory runs out, of the results of smaller pieces."""
     try:
         return [compute(rows)]
     except (RuntimeError, MemoryError) as error:
@@ -214,7 +296,7 @@ def _logits(model, variants, cache, progress, budget):
 
 @torch.inference_mode()
 def _evaluate(model, variants, tags, reduce, cache, progress, budget):
-    """reduce(logits, rows) of all variants, (len(variants), width); equal (variant, tag) share one pass."""
+    """reduce(logits, rows) for all variants, (len(variants), width); equal (variant, tag) share one pass."""
     model.model.eval()
     known = (cache or Cache()).of(model)
     keys = [None if v.key is None else (_digest(v), tag) for v, tag in zip(variants, tags, strict=True)]
@@ -223,7 +305,7 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
     outputs = {i: known[key] for key, i in first.items() if key in known}
     budget = budget or token_budget(model)
-    computed = None  # one array: small pieces kept from each pass would leave holes in memory, which grows
+    computed = None  # one array: many small arrays would fragment the memory, which then grows
     for rows, logits in _passes(model, variants, missing, budget):
         values = reduce(logits, rows).cpu().numpy()
         if not np.isfinite(values).all():
@@ -243,6 +325,7 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
 
 
 def _digest(variant):
+    """The cache key of a variant, 16 bytes."""
     e = variant.encoding
     return hashlib.blake2b(e.ids.tobytes() + e.types.tobytes() + variant.key, digest_size=16).digest()
 
@@ -255,15 +338,15 @@ def _passes(model, variants, rows, budget):
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
     for batch in batches_by_length([len(variants[i].encoding.ids) for i in plain], budget):
-        part = [plain[i] for i in batch]
-        yield part, torch.cat(halving(lambda r: _forward(model, [variants[i] for i in r]), part))
+        chosen = [plain[i] for i in batch]
+        yield chosen, torch.cat(halving(lambda r: _forward(model, [variants[i] for i in r]), chosen))
     bases = [variants[family[0]].base for family in shared]
     for batch in batches_by_length([len(base.ids) for base in bases], budget):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch], budget)
 
 
 def _families(variants, rows):
-    """Rows of variants of one base that leave at least an eighth of it alone, where there are several."""
+    """Groups of two or more rows whose variants share a base and at least its first eighth."""
     families = defaultdict(list)
     for i in rows:
         v = variants[i]
@@ -273,14 +356,14 @@ def _families(variants, rows):
 
 
 def _after_prefixes(model, variants, families, budget):
-    """Passes over variants of a batch of bases, whose keys and values are computed once."""
+    """Passes over the variants of a batch of bases; the keys and values of the bases are computed once."""
     bases = model.collate([variants[family[0]].base for family in families])
     _, prefix = model.prefix(bases)
     base_of = {i: k for k, family in enumerate(families) for i in family}
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
-    for part in batches_by_start(starts, lengths, order, budget):
+    for chosen in batches_by_start(starts, lengths, order, budget):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)
@@ -288,11 +371,11 @@ def _after_prefixes(model, variants, families, budget):
                 model, [variants[i] for i in rows], start, prefix.rows([base_of[i] for i in rows], start)
             )
 
-        yield part, torch.cat(halving(compute, part))
+        yield chosen, torch.cat(halving(compute, chosen))
 
 
 def _forward(model, variants, start=0, prefix=None):
-    """Logits (variants, outputs); with a prefix only the tokens from `start` on are computed."""
+    """Logits (variants, outputs); with a prefix, only the tokens from `start` on are computed."""
     encodings = [v.encoding.at(slice(start, None)) if start else v.encoding for v in variants]
     batch = model.collate(encodings)
     given = {"prefix": prefix} if prefix is not None else {}
@@ -304,7 +387,7 @@ def _forward(model, variants, start=0, prefix=None):
 
 
 def _stacked(rows, batch):
-    """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where nothing is given."""
+    """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where a row is None."""
     given = [torch.as_tensor(np.asarray(r), dtype=torch.float32) for r in rows if r is not None]
     if not given:
         return None

@@ -1,11 +1,12 @@
-"""ROAR and Recursive ROAR: mask the tokens held important, retrain, and see what performance is left.
+"""ROAR and Recursive ROAR: mask the most important tokens, retrain, and measure the remaining performance.
 
-One unit is many models, each trained from the same initial weights on data masked up to some step. ROAR ranks
-tokens once, by the scores of the model that saw all of them; Recursive ROAR ranks them anew at every step, by
-the model of the step before (Hooker et al. 2019; Madsen et al. 2022, section 3). A model is known by how its
-data were masked, and what curves have in common is trained once: `attention.ratio10-20-30` is the third step
-of attention's recursive curve, `attention.ratio30` that of its plain one, and both begin with the same model.
-Every finished model leaves its results in a folder and is never trained again.
+One unit trains many models from the same initial weights, each on data masked up to a masking level. ROAR
+ranks tokens once, by scores of the model trained on unmasked data; Recursive ROAR ranks them again at each
+level, by scores of the previous level's model (Hooker et al. 2019; Madsen et al. 2022, section 3). A model is
+named by how its data were masked, and models that curves share are trained once: `attention.ratio10-20-30` is
+the third level of the recursive curve of attention, `attention.ratio30` that of its plain curve, and both
+start at the model `unmasked`. The results of each finished model are stored in a folder, and it is not
+trained again.
 """
 
 import hashlib
@@ -27,22 +28,33 @@ import torch
 
 from faithlib import attributions, results, training
 from faithlib.progress import bar
-from faithlib.scores import RANDOM, generator, mask, ranking, sparsity, uniform
+from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform
 
 SPLITS = ("train", "validation", "test")
 SECONDS = ["seconds_train", "seconds_explain"]
-COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; another run may have others
-CODE = ("attributions", "forward.py", "models", "roar.py", "training.py")  # what a model's results depend on
+COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; they differ between runs
+# The code that a model's results depend on.
+CODE = ("attributions", "forward.py", "minibatches.py", "models", "roar.py", "scores.py", "training.py")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models a unit consists of.
+    """The models of a unit.
 
-    measures: the attributions compared; random is always there. steps: by "ratio" the percentages of the
-    maskable tokens masked in total, by "count" their numbers (appendix F). recursive: which of ROAR (False)
-    and Recursive ROAR (True). settings: of the attributions, such as {"steps": 50}, definition and paper
-    included. Raises ValueError for what cannot be run, and for steps that do not increase.
+    Attributes:
+        measures: the attributions to compare, by name; the random baseline is added.
+        steps: the masking levels: by "ratio" percentages of the maskable tokens, by "count" numbers of
+            tokens, masked in total (Madsen et al. 2022, appendix F).
+        by: "ratio" or "count".
+        recursive: False for ROAR, True for Recursive ROAR; both by default.
+        settings: of `attribute`, such as {"steps": 50}, including definition and paper.
+
+    Raises:
+        ValueError: an unknown attribution or setting, levels that do not increase or exceed 100 %.
+
+    Example:
+        >>> list(Plan(["attention"], steps=[50, 100], recursive=[False]).jobs())
+        ['unmasked', 'random.ratio50', 'all-masked', 'attention.ratio50']
     """
 
     measures: tuple
@@ -57,8 +69,7 @@ class Plan:
         if RANDOM in self.measures:
             raise ValueError(f"measures={list(self.measures)}: {RANDOM!r} is always there, leave it out")
         attributions.check(self.measures, **self.settings)
-        if self.by not in ("ratio", "count"):
-            raise ValueError(f"by={self.by!r} is unknown: use 'ratio' or 'count'")
+        one_of("by", self.by, ("ratio", "count"))
         whole = all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in self.steps)
         if not self.steps or not whole or list(self.steps) != sorted(set(self.steps)):
             raise ValueError(f"steps={list(self.steps)} must be increasing whole numbers above 0")
@@ -71,15 +82,15 @@ class Plan:
 
     @property
     def curves(self):
-        """All (measure, recursive) whose performance is compared."""
+        """All (attribution, recursive) whose performance is compared."""
         return [(measure, r) for measure in (RANDOM, *self.measures) for r in dict.fromkeys(self.recursive)]
 
     def masked(self, step, n):
-        """Tokens masked in total at a step, of n maskable ones: ⌊step · n / 100⌋, or min(step, n)."""
+        """Tokens masked in total at a level, of n maskable ones: ⌊step · n / 100⌋, or min(step, n)."""
         return step * n // 100 if self.by == "ratio" else np.minimum(step, n)
 
     def job(self, measure, recursive, step):
-        """The model that a curve has at a step; step 0 is the data as they are."""
+        """The job of a curve at a masking level; level 0 is the unmasked data."""
         if step == 0:
             return Job()
         if self.by == "ratio" and step == 100:
@@ -89,7 +100,7 @@ class Plan:
         return Job(measure, self.by, path)
 
     def jobs(self):
-        """All models of the unit, {name: Job}, each behind the one whose scores it needs."""
+        """All jobs of the unit, {name: Job}, each after the job whose scores it needs."""
         found = {}
         for curve in self.curves:
             for step in (0, *self.steps):
@@ -104,10 +115,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """One model: the steps at which tokens were ranked on the way to its data, and what ranked them.
+    """One training job: which attribution masked the data, at which masking levels.
 
-    Without a path nothing is masked, without a measure everything is. explains: the measures by whose scores
-    of this model later jobs mask.
+    Attributes:
+        measure: the attribution; without one (but with a path) all maskable tokens are masked.
+        by: "ratio" or "count".
+        path: the levels at which tokens were ranked; without a path no token is masked.
+        explains: the attributions to compute on this model, for later jobs.
     """
 
     measure: str = ""
@@ -123,28 +137,38 @@ class Job:
 
     @property
     def source(self):
-        """The job whose scores rank the tokens; "" where no scores are needed."""
+        """The name of the job whose scores rank the tokens; "" if no scores are needed."""
         if self.measure in ("", RANDOM):
             return ""
         return Job(self.measure, self.by, self.path[:-1]).name if self.path[1:] else Job().name
 
 
 def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
-    """Train and test all models of a unit: three DataFrames (curves, predictions, sparsity).
+    """Train and test all models of a unit.
 
-    make_model() -> Classifier, always with the same weights. splits: {"train", "validation", "test":
-    (encodings, labels)}; all three are masked, by scores for the gold label. settings: of training.fine_tune.
-    kept: the folder where each finished model leaves its results; what it holds is not computed again.
-    workers: how many models are trained at a time, each by a process of its own with one thread; results do
-    not depend on it.
+    Args:
+        make_model: a function that returns a Classifier, always with the same weights; with several workers
+            it must be picklable.
+        splits: {"train", "validation", "test": (encodings, labels)}; all three are masked, by scores for the
+            gold label.
+        plan: a Plan.
+        settings: keyword arguments of `training.fine_tune`.
+        kept: the folder (a Path) of the results of finished models, which are not computed again.
+        seed: of training and of the random baseline.
+        workers: how many models are trained at a time, each in a process with one thread; results do not
+            depend on it.
 
-    curves: per (measure, recursive, step) and metric the test performance, the name of the job, that is of
-    the model (those that curves share have rows in each), its epochs and seconds, over all splits the tokens
-    masked in total and newly and the texts in which the step masked nothing new, and how many classes are
-    predicted at all. predictions: per job and test example the predicted class and the gold label's
-    probability. sparsity: per job that was explained what `metrics.curves.sparsity` says of its scores on the
-    test split.
-    Raises ValueError for a unit that cannot be run before anything is.
+    Returns:
+        Three DataFrames. curves: for each (measure, recursive, step) and metric the test performance; the
+        job's name (a job shared by curves has rows in each), epochs, seconds and memory; over all splits the
+        tokens masked in total and newly, and the texts with no newly masked token; the number of classes
+        predicted. predictions: for each job and test example the predicted class and the probability of the
+        gold label. sparsity: for each explained job `scores.sparsity` of its scores on the test split.
+
+    Raises:
+        ValueError: before any training, for a unit that cannot be run.
+        FloatingPointError: a loss or a score is not finite; the message names the model.
+        RuntimeError: a worker process was killed.
     """
     _check(make_model, splits, workers)
     unit = make_model, splits, plan, settings, kept, seed
@@ -153,7 +177,7 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
     jobs = plan.jobs()
     todo = {name: job for name, job in jobs.items() if not trainer.has_done(job)}
     with bar(len(jobs), "training models", "model") as progress:
-        progress.n = progress.initial = len(jobs) - len(todo)  # the rate is that of what is left to do
+        progress.n = progress.initial = len(jobs) - len(todo)  # so that the rate is that of the jobs to do
         if workers == 1 or len(todo) < 2:
             with _one_thread():
                 for job in todo.values():
@@ -167,22 +191,23 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
 
 
 def costs(run, curves, workers):
-    """What a record says of its models' costs (`volatile`); `run` counts the seconds of those read back.
+    """Seconds and memory of the models, for the `volatile` part of a record.
 
-    Memory is that of the process and of as many workers, each at most as large as the largest was.
+    The seconds of models that were read back are added to `run.earlier`. The memory is an upper
+    bound: this process and `workers` processes, each as large as the largest.
     """
     spent = curves.drop_duplicates("job").set_index("job")[COSTS]
     seconds = spent[SECONDS]
-    run.earlier += seconds[spent.read_back].to_numpy().sum() / workers  # they were trained side by side
-    told = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
+    run.earlier += seconds[spent.read_back].to_numpy().sum() / workers  # they were trained in parallel
+    values = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
     if workers > 1:
         largest = int(spent.peak_memory_mib.max())
-        told["peak_memory_mib"] = results.peak_memory_mib() + workers * largest
-    return told
+        values["peak_memory_mib"] = results.peak_memory_mib() + workers * largest
+    return values
 
 
 class Trainer:
-    """Trains the models of one unit, one after the other, in one process."""
+    """Trains models of one unit in one process; the arguments are those of `run`."""
 
     def __init__(self, make_model, splits, plan, settings, kept, seed=0):
         self.model, self.plan, self.settings, self.seed = make_model(), plan, settings, seed
@@ -194,7 +219,7 @@ class Trainer:
         self.folder = kept / f"roar.{self._version()[:12]}"
 
     def check(self):
-        """Raise ValueError for data or attributions that this model cannot be asked about."""
+        """Raise ValueError for labels, texts or attributions that do not fit the model."""
         model = self.model
         wrong = self.labels[(self.labels < 0) | (self.labels >= model.outputs)]
         if len(wrong):
@@ -205,7 +230,7 @@ class Trainer:
         attributions.check(self.plan.measures, model, **self.plan.settings)
 
     def train(self, job):
-        """Train, test and, where later jobs need it, explain one model; its row, written last, says done."""
+        """Train, test and, if later jobs need it, explain one model; the .json written last marks it done."""
         try:
             encodings = mask(self.encodings, self.masks(job), self.model.mask_id)
             start = time.perf_counter()
@@ -230,7 +255,7 @@ class Trainer:
                 }
             ),
         )
-        best = next(check for check in history if check["kept"])
+        best = next(evaluation for evaluation in history if evaluation["kept"])
         row = {
             "metrics": performance,
             "sparsity": shares,
@@ -241,10 +266,10 @@ class Trainer:
             "peak_memory_mib": results.peak_memory_mib(),
         }
         text = json.dumps(row)
-        results.write_atomically(self.folder / f"{job.name}.json", lambda part: part.write_text(text))
+        results.write_atomically(self.folder / f"{job.name}.json", lambda path: path.write_text(text))
 
     def masks(self, job):
-        """Which tokens of each example are masked for a job: [(tokens,) bool]."""
+        """The tokens of each example that are masked for a job: [(tokens,) bool]."""
         maskable = [e.maskable for e in self.encodings]
         if not job.path:
             return [np.zeros_like(m) for m in maskable]
@@ -258,23 +283,24 @@ class Trainer:
         return [p < self.plan.masked(job.path[-1], m.sum()) for p, m in zip(places, maskable, strict=True)]
 
     def explain(self, job, encodings):
-        """Keep the order in which each of job.explains would go on masking; returns the rows of sparsity."""
+        """Store the next masking order by each attribution of job.explains; returns the rows of sparsity."""
         shares, scores = (
             [],
             attributions.attribute(self.model, encodings, self.labels, job.explains, **self.plan.settings),
         )
-        for measure, of_examples in scores.items():
+        for measure, rows in scores.items():
             places = [
                 ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
-                for s, e in zip(of_examples, encodings, strict=True)
+                for s, e in zip(rows, encodings, strict=True)
             ]
             table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
             results.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
-            test = [s[e.maskable] for s, e in zip(of_examples, encodings, strict=True)][-self.sizes[-1] :]
+            test = [s[e.maskable] for s, e in zip(rows, encodings, strict=True)][-self.sizes[-1] :]
             shares += [{"measure": measure, **row} for row in sparsity(test)]
         return shares
 
     def _by_split(self, encodings):
+        """{split: (encodings, labels)} of the encodings of all splits, in order."""
         stops = np.cumsum(self.sizes)
         return {
             split: (encodings[stop - size : stop], self.labels[stop - size : stop])
@@ -282,7 +308,7 @@ class Trainer:
         }
 
     def has_done(self, job):
-        """Whether a job's results, and the orders that later jobs need, are kept and whole."""
+        """Whether a job's results, and the masking orders that later jobs need, are stored and intact."""
         try:
             json.loads((self.folder / f"{job.name}.json").read_text())
         except (FileNotFoundError, ValueError):
@@ -291,7 +317,7 @@ class Trainer:
         return all(results.read_part(self.folder / table) is not None for table in tables)
 
     def _version(self):
-        """What results depend on: other data, weights, settings or code are kept in another folder."""
+        """Hash of all that results depend on: data, weights, settings and code; it names the folder."""
         model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
         data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
         return results.digest(
@@ -311,8 +337,8 @@ class Trainer:
 
 
 def _in_processes(unit, folder, todo, workers, progress):
-    """Train the jobs `todo` by several processes: one that a long chain of others waits for goes first."""
-    height = {}  # how many models follow one another from here on
+    """Train the jobs `todo` in several processes, those with the longest chain of dependent jobs first."""
+    height = {}  # the length of the longest chain of jobs that starts here
     for name, job in reversed(todo.items()):
         height[name] = max(height.get(name, 0), 1)
         height[job.source] = max(height.get(job.source, 0), height[name] + 1)
@@ -336,11 +362,11 @@ def _in_processes(unit, folder, todo, workers, progress):
         ) from error
 
 
-_trainer = None  # of a worker process
+_trainer = None  # the Trainer of a worker process
 
 
 def _start(*unit):
-    """What a worker process does first: it takes the unit, uses one thread, and ends when its parent does."""
+    """Initialise a worker process: one thread, a Trainer of the unit, and an end when its parent ends."""
     global _trainer
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
@@ -357,12 +383,13 @@ def _train(job, folder):
         raise ValueError(
             "make_model gives another model in another process: let it depend on nothing but its arguments"
         )
-    with bar(1, job.name, "model"):  # never moves, so never seen; those of training are silent inside it
+    with bar(1, job.name, "model"):  # an open bar silences those of training inside it
         _trainer.train(job)
 
 
 @contextmanager
 def _one_thread():
+    """Context in which torch uses one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -372,10 +399,11 @@ def _one_thread():
 
 
 def _check(make_model, splits, workers):
+    """Raise ValueError for arguments of `run` that do not need a model to be checked."""
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers={workers!r} must be a whole number of at least 1")
     for split in SPLITS:
-        texts, labels = (len(part) for part in splits[split])
+        texts, labels = (len(column) for column in splits[split])
         if texts != labels:
             raise ValueError(f"split {split!r} has {texts} texts and {labels} labels: give each text one")
     try:
@@ -389,7 +417,7 @@ def _check(make_model, splits, workers):
 
 
 def _tables(plan, folder, n):
-    """The DataFrames that `run` returns. n: (examples,) how many maskable tokens each has."""
+    """The DataFrames that `run` returns; n: (examples,) the number of maskable tokens of each."""
     names = list(plan.jobs())
     rows = {name: json.loads((folder / f"{name}.json").read_text()) for name in names}
     predictions = pd.concat([pd.read_parquet(folder / f"{n}.parquet") for n in names], ignore_index=True)
@@ -400,15 +428,15 @@ def _tables(plan, folder, n):
         for step in (0, *plan.steps):
             name, masked = plan.job(measure, recursive, step).name, plan.masked(step, n)
             common = {"measure": measure, "recursive": recursive, "by": plan.by, "step": step, "job": name}
-            about = {key: rows[name][key] for key in ("epochs", "best_epoch", *SECONDS, "peak_memory_mib")}
-            about |= {
+            job_values = {k: rows[name][k] for k in ("epochs", "best_epoch", *SECONDS, "peak_memory_mib")}
+            job_values |= {
                 "masked_tokens": masked.sum(),
                 "new_tokens": (masked - before).sum(),
                 "unchanged_texts": (masked == before).sum(),
                 "classes_predicted": classes[name],
             }
             curves += [
-                {**common, "metric": metric, "value": value, **about}
+                {**common, "metric": metric, "value": value, **job_values}
                 for metric, value in rows[name]["metrics"].items()
             ]
             before = masked

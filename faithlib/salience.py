@@ -1,7 +1,7 @@
-"""Word salience: what tokens are worth before a model sees them, and how far attention is from it.
+"""Word salience: the importance of tokens without a model, and the distance of attention from it.
 
-Salience σ is computed on token ids, of the text alone (TextRank, uniform) or also of the training split
-(tf-idf, χ²). Chrysostomou & Aletras 2021, section 3 and appendices B and H.
+Salience σ is computed from token ids: those of the text alone (TextRank, uniform) or also those of the
+training split (tf-idf, χ²). Chrysostomou & Aletras 2021, section 3 and appendices B and H.
 """
 
 import networkx
@@ -11,28 +11,38 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import chi2
 
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS
+from faithlib.scores import DEFINITIONS, one_of
 
 SALIENCES = ("textrank", "tfidf", "chi2", "uniform")
-CLOSE = 1e-7  # the change of all scores in the last update; what is still to come is at most 6 times that
-TINY = 1e-10  # in both logarithms, as released: a σ of 0 costs 23 nats and not infinitely many
+CLOSE = 1e-7  # the change of all scores in the last update; the remaining error is at most 6 times that
+TINY = 1e-10  # in both logarithms, as released: a σ of 0 adds 23 nats instead of infinity
 
 
 def fit(kind, encodings, labels=None, definition="paper"):
-    """Salience by one of `SALIENCES`: a function of encodings that returns [(tokens,)], float64.
+    """Fit one kind of word salience to a training split.
 
-    encodings, labels: of the training split; idf comes from the encodings, χ² from both, textrank and uniform
-    need neither. The scores of maskable tokens, divided by their sum; 0 elsewhere. A repeated token has one
-    score, at each of its places; a token that is not in the training split has tf-idf and χ² 0.
-    definition="released": on the scale of the release, whose loss takes another softmax of it: TextRank as
-    `released_textrank` computes it, undivided and over all between the first and the last token, text_b
-    too; of the other kinds the scores of maskable tokens are divided by their mean, as TextRank's is near 1.
-    Raises ValueError for an unknown kind or definition, texts without maskable tokens, for χ² missing labels
-    or a class without examples, and where all scores of a text are 0.
+    A repeated token has the same score at each of its positions; a token that is not in the training split
+    has tf-idf and χ² 0.
+
+    Args:
+        kind: "textrank", "tfidf", "chi2" or "uniform".
+        encodings: the training examples; idf and χ² use them, textrank and uniform do not.
+        labels: (examples,) int, used by χ² only.
+        definition: "paper" divides the scores of the maskable tokens by their sum. "released" is the scale of
+            the release, whose loss takes a softmax of it: TextRank as `released_textrank` computes it, not
+            divided and over all tokens between the first and the last, text_b included; the other kinds are
+            divided by the mean over maskable tokens, because the mean of TextRank is near 1.
+
+    Returns:
+        A function from encodings to [(tokens,) float64], 0 at tokens that are not scored. It raises
+        ValueError for a text without maskable tokens and one whose scores are all 0.
+
+    Raises:
+        ValueError: an unknown kind or definition; a text without maskable tokens; for χ², missing labels or a
+            class without examples.
     """
-    for what, value, known in ("salience", kind, SALIENCES), ("definition", definition, DEFINITIONS):
-        if value not in known:
-            raise ValueError(f"{what}={value!r} is unknown: use {', '.join(map(repr, known))}")
+    one_of("salience", kind, SALIENCES)
+    one_of("definition", definition, DEFINITIONS)
     score = {"textrank": textrank, "uniform": np.ones_like}.get(kind)  # ids -> scores
     if score is None:
         texts = [_ids(e, i) for i, e in enumerate(encodings)]
@@ -62,12 +72,20 @@ def fit(kind, encodings, labels=None, definition="paper"):
 
 
 def textrank(ids, window=4, damping=0.85):
-    """TextRank of each token (Eq. 1), at its fixed point to 1e-6: (tokens,) -> (tokens,), above 0.
+    """TextRank of each token (Eq. 1), within 1e-6 of its fixed point.
 
-    σ_i = (1 − d) + d Σ_j σ_j / |Out(V_j)| over the neighbours j of i: n times the PageRank of a graph whose n
-    nodes are the different ids, so the mean over nodes is 1. One undirected edge joins two different ids that
-    are somewhere less than `window` tokens apart, however often; an id is no neighbour of itself. A text of
-    one id, repeated or not, has 1 everywhere.
+    σ_i = (1 − d) + d Σ_j σ_j / |Out(V_j)| over the neighbours j of i, which is n times the PageRank of a
+    graph whose n nodes are the different ids; the mean over nodes is 1. Two different ids share one
+    undirected edge if they occur less than `window` tokens apart anywhere in the text; an id is not its own
+    neighbour. If the text has a single id, repeated or not, every score is 1.
+
+    Args:
+        ids: (tokens,) int.
+        window: in tokens.
+        damping: d, in (0, 1).
+
+    Returns:
+        (tokens,) float64, above 0.
     """
     nodes, at = np.unique(ids, return_inverse=True)  # at: (tokens,) node of each token
     graph = networkx.Graph()
@@ -81,9 +99,10 @@ def textrank(ids, window=4, damping=0.85):
 def released_textrank(ids, window=8, damping=0.85):
     """TextRank as released: (tokens,) -> (tokens,), above 0.
 
-    A pair of ids that occurs in both orders weighs 2, and an id near itself is its own neighbour. There are
-    two updates of Eq. 1, from 1 everywhere: the release stops where the sum of scores no longer changes,
-    which it never does. A text of one token, where the release reads memory it has not set, has 1.
+    A pair of ids that occurs in both orders has weight 2, and an id near another occurrence of itself is its
+    own neighbour. Eq. 1 is applied twice, starting from 1: the release stops when the sum of scores stops
+    changing, and the sum is constant. For a text of one token, where the release reads uninitialised memory,
+    the score is 1.
     """
     nodes, at = np.unique(ids, return_inverse=True)
     if len(ids) == 1:
@@ -98,10 +117,17 @@ def released_textrank(ids, window=8, damping=0.85):
 
 
 def divergence(attention, salience):
-    """KL(α, σ) of each example, Eq. 3, in nats: (examples,), 0 where both are equal.
+    """KL(α, σ) of each example (Eq. 3), in nats.
 
-    attention, salience: [(tokens,)], both 0 where a token is not maskable, as `attribute` gives attention and
-    `fit` salience; each is divided by its sum. Raises ValueError where one of them is 0 everywhere.
+    Args:
+        attention: [(tokens,)], 0 at tokens that are not maskable, as `attribute` returns it.
+        salience: [(tokens,)], likewise, as `fit` returns it. Both are divided by their sums.
+
+    Returns:
+        (examples,) float64, 0 where both are equal.
+
+    Raises:
+        ValueError: attention or salience of an example is 0 everywhere.
     """
     values = []
     for i, rows in enumerate(zip(attention, salience, strict=True)):
@@ -114,30 +140,74 @@ def divergence(attention, salience):
 
 
 def salience_loss(attention, salience, where, definition="paper"):
-    """L_sal (Eq. 3), to be added to the loss with a weight λ (Eq. 2): a scalar.
+    """The salience loss L_sal (Eq. 3), which is added to the training loss with the weight λ (Eq. 2).
 
-    attention: α, what CLS pays in the last layer, mean over heads, (batch, tokens). salience: σ, as `fit`
-    of the same definition gives it, (batch, tokens). where: (batch, tokens) bool.
-    "paper": the mean over examples of KL(α, σ) = Σ α (log α − log σ), in nats; 0 where attention equals
-    salience. α is restricted to `where`, the maskable tokens, and divided by its sum.
-    "released": (Σ over tokens and examples of α (log α − log σ))², in squared nats, which grows with the
-    square of the batch; of both sides a softmax over `where`, all tokens that are present, was taken, so
-    that α is nearly uniform.
+    - "paper": the mean over examples of KL(α, σ) = Σ α (log α − log σ), in nats; 0 if attention equals
+      salience. α is restricted to `where` and divided by its sum.
+    - "released": (Σ over tokens and examples of α (log α − log σ))², in squared nats, which grows with the
+      square of the batch size. α and σ are softmaxes over `where`, so that α is nearly uniform.
+
+    Args:
+        attention: α, the last layer's weights from [CLS], the mean over heads, (batch, tokens).
+        salience: σ, as `fit` of the same definition returns it, (batch, tokens).
+        where: (batch, tokens) bool: the maskable tokens ("paper") or all present tokens ("released").
+        definition: "paper" or "released".
+
+    Returns:
+        A scalar tensor, ≥ 0.
     """
     if definition == "released":
         alpha, sigma = (x.masked_fill(~where, -torch.inf).softmax(-1) for x in (attention, salience))
         return _kl(alpha, sigma).sum().square()
     alpha = attention * where
-    alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=TINY)  # dropout may leave nothing of a short text
+    alpha = alpha / alpha.sum(-1, keepdim=True).clamp(
+        min=TINY
+    )  # dropout may remove all attention of a short text
     return _kl(alpha, salience).mean()
 
 
 def _kl(alpha, sigma):
-    """(..., tokens) -> (...)."""
+    """KL(α, σ) in nats: (..., tokens) -> (...)."""
     return (alpha * ((alpha + TINY).log() - (sigma + TINY).log())).sum(-1)
 
 
+class Guide:
+    """The salience of a training split, padded once, and the salience loss of its batches.
+
+    Args:
+        classifier: a Classifier that exposes attention weights.
+        encodings: the training examples.
+        salience: [(tokens,)] of each example, as `fit` of the same definition returns it.
+        weight: λ.
+        definition: "paper" or "released".
+
+    Raises:
+        ValueError: salience that does not fit the examples or the definition, or no attention weights.
+    """
+
+    def __init__(self, classifier, encodings, salience, weight, definition):
+        if len(salience) != len(encodings):
+            raise ValueError(f"salience has {len(salience)} rows for {len(encodings)} training examples")
+        classifier.check_attention("train it without salience")
+        self.classifier, self.weight, self.definition = classifier, weight, definition
+        padded = np.zeros((len(encodings), max(len(e.ids) for e in encodings)), np.float32)
+        for i, (encoding, row) in enumerate(zip(encodings, salience, strict=True)):
+            _check_salience(i, encoding, np.asarray(row), definition)
+            padded[i, : len(row)] = row
+        self.salience = torch.from_numpy(padded).to(classifier.device)  # (examples, tokens)
+
+    def logits_and_loss(self, batch, rows):
+        """Logits (batch, classes) of the examples `rows`, and their salience loss, in one graph."""
+        logits, layers = self.classifier.attentions(batch)
+        index = torch.arange(len(logits), device=logits.device)
+        attention = layers[-1][index, :, self.classifier.reads(batch)].float().mean(1)  # (batch, tokens)
+        salience = self.salience[torch.as_tensor(rows, device=logits.device), : attention.shape[1]]
+        tokens = batch.maskable if self.definition == "paper" else batch.present
+        return logits, salience_loss(attention, salience, tokens, self.definition)
+
+
 def _ids(encoding, example):
+    """The ids of the maskable tokens; raises ValueError if there are none."""
     ids = encoding.ids[encoding.maskable].tolist()
     if not ids:
         raise ValueError(f"example {example} has no maskable token: remove empty texts")
@@ -145,7 +215,7 @@ def _ids(encoding, example):
 
 
 def _pairs(at, window):
-    """The different pairs (node, later node) less than `window` tokens apart."""
+    """The different pairs (node, later node) that occur less than `window` tokens apart."""
     return sorted(
         {
             pair
@@ -168,7 +238,7 @@ def _tfidf(texts):
 
 
 def _chi2(texts, labels):
-    """The function ids -> χ² of an id's counts by class."""
+    """The function ids -> χ² of the counts of each id by class."""
     if labels is None:
         raise ValueError("chi2 needs labels: give those of the encodings")
     examples = np.bincount(labels, minlength=2)
@@ -181,3 +251,26 @@ def _chi2(texts, labels):
     values, _ = chi2(vectorizer.fit_transform(texts), labels)
     table = dict(zip(vectorizer.get_feature_names_out().tolist(), values, strict=True))
     return lambda ids: [table.get(i, 0) for i in ids]
+
+
+def _check_salience(i, encoding, row, definition):
+    """Raise ValueError for a row of salience that `fit` of this definition would not return."""
+    subject = f"salience of example {i}"
+    if row.shape != encoding.ids.shape:
+        raise ValueError(f"{subject} has the shape {row.shape} for {len(encoding.ids)} tokens")
+    if not np.isfinite(row).all() or (row < 0).any():
+        raise ValueError(f"{subject} has values below 0 or not finite: scores must be 0 or above")
+    if not row.any():
+        raise ValueError(f"{subject} is 0 for every token: remove the text or use another salience")
+    total, inside = row.sum(), row[encoding.maskable].sum()
+    distribution = abs(total - 1) < 1e-4 and np.isclose(inside, total)
+    if definition == "paper" and not distribution:
+        raise ValueError(
+            f"{subject} is not a distribution over its maskable tokens (sum {total:.3g}, "
+            f"{inside:.3g} of it on them): use salience.fit"
+        )
+    if definition == "released" and distribution and encoding.maskable.sum() > 1:
+        raise ValueError(
+            f"{subject} was divided by its sum, which the release does not do: use salience.fit "
+            "with definition='released'"
+        )

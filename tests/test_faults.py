@@ -10,19 +10,17 @@ import time
 from pathlib import Path
 
 import breaking
+import grid as project
 import numpy as np
 import pandas as pd
 import pytest
-import test_workflow as toy
 import tiny
 import torch
+import toy
 import yaml
 
 from faithlib import results, training
 from faithlib.forward import halving, out_of_memory
-
-ROOT = Path(__file__).resolve().parent.parent
-import grid as project  # noqa: E402
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
 
@@ -201,33 +199,12 @@ def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, large
 
 
 @linux
-def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
-    code = (
-        'import os, pathlib, signal\ntold = os.environ.get("FAITHLIB_HALVINGS", "0")\n'
-        'with open("tries", "a") as file:\n    file.write(told)\n'
-        'print("training: 1/2 steps in 00:01, 00:01 left, 1 step/s")\n'
-        'if told == "0":\n    os.kill(os.getpid(), signal.SIGKILL)'
-    )
-    book = toy.notebook(tmp_path / "book.ipynb", "seed = 0", code)
-    done = subprocess.run(
-        [sys.executable, ROOT / "workflow/execute.py", book, tmp_path / "runs/out.ipynb"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "tries").read_text() == "01"
-    assert "for lack of memory; once more with half the token budget" in done.stderr
-    assert "out: training: 1/2 steps" in done.stdout and "done in" in done.stdout
-    log = (tmp_path / "runs/out.log").read_text()
-    assert "training: 1/2 steps" in log and "the kernel died" in log
-
-
-@linux
 @pytest.mark.slow
-@pytest.mark.parametrize("paper", sorted(yaml.safe_load((ROOT / "config/quick.yaml").read_text())["papers"]))
+@pytest.mark.parametrize(
+    "paper", sorted(yaml.safe_load((toy.ROOT / "config/quick.yaml").read_text())["papers"])
+)
 def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(toy.ROOT)
     _, papers, _ = project.read({"scale": "quick", "papers": paper})
     for unit, parameters in papers[paper].units.items():
         places = {"results_dir": str(tmp_path), "checkpoint_dir": str(tmp_path / "kept")}
@@ -240,7 +217,7 @@ def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypa
 # A grid --------------------------------------------------------------------------------------------
 
 RECORD = """import hashlib, json, os, pathlib, time
-stem = pathlib.Path("results", scale, "paper", f"{task}.{model.split('/')[-1]}.s{seed}")
+stem = pathlib.Path("results", scale, "attributions", f"{task}.{model.split('/')[-1]}.s{seed}")
 if pathlib.Path("hold").exists() and seed == 1:
     pathlib.Path("held").write_text(f"{os.getpid()} {os.getppid()}")
     time.sleep(600)
@@ -253,30 +230,21 @@ for kind, text in {"parquet": values, "json": json.dumps({"files": files})}.item
     part.write_text(text)
     part.rename(f"{stem}.{kind}")
 """
-REPORT = """import pathlib
-folder = pathlib.Path("results", scale, "paper")
-found = sorted(p.stem for p in folder.glob("*.json"))
-folder.joinpath("claims.csv").write_text("\\n".join(found))
-"""
 
 
 @pytest.fixture
 def grid(tmp_path):
     """A project of three units of a second each."""
     toy.config(tmp_path, toy.GOOD.split("      - {task: topics")[0].replace("[0, 1]", "[0, 1, 2]"))
-    toy.notebook(tmp_path / "notebooks/experiments/paper.ipynb", toy.PARAMETERS, RECORD)
-    toy.notebook(tmp_path / "notebooks/reports/paper.ipynb", 'scale = "small"', REPORT)
-    for name in ("Snakefile", "profiles", "workflow/execute.py", "workflow/grid.py", "config/schema.json"):
-        source = ROOT / name
-        if source.exists() and not (tmp_path / name).exists():
-            (tmp_path / name).symlink_to(source)
+    toy.notebook(tmp_path / "notebooks/attributions/experiment.ipynb", toy.PARAMETERS, RECORD)
+    toy.workflow(tmp_path)
     return tmp_path
 
 
 def records(folder):
     return {
         p.name: (p.stat().st_mtime_ns, p.read_bytes())
-        for p in (folder / "results/quick/paper").glob("*.*")
+        for p in (folder / "results/quick/attributions").glob("*.*")
         if p.suffix in (".json", ".parquet")
     }
 
@@ -290,7 +258,7 @@ def complete(folder, before):
     assert status == 0, text
     after = records(folder)
     assert len(after) == 6 and before.items() <= after.items()
-    assert (folder / "results/quick/paper/claims.csv").read_text() == WHOLE
+    assert (folder / "results/quick/attributions/claims.csv").read_text() == WHOLE
     assert "Nothing to be done" in toy.snakemake(folder)[1]
     return text
 
@@ -301,12 +269,14 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
     status, text = toy.snakemake(grid)
     assert status != 0
     assert "unit 1 is told to fail" in text and "Traceback" in text  # of the cell, in the terminal
-    assert "paper: a hole, sst.name.s1 has no record; see runs/quick/paper/sst.name.s1.log" in text
+    assert (
+        "attributions: a hole, sst.name.s1 has no record; see runs/quick/attributions/sst.name.s1.log" in text
+    )
     assert "2 of 3 units in" in text and "min left" in text
-    folder = grid / "results/quick/paper"
+    folder = grid / "results/quick/attributions"
     assert (folder / "claims.csv").read_text() == "sst.name.s0\nsst.name.s2"
     assert results.missing(folder) == ["sst.name.s1"]
-    assert "told to fail" in (grid / "runs/quick/paper/sst.name.s1.log").read_text()
+    assert "told to fail" in (grid / "runs/quick/attributions/sst.name.s1.log").read_text()
     before = records(grid)
     assert len(before) == 4
     (grid / "fail").unlink()
@@ -319,7 +289,7 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_a_damaged_record_is_set_aside_and_its_unit_runs_again(grid, kind):
     assert toy.snakemake(grid)[0] == 0
-    before, path = records(grid), grid / f"results/quick/paper/sst.name.s1.{kind}"
+    before, path = records(grid), grid / f"results/quick/attributions/sst.name.s1.{kind}"
     broken = path.read_bytes()[:-3]
     path.write_bytes(broken)
     assert "set aside" not in toy.snakemake(grid, "-n")[1] and path.read_bytes() == broken
@@ -332,10 +302,9 @@ def test_a_damaged_record_is_set_aside_and_its_unit_runs_again(grid, kind):
 def started(grid):
     """A driver whose unit 1 hangs, all others done: its process, the pids of kernel and papermill."""
     (grid / "hold").touch()
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE")}
+    line, environment = toy.command()
     with (grid / "driver.log").open("w") as log:
-        command = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/default"]
-        driver = subprocess.Popen(command, cwd=grid, env=environment, stdout=log, stderr=log)
+        driver = subprocess.Popen(line, cwd=grid, env=environment, stdout=log, stderr=log)
     wait_until(
         lambda: (
             (grid / "held").exists()
@@ -402,4 +371,4 @@ def test_twenty_units_at_once(grid):
     status, text = toy.snakemake(grid, "--cores", "20")
     assert status == 0, text
     assert len(records(grid)) == 40
-    assert len((grid / "results/quick/paper/claims.csv").read_text().split()) == 20
+    assert len((grid / "results/quick/attributions/claims.csv").read_text().split()) == 20

@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import models, roar, salience, training
+from faithlib import minibatches, models, salience, scores, training
 
 QUICK = dict(epochs=2, batch_size=4, learning_rate=1e-2)
 STRATEGIES = [(m, c) for m in ("none", "half", "all") for c in ("unmasked", "masked", "both")]
@@ -33,7 +33,7 @@ def batches(masking, epochs, pairs=False):
     """Batches as training cuts them: rows, which tokens are masked and which may be, (batch, tokens) bool."""
     classifier = tiny.classifier()
     encodings, labels = splits(classifier, pairs=pairs)["train"]
-    data = training._MaskedSplit(classifier, encodings, labels, masking, seed=0)
+    data = minibatches.MaskedSplit(classifier, encodings, labels, masking, seed=0)
     generator = np.random.default_rng(0)
     for _ in range(epochs):
         for rows in training.shuffled_by_length(data.lengths, 4, generator):
@@ -133,7 +133,7 @@ def test_strategies_see_the_same_examples_in_the_same_batches(monkeypatch):
     found, step = {}, training._step
 
     def spied(classifier, data, rows, *given):
-        found[strategy].append((isinstance(data, training._MaskedSplit), rows.tolist()))
+        found[strategy].append((isinstance(data, minibatches.MaskedSplit), rows.tolist()))
         return step(classifier, data, rows, *given)
 
     monkeypatch.setattr(training, "_step", spied)
@@ -285,7 +285,7 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
             masking=masking,
             checking=checking,
         )
-        nothing = roar.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
+        nothing = scores.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
         found[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
     assert found["half", "both"][1] == pytest.approx(2 / 3)  # the class majority
     assert found["half", "both"][0] >= found["none", "unmasked"][0] - 0.02 >= 0.9

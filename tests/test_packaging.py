@@ -11,7 +11,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted(ROOT.glob("notebooks/**/*.ipynb"))
-BATCH = [path for path in NOTEBOOKS if path.parent.name in ("experiments", "reports")]
+BATCH = [path for path in NOTEBOOKS if path.stem in ("experiment", "report")]
 MACHINE_PATH = re.compile(r"(?<![\w.:/])/(home|Users|root|work|mnt|tmp|opt)/|\b[A-Z]:\\+Users")
 
 
@@ -75,7 +75,7 @@ def test_there_are_notebooks():
     assert BATCH
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 class TestNotebook:
     def test_kernel_is_the_one_every_machine_has(self, path):
         assert json.loads(path.read_text())["metadata"]["kernelspec"]["name"] == "python3"

@@ -4,7 +4,7 @@ import socket
 
 import pandas as pd
 import pytest
-import test_workflow as toy
+import toy
 
 from faithlib import tasks
 

@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import models, salience, training
+from faithlib import minibatches, models, salience, training
 from faithlib.attributions import attribute
 
 QUICK = dict(epochs=2, batch_size=2, learning_rate=1e-2)
@@ -392,7 +392,7 @@ def test_a_batch_is_cut_to_its_longest():
     classifier = tiny.classifier()
     encodings, labels = splits(classifier)["train"]
     rows = np.array([2, 0, 7])
-    batch, target = training._Split(classifier, encodings, labels).at(rows)
+    batch, target = minibatches.Split(classifier, encodings, labels).at(rows)
     expected = classifier.collate([encodings[i] for i in rows])
     for field in ("ids", "types", "present", "maskable"):
         assert torch.equal(getattr(batch, field), getattr(expected, field))
@@ -593,6 +593,6 @@ def test_a_model_without_attention_is_told(monkeypatch):
 def test_a_salience_loss_that_is_not_finite_is_told(monkeypatch):
     classifier = tiny.classifier()
     data, sigma = salient(classifier)
-    monkeypatch.setattr(training, "salience_loss", lambda *given: torch.tensor(float("nan")))
+    monkeypatch.setattr(salience, "salience_loss", lambda *given: torch.tensor(float("nan")))
     with pytest.raises(FloatingPointError, match="salience loss is nan in epoch 1, step 1: lower"):
         training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)

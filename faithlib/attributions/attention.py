@@ -1,4 +1,4 @@
-"""Attention as attribution: what the position that the prediction is read from pays to the others."""
+"""Attention as attribution: the weights from the position that the prediction is read from to each token."""
 
 import torch
 
@@ -9,16 +9,42 @@ NAMES = ("attention", "scaled_attention", "attention_rollout")
 
 @torch.no_grad()
 def attention(model, batch, target, wanted=NAMES):
-    """Attention of the last layer, the same scaled by its gradient, and rollout over all layers.
+    """Attention of the last layer, the same scaled by its gradient, and attention rollout, from one pass.
 
-    One pass; r is the position read: CLS for classifiers, the last token for causal LMs. attention: α_ri of
-    the last layer, mean over heads, in [0, 1]. scaled_attention: mean over heads of α_ri · ∂y/∂α_ri, signed,
-    y the target's logit or probability (Serrano & Smith 2019). attention_rollout: row r of Π_l (½ A_l + ½ I),
-    A_l the heads' mean, the first layer on the right (Abnar & Zuidema 2020), in [0, 1].
+    r is the position that the prediction is read from: [CLS] for classifiers, the last token for causal LMs.
+
+    - attention: α_ri of the last layer, the mean over heads, in [0, 1].
+    - scaled_attention: the mean over heads of α_ri · ∂y/∂α_ri, signed; y is the target's logit (classifiers)
+      or probability (causal LMs) (Serrano & Smith 2019).
+    - attention_rollout: row r of Π_l (½ A_l + ½ I), where A_l is the mean over heads of layer l and the first
+      layer stands on the right (Abnar & Zuidema 2020), in [0, 1].
+
+    Args:
+        model: a Classifier or CausalLM that exposes attention weights.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        wanted: the names to compute; "attention" is always returned.
+
+    Returns:
+        {name: (batch, tokens) float}, not 0 at special tokens, which `attribute` sets to 0.
+        scaled_attention adds a backward pass through the last layer.
+
+    Raises:
+        ValueError: the model exposes no attention weights.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> scores = attention(model, batch, torch.tensor([1]))
+        >>> sorted(scores)
+        ['attention', 'attention_rollout', 'scaled_attention']
+        >>> bool(torch.isclose(scores["attention"].sum(), torch.tensor(1.0)))
+        True
     """
     slope = None
     if "scaled_attention" in wanted:
-        layers, slope = differentiated(model, batch, target)
+        layers, slope = layers_and_slope(model, batch, target)
     else:
         _, layers = model.attentions(batch)
     alpha = read_row(model, batch, layers[-1])  # (batch, heads, tokens)
@@ -30,10 +56,10 @@ def attention(model, batch, target, wanted=NAMES):
     return scores
 
 
-def differentiated(model, batch, target, explained=None):
-    """Every layer's attention, and ∂y/∂α of the last layer where it is read: (batch, heads, tokens)."""
+def layers_and_slope(model, batch, target, explained=None):
+    """Attention of every layer, and ∂y/∂α of the last layer's row r: (batch, heads, tokens)."""
     explained = explained or model.explained
-    # The graph has to start somewhere below the last layer; it is only ever walked down to there.
+    # The graph must start below the last layer; the backward pass stops at the last layer's weights.
     with frozen(model.model, but=model.embedding_table), torch.enable_grad():
         logits, layers = model.attentions(batch)
         (slope,) = torch.autograd.grad(explained(logits, target).sum(), layers[-1])
@@ -41,12 +67,12 @@ def differentiated(model, batch, target, explained=None):
 
 
 def read_row(model, batch, layer):
-    """Of (batch, heads, from, to) the row that the prediction is read from: (batch, heads, to)."""
+    """Row r of attention weights (batch, heads, from, to), r the position read: (batch, heads, to)."""
     return layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)].float()
 
 
 def rollout(model, batch, layers):
-    """Row r of Π_l (½ A_l + ½ I): (batch, tokens). A row times the matrices, never matrix times matrix."""
+    """Row r of Π_l (½ A_l + ½ I): (batch, tokens), by vector-matrix products only."""
     row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).float()  # (batch, tokens)
     for layer in reversed(layers):
         row = (row + (row[:, None] @ layer.float().mean(1))[:, 0]) / 2

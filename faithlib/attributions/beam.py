@@ -1,4 +1,4 @@
-"""Beam: the masking order that makes the prediction fall fastest, found by beam search."""
+"""Beam: the masking order that lowers the prediction fastest, found by beam search."""
 
 from math import comb
 
@@ -11,66 +11,90 @@ from faithlib.forward import padded, target_values, unchanged
 def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     """Rank of each token in the best masking order: T for the first token masked, 1 for the last of T.
 
-    Maximises Σ_t [y(x) − y(x with the first t tokens masked)], the area over the curve that the order
-    draws (Zhou & Shah 2023; Madsen et al. 2024, appendix E.2); y as in leave-one-out. Every round masks
-    one more token, in all ways, in each of the `beam` best sets of masked tokens so far. A set reached
-    twice keeps its better order, equal sums keep the order in which they were reached. That is the
-    release to the letter; the paper leaves ties open. At most beam·T² / 2 passes an example, the first T
-    of them those of leave-one-out. Tokens that are the mask token already score 0.
+    The order maximises Σ_t [y(x) − y(x with the first t tokens masked)], the area above its masking curve
+    (Zhou & Shah 2023; Madsen et al. 2024, appendix E.2); y is that of leave-one-out. Each round extends the
+    `beam` best sets of masked tokens by one token in every possible way. A set reached twice keeps its better
+    order, and equal sums keep the order in which they were found, as in the release; the paper leaves ties
+    open. The cost is at most beam · T² / 2 passes an example; the first T are those of leave-one-out.
+
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        beam: how many sets of masked tokens each round keeps, at least 1.
+        cache: a forward.Cache for the outputs of the first round, or None.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"beam": (batch, tokens) float64}, whole numbers from 1 to T; 0 for tokens that are not maskable or
+        are the mask token already.
+
+    Raises:
+        ValueError: the model has no mask token.
+
+    Example:
+        >>> import torch
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> sorted(beam_search(model, batch, torch.tensor([1]), beam=2)["beam"][0].tolist())
+        [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
     """
     targets = np.array(target.tolist())
     free = [np.flatnonzero(removable(model, e)).tolist() for e in batch.encodings]
-    kept = [[(0.0, ())] for _ in free]  # of each example the best (sum, masking order), best first
+    best = [[(0.0, ())] for _ in free]  # for each example the best (sum, masking order), best first
     full = target_values(model, [unchanged(e) for e in batch.encodings], targets, model.explains, cache)
-    for done, share in enumerate(_shares(free, beam)):
-        grown = [_grown(orders, tokens) for orders, tokens in zip(kept, free, strict=True)]
+    for done, share in enumerate(_work_shares(free, beam)):
+        extended = [_extended(orders, tokens) for orders, tokens in zip(best, free, strict=True)]
         variants = [
-            _masked(model, e, order) for e, g in zip(batch.encodings, grown, strict=True) for _, order in g
+            _masked(model, e, order) for e, g in zip(batch.encodings, extended, strict=True) for _, order in g
         ]
-        sizes = [len(g) for g in grown]
-        # Later rounds are nobody else's inputs, and too many to keep.
+        sizes = [len(g) for g in extended]
+        # Other attributions share the inputs of the first round only; later rounds are too many to store.
         y = target_values(
             model,
             variants,
             np.repeat(targets, sizes),
             model.explains,
             None if done else cache,
-            progress and (lambda part, share=share: progress(part * share)),
+            progress and (lambda fraction, share=share: progress(fraction * share)),
         )
-        for i, (g, masked) in enumerate(zip(grown, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
-            if g:  # else all its tokens are masked
+        for i, (g, masked) in enumerate(zip(extended, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
+            if g:  # otherwise all tokens of the example are masked
                 sums = [
                     (total + full[i] - value, order) for (total, order), value in zip(g, masked, strict=True)
                 ]
-                kept[i] = sorted(sums, key=lambda pair: -pair[0])[:beam]
-    ranks = [_ranks(e, orders[0][1]) for e, orders in zip(batch.encodings, kept, strict=True)]
+                best[i] = sorted(sums, key=lambda pair: -pair[0])[:beam]
+    ranks = [_ranks(e, orders[0][1]) for e, orders in zip(batch.encodings, best, strict=True)]
     return {"beam": padded(ranks, batch)}
 
 
-def _grown(orders, tokens):
-    """All orders with one token more: (sum so far, order), one for each set of masked tokens."""
-    grown = {}  # the set -> its first, so its better, order
+def _extended(orders, tokens):
+    """All orders with one more token: [(sum so far, order)], one for each set of masked tokens."""
+    extended = {}  # set -> the first order that reached it, which is the better one
     for total, order in orders:
         for token in tokens:
             if token not in order:
-                grown.setdefault(frozenset((*order, token)), (total, (*order, token)))
-    return list(grown.values())
+                extended.setdefault(frozenset((*order, token)), (total, (*order, token)))
+    return list(extended.values())
 
 
 def _masked(model, encoding, order):
+    """The variant in which the tokens of `order` are masked."""
     erased = np.zeros(len(encoding.ids), bool)
     erased[list(order)] = True
     return removed(model, encoding, erased)
 
 
 def _ranks(encoding, order):
+    """The rank of each token in a masking order, 0 for tokens that are not in it: (tokens,)."""
     ranks = np.zeros(len(encoding.ids))
     ranks[list(order)] = np.arange(len(order), 0, -1)
     return ranks
 
 
-def _shares(free, beam):
-    """The share of the work in each round, by the number of inputs there at most."""
+def _work_shares(free, beam):
+    """Each round's share of the work, from the largest number of inputs that it can have."""
     rounds = max(len(tokens) for tokens in free)
     work = [
         sum(min(beam, comb(len(tokens), done)) * max(len(tokens) - done, 0) for tokens in free)

@@ -1,4 +1,4 @@
-"""`attribute`: scores of several attributions of one model, each function run once."""
+"""`attribute` and `check`: scores by several attributions of one model, and the checks before the work."""
 
 from functools import partial
 from inspect import signature
@@ -20,11 +20,26 @@ NORMS = ("none", "l1", "l2", "linf")
 
 
 def check(wanted, model=None, definition="paper", paper="", **settings):
-    """Raise ValueError for what cannot be computed, before anything is.
+    """Check the arguments of `attribute` before any work.
 
-    No name at all, an unknown one, an unknown setting, a number below 1 (steps, samples, beam, noise,
-    halvings), a baseline, path, removal, bounding, norm, definition or paper that does not exist, and,
-    where the model is given, attention asked of one that exposes none.
+    Args:
+        wanted: names of attributions; see `names()`.
+        model: a Classifier or CausalLM that is to be explained, or None to check the other arguments only.
+        definition: "paper" or "released".
+        paper: the paper whose released code "released" follows.
+        settings: the settings that `attribute` would pass on.
+
+    Raises:
+        ValueError: no name, an unknown name or setting; steps, samples, beam, noise or halvings below 1; an
+            unknown baseline, path, removal, bounding, norm, definition or paper; a wanted attribution needs
+            attention weights and the model exposes none.
+
+    Example:
+        >>> check(["attention", "lime"], samples=100)
+        >>> check(["integrated_gradients"], steps=0)
+        Traceback (most recent call last):
+            ...
+        ValueError: steps=0 must be at least 1
     """
     if not wanted:
         known = ", ".join(sorted(registry.names()))
@@ -32,13 +47,13 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     entries = [registry.get(name) for name in wanted]
     functions = [registry.get(name).resolve() for name in registry.names()]
     functions += [release.function for release in RELEASED.values()]
-    taken = sorted(
+    known_settings = sorted(
         {p for f in set(functions) for p in signature(f).parameters}
         - {"model", "batch", "target", "wanted", "cache", "progress"}
     )
     for setting, value in settings.items():
-        if setting not in taken:
-            raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, taken)}")
+        if setting not in known_settings:
+            raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, known_settings)}")
         if setting in ("steps", "samples", "beam", "noise", "halvings") and value < 1:
             raise ValueError(f"{setting}={value} must be at least 1")
     one_of("baseline", settings.get("baseline"), (None, *BASELINES))
@@ -57,16 +72,38 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
 def attribute(
     model, encodings, targets, wanted, definition="paper", paper="", cache=None, notes=None, **settings
 ):
-    """Scores of several attributions: {name: [scores (tokens,) float64 for each encoding]}.
+    """Scores of the tokens of each example, by several attributions; each function runs once a batch.
 
-    model: a Classifier or a CausalLM. targets: the class or next token explained, one an example,
-    (examples,) int. definition="released" computes what the released code of `paper` does, where it
-    departs from the definition. cache: a forward.Cache to share with metrics; within the call all methods
-    share one anyway. notes: a dict that receives values per example, such as "completeness_gap", as an array,
-    and values per token that are no scores, as a list of (tokens,).
-    settings: keyword arguments for the methods that take them (`steps` for integrated gradients).
-    Raises ValueError for all that `check` refuses, for a target that does not exist, an example without
-    maskable tokens and one longer than the model; FloatingPointError for scores that are not finite.
+    Args:
+        model: a Classifier or CausalLM.
+        encodings: the examples, as `model.encode` returns them.
+        targets: (examples,) int, the class or next token explained of each example.
+        wanted: names of attributions; see `names()`.
+        definition: "paper", or "released" for what the released code of `paper` computes where it departs
+            from the paper's definition.
+        paper: the short name of that paper, such as "fmm"; used with "released" only.
+        cache: a forward.Cache to share outputs with metrics; by default this call makes its own.
+        notes: a dict that receives what functions return beside scores: values per example, such as
+            "completeness_gap", as an array (examples,); values per token as a list of (tokens,).
+        settings: keyword arguments, passed to the functions that take them, such as steps=50.
+
+    Returns:
+        {name: [(tokens,) float64 of each example]}, 0 at tokens that are not maskable, higher = more
+        important. Scores do not depend on the batch or the order of examples.
+
+    Raises:
+        ValueError: an argument that `check` refuses, a target out of range, an example without maskable
+            tokens or longer than the model takes, a function that returns another name or shape than it
+            registered.
+        FloatingPointError: scores that are not finite.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> encodings = model.encode(["the plot was great", "great"])
+        >>> scores = attribute(model, encodings, [1, 1], ["leave_one_out", "gradient_l2"])
+        >>> [row.shape for row in scores["gradient_l2"]]  # with [CLS] and [SEP]
+        [(6,), (3,)]
     """
     check(wanted, model, definition, paper, **settings)
     model.check(encodings)
@@ -79,22 +116,22 @@ def attribute(
     functions = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
-    kept, budget = {}, forward.token_budget(model)
+    notes_by_row, budget = {}, forward.token_budget(model)
     with bar(len(encodings) * len(functions), "explaining", "example") as progress:
         for rows in forward.batches_by_length([len(e.ids) for e in encodings], budget):
             for function, own in functions.items():
                 given = {**settings, "wanted": own}
                 explain = partial(_explain, function, model, encodings, targets, given, progress)
-                for part in forward.halving(explain, rows):
-                    _keep(part, own, scores, kept)
+                for result in forward.halving(explain, rows):
+                    _store(result, own, scores, notes_by_row)
     if notes is not None:
-        listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in kept.items()}
+        listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}
         notes.update({n: np.array(v) if np.ndim(v[0]) == 0 else v for n, v in listed.items()})
     return scores
 
 
 def _functions(wanted, definition, paper):
-    """The functions that yield `wanted`: {function: the names that are taken from it}."""
+    """The functions that yield `wanted`: {function: the names to take from its result}."""
     functions = {}
     for name in wanted:
         release = RELEASED.get((paper, name)) if definition == "released" else None
@@ -103,20 +140,20 @@ def _functions(wanted, definition, paper):
     return functions
 
 
-def _explain(function, model, encodings, targets, settings, whole, rows):
-    """What one function says of the examples `rows`: (rows, lengths, {name: array})."""
+def _explain(function, model, encodings, targets, settings, overall, rows):
+    """The results of one function for the examples `rows`: (rows, lengths, {name: array})."""
     batch = model.collate([encodings[i] for i in rows])
     target = torch.as_tensor(targets[rows], device=model.device)
     done = 0.0
 
     def progress(share):
         nonlocal done
-        whole.update(share * len(rows))
+        overall.update(share * len(rows))
         done += share
 
     given = {**settings, "progress": progress}
-    takes = {k: v for k, v in given.items() if k in signature(function).parameters}
-    values, maskable, found = {}, batch.maskable.cpu(), function(model, batch, target, **takes)
+    accepted = {k: v for k, v in given.items() if k in signature(function).parameters}
+    values, maskable, found = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
     for name in settings["wanted"]:
         if name not in found:
             raise ValueError(
@@ -131,16 +168,17 @@ def _explain(function, model, encodings, targets, settings, whole, rows):
     for name, value in found.items():
         value = value.detach().cpu().double()
         values[name] = (torch.where(maskable, value, 0) if value.ndim == 2 else value).numpy()
-    whole.update((1 - done) * len(rows))
+    overall.update((1 - done) * len(rows))
     return rows, [len(e.ids) for e in batch.encodings], values
 
 
-def _keep(part, own, scores, kept):
-    rows, lengths, values = part
+def _store(result, own, scores, notes):
+    """Add a result of `_explain` to `scores`, {name: list}, and `notes`, {name: {row: value}}."""
+    rows, lengths, values = result
     for name, value in values.items():
         if value.ndim == 1 or name not in registry.names():
             value = value if value.ndim == 1 else [v[:n] for v, n in zip(value, lengths, strict=True)]
-            kept.setdefault(name, {}).update(zip(rows, value, strict=True))
+            notes.setdefault(name, {}).update(zip(rows, value, strict=True))
         elif name in own:
             if not np.isfinite(value).all():
                 raise FloatingPointError(

@@ -1,8 +1,8 @@
-"""Noiser: noise on one token's embedding, as much as the prediction bears (Ghasemi Madani et al. 2025).
+"""Noiser: bounded noise on one token's embedding (Ghasemi Madani et al. 2025).
 
-Token i of a text is noised at scale k when its word embedding e_i becomes e_i + k n_m, for each of M noise
-vectors n_m ~ N(0, I), the same for all tokens of a text and all scales; what the model then says is the mean
-of its M distributions, P_i(k). It keeps the prediction while argmax P_i(k) = argmax P (a tie keeps it).
+Token i is noised at scale k by replacing its word embedding e_i by e_i + k n_m, for each of M noise vectors
+n_m ~ N(0, I), which are the same for all tokens of a text and all scales. P_i(k) is the mean of the model's M
+output distributions. Token i keeps the prediction at scale k if argmax P_i(k) = argmax P, ties included.
 """
 
 import math
@@ -17,27 +17,46 @@ from faithlib.scores import generator
 
 @torch.no_grad()
 def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0, cache=None, progress=None):
-    """What the target's probability loses when one token is noised, at a scale that the prediction bears.
+    """The loss in the target's probability when one token is noised at a bounded scale.
 
-    s_i = p(x) − p_i(k) (Ghasemi Madani et al. 2025, section 3), in [−1, 1], p_i the target's part of P_i, M =
-    `noise`. k_i is the largest scale at which token i keeps the prediction, found in [0, 1] by `halvings`
-    bisections. bounding (Table 2) is the choice of k: "k_min", min_i k_i over the maskable tokens; "k_max",
-    their maximum; "k_max_per_token", k_i; "l2", 1/√d, and "linf", 1/√(2 ln d), d the width, which stand for
-    1/E‖n‖ (appendix D); "none", 1; "random", one U[0, 1) a text. Where a prediction flips, returns and flips
-    again, a bisection finds one of the flips, the paper's and this alike.
+    s_i = p(x) − p_i(k) (Ghasemi Madani et al. 2025, section 3), where p_i is the target's entry of P_i and k
+    the scale that `bounding` (their Table 2) chooses. k_i is the largest scale in [0, 1] at which token i
+    keeps the prediction, found by bisection; if the prediction flips, returns and flips again, the bisection
+    finds one of the flips, as the paper's does. Noise is added to the output of `model.embed`, which Gemma-2
+    has scaled by √d; the release adds it before scaling.
 
-    Also, (batch,): tied, 1 where two outputs are the most probable before any noise (the first counts as
-    predicted); k, where it is one for all tokens; flipped, where k is searched for, 0 if no token flips the
-    prediction within the bound: k then tells the bound and nothing of the model. And k_per_token, (batch,
-    tokens), where all k_i are searched for: k_max and k_max_per_token.
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        bounding: "k_min", the minimum of k_i over the maskable tokens; "k_max", their maximum;
+            "k_max_per_token", each token's own k_i; "l2", 1/√d, or "linf", 1/√(2 ln d), with d the embedding
+            width, which approximate 1/E‖n‖ (appendix D); "none", 1; "random", one U[0, 1) for each text.
+        noise: M, the noise vectors of each text, at least 1.
+        halvings: bisection steps of the search for k_i, at least 1.
+        seed: together with a text's token ids it determines the vectors, whatever the batch.
+        cache: a forward.Cache, which stores the search for all k_i (needed by "k_max" and "k_max_per_token",
+            reused by "k_min"), or None.
+        progress: called with the share of the work just done, or None.
 
-    Vectors belong to an example: see `random.generator`. Noise joins what `model.embed` gives, which Gemma-2
-    has scaled by √d; the release adds it before. With a `cache` the search for all k_i, which k_max and
-    k_max_per_token need and k_min can use, is made once.
+    Returns:
+        A dict. "noiser": (batch, tokens) float64 in [−1, 1]. "tied": (batch,), true if two outputs are the
+        most probable before any noise; the first then counts as predicted. "k": (batch,), where one scale
+        holds for all tokens. "flipped": (batch,), for "k_min", "k_max" and "k_max_per_token", false if no
+        token flips the prediction within the bound, so that k is the bound and not a property of the model.
+        "k_per_token": (batch, tokens), k_i for "k_max" and "k_max_per_token".
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load_causal("tiny-llama", ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> scores = noiser(model, batch, torch.tensor([4]), noise=3, halvings=5)
+        >>> sorted(scores)
+        ['flipped', 'k', 'noiser', 'tied']
     """
     width, draws = model.embedding_table.shape[1], [generator(e, seed) for e in batch.encodings]
     vectors = np.stack([draw.standard_normal((noise, width)) for draw in draws])
-    noised, where = Noised(model, batch, target, vectors, progress, halvings + 1), batch.maskable.cpu()
+    noised, tokens = Noised(model, batch, target, vectors, progress, halvings + 1), batch.maskable.cpu()
     low, p, notes = noised.at_zero(), noised.clean, {"tied": noised.tied}
     if bounding.startswith("k_"):
         keys = [
@@ -46,9 +65,9 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
         ]
         known, every = {} if cache is None else cache.of(model), bounding != "k_min"
         low, p, smallest = (
-            recalled(known, keys, where)
+            cached_search(known, keys, tokens)
             if known.keys() >= set(keys)
-            else search(noised, where, halvings, every)
+            else search(noised, tokens, halvings, every)
         )
         if every:
             for key, e, each in zip(keys, batch.encodings, zip(low, p, strict=True), strict=True):
@@ -62,19 +81,29 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
         k = torch.tensor([draw.random() if bounding == "random" else k for draw in draws], dtype=low.dtype)
     if k.ndim == 1:
         notes["k"], k = k, k[:, None]
-    return {"noiser": noised.losses(where, k, low, p), **notes}
+    return {"noiser": noised.losses(tokens, k, low, p), **notes}
 
 
-def search(noised, where, halvings, every=False):
-    """k_i of the tokens in `where`, (batch, tokens) bool: (low, p, smallest).
+def search(noised, tokens, halvings, every=False):
+    """Search for k_i by bisection.
 
-    low: k_i to 2^−halvings below the flip, (batch, tokens), 0 elsewhere. p: p_i(low). smallest: min_i k_i,
-    (batch,). Unless `every`, a token is dropped once another flips where it keeps the prediction: low is then
-    that scale, k_i at the least. Those left share their bounds, so the minimum is that of all k_i exactly.
+    Unless `every`, the search for a token ends when another token flips the prediction at a scale at which
+    this one keeps it; `low` is then a lower bound of k_i. The tokens still searched have equal bounds, so the
+    minimum is that of all k_i.
+
+    Args:
+        noised: a `Noised`.
+        tokens: the tokens to search, (batch, tokens) bool.
+        halvings: bisection steps.
+        every: search for every k_i and not only for their minimum.
+
+    Returns:
+        (low, p, smallest): k_i, at most 2^−halvings below the flip, (batch, tokens), 0 elsewhere; p_i(low),
+        (batch, tokens); min_i k_i, (batch,).
     """
-    low, p, live = noised.at_zero(), noised.clean, where
-    for halving in range(1, halvings + 1):
-        middle = low + 0.5**halving
+    low, p, live = noised.at_zero(), noised.clean, tokens
+    for step in range(1, halvings + 1):
+        middle = low + 0.5**step
         keeps, at_middle = noised(live, middle)
         low, p = torch.where(keeps, middle, low), torch.where(keeps, at_middle, p)
         flips = live & ~keeps
@@ -83,26 +112,35 @@ def search(noised, where, halvings, every=False):
     return low, p, low.masked_fill(~live, torch.inf).amin(1)
 
 
-def recalled(known, keys, where):
-    """What `search` found when it searched for every k_i, kept a text at a time: (low, p, smallest)."""
-    kept = zip(*(known[key] for key in keys), strict=True)  # low of each text, then p
-    low, p = (pad_sequence(rows, batch_first=True) for rows in kept)
-    return low, p, low.masked_fill(~where, torch.inf).amin(1)
+def cached_search(known, keys, tokens):
+    """The result of `search` with every=True, from the rows cached for each text: (low, p, smallest)."""
+    cached = zip(*(known[key] for key in keys), strict=True)  # low of each text, then p
+    low, p = (pad_sequence(rows, batch_first=True) for rows in cached)
+    return low, p, low.masked_fill(~tokens, torch.inf).amin(1)
 
 
 class Noised:
     """A model on a batch in which one token at a time is noised.
 
-    vectors: (batch, M, width). clean: the target's probability without noise, (batch, 1) float64 on the CPU,
-    as all that is returned. tied: (batch,) bool. steps: how many calls `progress` counts.
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        vectors: the noise vectors, (batch, M, width).
+        progress: called after each call of this object, with its share of `steps` calls; or None.
+        steps: how many calls make up the whole work.
+
+    Attributes:
+        clean: the target's probability without noise, (batch, 1) float64 on the CPU, as all results are.
+        tied: whether two outputs are the most probable without noise, (batch,) bool.
     """
 
     def __init__(self, model, batch, target, vectors, progress=None, steps=1):
         self.model, self.batch, self.target = model, batch, target
-        self.told = progress and (lambda: progress(1 / steps))
+        self.report_step = progress and (lambda: progress(1 / steps))
         self.embeddings = model.embed(batch.ids)  # (batch, tokens, width)
         self.vectors = torch.as_tensor(vectors, dtype=torch.float32, device=batch.ids.device)
-        # What comes before a noised token does not see it: its keys and values are computed once.
+        # Tokens before a noised token do not depend on it: their keys and values are computed once.
         logits, self.prefix = model.prefix(batch) if hasattr(model, "prefix") else (model.logits(batch), None)
         p = logits.float().softmax(-1)
         self.predicted, highest = p.argmax(-1), p.topk(2).values
@@ -113,53 +151,59 @@ class Noised:
         """Scale 0 for every token: (batch, tokens)."""
         return torch.zeros(self.batch.ids.shape, dtype=torch.float64)
 
-    def losses(self, where, k, low, p):
-        """p(x) − p_i(k) of the tokens in `where`, 0 elsewhere; p is p_i(low), and not computed again."""
+    def losses(self, tokens, k, low, p):
+        """p(x) − p_i(k) at `tokens` (batch, tokens) bool, 0 elsewhere; p, which is p_i(low), is reused."""
         k = k.expand_as(low)
-        missing = where & (k != low)
+        missing = tokens & (k != low)
         _, at_k = self(missing, k)
-        return torch.where(where, self.clean - torch.where(missing, at_k, p), 0)
+        return torch.where(tokens, self.clean - torch.where(missing, at_k, p), 0)
 
-    def __call__(self, where, scale):
-        """Each token in `where` noised at its scale, both (batch, tokens): (keeps the prediction, p_i)."""
-        keeps, p = torch.zeros_like(where), self.at_zero()
-        rows, tokens = where.nonzero(as_tuple=True)  # (tests,)
-        starts = tokens if self.prefix else torch.zeros_like(tokens)
+    def __call__(self, tokens, scale):
+        """Noise each of `tokens`, (batch, tokens) bool, at its scale, (batch, tokens).
+
+        Returns:
+            (keeps, p): whether the token keeps the prediction, (batch, tokens) bool, and p_i(scale),
+            (batch, tokens) float64; False and 0 elsewhere.
+        """
+        keeps, p = torch.zeros_like(tokens), self.at_zero()
+        rows, places = tokens.nonzero(as_tuple=True)  # (noised inputs,)
+        starts = places if self.prefix else torch.zeros_like(places)
         lengths = self.batch.present.sum(1).cpu()[rows]
-        for part in self._batches(starts, lengths):
-            some, at = rows[part], tokens[part]
+        for chosen in self._batches(starts, lengths):
+            row, place = rows[chosen], places[chosen]
             each = self._distributions(
-                some, at, scale[some, at], int(starts[part].min()), int(lengths[part].max())
-            )  # (tests, M, outputs)
-            of, mean = some.to(each.device), each.mean(1)
-            predicted = mean.gather(1, self.predicted[of, None])[:, 0]
-            keeps[some, at] = (predicted >= mean.amax(1)).cpu()
-            # In float64: vectors that change nothing shall leave no rounding, which a release divides by.
-            p[some, at] = each[torch.arange(len(of)), :, self.target[of]].cpu().double().mean(1)
-        if self.told:
-            self.told()
+                row, place, scale[row, place], int(starts[chosen].min()), int(lengths[chosen].max())
+            )  # (noised inputs, M, outputs)
+            on_device, mean = row.to(each.device), each.mean(1)
+            predicted = mean.gather(1, self.predicted[on_device, None])[:, 0]
+            keeps[row, place] = (predicted >= mean.amax(1)).cpu()
+            # In float64, so that vectors without effect give exactly 0: the release divides by the sum.
+            p[row, place] = each[torch.arange(len(row)), :, self.target[on_device]].cpu().double().mean(1)
+        if self.report_step:
+            self.report_step()
         return keeps, p
 
     def _batches(self, starts, lengths):
-        # A distribution weighs as much as some tokens: a large vocabulary must not fill the memory.
+        """Indices of the noised inputs in batches; an output distribution counts as tokens of the budget."""
+        # Without that a large vocabulary would fill the memory.
         padded = torch.maximum(lengths, starts + self.model.outputs // 1024)
         order = sorted(range(len(starts)), key=lambda i: (-starts[i], -padded[i]))
         budget = forward.token_budget(self.model) // self.vectors.shape[1]
         return forward.batches_by_start(starts.tolist(), padded.tolist(), order, budget)
 
     def _distributions(self, rows, tokens, scale, start, stop):
-        """What the model says to each noise vector, (tests, M, outputs), computed from token `start` on."""
+        """Output distributions, (noised inputs, M, outputs), computed from token `start` on."""
         draws, device = self.vectors.shape[1], self.vectors.device
 
         def compute(index):
-            test, draw = index // draws, index % draws
-            row, at = rows[test].to(device), (tokens[test] - start).to(device)
-            noise = scale[test, None].float().to(device) * self.vectors[row, draw.to(device)]
+            i, draw = index // draws, index % draws
+            row, at = rows[i].to(device), (tokens[i] - start).to(device)
+            noise = scale[i, None].float().to(device) * self.vectors[row, draw.to(device)]
             embeddings = self.embeddings[row, start:stop]  # (passes, tokens, width)
             embeddings[torch.arange(len(row), device=device), at] += noise.to(embeddings.dtype)
             given = {"prefix": self.prefix.rows(row, start)} if start else {}
             logits = self.model.logits(self.batch.at(row, start, stop), embeddings=embeddings, **given)
             return logits.float().softmax(-1)
 
-        parts = forward.halving(compute, torch.arange(len(rows) * draws))
-        return torch.cat(parts).unflatten(0, (-1, draws))
+        pieces = forward.halving(compute, torch.arange(len(rows) * draws))
+        return torch.cat(pieces).unflatten(0, (-1, draws))

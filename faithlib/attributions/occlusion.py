@@ -1,4 +1,4 @@
-"""Leave-one-out: what the prediction loses without one token. For language models papers say occlusion."""
+"""Leave-one-out: the change of the prediction when one token is removed. Papers on LMs call it occlusion."""
 
 import numpy as np
 
@@ -6,12 +6,35 @@ from faithlib.forward import deleted, padded, replaced, target_values, unchanged
 
 
 def leave_one_out(model, batch, target, removal="mask", cache=None, progress=None):
-    """What the target loses when one token is removed, signed and absolute, from one sweep.
+    """What the target loses when one token is removed, signed and absolute.
 
-    a_i = y(x) − y(x without token i) (Li, Monroe & Jurafsky 2016; Madsen et al. 2024, appendix E.2), y the
-    target's logit for classifiers, its probability for causal LMs: unbounded, or in [−1, 1]. removal:
-    "mask" or "pad" put that token in its place, "delete" takes it out. A token that is the mask token
-    already scores 0 under "mask". Raises ValueError where nothing would be left.
+    a_i = y(x) − y(x without token i) (Li, Monroe & Jurafsky 2016; Madsen et al. 2024, appendix E.2), where y
+    is the target's logit for classifiers (a_i unbounded) and its probability for causal LMs (a_i in [−1, 1]).
+    The cost is one pass a token, plus one.
+
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        removal: "mask" or "pad" replaces the token by the mask or padding token; "delete" takes it out. Under
+            "mask", tokens that are the mask token already score 0; likewise under "pad".
+        cache: a forward.Cache for the outputs, or None.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"leave_one_out", "leave_one_out_abs": (batch, tokens) float64}.
+
+    Raises:
+        ValueError: removal="delete" would leave an empty input, or the model has no such token.
+
+    Example:
+        >>> import torch
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> scores = leave_one_out(model, batch, torch.tensor([1]))
+        >>> bool((scores["leave_one_out"].abs() == scores["leave_one_out_abs"]).all())
+        True
     """
     signed = losses(
         model,
@@ -28,13 +51,13 @@ def leave_one_out(model, batch, target, removal="mask", cache=None, progress=Non
 
 def removable(model, encoding, removal="mask"):
     """The maskable tokens that `removal` would change: (tokens,) bool."""
-    return encoding.maskable & (encoding.ids != _stand_in(model, removal))
+    return encoding.maskable & (encoding.ids != _replacement_id(model, removal))
 
 
 def removed(model, encoding, erased, removal="mask"):
     """The variant without the tokens at `erased` (tokens,) bool; raises ValueError if no token is left."""
     if removal != "delete":
-        return replaced(encoding, erased, _stand_in(model, removal))
+        return replaced(encoding, erased, _replacement_id(model, removal))
     if erased.all():
         raise ValueError(
             f"removal='delete' would leave an empty input (all {len(erased)} tokens are "
@@ -49,7 +72,7 @@ def unknown_id(model):
     return next(i for i in (t.unk_token_id, t.pad_token_id, t.eos_token_id, 0) if i is not None)
 
 
-def _stand_in(model, removal):
+def _replacement_id(model, removal):
     token = {"mask": model.mask_id, "pad": model.pad_id, "delete": -1}[removal]  # no token has the id -1
     if token is None:
         raise ValueError(f"{model.name} has no {removal} token: give its tokenizer one")
@@ -57,7 +80,18 @@ def _stand_in(model, removal):
 
 
 def losses(model, batch, target, positions, remove, of, cache, progress):
-    """y(x) − y(x without token i) at each example's `positions` (tokens,) bool, else 0: (batch, tokens)."""
+    """y(x) − y(x without token i) at each example's `positions`, 0 elsewhere: (batch, tokens) float64.
+
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        positions: for each example the tokens to remove in turn, (tokens,) bool.
+        remove: (encoding, erased (tokens,) bool) -> the Variant without these tokens.
+        of: what y is, "logit" or "probability".
+        cache: a forward.Cache, or None.
+        progress: called with the share of the work just done, or None.
+    """
     variants = []
     for e, wanted in zip(batch.encodings, positions, strict=True):
         variants += [unchanged(e), *(remove(e, erased) for erased in np.eye(len(wanted), dtype=bool)[wanted])]

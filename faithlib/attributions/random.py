@@ -1,11 +1,28 @@
-"""Attributions that know nothing: what every metric is compared with."""
+"""Random scores as attributions: the baseline that every metric compares with."""
 
 from faithlib.forward import padded
 from faithlib.scores import generator, normal, uniform
 
 
 def random(model, batch, target, seed=0):
-    """Scores drawn without looking at model or target: uniform in [0, 1), and standard normal."""
+    """Random scores, uniform in [0, 1) and standard normal; they use neither the model nor the target.
+
+    Args:
+        model: not used.
+        batch: the Batch to explain.
+        target: not used.
+        seed: together with a text's token ids it determines the text's scores, whatever the batch.
+
+    Returns:
+        {"random_uniform", "random_normal": (batch, tokens) float64}, 0 at tokens that are not maskable.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> (random(model, batch, None)["random_uniform"] > 0).tolist()
+        [[False, True, True, True, True, False]]
+    """
     return {
         name: padded([draw(e, generator(e, seed)) for e in batch.encodings], batch)
         for name, draw in (("random_uniform", uniform), ("random_normal", normal))

@@ -1,9 +1,10 @@
-"""What the released code of the papers computes where it departs from the definition.
+"""The released code of the papers, where it departs from the papers' definitions.
 
-`attribute(definition="released", paper=...)` takes a function from here where there is one, else the ordinary
-one. One departure of the releases is not repeated: where they add up gradients over a whole batch, these
-functions add up within each example, because a score that depends on what shares its batch is no property of
-the text. Nor are ids hard-coded: special tokens are those of the tokenizer at hand.
+`attribute(definition="released", paper=...)` uses a function from this module where there is one for the
+name, else the ordinary one. Two departures of the releases are not reproduced. Where a release adds up
+gradients over a whole batch, these functions add up within each example, because a score that depends on the
+other texts of its batch is not a property of the text. Where a release hard-codes the ids of special tokens,
+these functions use those of the model's tokenizer.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from sklearn.linear_model import Ridge
 
-from faithlib.attributions.attention import differentiated, read_row, rollout
+from faithlib.attributions.attention import layers_and_slope, read_row, rollout
 from faithlib.attributions.gradients import (
     baseline_embedding,
     before_text_b,
@@ -39,14 +40,30 @@ RELEASED = {}  # (paper, name) -> Release
 
 
 class Release(NamedTuple):
-    """What a paper's released code computes under a name, and what it needs of the model."""
+    """A function that computes what a paper's released code computes, and what the model must expose."""
 
     function: Callable
     needs: tuple
 
 
 def released(paper, *names, needs=()):
-    """Make a function known as what the released code of a paper computes under `names`."""
+    """Register a function as what the released code of a paper computes under `names`.
+
+    Args:
+        paper: the paper's short name.
+        names: registered names of attributions, which the function returns.
+        needs: what the model must expose, as in `register`.
+
+    Returns:
+        The decorator, which returns the function unchanged.
+
+    Example:
+        >>> @released("my_paper", "leave_one_out")
+        ... def squared(model, batch, target):
+        ...     return {"leave_one_out": scores**2}
+        >>> RELEASED.pop(("my_paper", "leave_one_out")).needs
+        ()
+    """
 
     def join(function):
         RELEASED.update({(paper, name): Release(function, tuple(needs)) for name in names})
@@ -61,9 +78,10 @@ def released(paper, *names, needs=()):
 @released("soft_metrics", "scaled_attention", needs=("attention",))
 @torch.no_grad()
 def attention_squared(model, batch, target):
-    """ᾱ_i², ᾱ the heads' mean of the last layer where the prediction is read: no gradient takes part.
+    """ᾱ_i², where ᾱ is the mean over heads of the last layer at the position read; no gradient is used.
 
-    In [0, 1]. The release multiplies attention by a detached copy of itself: the ranking is attention's.
+    In [0, 1]. The release multiplies attention by a detached copy of itself, so the ranking is that of
+    attention.
     """
     _, layers = model.attentions(batch)
     return {"scaled_attention": read_row(model, batch, layers[-1]).mean(1) ** 2}
@@ -72,11 +90,13 @@ def attention_squared(model, batch, target):
 @released("soft_metrics", *BY_TYPE)
 @torch.no_grad()
 def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=None):
-    """x⊙grad and integrated gradients from one gradient a token type, of the logit.
+    """Input × gradient and integrated gradients of the logit, with one gradient for each token type.
 
-    g = Σ_j ∂y/∂e_j over the positions j that hold the same token as i. input_x_gradient_abs: |e_i · g|.
-    integrated_gradients: e_i · the mean of g at the embedding layer's output (positions added, layer norm
-    done) times 0, 0.1, …, 1, signed.
+    g = Σ_j ∂y/∂e_j over the positions j that hold the same token as i.
+
+    - input_x_gradient_abs: |e_i · g|.
+    - integrated_gradients: e_i · mean of g, where the output of the embedding layer (after positions and
+      layer norm) is multiplied by 0, 0.1, …, 1; signed.
     """
     return _by_type(model, batch, target, wanted, model.explained, np.full(11, 1 / 11), progress)
 
@@ -84,10 +104,10 @@ def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=None):
 @released("soft_metrics", "deeplift")
 @torch.no_grad()
 def deeplift_of_raw_embeddings(model, batch, target):
-    """e_i · ∂y/∂e_i where the encoder is fed word embeddings as they are: no positions, types or layer norm.
+    """e_i · ∂y/∂e_i, where the encoder receives bare word embeddings: no positions, types or layer norm.
 
-    captum's DeepLift, which this is in the release, also has a rule for the tanh of BERT's pooler; that rule
-    is left out (it moves MiniLM's scores by 2e-4).
+    The release calls captum's DeepLift, which also has a rule for the tanh of BERT's pooler. That rule is
+    left out here; it changes MiniLM's scores by 2e-4.
     """
     embeddings = model.embed(batch.ids)
 
@@ -104,10 +124,10 @@ def deeplift_of_raw_embeddings(model, batch, target):
 @released("recursive_roar", "integrated_gradients_abs")
 @torch.no_grad()
 def weighted_from_zero(model, batch, target, steps=50, progress=None):
-    """|e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at (k/K) e|, k = 1 … K: late points weigh more, ≥ 0.
+    """|e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at (k/K) e|, k = 1 … K, ≥ 0: later points have more weight.
 
-    The factor k/K comes from differentiating by the embedding before it is scaled. In pairs, what follows
-    `text` and its separator is not scaled.
+    The factor k/K arises because the release differentiates with respect to the embedding before it is
+    scaled. In pairs, the tokens after `text` and its separator are not scaled.
     """
     embeddings = model.embed(batch.ids)
     base = torch.where(before_text_b(batch)[..., None], 0, embeddings)
@@ -123,7 +143,7 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
 def weighted_from_padding(model, batch, target, steps=20, progress=None):
     """e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at b + (k/K)(e − b), b the padding token's embedding; signed, absolute.
 
-    The factor k/K as in Recursive ROAR; times e, though the path starts at b.
+    The factor k/K is that of Recursive ROAR's release. The multiplier is e although the path starts at b.
     """
     embeddings = model.embed(batch.ids)
     signed = _late_points(model, batch, target, embeddings, baseline_embedding(model, "pad"), steps, progress)
@@ -136,16 +156,17 @@ def weighted_from_padding(model, batch, target, steps=20, progress=None):
 @released("saloss", "attention", "scaled_attention", needs=("attention",))
 @torch.no_grad()
 def attention_shares(model, batch, target, wanted=("attention", "scaled_attention")):
-    """ᾱ_i and ᾱ_i · (heads' mean of ∂p/∂α_i), each divided by its signed sum over the maskable tokens.
+    """ᾱ_i and ᾱ_i · (mean over heads of ∂p/∂α_i), each divided by its signed sum over the maskable tokens.
 
-    ᾱ the heads' mean, p the target's probability. A negative sum turns the ranking round. The gradient is
-    that of the last pass before it is read, one of integrated gradients': at the embedding output times 0.9.
+    ᾱ is the mean over heads and p the target's probability. A negative sum reverses the ranking. The release
+    reads the gradient that the last pass left, which belongs to integrated gradients: the embedding output is
+    multiplied by 0.9.
     """
     alpha = read_row(model, batch, model.attentions(batch)[1][-1]).mean(1)  # (batch, tokens)
     scores = {"attention": _signed_shares(alpha, batch)}
     if "scaled_attention" in wanted:
         with _embedding_output(model, lambda output: 0.9 * output):
-            _, slope = differentiated(model, batch, target, _probability)
+            _, slope = layers_and_slope(model, batch, target, _probability)
         scores["scaled_attention"] = _signed_shares(alpha * slope.mean(1), batch)
     return scores
 
@@ -153,10 +174,10 @@ def attention_shares(model, batch, target, wanted=("attention", "scaled_attentio
 @released("saloss", *BY_TYPE)
 @torch.no_grad()
 def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
-    """As the soft metrics' release, of the probability, each divided by its signed sum over maskable tokens.
+    """The soft metrics' release, but of the probability and divided by the signed sum over maskable tokens.
 
-    The steps of integrated gradients add up, because gradients are not reset between them: whole input first,
-    then 0, 0.1, …, 0.9, so that the mean of the 11 running sums weighs them 11/11 and 10/11, 9/11, …, 1/11.
+    The release does not reset gradients between the integration steps, so they accumulate: the whole input
+    first, then 0, 0.1, …, 0.9. The mean of the 11 running sums weighs them 11/11 and 10/11, 9/11, …, 1/11.
     """
     weights = np.array([*range(10, 0, -1), 11]) / 11
     scores = _by_type(model, batch, target, wanted, _probability, weights, progress)
@@ -169,7 +190,7 @@ def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
 @released("noiser", "attention", "attention_rollout", needs=("attention",))
 @torch.no_grad()
 def attention_softmaxed(model, batch, target):
-    """softmax over all tokens of the prompt of what are weights already: nearly uniform, sum 1 with BOS."""
+    """Softmax of the attention weights over all tokens of the prompt: nearly uniform, sum 1 with BOS."""
     _, layers = model.attentions(batch)
     rows = {
         "attention": read_row(model, batch, layers[-1]).mean(1),
@@ -181,11 +202,11 @@ def attention_softmaxed(model, batch, target):
 @released("noiser", "input_x_gradient", "deeplift")
 @torch.no_grad()
 def lengths_of_one_pass(model, batch, target):
-    """inseq's x⊙grad and DeepLift: ‖e_i ⊙ ∂p/∂e_i‖₂ and ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, each divided by its sum.
+    """inseq's input × gradient, ‖e_i ⊙ ∂p/∂e_i‖₂, and DeepLift, ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, as shares.
 
-    As all of inseq's gradient scores: the L2 norm over the embedding's width, then shares over all tokens of
-    the prompt, BOS too: ≥ 0, sum 1 with BOS' share, so signs are lost. p is the target's probability, b the
-    embedding of the unknown token (of itself for an end-of-text token).
+    All gradient scores of inseq are L2 norms over the embedding's width, divided by their sum over all tokens
+    of the prompt, BOS included: ≥ 0, sum 1, without sign. p is the target's probability; b_i is the
+    embedding of the unknown token, or e_i where token i is an end-of-text token.
     """
     embeddings = model.embed(batch.ids)
     slope = gradient(model, y_at(model, batch, target, _probability), embeddings)
@@ -198,7 +219,7 @@ def lengths_of_one_pass(model, batch, target):
 @released("noiser", "integrated_gradients")
 @torch.no_grad()
 def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=None):
-    """inseq's integrated gradients: K points of Gauss and Legendre; norms and shares as its x⊙grad."""
+    """inseq's integrated gradients: Gauss-Legendre quadrature with K points; norms as shares, as above."""
     embeddings, base = model.embed(batch.ids), _unknown(model, batch)
     at, weights = _gauss_legendre(steps, embeddings)
     at = at[:, None].expand(-1, len(batch.ids))
@@ -209,7 +230,7 @@ def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=Non
 @released("noiser", "sequential_integrated_gradients")
 @torch.no_grad()
 def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
-    """inseq's sequential integrated gradients: K points of Gauss and Legendre; norms and shares likewise."""
+    """inseq's sequential integrated gradients: Gauss-Legendre with K points; norms as shares, as above."""
     base = _unknown(model, batch)
     at, weights = _gauss_legendre(steps, base)
     scores = sequential_paths(model, batch, target, base, at, weights, batch.present, progress)
@@ -219,7 +240,7 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
 @released("noiser", "gradient_shap")
 @torch.no_grad()
 def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=None):
-    """inseq's GradientSHAP, five draws a prompt; norms and shares likewise."""
+    """inseq's GradientSHAP, five draws for each prompt; norms as shares, as above."""
     embeddings, base = model.embed(batch.ids), _unknown(model, batch)
     at, weights = drawn_points(batch, samples, seed, embeddings)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
@@ -229,26 +250,39 @@ def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=N
 @released("noiser", "noiser")
 @torch.no_grad()
 def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=None):
-    """Noiser's release: k_min over all tokens, BOS too, and losses divided by their signed sum.
+    """Noiser's release: k_min over all tokens, BOS included, and losses divided by their signed sum.
 
-    s_i / Σ_j s_j: a negative sum turns the ranking round, one near 0 makes scores large, one of 0 leaves them
-    as they are. k_i is the last scale that the bisection tries, which may flip; noise is the same for all
-    texts, RandomState(1)'s, divided by what stands for its expected norm: 1 ("none", its notebook's choice),
-    √d ("l2", its program's), √(2/π) d ("l1") or √(2 ln d) ("linf"). Also k, flipped and tied, as `noiser`.
+    The score is s_i / Σ_j s_j: a negative sum reverses the ranking, a sum near 0 makes scores large; a sum of
+    0 leaves them unchanged. k_i is the last scale that the bisection tries, at which the prediction may
+    flip. The noise is that of RandomState(1), the same for all texts, divided by an approximation of its
+    expected norm.
+
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        norm: the divisor: "none", 1 (as in the release's notebook); "l2", √d (as in its program); "l1",
+            √(2/π) d; "linf", √(2 ln d).
+        noise: noise vectors, at least 1.
+        halvings: bisection steps, at least 1.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"noiser": (batch, tokens) float64, "k", "flipped", "tied": (batch,)}, as `noiser`.
     """
     width = model.embedding_table.shape[1]
-    size = {
+    divisor = {
         "none": 1,
         "l1": math.sqrt(2 / math.pi) * width,
         "l2": math.sqrt(width),
         "linf": math.sqrt(2 * math.log(width)),
     }[norm]
-    vectors = np.random.RandomState(1).randn(1, noise, width) / size
+    vectors = np.random.RandomState(1).randn(1, noise, width) / divisor
     vectors = vectors.repeat(len(batch.encodings), 0)  # (batch, M, width)
-    noised, where = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
-    low, p, smallest = search(noised, where, halvings - 1)
-    k = smallest + 0.5**halvings  # tried last; what came of it moves no bound that is read again
-    losses = noised.losses(where, k[:, None], low, p)
+    noised, tokens = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
+    low, p, smallest = search(noised, tokens, halvings - 1)
+    k = smallest + 0.5**halvings  # tried last, after which no bound is read
+    losses = noised.losses(tokens, k[:, None], low, p)
     total = losses.sum(1, keepdim=True)
     return {
         "noiser": losses / torch.where(total == 0, 1, total),
@@ -262,24 +296,25 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
 def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
     """Noiser's release: the LIME of inseq 0.7.1 at its defaults, ≥ 0 and sum 1 over the whole prompt.
 
-    Every token, the special ones too, is masked with probability 0.3 in each of 50 neighbours; the text
-    itself is not among them. Masked means that each of its embedding's entries is the *number* of the
-    unknown (else padding, end) token: a slip, the method was written for ids. The ridge regression (α = 1)
-    of the target's probability sees those embedding entries, weighted by how many of them are unchanged;
-    a token's score is the L2 norm of its entries' coefficients, divided by the sum over tokens.
+    Each of 50 neighbours masks every token, special tokens included, with probability 0.3; the text itself is
+    not among them. A masked token has the *id* of the unknown (else padding, else end) token, c, as each
+    entry of its embedding; the method was written for ids. The features of the ridge regression (α = 1) of
+    the target's probability are the embedding entries; the weight of a neighbour is the number of unchanged
+    entries. A token's score is the L2 norm of its entries' coefficients, divided by the sum over tokens.
 
-    A token's entries change together, so its coefficients lie along e_i − c, and their norm is the
-    coefficient of one feature, ‖e_i − c‖ where the token is there: (tokens) unknowns, not (tokens · width).
+    All entries of a token change together, so its coefficients are a multiple of e_i − c, and their norm is
+    the coefficient of a single feature: ‖e_i − c‖ where the token is kept. The regression therefore has
+    `tokens` unknowns, not tokens · width.
     """
     rows, filler = [], float(unknown_id(model))
     for e, row, y in zip(batch.encodings, batch.ids, target, strict=True):
-        there = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
+        kept = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
         embeddings = model.embed(row[: len(e.ids)]).detach()  # (tokens, width)
-        p = filled_probabilities(model, e, embeddings, there, filler, y)  # (samples,)
+        p = filled_probabilities(model, e, embeddings, kept, filler, y)  # (samples,)
         scale = (embeddings.double() - filler).norm(dim=-1).cpu().numpy()  # (tokens,)
         changing = (embeddings != filler).sum(-1).cpu().numpy()  # (tokens,)
-        weight = embeddings.numel() - ~there @ changing  # (samples,)
-        sizes = abs(Ridge(alpha=1).fit(there * scale, p, sample_weight=weight).coef_)
+        weight = embeddings.numel() - ~kept @ changing  # (samples,)
+        sizes = abs(Ridge(alpha=1).fit(kept * scale, p, sample_weight=weight).coef_)
         rows.append(sizes / max(sizes.sum(), 1e-12))
         if progress is not None:
             progress(1 / len(batch.encodings))
@@ -288,13 +323,13 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
 
 @released("noiser", "leave_one_out", "leave_one_out_abs")
 def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
-    """Noiser's release: inseq 0.7.1's occlusion, divided by its sum. Both names give the same scores.
+    """Noiser's release: inseq 0.7.1's occlusion, divided by its sum; both names have the same scores.
 
-    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, the special ones
-    too: ≥ 0, sum 1 with the special tokens' own share. All 0 where no token changes anything (the
-    release divides by 0). inseq takes absolute values, so the sign is lost before anybody asks for it.
+    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, special tokens included:
+    ≥ 0, sum 1. All scores are 0 if no token changes the probability (the release divides by 0). inseq takes
+    absolute values, so signed scores cannot be had.
     """
-    lost = losses(
+    loss = losses(
         model,
         batch,
         target,
@@ -304,12 +339,12 @@ def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
         cache,
         progress,
     )
-    lost = lost.abs()
-    shares = lost / lost.sum(1, keepdim=True).clamp(min=np.finfo(float).tiny)
+    loss = loss.abs()
+    shares = loss / loss.sum(1, keepdim=True).clamp(min=np.finfo(float).tiny)
     return {"leave_one_out": shares, "leave_one_out_abs": shares}
 
 
-# What they share ----------------------------------------------------------------------------------
+# Shared helpers -----------------------------------------------------------------------------------
 
 
 def _probability(logits, target):
@@ -317,23 +352,23 @@ def _probability(logits, target):
 
 
 def _by_type(model, batch, target, wanted, explained, weights, progress):
-    """x⊙grad (absolute), and IG over the embedding output times 0, 0.1, …, 1 with `weights` (11,)."""
+    """|Input × gradient|, and integrated gradients whose 11 points 0, 0.1, …, 1 have `weights` (11,)."""
     embeddings = model.embed(batch.ids)
     slope = gradient(model, y_at(model, batch, target, explained), embeddings)
     same = (batch.ids[:, :, None] == batch.ids[:, None]).to(embeddings)  # (batch, tokens, tokens)
     scores = {"input_x_gradient_abs": (embeddings * (same @ slope)).sum(-1).abs()}
     if "integrated_gradients" in wanted:
         weights = torch.from_numpy(weights).to(embeddings)
-        total = weights[-1] * slope  # the whole input; the output times 0 has no gradient
+        total = weights[-1] * slope  # the point 1 is the whole input; the point 0 has no gradient
         at = torch.arange(1, 10).to(embeddings) / 10
-        for examples, places, part in passes(model, batch, len(at)):
-            near = embeddings[examples, : part.ids.shape[1]].repeat(len(at[places]), 1, 1)
+        for examples, places, rows in passes(model, batch, len(at)):
+            block = embeddings[examples, : rows.ids.shape[1]].repeat(len(at[places]), 1, 1)
             factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
-            y = y_at(model, part, target[examples].repeat(len(at[places])), explained, factor=factor)
-            slopes = gradient(model, y, near).unflatten(0, (len(at[places]), -1))
-            total[examples, : near.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
+            y = y_at(model, rows, target[examples].repeat(len(at[places])), explained, factor=factor)
+            slopes = gradient(model, y, block).unflatten(0, (len(at[places]), -1))
+            total[examples, : block.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
             if progress is not None:
-                progress(len(near) / len(at) / len(embeddings))
+                progress(len(block) / len(at) / len(embeddings))
         scores["integrated_gradients"] = (embeddings * (same @ total)).sum(-1)
     return scores
 
@@ -347,12 +382,13 @@ def _late_points(model, batch, target, embeddings, base, steps, progress):
 
 
 def _gauss_legendre(steps, like):
+    """Gauss-Legendre points on [0, 1] and their weights, both (steps,)."""
     x, w = np.polynomial.legendre.leggauss(steps)
     return torch.from_numpy((1 + x) / 2).to(like), torch.from_numpy(w / 2).to(like)
 
 
 def _unknown(model, batch):
-    """The unknown token's embedding at every position but end-of-text tokens: (batch, tokens, width)."""
+    """The unknown token's embedding at each position, e_i at end-of-text tokens: (batch, tokens, width)."""
     end = model.tokenizer.eos_token_id
     ends = batch.ids == (-1 if end is None else end)
     return model.embed(torch.where(ends, batch.ids, unknown_id(model)))
@@ -369,12 +405,12 @@ def _signed_shares(scores, batch):
 
 def _shares(scores):
     total = scores.sum(1, keepdim=True)
-    return scores / torch.where(total == 0, 1, total)  # the releases divide by 0 where nothing matters
+    return scores / torch.where(total == 0, 1, total)  # the releases would divide by 0
 
 
 @contextmanager
 def _embedding_output(model, change):
-    """Inside, the embedding layer of an encoder (words, positions, layer norm) gives change(its output)."""
+    """Context in which the embedding layer of an encoder returns change(its output)."""
     layer = getattr(model.model.base_model, "embeddings", None)
     if layer is None:
         raise ValueError(f"{model.name} is no encoder: what soft_metrics and saloss released needs one")

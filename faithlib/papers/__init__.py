@@ -31,6 +31,8 @@ class Card:
         kind: the kind of task it explains, one of KINDS.
         tasks: {task: Use}, where the paper says how a data set is split and scored; others may run too.
         tables: the CSV tables that its report writes; one that is missing calls for a new report.
+        attributions: those that it compares, in the order of its table: what its experiment explains with
+            where its parameter `attributions` is empty.
         reads: other papers whose records its report shows.
         hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
         minutes: by scale, what a unit asks of a cluster where it is not the scale's usual time.
@@ -43,6 +45,7 @@ class Card:
     claims: tuple[str, ...]
     tables: tuple[str, ...]
     kind: str = "classification"
+    attributions: tuple[str, ...] = ()
     tasks: dict = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     minutes: dict = field(default_factory=dict)

@@ -1,8 +1,100 @@
-"""What the tables of all reports share: which rows are meant, in what order, and where they come from."""
+"""What the tables of all reports share: rows by group, intervals, published values, order and layout."""
 
+import numpy as np
 import pandas as pd
 
+from faithlib import results
+from faithlib.attributions import registry
+from faithlib.metrics import curves
+from faithlib.scores import RANDOM
+from faithlib.statistics import mean_interval
 from faithlib.tasks.table import TASKS
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def select(table, **given):
+    """The rows that have the given values, column=value."""
+    for column, value in given.items():
+        table = table[table[column] == value]
+    return table
+
+
+def groups(frame, keys):
+    """Pairs (row, part), one for each group of rows in order of appearance.
+
+    Args:
+        frame: the DataFrame to group.
+        keys: list of its columns.
+
+    Returns:
+        Iterator of ({column: value} of the keys, the rows that have them).
+
+    Example:
+        >>> frame = pd.DataFrame({"dataset": ["sst", "sst", "imdb"], "value": [1.0, 3.0, 5.0]})
+        >>> [row | {"value": part.value.mean()} for row, part in groups(frame, ["dataset"])]
+        [{'dataset': 'sst', 'value': 2.0}, {'dataset': 'imdb', 'value': 5.0}]
+    """
+    for key, part in frame.groupby(list(keys), observed=True, sort=False):
+        yield dict(zip(keys, key, strict=True)), part
+
+
+def unit_columns(record):
+    """Data set, model (the last part of its name) and seed of a record: a dict."""
+    params = record["params"]
+    return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
+
+
+def metric_rows(records, columns=()):
+    """The metric rows of all records in one DataFrame.
+
+    Args:
+        records: as `results.load` returns them.
+        columns: names of columns that the frame has in any case, NaN where no row has them.
+
+    Returns:
+        A row a metric, with dataset, model and seed in front.
+    """
+    frame = pd.DataFrame([unit_columns(r) | row for r in records for row in r["metrics"]])
+    return frame.reindex(columns=list(dict.fromkeys(["dataset", "model", "seed", *frame, *columns])))
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def over_examples(values, name, low="ci_low", high="ci_high"):
+    """Mean over examples with its 95 % BCa interval.
+
+    Args:
+        values: (examples,) one value an example, finite; may be empty.
+        name, low, high: the columns of the mean and of the ends of its interval.
+
+    Returns:
+        {name: mean, low: lower end, high: upper end}, NaN where there is no example.
+
+    Example:
+        >>> over_examples([0.5, 0.5], "share")
+        {'share': 0.5, 'ci_low': 0.5, 'ci_high': 0.5}
+    """
+    found = mean_interval(values) if len(values) else (np.nan,) * 3
+    return dict(zip((name, low, high), found, strict=True))
+
+
+def over_seeds(values, name):
+    """Mean over seeds with its 95 % BCa interval, which one seed has not.
+
+    Args:
+        values: (seeds,) one value a seed; may be empty.
+        name: the column of the mean.
+
+    Returns:
+        {name: mean, <name>_low: lower end, <name>_high: upper end}, NaN where there is none.
+    """
+    mean, low, high = curves.over_seeds(values) if len(values) else (np.nan,) * 3
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+# Published values ---------------------------------------------------------------------------------
 
 
 def original(dataset):
@@ -10,17 +102,65 @@ def original(dataset):
     return (TASKS[dataset].imitates if dataset in TASKS else "") or dataset
 
 
-def where(table, **given):
-    """The rows that have the given values, column=value."""
-    for column, value in given.items():
-        table = table[table[column] == value]
-    return table
+def published_row(table, dataset, **given):
+    """The published row of a data set, or of the one that it imitates.
+
+    Args:
+        table: from `papers.published`.
+        dataset: the data set's name in our records.
+        given: further columns and their values.
+
+    Returns:
+        The first such row, a dict; {} where the paper has none.
+    """
+    rows = select(table, dataset=original(dataset), **given)
+    return rows.iloc[0].to_dict() if len(rows) else {}
+
+
+def published_value(table, dataset, **given):
+    """The column `value` of `published_row`, NaN where the paper has none."""
+    return published_row(table, dataset, **given).get("value", np.nan)
+
+
+def published_interval(row, name="published"):
+    """A value printed as per cent, with its distances to the ends of its interval, as fractions.
+
+    Args:
+        row: a published row with value, plus and minus, or {}.
+        name: the column of the value.
+
+    Returns:
+        {name: value, <name>_low: lower end, <name>_high: upper end}, NaN for what the row lacks.
+    """
+    value, plus, minus = (row.get(column, np.nan) for column in ("value", "plus", "minus"))
+    return {name: value / 100, f"{name}_low": (value - minus) / 100, f"{name}_high": (value + plus) / 100}
+
+
+# Order --------------------------------------------------------------------------------------------
 
 
 def in_order(names, known):
     """Names as every table and figure lists them: those that are known first, then others."""
     known = list(known)
     return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def attribution_order(published=(), baseline_last=False):
+    """All attributions in the order of a paper's tables: the paper's own, then the registry's others.
+
+    Args:
+        published: names in the order of the paper, such as a column of one of its tables.
+        baseline_last: whether the random baseline stands behind all others, not in front of them.
+
+    Returns:
+        List of names, each once.
+
+    Example:
+        >>> attribution_order(["lime", "attention"])[:4]
+        ['random', 'lime', 'attention', 'attention_rollout']
+    """
+    names = [n for n in dict.fromkeys([*published, *registry.names()]) if n != RANDOM]
+    return [*names, RANDOM] if baseline_last else [RANDOM, *names]
 
 
 def ordered(table, **known):
@@ -32,6 +172,82 @@ def ordered(table, **known):
 
     by = [column for column in known if column in table]
     return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+
+
+# Layout -------------------------------------------------------------------------------------------
+
+
+def case_titles(cases):
+    """What tables and texts call each data set and model: the model is named where a data set has several.
+
+    Args:
+        cases: pairs (data set, model), each as often as wanted.
+
+    Returns:
+        {(data set, model): title}.
+
+    Example:
+        >>> case_titles([("sst", "bilstm"), ("imdb", "bilstm"), ("sst", "minilm")])
+        {('sst', 'bilstm'): 'sst, bilstm', ('imdb', 'bilstm'): 'imdb', ('sst', 'minilm'): 'sst, minilm'}
+    """
+    cases = list(dict.fromkeys(cases))
+    datasets = [dataset for dataset, _ in cases]
+    return {case: ", ".join(case) if datasets.count(case[0]) > 1 else case[0] for case in cases}
+
+
+def cell_text(value, low=np.nan, high=np.nan, *, sd=np.nan, mark="", published="", precision=3, ends=None):
+    """A value as a table prints it, "0.61* ± 0.02 [0.56, 0.69] (0.58)"; what is NaN or "" is left out.
+
+    Args:
+        value, low, high, sd: the value, the ends of its interval and its standard deviation.
+        mark: text right behind the value, such as "*" for a significant one.
+        published: the paper's value as text, which stands in brackets.
+        precision, ends: digits after the point, of the value and of the ends of its interval (the same).
+
+    Example:
+        >>> cell_text(0.614, 0.56, 0.69, published=cell_text(0.58, precision=2), ends=2)
+        '0.614 [0.56, 0.69] (0.58)'
+    """
+    text = "" if np.isnan(value) else f"{value:.{precision}f}{mark}"
+    text += "" if np.isnan(sd) else f" ± {sd:.{precision}f}"
+    ends = precision if ends is None else ends
+    text += "" if np.isnan(low) else f" [{low:.{ends}f}, {high:.{ends}f}]"
+    return text + (f" ({published})" if published else "")
+
+
+def bracketed(frame, precision=3):
+    """The frame with intervals behind their values: `x`, `x_low`, `x_high` as one text, "0.61 [0.56, 0.69]".
+
+    `x_ci_low` and `x_ci_high` likewise. A value without an interval stands alone; a missing one is "".
+    """
+    frame = frame.copy()
+    for low in [c for c in frame if c.endswith("_low")]:
+        high, value = f"{low.removesuffix('_low')}_high", low.removesuffix("_low").removesuffix("_ci")
+        rows = frame[[value, low, high]].to_numpy(float)
+        frame[value] = [cell_text(*row, precision=precision) for row in rows]
+        frame = frame.drop(columns=[low, high])
+    return frame
+
+
+def as_printed(table, texts, rows, columns):
+    """A long table in a paper's layout: one text a cell.
+
+    Args:
+        table: the long table, one row a cell.
+        texts: the text of each of its rows, such as those of `cell_text`.
+        rows, columns: lists of columns of `table` whose values become rows and columns, as they come.
+
+    Returns:
+        The wide table with `rows` as first columns, "" where there is no cell.
+    """
+    wide = table.assign(text=texts).pivot_table(
+        index=list(rows), columns=list(columns), values="text", aggfunc="first", sort=False
+    )
+    wide.columns = [", ".join(map(str, c)) if isinstance(c, tuple) else c for c in wide.columns]
+    return wide.fillna("").reset_index()
+
+
+# Of every report ----------------------------------------------------------------------------------
 
 
 def excluded(records):

@@ -1,20 +1,24 @@
 """What the agreement of attributions with known evidence supports."""
 
-import numpy as np
 import pandas as pd
 
+from faithlib.attributions.registry import describe
 from faithlib.papers.attributions.tables import per_example
-from faithlib.report.claims import CLAIMS
-from faithlib.statistics import RESAMPLES, percentile_interval, resample_means, verdict
+from faithlib.report.claims import CLAIMS, contributions, estimate, mean_of, resampled, row
+from faithlib.statistics import RESAMPLES
 
 
 def claims(values, n_resamples=RESAMPLES, seed=0):
-    """What the agreement supports, one row a claim, on AUPRC: each attribution against a random order,
-    and each absolute score against its signed twin.
+    """Each attribution against a random order, and each absolute score against its signed twin, on AUPRC.
 
-    value: the mean difference over a data set's examples, averaged over data sets; 95 % percentile
-    interval over examples drawn anew within each data set. That random scores beat a random order must not
-    hold.
+    That random scores beat a random order must not hold.
+
+    Args:
+        values: from `results.load`.
+        n_resamples, seed: of the 95 % percentile intervals; examples are drawn anew within each data set.
+
+    Returns:
+        A row a claim; value: the mean difference over a data set's examples, averaged over data sets.
     """
     each = per_example(values)
     each = each[(each.metric == "auprc") & each.value.notna()]
@@ -23,26 +27,16 @@ def claims(values, n_resamples=RESAMPLES, seed=0):
     )
     rows = []
     for name in each.attribution.unique():
-        rows.append(_claim(f"{name} above a random order", gain[name], n_resamples, seed))
-        if name.removesuffix("_abs") in gain.columns.drop(name):
-            signed = name.removesuffix("_abs")
-            rows.append(_claim(f"{name} above {signed}", gain[name] - gain[signed], n_resamples, seed))
+        rows.append(_row(f"{name} above a random order", gain[name], n_resamples, seed))
+        signed = name.removesuffix("_abs")
+        if not describe(name).signed and signed in gain.columns.drop(name):
+            rows.append(_row(f"{name} above {signed}", gain[name] - gain[signed], n_resamples, seed))
     return pd.DataFrame(rows, columns=CLAIMS)
 
 
-def _claim(text, gain, n_resamples, seed):
+def _row(claim, gain, n_resamples, seed):
     """A row of claims from a gain per (data set, model, example): is it above 0?"""
-    parts = {name: x.to_numpy()[:, None] for name, x in gain.dropna().groupby(level=[0, 1], sort=False)}
-    drawn = [resample_means(x, n_resamples, [seed, i]) for i, x in enumerate(parts.values())]
-    low, high = percentile_interval(np.mean(drawn, axis=0)[:, 0])
-    return {
-        "claim": text,
-        "baseline": "known exactly",
-        "verdict": verdict(low, high, ">"),
-        "value": np.mean([x.mean() for x in parts.values()]),
-        "ci_low": low,
-        "ci_high": high,
-        "where": ", ".join(f"{dataset} {x.mean():+.3f}" for (dataset, _), x in parts.items()),
-        "published": np.nan,
-        "definition": "paper",
-    }
+    cells = {case: part.to_frame() for case, part in gain.dropna().groupby(level=[0, 1], sort=False)}
+    drawn = {case: means.iloc[:, 0].to_numpy() for case, means in resampled(cells, n_resamples, seed).items()}
+    where = ", ".join(contributions({dataset: gain[0]}) for (dataset, _), gain in drawn.items())
+    return row(claim, estimate(mean_of(drawn)), where, baseline="known exactly")

@@ -1,6 +1,6 @@
 """Noiser: what the paper is, and what it does with each set of prompts."""
 
-from faithlib.papers import Card
+from faithlib.papers import Card, published
 from faithlib.tasks.table import PROMPTS, Use
 
 CARD = Card(
@@ -14,6 +14,7 @@ CARD = Card(
         "The words that Noiser holds important let a second model name the completion.",
     ),
     kind="prompts",
+    attributions=tuple(published("noiser", "table_1").attribution.unique()),
     tables=("prompts", "faithfulness", "boundings"),
     tasks={
         "knowns": Use(PROMPTS, "soft_ns_nc", (None, None, 1208)),

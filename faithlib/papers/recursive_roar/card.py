@@ -3,6 +3,7 @@
 from faithlib.papers import Card, published
 from faithlib.tasks.table import BABI, IMDB_SHORT, OFFICIAL, Recipe, Use
 
+MIN_COUNT = {"imdb": 10, "snli": 3}  # words rarer than that in the training texts are unknown to a BiLSTM
 REMASKED = 9  # masked shares between nothing and everything, for each of which Table 7 counts
 
 

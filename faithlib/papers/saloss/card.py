@@ -1,7 +1,10 @@
 """SaLoss: what the paper is, and what it does with each data set."""
 
-from faithlib.papers import Card
+from faithlib.papers import Card, published
+from faithlib.scores import RANDOM
 from faithlib.tasks.table import AG, AG_NOTE, OFFICIAL, Use
+
+COMPARED = published("saloss", "table_2").attribution.unique()
 
 CARD = Card(
     name="saloss",
@@ -12,6 +15,7 @@ CARD = Card(
         "A model trained with the salience loss predicts as well as without it.",
         "Fewer tokens have to go until its prediction flips, and its rationales train better classifiers.",
     ),
+    attributions=(*(name for name in COMPARED if name != RANDOM), "random_normal"),
     tables=("performance", "decision_flip", "lambdas", "fresh"),
     tasks={
         "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),

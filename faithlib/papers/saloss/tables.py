@@ -11,62 +11,47 @@ import pandas as pd
 
 from faithlib import papers, results
 from faithlib.metrics.rationales import contiguous
-from faithlib.report.tables import ordered, original, where
-from faithlib.statistics import mean_interval, rank_sum, t_test
+from faithlib.report import tables as layout
+from faithlib.report.tables import (
+    attribution_order,
+    cell_text,
+    groups,
+    metric_rows,
+    ordered,
+    over_examples,
+    published_value,
+    select,
+)
+from faithlib.statistics import rank_sum, t_test
 
 PAPER = "saloss"
 SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and figures list them
-ATTRIBUTIONS = ("random", "attention", "input_x_gradient_abs", "scaled_attention", "integrated_gradients")
 THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
 SIGNIFICANT = 0.05
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
-METRICS = [
-    *MODEL,
-    "seed",
-    "metric",
-    "split",
-    "value",
-    "n",
-    "weight",
-    "input",
-    "attribution",
-    "ratio",
-    "chosen",
-]
-FRESH = [
-    *MODEL,
-    "thresholder",
-    "attribution",
-    "ratio",
-    "macro_f1",
-    "sd",
-    "seeds",
-    "p_value",
-    "full_text",
-    "published",
-]
+CASE = ["thresholder", "attribution", "ratio"]  # what a model's rationales are, and their columns in `fresh`
+FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
+METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "chosen"]  # NaN where absent
 
 
 def performance(records):
-    """Table 1: test macro-F1 on full texts, mean and sd (n − 1) over seeds, beside the published.
+    """Table 1: test macro-F1 on full texts beside the published.
 
-    weight: λ; where seeds have chosen different ones, all of them. majority: share of the most frequent
-    label.
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a model: mean and sd (n − 1) over seeds; weight: λ, or all that seeds have chosen; majority:
+        share of the most frequent label.
     """
-    scores, every = f1(records), metrics(records)
-    majority = every[every.metric == "majority"].groupby(["dataset", "model"]).value.mean()
-    known = _published("table_1", ["dataset", "salience"])
-    rows = []
-    for key, part in _groups(scores[scores.input == "text"], MODEL):
-        row = dict(zip(MODEL, key, strict=True))
+    scores, rows = f1(records), []
+    majority = select(metric_rows(records), metric="majority").groupby(["dataset", "model"]).value.mean()
+    paper = papers.published(PAPER, "table_1")
+    for row, part in groups(select(scores, input="text"), MODEL):
         row["weight"] = ", ".join(f"{w:g}" for w in sorted(part.weight.unique()))
-        row |= {
-            "macro_f1": part.value.mean(),
-            "sd": part.value.std(ddof=1),
-            "seeds": part.seed.nunique(),
-            "majority": majority.get(key[:2], np.nan),
-            "published": known.get((original(row["dataset"]), row["salience"]), np.nan),
-        }
+        row |= _over_seeds(part)
+        row["majority"] = majority.get((row["dataset"], row["model"]), np.nan)
+        row["published"] = published_value(paper, row["dataset"], salience=row["salience"])
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
@@ -74,108 +59,91 @@ def performance(records):
 def decision_flip(values):
     """Tables 2 and 8: the fraction of tokens removed until the prediction flips, beside the published.
 
-    fraction: lower is better, with a 95 % BCa interval over the n examples. never_flipped: share of examples
-    (and seeds) whose prediction never does. p_value: the paper's test against "none", a rank-sum over
-    examples with the same attribution, on the seeds that both have.
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row a model and attribution. fraction: lower is better, with a 95 % BCa interval over the n
+        examples. never_flipped: share of examples (and seeds) whose prediction never does. p_value: the
+        paper's test against "none", a rank-sum over examples with the same attribution, on the seeds that
+        both have.
     """
-    known = pd.concat(
-        [_published(table, ["dataset", "salience", "attribution"]) for table in ("table_2", "table_8")]
-    )
-    known = known[~known.index.duplicated()]  # Table 8 repeats rows of Table 2
+    paper = published_flips()
     values = values.assign(model=_slugs(values.model))
     rows = []
-    for (*key, attribution), part in _groups(values, [*MODEL, "attribution"]):
-        dataset, _, salience, _ = key
+    for row, part in groups(values, [*MODEL, "attribution"]):
         each = part.groupby("example").fraction.mean()
-        fraction, low, high = mean_interval(each)
-        rows.append(
-            {
-                **dict(zip(MODEL, key, strict=True)),
-                "attribution": attribution,
-                "fraction": fraction,
-                "ci_low": low,
-                "ci_high": high,
-                "never_flipped": 1 - part.flipped.mean(),
-                "n": len(each),
-                "seeds": part.seed.nunique(),
-                "p_value": _rank_sum(values, part, each),
-                "published": known.get((original(dataset), salience, attribution), np.nan),
-            }
-        )
+        known = {"salience": row["salience"], "attribution": row["attribution"]}
+        row |= over_examples(each, "fraction") | {
+            "never_flipped": 1 - part.flipped.mean(),
+            "n": len(each),
+            "seeds": part.seed.nunique(),
+            "p_value": _rank_sum(values, part, each),
+            "published": published_value(paper, row["dataset"], **known),
+        }
+        rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
 
 def released_scores(values, released):
     """Decision flip of the model without salience: its scores as defined, and as the release computes them.
 
-    released: from `results.load_tables(..., "as_released")`, which has a row a text and attribution.
-    defined, released: mean fractions over n examples, seeds averaged first. difference: released − defined on
-    the same examples, with a 95 % BCa interval; above 0, what the release computes needs more tokens.
+    Args:
+        values: from `results.load`.
+        released: from `results.load_tables(..., "as_released")`, which has a row a text and attribution.
+
+    Returns:
+        A row an attribution. defined, released: mean fractions over n examples, seeds averaged first.
+        difference: released − defined on the same examples, with a 95 % BCa interval; above 0, what the
+        release computes needs more tokens.
     """
-    keys = ["dataset", "model", "attribution", "example"]
-    known = _published("table_2", ["dataset", "salience", "attribution"])
-    both = values[values.salience == "none"].merge(
-        released, "inner", [*keys, "seed"], suffixes=("_defined", "_released")
+    keys = ["dataset", "model", "attribution"]
+    paper = select(papers.published(PAPER, "table_2"), salience="none")
+    both = select(values, salience="none").merge(
+        released, "inner", [*keys, "example", "seed"], suffixes=("_defined", "_released")
     )
-    each = both.groupby(keys, sort=False)[["fraction_defined", "fraction_released"]].mean().reset_index()
+    fractions = ["fraction_defined", "fraction_released"]
+    each = both.groupby([*keys, "example"], sort=False)[fractions].mean().reset_index()
     rows = []
-    for key, part in _groups(each, keys[:3]):
-        difference, low, high = mean_interval(part.fraction_released - part.fraction_defined)
-        rows.append(
-            {
-                **dict(zip(keys, key, strict=False)),
-                "model": results.slug(key[1]),
-                "defined": part.fraction_defined.mean(),
-                "released": part.fraction_released.mean(),
-                "difference": difference,
-                "ci_low": low,
-                "ci_high": high,
-                "n": len(part),
-                "published": known.get((original(key[0]), "none", key[2]), np.nan),
-            }
-        )
+    for row, part in groups(each, keys):
+        row |= {
+            "model": results.slug(row["model"]),
+            "defined": part.fraction_defined.mean(),
+            "released": part.fraction_released.mean(),
+            **over_examples(part.fraction_released - part.fraction_defined, "difference"),
+            "n": len(part),
+            "published": published_value(paper, row["dataset"], attribution=row["attribution"]),
+        }
+        rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
 
 def fresh(records):
     """Tables 3 and 7: macro-F1 of classifiers trained on rationales alone, beside the published.
 
-    Higher is better; mean and sd (n − 1) over seeds. p_value: Student's t-test against "none" over seeds,
-    two-sided. full_text: the macro-F1 of the model that the rationales are of, on the whole text.
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a model, thresholder, attribution and ratio, none where no classifier was trained on rationales.
+        macro_f1: higher is better; mean and sd (n − 1) over seeds. p_value: Student's t-test against "none"
+        over seeds, two-sided. full_text: macro-F1 of the model that the rationales are of, on the whole text.
     """
     scores = f1(records)
-    full = scores[scores.input == "text"].groupby(MODEL).value.mean()
-    known = {name: _published(t, ["dataset", "salience", "ratio"]) for name, t in THRESHOLDERS.items()}
-    keys = [*MODEL, "input", "attribution", "ratio"]
-    rationales = scores[scores.input.isin(THRESHOLDERS)]
+    full = select(scores, input="text").groupby(MODEL).value.mean()
+    rationales = scores[scores.input.isin(THRESHOLDERS)].rename(columns={"input": "thresholder"})
     rows = []
-    for key, part in _groups(rationales, keys):
-        dataset, model, salience, definition, thresholder, attribution, ratio = key
-        same = {
-            "dataset": dataset,
-            "model": model,
-            "input": thresholder,
-            "attribution": attribution,
-            "ratio": ratio,
-            "salience": "none",
-        }
-        p = t_test(part.value, where(rationales, **same).value) if salience != "none" else np.nan
-        paper = known[thresholder].get((original(dataset), salience, ratio), np.nan)  # of attention alone
-        rows.append(
-            {
-                **dict(zip(MODEL, key, strict=False)),
-                "thresholder": thresholder,
-                "attribution": attribution,
-                "ratio": ratio,
-                "macro_f1": part.value.mean(),
-                "sd": part.value.std(ddof=1),
-                "seeds": part.seed.nunique(),
-                "p_value": p,
-                "full_text": full.get(key[:4], np.nan),
-                "published": paper if attribution == "attention" else np.nan,
-            }
-        )
-    return _sorted(pd.DataFrame(rows, columns=FRESH))  # no rows where no classifier was trained on rationales
+    for row, part in groups(rationales, [*MODEL, *CASE]):
+        same = {name: row[name] for name in ("dataset", "model", *CASE)} | {"salience": "none"}
+        trained = row["salience"] != "none"
+        paper = papers.published(PAPER, THRESHOLDERS[row["thresholder"]])
+        known = published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
+        row |= _over_seeds(part)
+        row["p_value"] = t_test(part.value, select(rationales, **same).value) if trained else np.nan
+        row["full_text"] = full.get(tuple(row[name] for name in MODEL), np.nan)
+        row["published"] = known if row["attribution"] == "attention" else np.nan  # of attention alone
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows, columns=FRESH))
 
 
 def pos(tags):
@@ -198,79 +166,82 @@ def pos(tags):
 
 
 def lambdas(records):
-    """Every λ tried on the development set, one row a seed: flips, attention and which was chosen.
+    """Every λ tried on the development set.
 
-    flip_fraction: mean fraction of tokens until a flip over n texts, by which λ is chosen; lower is better.
-    attention_kl: mean KL(α, σ) of attention and salience. published: the paper's own λ.
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a λ and seed. flip_fraction: mean fraction of tokens until a flip over n texts, by which λ is
+        chosen; lower is better. attention_kl: mean KL(α, σ) of attention and salience. published: the
+        paper's own λ.
     """
-    scores = metrics(records)
+    scores = metric_rows(records, METRICS)
     keys = [*MODEL, "seed", "weight"]
-    tried = scores[scores.metric == "flip_fraction"].rename(columns={"value": "flip_fraction"})
-    kl = scores[scores.metric == "attention_kl"].rename(columns={"value": "attention_kl"})
+    tried, kl = (
+        select(scores, metric=name).rename(columns={"value": name})
+        for name in ("flip_fraction", "attention_kl")
+    )
     table = tried[[*keys, "flip_fraction", "n", "chosen"]].merge(kl[[*keys, "attention_kl"]], "outer", keys)
-    known = _published("table_1", ["dataset", "salience"], "weight")
+    paper = papers.published(PAPER, "table_1").drop(columns="value").rename(columns={"weight": "value"})
     table["chosen"] = table.chosen.eq(True)  # a row of KL alone has none
     table["published"] = [
-        known.get((original(d), s), np.nan) for d, s in zip(table.dataset, table.salience, strict=True)
+        published_value(paper, dataset, salience=salience)
+        for dataset, salience in zip(table.dataset, table.salience, strict=True)
     ]
     return _sorted(table)
 
 
 def examples(texts, ratio, attribution="scaled_attention"):
-    """Table 4: each model's contiguous rationale of the same texts, a row an example and a column a model.
+    """Table 4: each model's contiguous rationale of the same texts.
 
-    texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable and
-    `scores_<attribution>`, one entry a token.
+    Args:
+        texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable
+            and `scores_<attribution>`, one entry a token.
+        ratio: of tokens in a rationale.
+        attribution: whose scores choose it.
+
+    Returns:
+        A row an example and a column a model.
     """
-    rows = []
+    keys = ["dataset", "model", "seed", "example", "text", "label"]
+    rationales, titles = [], []
     for row in texts.to_dict("records"):
         kept = contiguous(row[f"scores_{attribution}"], np.asarray(row["maskable"], bool), ratio)
-        words = " ".join(token for token, keep in zip(row["tokens"], kept, strict=True) if keep)
-        rows.append(
-            {name: row[name] for name in ("dataset", "model", "seed", "example", "text", "label")}
-            | {"trained with": named(row["salience"], row["definition"]), "rationale": words}
-        )
-    table = pd.DataFrame(rows).assign(model=lambda t: _slugs(t.model))
-    keys = ["dataset", "model", "seed", "example", "text", "label"]
-    order = list(dict.fromkeys(table["trained with"]))
-    wide = table.pivot(index=keys, columns="trained with", values="rationale")[order]
+        rationales.append(" ".join(token for token, keep in zip(row["tokens"], kept, strict=True) if keep))
+        titles.append(salience_title(row["salience"], row["definition"]))
+    table = texts.assign(model=_slugs(texts.model), rationale=rationales, **{"trained with": titles})
+    wide = table.pivot(index=keys, columns="trained with", values="rationale")[list(dict.fromkeys(titles))]
     return wide.reset_index().rename_axis(columns=None)
 
 
-def shown(table, value, rows, columns, better):
+def as_printed(table, value, rows, columns, better):
     """A table as printed: "ours† (published)" in each field; † is significantly better than "none", p < .05.
 
-    value: the column that is shown. rows, columns: lists of columns. better: "lower" or "higher".
+    Args:
+        table: from `decision_flip` or `fresh`.
+        value: its column to print.
+        rows, columns: lists of its columns, as `report.tables.as_printed` takes them.
+        better: "lower" or "higher".
     """
-    none = table[table.salience == "none"]
+    none = select(table, salience="none")
     keys = [k for k in ("dataset", "model", "thresholder", "attribution", "ratio") if k in table]
     baseline = none.set_index(keys)[value].reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
     gain = (table[value] - baseline) * (1 if better == "higher" else -1)
-    dagger = np.where((gain > 0) & (table.p_value < SIGNIFICANT), "†", "")
-    paper = table.published.map(lambda p: f" ({p:.2f})" if p == p else "")  # NaN is not itself
-    wide = table.assign(text=table[value].map("{:.2f}".format) + dagger + paper).pivot_table(
-        index=rows, columns=columns, values="text", aggfunc="first", sort=False
-    )
-    wide.columns = [", ".join(map(str, c)) if isinstance(c, tuple) else c for c in wide.columns]
-    return wide.fillna("").reset_index()
-
-
-def metrics(records):
-    """The metric rows of all records in one DataFrame, with dataset, model and seed; NaN where absent."""
-    rows = []
-    for params, found in ((r["params"], r["metrics"]) for r in records):
-        unit = {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
-        rows += [unit | row for row in found]
-    return pd.DataFrame(rows, columns=METRICS)
+    daggers = np.where((gain > 0) & (table.p_value < SIGNIFICANT), "†", "")
+    texts = [
+        cell_text(ours, mark=dagger, published=cell_text(paper, precision=2), precision=2)
+        for ours, dagger, paper in zip(table[value], daggers, table.published, strict=True)
+    ]
+    return layout.as_printed(table, texts, rows, columns)
 
 
 def f1(records):
-    """The rows of `metrics` that are a model's macro-F1 on the test set."""
-    scores = metrics(records)
-    return scores[(scores.metric == "macro_f1") & (scores.split == "test")]
+    """The metric rows that are a model's macro-F1 on the test set."""
+    return select(metric_rows(records, METRICS), metric="macro_f1", split="test")
 
 
-def of_definition(table, definition):
+def select_definition(table, definition):
     """The rows of one definition, where it was trained, with the baseline that all definitions share."""
     baseline = table.salience == "none"
     own = (table.definition == definition) & ~baseline
@@ -278,10 +249,20 @@ def of_definition(table, definition):
     return table[own | baseline].merge(trained, on=["dataset", "model"])
 
 
-def named(salience, definition="paper"):
+def salience_title(salience, definition="paper"):
     """How tables and figures call a model: "baseline", "TextRank", "TextRank (released)"."""
     titles = {"none": "baseline", "textrank": "TextRank", "tfidf": "TF-IDF", "chi2": "χ²"}
     return titles.get(salience, salience) + (" (released)" if definition == "released" else "")
+
+
+def published_flips():
+    """Tables 2 and 8 in one, of which 8 repeats rows of 2."""
+    both = pd.concat([papers.published(PAPER, table) for table in ("table_2", "table_8")])
+    return both.drop_duplicates(["dataset", "salience", "attribution"])
+
+
+def _over_seeds(part):
+    return {"macro_f1": part.value.mean(), "sd": part.value.std(ddof=1), "seeds": part.seed.nunique()}
 
 
 def _rank_sum(values, part, each):
@@ -289,7 +270,7 @@ def _rank_sum(values, part, each):
     first = part.iloc[0]
     if first.salience == "none":
         return np.nan
-    none = where(values, salience="none", **first[["dataset", "model", "attribution"]])
+    none = select(values, salience="none", **first[["dataset", "model", "attribution"]])
     both = set(none.seed) & set(part.seed)
     if not both:
         return np.nan
@@ -298,16 +279,8 @@ def _rank_sum(values, part, each):
     return rank_sum(each, none[none.seed.isin(both)].groupby("example").fraction.mean())
 
 
-def _published(table, keys, column="value"):
-    return papers.published(PAPER, table).set_index(keys)[column]
-
-
 def _slugs(models):
     return [results.slug(model) for model in models]
-
-
-def _groups(frame, keys):
-    return frame.groupby(keys, observed=True, sort=False)
 
 
 def _sorted(table):
@@ -319,5 +292,5 @@ def _sorted(table):
         thresholder=(),
         salience=SALIENCES,
         definition=(),
-        attribution=ATTRIBUTIONS,
+        attribution=attribution_order(papers.published(PAPER, "table_2").attribution),
     )

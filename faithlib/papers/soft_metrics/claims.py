@@ -10,8 +10,8 @@ import pandas as pd
 
 from faithlib import papers
 from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER
-from faithlib.report.claims import CLAIMS
-from faithlib.statistics import RESAMPLES, percentile_interval, resample_means, verdict
+from faithlib.report.claims import CLAIMS, contributions, estimate, pivot_groups, resampled, row
+from faithlib.statistics import RESAMPLES
 
 BASELINES = ("normal", "matched")
 SHARE = 16 / 18  # of the cases: 5 attributions and 4 data sets, for two metrics
@@ -19,45 +19,44 @@ M = {metric: i for i, metric in enumerate(METRICS)}  # the cube's last axis
 
 
 def claims(preferred, n_resamples=RESAMPLES, seed=0):
-    """All claims on all definitions and baselines: one row each, with verdict and interval.
+    """All claims on all definitions and baselines: (a) to (d) of the paper, (e) a control of it.
 
-    preferred: from `preferences(aopc(values))`. (a) soft more diagnostic than hard on average,
-    (b) in 16 of 18 cases, taken as that share of the cases there are here, (c) NC above NS,
-    (d) less spread over attributions for soft, (e) a smaller advantage of soft against the matched
-    baseline, which is no claim of the paper but a control of it. 95 % percentile intervals over
-    examples. value: a difference of mean diagnosticities, a share of cases (b) or the difference of
-    two sds (d), always such that more supports the claim; `where` tells what makes it up.
+    (a) soft more diagnostic than hard on average, (b) in 16 of 18 cases, taken as that share of the cases
+    there are here, (c) NC above NS, (d) less spread over attributions for soft, (e) a smaller advantage of
+    soft against the matched baseline.
+
+    Args:
+        preferred: from `preferences(aopc(values))`.
+        n_resamples, seed: of the 95 % percentile intervals over examples.
+
+    Returns:
+        A row a claim, definition and baseline; value: a difference of mean diagnosticities, a share of cases
+        (b) or the difference of two sds (d), such that more supports the claim.
     """
     rows = []
     for definition, part in preferred.groupby("definition", observed=True, sort=False):
         cube, names = _cube(part, n_resamples, seed)
         for i, baseline in enumerate(BASELINES):
             if not np.isnan(cube[0, :, i]).all():
-                for claim in _paper_claims(cube[:, :, i], names):
-                    rows.append({"definition": definition, "baseline": baseline, **claim})
+                found = _paper_claims(cube[:, :, i], names)
+                unknown = {} if baseline == "normal" else {"published": np.nan}
+                rows += [r | {"definition": definition, "baseline": baseline} | unknown for r in found]
         if not np.isnan(cube[0]).all(axis=(0, 2, 3)).any():
-            for claim in _control_claims(cube, names):
-                rows.append({"definition": definition, "baseline": "normal - matched", **claim})
-    table = pd.DataFrame(rows, columns=CLAIMS)
-    table.loc[table.baseline != "normal", "published"] = np.nan
-    return table
+            control = {"definition": definition, "baseline": "normal - matched"}
+            rows += [r | control for r in _control_claims(cube, names[0])]
+    return pd.DataFrame(rows, columns=CLAIMS)
 
 
 def _cube(preferred, n_resamples, seed):
     """(1 + resamples, data sets, baselines, attributions, metrics); row 0 is the estimate."""
     kept = preferred[preferred.metric.isin(METRICS)]
-    datasets, attributions = kept.dataset.unique().tolist(), kept.attribution.unique().tolist()
-    cells = pd.MultiIndex.from_product([BASELINES, attributions, METRICS])
-    cube = []
-    for i, dataset in enumerate(datasets):
-        part = kept[kept.dataset == dataset]
-        wide = part.pivot(
-            index="example", columns=["baseline", "attribution", "metric"], values="strict"
-        ).dropna()
-        means = np.vstack([wide.mean(), resample_means(wide, n_resamples, [seed, i])])
-        frame = pd.DataFrame(means, columns=wide.columns).reindex(columns=cells)
-        cube.append(frame.to_numpy().reshape(-1, len(BASELINES), len(attributions), len(METRICS)))
-    return np.stack(cube, axis=1), (datasets, attributions)
+    attributions = kept.attribution.unique().tolist()
+    axes = (BASELINES, attributions, METRICS)
+    cells = pivot_groups(kept, "dataset", ["baseline", "attribution", "metric"], "strict")
+    drawn = resampled(cells, n_resamples, seed)
+    order = pd.MultiIndex.from_product(axes)
+    cube = [means.reindex(columns=order).to_numpy().reshape(-1, *map(len, axes)) for means in drawn.values()]
+    return np.stack(cube, axis=1), (list(drawn), attributions)
 
 
 def _paper_claims(cube, names):
@@ -65,81 +64,47 @@ def _paper_claims(cube, names):
     datasets, attributions = names
     text = papers.published(PAPER, "text").set_index("name").value
     sd = papers.published(PAPER, "table_2").dropna(subset="sd").set_index("metric").sd
+    average = {metric: text[f"average_{metric.lower().replace('-', '_')}"] for metric in METRICS}
     for soft, hard in HARD.items():
-        yield _row(
-            f"{soft} above {hard} on average",
-            _difference(cube, soft, hard),
-            ">",
-            0,
-            _by_dataset(cube, soft, hard, datasets),
-            text[_key(soft)] - text[_key(hard)],
-        )
+        known = average[soft] - average[hard]
+        yield _difference(f"{soft} above {hard} on average", cube, soft, hard, datasets, known)
     won, cases = _cases(cube, names)
     lost = [f"{soft} ({', '.join(names)})" for soft, names in _lost(won[0], cases).items()]
-    yield _row(
+    yield row(
         "soft above hard in 16 of 18 cases (share)",
-        won.mean(axis=-1),
+        estimate(won.mean(axis=-1)),
+        f"{won[0].sum():.0f} of {len(cases)} cases; lost: {', '.join(lost) or 'none'}",
         ">=",
         SHARE - 1e-9,
-        f"{won[0].sum():.0f} of {len(cases)} cases; lost: {', '.join(lost) or 'none'}",
-        text.cases_won / text.cases,
+        published=text.cases_won / text.cases,
     )
     for upper, lower in (("NC", "NS"), ("Soft-NC", "Soft-NS")):
-        yield _row(
-            f"{upper} above {lower} on average",
-            _difference(cube, upper, lower),
-            ">",
-            0,
-            _by_dataset(cube, upper, lower, datasets),
-            text[_key(upper)] - text[_key(lower)],
-        )
+        known = average[upper] - average[lower]
+        yield _difference(f"{upper} above {lower} on average", cube, upper, lower, datasets, known)
     if len(attributions) > 1:  # one attribution has no spread to speak of
         spread = np.nanmean(cube, axis=1).std(axis=1)  # (1 + resamples, metrics), population sd
         for soft, hard in HARD.items():
-            yield _row(
+            yield row(
                 f"{soft} varies less over attributions than {hard}",
-                spread[:, M[hard]] - spread[:, M[soft]],
-                ">",
-                0,
+                estimate(spread[:, M[hard]] - spread[:, M[soft]]),
                 f"sd {spread[0, M[soft]]:.3f} against {spread[0, M[hard]]:.3f}",
-                sd[hard] - sd[soft],
+                published=sd[hard] - sd[soft],
             )
 
 
-def _control_claims(cube, names):
+def _control_claims(cube, datasets):
     """Claim (e): soft's advantage against the paper's baseline less that against the matched."""
     shift = cube[:, :, 0] - cube[:, :, 1]  # (1 + resamples, data sets, attributions, metrics)
     for soft, hard in HARD.items():
-        yield _row(
-            f"{soft} less above {hard} against matched baseline",
-            _difference(shift, soft, hard),
-            ">",
-            0,
-            _by_dataset(shift, soft, hard, names[0]),
-            np.nan,
-        )
+        yield _difference(f"{soft} less above {hard} against matched baseline", shift, soft, hard, datasets)
 
 
-def _row(claim, statistic, relation, bound, where, paper):
-    low, high = percentile_interval(statistic[1:])
-    return {
-        "claim": claim,
-        "verdict": verdict(low, high, relation, bound),
-        "value": statistic[0],
-        "ci_low": low,
-        "ci_high": high,
-        "where": where,
-        "published": paper,
-    }
-
-
-def _difference(cube, first, second):
-    return np.nanmean(cube[..., M[first]] - cube[..., M[second]], axis=(1, 2))
-
-
-def _by_dataset(cube, first, second, datasets):
-    each = np.nanmean(cube[0, ..., M[first]] - cube[0, ..., M[second]], axis=-1)
-    return ", ".join(f"{dataset} {x:+.3f}" for dataset, x in zip(datasets, each, strict=True))
+def _difference(claim, cube, upper, lower, datasets, published=np.nan):
+    """The row of a claim that one metric is above another, averaged over data sets and attributions."""
+    above = cube[..., M[upper]] - cube[..., M[lower]]  # (1 + resamples, data sets, attributions)
+    each = dict(zip(datasets, np.nanmean(above[0], axis=-1), strict=True))
+    found = estimate(np.nanmean(above, axis=(1, 2)))
+    return row(claim, found, contributions(each), published=published)
 
 
 def _cases(cube, names):
@@ -160,7 +125,3 @@ def _lost(won, cases):
         if not win:
             lost.setdefault(soft, []).append(name)
     return lost
-
-
-def _key(metric):
-    return f"average_{metric.lower().replace('-', '_')}"

@@ -11,10 +11,20 @@ not cover the training seeds.
 import numpy as np
 import pandas as pd
 
-from faithlib import papers
+from faithlib import papers, results
 from faithlib.metrics.diagnosticity import TIES, indicator
 from faithlib.metrics.erasure import RATIOS, rationale
-from faithlib.report.tables import original
+from faithlib.report.tables import (
+    as_printed,
+    cell_text,
+    groups,
+    metric_rows,
+    original,
+    published_value,
+    select,
+    unit_columns,
+)
+from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
 
 PAPER = "soft_metrics"
@@ -23,31 +33,20 @@ METRICS = ("NC", "Soft-NC", "NS", "Soft-NS")  # in the order of Tables 2 and 3
 LEVEL_OF_STARS = 0.01
 CELL = ["dataset", "definition", "metric", "ratio"]  # a cell of a table, but for attribution
 PAIR = [*CELL, "model", "seed", "example"]  # what u and v of Eq. 6 have in common
-TABLE_6 = [
-    "dataset",
-    "attribution",
-    "metric",
-    "definition",
-    "baseline",
-    "ties",
-    "value",
-    "ci_low",
-    "ci_high",
-    "n",
-    "published",
-]
+TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties"]
+TABLE_6 += ["value", "ci_low", "ci_high", "n", "published"]
 
 
 def overview(values):
     """What was measured, one row a data set: examples, seeds, attributions, draws and ratios."""
     rows = []
-    for (dataset, model), part in _groups(values, ["dataset", "model"]):
+    for row, part in groups(values, ["dataset", "model"]):
         ratios = sorted(set(part.ratio.dropna().astype(float).round(3)[part.definition == "paper"]))
         draws = part.groupby("baseline", observed=True).draw.nunique()
         rows.append(
             {
-                "dataset": dataset,
-                "model": _slug(model),
+                "dataset": row["dataset"],
+                "model": results.slug(row["model"]),
                 "examples": part.example.nunique(),
                 "seeds": part.seed.nunique(),
                 "normal draws": draws.get("normal", 0),
@@ -61,62 +60,61 @@ def overview(values):
 
 
 def performance(records):
-    """Table 1 beside ours: sizes, accuracy and macro F1 in percent (mean and sd over seeds).
+    """Table 1 beside ours: sizes, accuracy and macro F1 in percent.
 
-    The paper does not say which average of F1 it prints; macro is the stricter reading. The sd has
-    n − 1 below, and is empty for one seed.
+    The paper does not say which average of F1 it prints; macro is the stricter reading.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a data set and model: mean and sd (n − 1 below, empty for one seed) over seeds.
     """
-    rows = [
-        {
-            "dataset": r["params"]["task"],
-            "model": _slug(r["params"]["model"]),
-            "seed": r["params"]["seed"],
-            "metric": m["metric"],
-            "value": m["value"],
-            **r["provenance"]["data"]["rows"],
-        }
-        for r in records
-        for m in r["metrics"]
-        if m["split"] == "test" and m["metric"] in ("accuracy", "macro_f1")
-    ]
-    paper = papers.published(PAPER, "table_1").set_index(["dataset", "statistic"])
-    table = []
-    for (dataset, model), part in _groups(pd.DataFrame(rows), ["dataset", "model"]):
+    paper = papers.published(PAPER, "table_1")
+    sizes = pd.DataFrame([unit_columns(r) | r["provenance"]["data"]["rows"] for r in records])
+    keys = ["dataset", "model"]
+    sizes = sizes.drop(columns="seed").groupby(keys).max()
+    rows = []
+    for row, part in groups(select(metric_rows(records), split="test"), keys):
         score = part.pivot(index="seed", columns="metric", values="value") * 100
-        row = {"dataset": dataset, "model": model, "seeds": len(score)}
+        known = select(paper, dataset=row["dataset"]).set_index("statistic")
+        row["seeds"] = len(score)
         for split in ("train", "validation", "test"):
-            row |= {split: part[split].max(), f"{split}_published": _lookup(paper.value, (dataset, split))}
+            row[split] = sizes[split][row["dataset"], row["model"]]
+            row[f"{split}_published"] = known.value.get(split, np.nan)
         row |= {
             "accuracy": score["accuracy"].mean(),
             "macro_f1": score["macro_f1"].mean(),
             "macro_f1_sd": score["macro_f1"].std(ddof=1),
-            "f1_published": _lookup(paper.value, (dataset, "f1")),
-            "f1_sd_published": _lookup(paper.sd, (dataset, "f1")),
+            "f1_published": known.value.get("f1", np.nan),
+            "f1_sd_published": known.sd.get("f1", np.nan),
         }
-        table.append(row)
-    table = pd.DataFrame(table)
-    sizes = [c for c in table if c.startswith(("train", "validation", "test"))]
-    return table.astype({c: "Int64" for c in sizes})  # empty, not NaN, where nothing is published
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    counts = [c for c in table if c.startswith(("train", "validation", "test"))]
+    return table.astype({c: "Int64" for c in counts})  # empty, not NaN, where nothing is published
 
 
-def performance_beside(table):
-    """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one."""
+def performance_as_printed(table):
+    """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one.
 
-    def field(ours, paper, spread=np.nan, paper_spread=np.nan, digits=0):
-        texts = [
-            f"{x:.{digits}f}" + (f" ± {s:.{digits}f}" if s == s else "") if x == x else ""
-            for x, s in ((ours, spread), (paper, paper_spread))
-        ]  # NaN is not itself
-        return texts[0] + (f" ({texts[1]})" if texts[1] else "")
-
+    Args:
+        table: from `performance`.
+    """
     whole = table.astype({c: float for c in table.select_dtypes("Int64") if c != "seeds"})
-    shown = table[["dataset", "model", "seeds"]].copy()
+    printed = table[["dataset", "model", "seeds"]].copy()
     for split in ("train", "validation", "test"):
-        shown[split] = [field(*pair) for pair in zip(whole[split], whole[f"{split}_published"], strict=True)]
-    shown["accuracy"] = table.accuracy.map("{:.1f}".format)
-    f1 = whole[["macro_f1", "f1_published", "macro_f1_sd", "f1_sd_published"]].to_numpy(float)
-    shown["F1"] = [field(*row, digits=1) for row in f1]
-    return shown
+        printed[split] = [
+            cell_text(ours, published=cell_text(paper, precision=0), precision=0)
+            for ours, paper in zip(whole[split], whole[f"{split}_published"], strict=True)
+        ]
+    printed["accuracy"] = table.accuracy.map("{:.1f}".format)
+    f1 = whole[["macro_f1", "macro_f1_sd", "f1_published", "f1_sd_published"]].to_numpy(float)
+    printed["F1"] = [
+        cell_text(ours, sd=sd, published=cell_text(paper, sd=paper_sd, precision=1), precision=1)
+        for ours, sd, paper, paper_sd in f1
+    ]
+    return printed
 
 
 def aopc(values):
@@ -125,7 +123,7 @@ def aopc(values):
     The paper's AOPC takes 1, 5, 10, 20 and 50 %; "released" all ratios of its own list. The other
     perturbations are metrics of their own: "Soft-NS (gaussian_scores)".
     """
-    values = _named(values)
+    values = _with_names(values)
     counts = values.ratio.isna() | (values.definition == "released")
     counts |= values.ratio.astype(float).round(3).isin(RATIOS)
     keys = [k for k in (*PAIR, "attribution", "baseline", "draw") if k != "ratio"]
@@ -134,7 +132,7 @@ def aopc(values):
 
 def at_ratios(values):
     """Hard metrics at each ratio on its own, soft ones with ratio NaN: for Figures 2 and 3."""
-    values = _named(values)
+    values = _with_names(values)
     return values.assign(ratio=values.ratio.astype(float).round(3))
 
 
@@ -154,158 +152,165 @@ def preferences(measured):
 def diagnosticity(preferred):
     """Table 6 beside ours: diagnosticity of each metric on each data set and attribution.
 
-    All three tie rules; Eq. 6 as written is "strict". value in [0, 1], higher is better, with a
-    95 % BCa interval over the n examples; `published` stands at the paper's baseline, "normal".
+    Args:
+        preferred: from `preferences(aopc(values))`.
+
+    Returns:
+        A row a cell and tie rule; Eq. 6 as written is "strict". value in [0, 1], higher is better, with a
+        95 % BCa interval over the n examples; `published` stands at the paper's baseline, "normal".
     """
-    rows = []
-    for (dataset, definition, metric), part in _groups(preferred, CELL[:3]):
-        wide = part.pivot(index="example", columns=["attribution", "baseline"], values=list(TIES))
-        wide = wide.dropna()  # a paired table: the same examples in every cell
-        for (ties, attribution, baseline), *interval in _intervals(wide):
-            cell = [dataset, attribution, metric, definition, baseline, ties]
-            rows.append([*cell, *interval, len(wide)])
-    table = pd.DataFrame(rows, columns=TABLE_6[:-1])
-    known = papers.published(PAPER, "table_6").set_index(["dataset", "attribution", "metric"]).value
-    keys = zip(table.dataset.map(_base), table.attribution, table.metric, strict=True)
-    table["published"] = [_lookup(known, key) for key in keys]
-    table.loc[table.baseline != "normal", "published"] = np.nan
-    return table
+    table = _paired_means(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
+    known = papers.published(PAPER, "table_6")
+    table["published"] = [
+        published_value(known, _dataset(row.dataset), attribution=row.attribution, metric=row.metric)
+        if row.baseline == "normal"
+        else np.nan
+        for row in table.itertuples()
+    ]
+    return table[TABLE_6]
 
 
-def wide(diagnostic, definition="paper", baseline="normal", ties="strict"):
-    """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
-    chosen = (diagnostic.definition == definition) & (diagnostic.baseline == baseline)
-    chosen &= (diagnostic.ties == ties) & diagnostic.metric.isin(METRICS)
-    part = diagnostic[chosen]
-    paper = part.published.map(lambda p: "" if np.isnan(p) else f" ({p:.3f})")
-    interval = [f"{r.value:.3f} [{r.ci_low:.2f}, {r.ci_high:.2f}]" for r in part.itertuples()]
-    part = part.assign(text=interval + paper)
-    order = [m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in set(part.metric)]
-    table = part.pivot_table(
-        index=["dataset", "attribution"], columns="metric", values="text", aggfunc="first", sort=False
-    )
-    return table[order].reset_index().rename_axis(columns=None)
+def diagnosticity_as_printed(diagnostic, definition="paper", baseline="normal", ties="strict"):
+    """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)".
+
+    Args:
+        diagnostic: from `diagnosticity`.
+        definition, baseline, ties: which rows of it.
+    """
+    part = select(diagnostic, definition=definition, baseline=baseline, ties=ties)
+    part = part[part.metric.isin(METRICS)]
+    cells = part[["value", "ci_low", "ci_high", "published"]].to_numpy()
+    texts = [cell_text(*ours, published=cell_text(paper), ends=2) for *ours, paper in cells]
+    table = as_printed(part, texts, ["dataset", "attribution"], ["metric"])
+    return table[["dataset", "attribution", *(m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in table)]]
 
 
 def averages(diagnostic, preferred, by):
     """Tables 2 (by="attribution") and 3 (by="dataset") beside ours: means of Table 6, strict ties.
 
-    star: soft differs from hard by the paper's test, a rank-sum on the cells of Table 6, p < .01.
-    With fewer than 5 against 5 cells no p falls below .01, so no star can appear. p_examples is the
-    same test on the examples. The row "average" has the population sd over its line. A published
-    average stands only beside one over the same data sets and attributions.
+    Args:
+        diagnostic: from `diagnosticity`.
+        preferred: from `preferences(aopc(values))`.
+        by: "attribution" or "dataset".
+
+    Returns:
+        A row a definition, baseline, metric and name, and a row "average" with the population sd over its
+        line. star: soft differs from hard by the paper's test, a rank-sum on the cells of Table 6, p < .01;
+        with fewer than 5 against 5 cells no p falls below .01, so no star can appear. p_examples is the same
+        test on the examples. A published average stands only beside one over the same data sets and
+        attributions.
     """
-    strict = diagnostic[(diagnostic.ties == "strict") & diagnostic.metric.isin(METRICS)]
-    table = "table_2" if by == "attribution" else "table_3"
-    known = papers.published(PAPER, table).set_index(["metric", by])
+    strict = select(diagnostic, ties="strict")
+    strict = strict[strict.metric.isin(METRICS)]
+    known = papers.published(PAPER, "table_2" if by == "attribution" else "table_3")
     other = "dataset" if by == "attribution" else "attribution"
     cells = papers.published(PAPER, "table_6")
     rows = []
-    for (definition, baseline), part in _groups(strict, ["definition", "baseline"]):
-        whose = (preferred.definition == definition) & (preferred.baseline == baseline)
-        examples = preferred[whose]
+    for which, part in groups(strict, ["definition", "baseline"]):
+        examples = select(preferred, **which)
         mean = part.groupby(["metric", by], sort=False).value.mean()
-        same = {k: set(part[k].map(_base)) == set(cells[k]) for k in (by, other)}
+        same = {k: set(part[k].map(_dataset)) == set(cells[k]) for k in (by, other)}
         for metric in (m for m in METRICS if m in mean):
             for name in (*mean[metric].index, "average"):
-                row = {"definition": definition, "baseline": baseline, "metric": metric, by: name}
-                row["value"] = mean[metric].mean() if name == "average" else mean[metric, name]
-                spread = mean[metric].std(ddof=0) if len(mean[metric]) > 1 else np.nan
-                row["sd"] = spread if name == "average" else np.nan
-                row |= _stars(part, examples, metric, by, name)
-                row |= {"published": np.nan, "published_star": ""}
-                if baseline == "normal" and same[other] and (name != "average" or same[by]):
-                    key = (metric, _base(name))
-                    row["published"] = _lookup(known.value, key)
-                    row["published_star"] = "*" if known.significant.get(key, False) else ""
-                rows.append(row)
+                average = name == "average"
+                paper = select(known, metric=metric, **{by: _dataset(name)})
+                if which["baseline"] != "normal" or not same[other] or (average and not same[by]):
+                    paper = paper[:0]
+                several = average and len(mean[metric]) > 1
+                rows.append(
+                    {
+                        **which,
+                        "metric": metric,
+                        by: name,
+                        "value": mean[metric].mean() if average else mean[metric, name],
+                        "sd": mean[metric].std(ddof=0) if several else np.nan,
+                        **_stars(part, examples, metric, by, name),
+                        "published": paper.value.iloc[0] if len(paper) else np.nan,
+                        "published_star": "*" if paper.significant.eq(True).any() else "",
+                    }
+                )
     return pd.DataFrame(rows)
 
 
-def beside(averaged, by, definition="paper", baseline="normal"):
-    """Tables 2 and 3 as printed: one line a metric, "ours* (published*)" in each field."""
-    which = (averaged.definition == definition) & (averaged.baseline == baseline)
-    part = averaged[which].copy()
-    sd = part.sd.map(lambda x: "" if np.isnan(x) else f" ± {x:.3f}")
-    ours = part.value.map("{:.3f}".format) + part.star + sd
-    paper = [
-        f" ({p:.3f}{s})" if p == p else ""  # NaN is not itself: nothing published
-        for p, s in zip(part.published, part.published_star, strict=True)
+def averages_as_printed(averaged, by, definition="paper", baseline="normal"):
+    """Tables 2 and 3 as printed: one line a metric, "ours* (published*)" in each field.
+
+    Args:
+        averaged: from `averages`, with the same `by`.
+        by: "attribution" or "dataset".
+        definition, baseline: which rows of it.
+    """
+    part = select(averaged, definition=definition, baseline=baseline)
+    cells = part[["value", "star", "sd", "published", "published_star"]].itertuples(index=False)
+    texts = [
+        cell_text(value, mark=star, sd=sd, published=cell_text(paper, mark=paper_star))
+        for value, star, sd, paper, paper_star in cells
     ]
-    part["text"] = ours + paper
-    order = list(dict.fromkeys(part[by]))
-    return (
-        part.pivot(index="metric", columns=by, values="text")[order]
-        .reindex([m for m in METRICS if m in set(part.metric)])
-        .reset_index()
-        .rename_axis(columns=None)
-    )
+    return as_printed(part, texts, ["metric"], [by])
 
 
 def faithfulness_by_ratio(values):
     """Figure 2: mean NS and NC at each ratio, per attribution and for the random one.
 
     Each value is clipped to [0, 1] before averaging: where 1 − S0 is nearly 0, NS and NC run into
-    the hundreds, and a few such examples would decide the mean. Examples without a value are left
-    out of n. Soft metrics stand with ratio NaN. 95 % interval over examples; draws averaged.
+    the hundreds, and a few such examples would decide the mean.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row an attribution and ratio, NaN for soft metrics: the mean with its 95 % interval over n examples,
+        draws averaged. Examples without a value are left out of n.
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
-    own = own.assign(value=own.value.clip(0, 1))
-    mean = _mean(own, [*CELL, "attribution", "example"], "value")
-    rows = []
-    for (dataset, definition, metric), part in _groups(mean, CELL[:3]):
-        wide = part.pivot(index="example", columns=["attribution", "ratio"], values="value")
-        wide = wide.dropna()
-        for (attribution, ratio), *interval in _intervals(wide):
-            rows.append([dataset, attribution, definition, metric, ratio, *interval, len(wide)])
+    mean = _mean(own.assign(value=own.value.clip(0, 1)), [*CELL, "attribution", "example"], "value")
+    table = _paired_means(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
-    return pd.DataFrame(rows, columns=[*cell, "value", "ci_low", "ci_high", "n"])
+    return table[[*cell, "value", "ci_low", "ci_high", "n"]]
 
 
 def diagnosticity_by_ratio(preferred):
     """Figure 3: diagnosticity at each ratio, averaged over attributions, strict ties.
 
-    preferred: `preferences(at_ratios(values))`. Soft metrics, which know no ratio, stand with NaN.
+    Args:
+        preferred: from `preferences(at_ratios(values))`.
+
+    Returns:
+        A row a baseline and ratio, NaN for soft metrics, which know none: the mean with its interval.
     """
     mean = _mean(preferred, [*CELL, "baseline", "example"], "strict")
-    rows = []
-    for (dataset, definition, metric), part in _groups(mean, CELL[:3]):
-        wide = part.pivot(index="example", columns=["baseline", "ratio"], values="strict").dropna()
-        for (baseline, ratio), *interval in _intervals(wide):
-            rows.append([dataset, definition, metric, baseline, ratio, *interval, len(wide)])
-    cell = ["dataset", "definition", "metric", "baseline", "ratio"]
-    return pd.DataFrame(rows, columns=[*cell, "value", "ci_low", "ci_high", "n"])
+    return _paired_means(mean, CELL[:3], ["baseline", "ratio"], "strict")
 
 
 def definitions(diagnostic):
     """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
 
-    One row per data set, metric and baseline, averaged over attributions, with what was published.
+    Args:
+        diagnostic: from `diagnosticity`.
+
+    Returns:
+        A row a data set, metric and baseline, averaged over attributions, with what was published.
     """
-    strict = diagnostic[(diagnostic.ties == "strict") & diagnostic.metric.isin(METRICS)]
+    strict = select(diagnostic, ties="strict")
+    strict = strict[strict.metric.isin(METRICS)]
     keys = ["dataset", "metric", "baseline"]
-    table = strict.pivot_table(index=keys, columns="definition", values="value", sort=False)
-    table = table.reindex(columns=["paper", "released"])
+    table = _means_in_columns(strict, keys, "definition").reindex(columns=[*keys, "paper", "released"])
     table["released - paper"] = table.released - table.paper
-    table["published"] = strict.groupby(keys, sort=False).published.mean()
-    return table.reset_index().rename_axis(columns=None)
+    published = strict.groupby(keys, sort=False).published.mean()
+    return table.merge(published.reset_index(), "left", keys)
 
 
 def alternatives(diagnostic):
     """Appendix C: diagnosticity of the other soft perturbations, averaged over attributions."""
-    other = ~diagnostic.metric.isin(["NS", "NC"])
-    part = diagnostic[other & (diagnostic.ties == "strict") & (diagnostic.definition == "paper")]
-    table = part.pivot_table(index=["dataset", "metric"], columns="baseline", values="value", sort=False)
-    return table.reset_index().rename_axis(columns=None)
+    part = select(diagnostic, ties="strict", definition="paper")
+    return _means_in_columns(part[~part.metric.isin(["NS", "NC"])], ["dataset", "metric"], "baseline")
 
 
 def tie_rules(diagnostic):
     """What counting ties as losses, halves or wins does, averaged over attributions."""
     keys = ["dataset", "metric", "definition", "baseline"]
-    table = diagnostic.pivot_table(index=keys, columns="ties", values="value", sort=False)
-    table = table.reindex(columns=list(TIES))
-    table["tied"] = table.at_least - table.strict
-    return table.reset_index().rename_axis(columns=None)
+    table = _means_in_columns(diagnostic, keys, "ties").reindex(columns=[*keys, *TIES])
+    return table.assign(tied=table.at_least - table.strict)
 
 
 def random_draws(measured):
@@ -316,16 +321,15 @@ def random_draws(measured):
     keys = ["dataset", "definition", "metric", "baseline"]
     pairs = _pairs(measured)
     by_draw = pairs.groupby([*keys, "draw"], observed=True, sort=False).strict.mean()
-    table = _groups(by_draw, keys).agg(["size", "mean", monte_carlo_error])
+    table = by_draw.groupby(keys, observed=True, sort=False).agg(["size", "mean", monte_carlo_error])
     table.columns = ["draws", "value", "error"]
     return table.reset_index()
 
 
-def of_unit(values, record):
+def unit_values(values, record):
     """The values of one record."""
     params = record["params"]
-    same = (values.dataset == params["task"]) & (values.model == params["model"])
-    return values[same & (values.seed == params["seed"])]
+    return select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
 
 
 def worked_examples(examples, values, which=None, ratio=0.2):
@@ -350,25 +354,11 @@ def worked_examples(examples, values, which=None, ratio=0.2):
         text = texts.loc[example]
         scores = {name: np.asarray(text[f"scores_{name}"], float) for name in names}
         maskable = np.any([s != 0 for s in scores.values()], axis=0)  # others are never scored
-        for name in (n for n in names if (example, n) in wide.index):
-            chosen = np.asarray(text.tokens)[rationale(scores[name], maskable, ratio)]
-            rows.append(
-                {
-                    "example": example,
-                    "attribution": name,
-                    **wide.loc[(example, name)],
-                    "rationale": " ".join(chosen),
-                }
-            )
-        if (example, "random") in wide.index:
-            rows.append(
-                {
-                    "example": example,
-                    "attribution": "random",
-                    **wide.loc[(example, "random")],
-                    "rationale": "",
-                }
-            )
+        for name in (n for n in (*names, RANDOM) if (example, n) in wide.index):
+            chosen = rationale(scores[name], maskable, ratio) if name in scores else []
+            words = " ".join(np.asarray(text.tokens)[chosen]) if name in scores else ""
+            values_of = wide.loc[(example, name)]
+            rows.append({"example": example, "attribution": name, **values_of, "rationale": words})
     columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -391,9 +381,8 @@ def _pairs(measured):
 
 def _check_covered(own, draws, keys, baseline):
     """A baseline that a data set has, it has for every example: else pairs would go missing."""
-    where = [k for k in keys if k not in ("example", "seed", "model")]
-    there = draws[where].drop_duplicates()
-    wanted = own.merge(there, on=where)[keys].drop_duplicates()
+    cell = [k for k in keys if k not in ("example", "seed", "model")]
+    wanted = own.merge(draws[cell].drop_duplicates(), on=cell)[keys].drop_duplicates()
     found = wanted.merge(draws[keys].drop_duplicates(), how="left", indicator=True)
     missing = (found._merge == "left_only").sum()
     if missing:
@@ -417,21 +406,32 @@ def _stars(cells, examples, metric, by, name):
     return {"star": "*" if p[0] < LEVEL_OF_STARS else "", "p_cells": p[0], "p_examples": p[1]}
 
 
-def _intervals(wide):
-    """(column key, mean, low, high) for each column of a frame of examples × cells."""
-    mean, low, high = mean_interval(wide.to_numpy())
-    return zip(wide.columns, mean, low, high, strict=True)
+def _paired_means(frame, keys, cells, value):
+    """Means over the examples that have a value in every cell, with intervals: a row a group and cell.
+
+    value: a column, or a list of tie rules, whose names stand in the column "ties".
+    """
+    rows = []
+    for row, part in groups(frame, keys):
+        wide = part.pivot(index="example", columns=cells, values=value).dropna()
+        names = [name or "ties" for name in wide.columns.names]
+        for cell, *interval in zip(wide.columns, *mean_interval(wide), strict=True):
+            found = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
+            rows.append(row | dict(zip(names, cell, strict=True)) | found | {"n": len(wide)})
+    return pd.DataFrame(rows)
+
+
+def _means_in_columns(table, keys, column):
+    """Means over attributions of a table's values, a column for each value of `column`."""
+    wide = table.pivot_table(index=keys, columns=column, values="value", sort=False)
+    return wide.reset_index().rename_axis(columns=None)
 
 
 def _mean(frame, keys, column):
     return frame.groupby(keys, observed=True, sort=False, dropna=False)[column].mean().reset_index()
 
 
-def _groups(frame, keys):
-    return frame.groupby(keys, observed=True, sort=False)
-
-
-def _named(values):
+def _with_names(values):
     """Perturbations and further models as part of the name: one name for each cell of a table."""
     other = ~values.perturbation.isin(["hard", "bernoulli"])
     metric = values.metric.astype(str)
@@ -443,14 +443,6 @@ def _named(values):
     return values.assign(metric=metric, dataset=dataset, perturbation="bernoulli")
 
 
-def _base(dataset):
+def _dataset(name):
     """The published data set to look up, for a name that may have a model's in brackets."""
-    return original(dataset.split(" (")[0])
-
-
-def _slug(model):
-    return model.rsplit("/", 1)[-1]
-
-
-def _lookup(series, key):
-    return series.get(key, np.nan)
+    return original(name.split(" (")[0])

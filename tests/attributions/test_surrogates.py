@@ -1,0 +1,282 @@
+"""LIME: against captum on the same samples, on linear models, and what it must keep."""
+
+from types import SimpleNamespace
+
+import captum.attr
+import numpy as np
+import pytest
+import tiny
+import torch
+from captum._utils.models.linear_model import SkLearnLinearModel
+from captum.testing.helpers.classification_models import SoftmaxModel
+from sklearn.linear_model import Ridge
+from sklearn.metrics import pairwise_distances
+
+from faithlib import forward
+from faithlib.attributions import attribute, releases, surrogates
+from faithlib.models import Classifier
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The variants that LIME evaluates."""
+    variants, evaluate = [], surrogates.target_values
+
+    def recorded(model, given, *args, **settings):
+        variants.extend(given)
+        return evaluate(model, given, *args, **settings)
+
+    monkeypatch.setattr(surrogates, "target_values", recorded)
+    return variants
+
+
+def ribeiros_weight(original, perturbed, there, **settings):
+    """The text explainer's: the square root of exp(−d²/25²), d 100 times the cosine distance to all ones."""
+    distance = 100 * pairwise_distances(there.numpy(), np.ones((1, there.shape[1])), metric="cosine")[0, 0]
+    return np.sqrt(np.exp(-(distance**2) / 25**2))
+
+
+def captums(probability, ids, there, erased_id, target):
+    """captum's LIME with given samples `there` (samples, tokens) of the tokens in `ids`."""
+
+    def samples(original, **settings):
+        for row in there:
+            yield torch.tensor(row[None], dtype=torch.long)
+
+    explainer = captum.attr.LimeBase(
+        probability,
+        SkLearnLinearModel("linear_model.Ridge", alpha=1),
+        ribeiros_weight,
+        samples,
+        True,
+        lambda row, original, **settings: torch.where(row.bool(), original, erased_id),
+        None,
+    )
+    scores = explainer.attribute(ids, target=target, n_samples=len(there), perturbations_per_eval=8)
+    return scores.numpy()[0]
+
+
+# captum -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", tiny.KINDS)
+def test_lime_is_captums_on_the_same_samples(kind, seen):
+    model = tiny.classifier(kind)
+    for text, text_b, target in zip(tiny.TEXTS[3:], tiny.TEXTS_B[3:], (0, 2), strict=True):
+        (e,) = model.encode([text], [text_b])
+        seen.clear()
+        (ours,) = attribute(model, [e], [target], ["lime"], samples=60)["lime"]
+        there = np.array([v.encoding.ids == e.ids for v in seen])[:, e.maskable]
+
+        def probability(tokens, e=e):
+            batch = model.collate([e] * len(tokens))
+            batch.ids[:, e.maskable] = tokens
+            return model.logits(batch).softmax(-1)
+
+        with torch.no_grad():
+            theirs = captums(probability, torch.tensor(e.ids[e.maskable])[None], there, model.mask_id, target)
+        assert len(there) == 60 and np.abs(ours[e.maskable] - theirs).max() < 1e-5
+        assert np.abs(theirs).max() > 0.01 and (ours[~e.maskable] == 0).all()
+
+
+@pytest.mark.parametrize("kind", tiny.CAUSAL_KINDS)
+def test_lime_of_a_next_token_is_captums(kind, seen):
+    model, target = tiny.causal(kind), 9
+    (e,) = model.encode([tiny.TEXTS[1]])
+    (ours,) = attribute(model, [e], [target], ["lime"], samples=60)["lime"]
+    there = np.array([v.encoding.ids == e.ids for v in seen])[:, e.maskable]
+    start = torch.tensor(e.ids[:1])
+
+    def probability(tokens):
+        prompts = torch.cat([start.expand(len(tokens), 1), tokens], 1)
+        with torch.no_grad():
+            return model.model(input_ids=prompts).logits[:, -1].softmax(-1)
+
+    theirs = captums(probability, torch.tensor(e.ids[e.maskable])[None], there, model.mask_id, target)
+    assert np.abs(ours[e.maskable] - theirs).max() < 1e-5 and np.abs(theirs).max() > 1e-3
+
+
+class Toy(torch.nn.Module):
+    """A toy network of captum, of three numbers, one a token, as a Hugging Face classifier."""
+
+    def __init__(self):
+        super().__init__()
+        self.config = SimpleNamespace(model_type="toy", max_position_embeddings=8, num_labels=2)
+        self.words = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0], [2.0], [-3.0], [4.0]]))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.toy = SoftmaxModel(3, 8, 2)
+
+    def get_input_embeddings(self):
+        return self.words
+
+    def forward(self, inputs_embeds, attention_mask):
+        return SimpleNamespace(logits=self.toy(inputs_embeds[..., 0]).log())
+
+
+def test_captums_toy_network_gives_what_captum_finds(seen):
+    model = Classifier(Toy(), SimpleNamespace(mask_token_id=0, pad_token_id=0), "toy")
+    e = tiny.encoding(3, (0, 1, 2))
+    (ours,) = attribute(model, [e], [0], ["lime"], samples=40)["lime"]
+    there = np.array([v.encoding.ids == e.ids for v in seen])
+    theirs = captums(lambda x: model.model.toy(x).detach(), torch.tensor([[2.0, -3.0, 4.0]]), there, 0.0, 0)
+    assert np.abs(ours - theirs).max() < 1e-5 and np.abs(theirs).max() > 0.02
+
+
+# What is drawn ------------------------------------------------------------------------------------
+
+
+def test_the_first_neighbour_is_the_text_and_the_others_lose_every_number_equally_often(seen):
+    model = tiny.classifier()
+    (e,) = model.encode(["she liked the ending"])
+    attribute(model, [e], [0], ["lime"], samples=4001)
+    lost = np.array([v.encoding.ids == model.mask_id for v in seen])
+    assert not lost[0].any() and not lost[:, ~e.maskable].any()
+    lost = lost[1:, e.maskable]
+    for n in range(1, 5):
+        of_size = lost[lost.sum(1) == n]
+        assert 890 < len(of_size) < 1110  # 1000 ± 4 standard deviations
+        assert np.abs(of_size.mean(0) - n / 4).max() < 0.07
+
+
+@pytest.mark.parametrize("removal", ["mask", "pad", "delete"])
+def test_what_is_not_there_was_removed_as_told(removal, seen):
+    model = tiny.classifier()
+    (e,) = model.encode([tiny.TEXTS[3]], ["is it long ?"])
+    attribute(model, [e], [1], ["lime"], samples=30, removal=removal)
+    for variant in seen:
+        ids = variant.encoding.ids
+        if removal == "delete":
+            assert set(e.ids[~e.maskable]) <= set(ids) <= set(e.ids)
+        else:
+            token = {"mask": model.mask_id, "pad": model.pad_id}[removal]
+            assert set(ids[ids != e.ids]) <= {token} and (ids == e.ids)[~e.maskable].all()
+    assert min(len(v.encoding.ids) for v in seen) == (
+        len(e.ids) - e.maskable.sum() if removal == "delete" else len(e.ids)
+    )
+
+
+def test_draws_depend_on_the_seed_and_the_example_alone(seen):
+    model = tiny.classifier()
+    encodings = model.encode(tiny.TEXTS)
+    first, again, other = (
+        attribute(model, encodings, [0] * 5, ["lime"], samples=20, seed=s)["lime"] for s in (1, 1, 2)
+    )
+    for a, b, c in zip(first, again, other, strict=True):
+        assert (a == b).all() and (len(a) == 3 or (a != c).any())
+    seen.clear()
+    attribute(model, model.encode(["the plot was great", "she liked the film"]), [0, 0], ["lime"], samples=20)
+    lost = np.array([v.encoding.ids == model.mask_id for v in seen])
+    assert (lost[:20] != lost[20:]).any()  # of the same length, but with neighbours of their own
+
+
+# What is found ------------------------------------------------------------------------------------
+
+
+def test_a_linear_probability_is_recovered():
+    """p = 0.2 + 0.1 a + 0.3 b − 0.15 d, each letter 1 where it is there, 0 where it is masked."""
+
+    class Linear(Toy):
+        def forward(self, inputs_embeds, attention_mask):
+            p = 0.2 + inputs_embeds[:, :, 0] @ torch.tensor([0.1, 0.3, 0.0, -0.15])
+            return SimpleNamespace(logits=torch.stack([1 - p, p], 1).log())
+
+    model = Classifier(Linear(), SimpleNamespace(mask_token_id=0, pad_token_id=0), "linear")
+    model.model.words = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0], [1], [1], [1], [1]]))
+    (scores,) = attribute(model, [tiny.encoding(4, range(4))], [1], ["lime"], samples=4000)["lime"]
+    assert scores == pytest.approx([0.1, 0.3, 0, -0.15], abs=2e-3)  # the ridge takes a little
+    (few,) = attribute(model, [tiny.encoding(4, range(4))], [1], ["lime"], samples=20)["lime"]
+    assert 0.1 < few[1] < 0.295  # and more of few samples
+
+
+def test_lime_finds_the_token_that_is_copied():
+    model = tiny.copying_lm(back=3)
+    encodings = model.encode([tiny.TEXTS[1], tiny.TEXTS[4], tiny.TEXTS[3]])
+    targets = [e.ids[-4] for e in encodings]
+    for definition in ({}, {"definition": "released", "paper": "noiser"}):
+        for row in attribute(model, encodings, targets, ["lime"], **definition)["lime"]:
+            assert row.argmax() == len(row) - 4 and row[-4] > 5 * np.abs(np.delete(row, -4)).max()
+
+
+@pytest.mark.parametrize("make", [tiny.classifier, tiny.causal])
+@pytest.mark.parametrize("definition", [{}, {"definition": "released", "paper": "noiser"}])
+def test_batch_order_and_budget_do_not_change_scores(make, definition, monkeypatch):
+    model = make()
+    encodings, targets = model.encode(tiny.TEXTS), np.array([0, 1, 2, 1, 0])
+    given = {"samples": 25, **definition}
+    together = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    order = [3, 0, 4, 1, 2]
+    shuffled = attribute(model, [encodings[i] for i in order], targets[order], ["lime"], **given)["lime"]
+    monkeypatch.setattr(surrogates, "VARIANTS", 50)  # two examples in one call of the engine
+    parts = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
+    alone = attribute(model, encodings, targets, ["lime"], **given)["lime"]
+    for i in range(5):
+        assert np.abs(together[i]).max() > 1e-5
+        assert np.abs(together[i] - alone[i]).max() < 1e-5
+        assert np.abs(together[i] - parts[i]).max() < 1e-5
+        assert np.abs(together[order[i]] - shuffled[i]).max() < 1e-5
+
+
+def test_nothing_to_remove_is_no_score():
+    model = tiny.classifier()
+    (e,) = model.encode(["[MASK]"])
+    assert e.maskable.any()
+    assert (attribute(model, [e], [0], ["lime"], samples=5)["lime"][0] == 0).all()
+
+
+@pytest.mark.parametrize("function", [surrogates.lime, releases.lime_of_inseq])
+def test_progress_adds_up_to_one(function, monkeypatch):
+    monkeypatch.setattr(surrogates, "VARIANTS", 60)
+    model, shares = tiny.causal(), []
+    batch = model.collate(model.encode(tiny.PROMPTS))
+    function(model, batch, torch.arange(len(tiny.PROMPTS)), samples=20, progress=shares.append)
+    assert sum(shares) == pytest.approx(1) and min(shares) > 0
+
+
+# The Noiser release -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_the_noiser_release_fits_the_embedding_entries(kind, monkeypatch):
+    """The inputs of ours, and then all of inseq's method spelled out: a coefficient of every entry."""
+    model, target = tiny.causal(kind), 9
+    (e,) = model.encode([tiny.TEXTS[1]])
+    inputs, logits = [], model.logits
+
+    def recorded(batch, embeddings):
+        inputs.extend(embeddings)
+        return logits(batch, embeddings=embeddings)
+
+    monkeypatch.setattr(model, "logits", recorded)
+    ours = releases.lime_of_inseq(model, model.collate([e]), torch.tensor([target]))["lime"][0].numpy()
+    original = model.embed(torch.tensor(e.ids))[None].detach()
+    assert len(inputs) == 50 and all(
+        ((x == original[0]).all(1) | (x == model.tokenizer.unk_token_id).all(1)).all() for x in inputs
+    )
+    masked = np.mean([(x != original[0]).all(1).numpy() for x in inputs])
+    assert masked == pytest.approx(0.3, abs=4 * (0.21 / 50 / len(e.ids)) ** 0.5)
+
+    with torch.no_grad():
+        p = [model.model(inputs_embeds=x[None]).logits[0, -1].softmax(-1)[target].item() for x in inputs]
+    entries = torch.stack(inputs).flatten(1).double()  # (samples, tokens · width)
+    unchanged = [(x == original[0]).sum().item() for x in inputs]
+    fitted = Ridge(alpha=1).fit(entries.numpy(), p, sample_weight=unchanged).coef_.reshape(original[0].shape)
+    theirs = np.linalg.norm(fitted, axis=1)
+    assert ours.sum() == pytest.approx(1) and ours.min() >= 0 and ours[0] > 0
+    assert np.abs(ours - theirs / theirs.sum()).max() < 1e-5
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_is_told():
+    model = tiny.causal()
+    (e,) = model.encode(["a long plot"])
+    with pytest.raises(ValueError, match="samples=0 must be at least 1"):
+        attribute(model, [e], [3], ["lime"], samples=0)
+    with pytest.raises(ValueError, match="setting 'sample' is unknown: did you mean 'samples'"):
+        attribute(model, [e], [3], ["lime"], sample=5)
+    with pytest.raises(ValueError, match="removal='delete' would leave an empty input .all 3 tok") as error:
+        attribute(model, [e.at(slice(1, None))], [3], ["lime"], removal="delete")
+    assert "\n" not in str(error.value)

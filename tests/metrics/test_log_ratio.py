@@ -1,0 +1,112 @@
+"""Log-ratio faithfulness: means over prompts, intervals, and what has no finite ratio."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from faithlib.metrics import soft_causal
+from faithlib.metrics.log_ratio import faithfulness
+
+# Log ratios ---------------------------------------------------------------------------------------
+
+
+def table(ns, nc, attribution, baseline, draws=1, steps=1, **more):
+    """Rows of `measure`: value x step of each example, the same in every draw."""
+    rows = [
+        (i, step, attribution, baseline, draw, "paper", ns[i], nc[i], 1.0)
+        for i in range(len(ns))
+        for step in range(steps)
+        for draw in range(draws)
+    ]
+    return pd.DataFrame(rows, columns=soft_causal.COLUMNS).assign(**more)
+
+
+def test_log_ratios_are_of_means_over_prompts():
+    values = pd.concat(
+        [
+            table([0.2, 0.6], [0.4, 0.4], "a", ""),
+            table([0.1, 0.1], [0.2, 0.6], "random", "random", 2),
+            table([0.2, 0.2], [0.4, 0.4], "a", "matched", 2),
+        ]
+    )
+    found = faithfulness(values).set_index("baseline")
+    assert found.loc["random", "log_ratio"] == pytest.approx(np.log(0.4 / 0.1) + np.log(0.4 / 0.4))
+    assert found.loc["matched", ["log_ns", "log_nc"]].tolist() == pytest.approx([np.log(2), 0])
+    assert found.loc["matched", ["soft_ns", "soft_nc", "n", "undefined"]].tolist() == [0.4, 0.4, 2, 0]
+    # two examples: every resample is one, the other, or both
+    assert found.loc["matched", ["ci_low", "ci_high"]].tolist() == pytest.approx([0, np.log(3)])
+    assert (found.ci_low <= found.log_ratio).all() and (found.mc_error == 0).all()
+
+
+def test_steps_are_averaged_before_examples():
+    long, short = table([0.0], [0.5], "a", "", steps=9), table([0.8], [0.5], "a", "").assign(example=1)
+    values = pd.concat(
+        [
+            long,
+            short,
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0.2, 0.2], [0.5, 0.5], "a", "matched"),
+        ]
+    )
+    assert faithfulness(values).log_ratio.tolist() == pytest.approx([np.log(0.4 / 0.2)] * 2)
+
+
+def test_what_has_no_value_is_counted():
+    values = pd.concat(
+        [
+            table([0.5, np.nan], [0.5, np.nan], name, baseline)
+            for name, baseline in (("a", ""), ("random", "random"), ("a", "matched"))
+        ]
+    )
+    found = faithfulness(values)
+    assert found.n.tolist() == [1, 1] and found.undefined.tolist() == [1, 1]
+    assert found.log_ratio.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="no prompt has both"):
+        faithfulness(values[values.example == 1])
+
+
+def test_a_mean_of_zero_has_no_finite_ratio():
+    values = pd.concat(
+        [
+            table([0, 0], [0.5, 0.5], "a", ""),
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0, 0], [0.5, 0.5], "a", "matched"),
+        ]
+    )
+    found = faithfulness(values)
+    assert found.log_ratio[0] == found.ci_low[0] == found.ci_high[0] == -np.inf
+    assert found[["log_ratio", "ci_low", "ci_high"]].iloc[1].isna().all()
+
+
+def test_where_resamples_have_a_mean_of_zero_that_end_is_infinite():
+    rows = [
+        table(ns, [0.5] * 4, *who)
+        for ns, who in (
+            ([0, 0, 0, 0.4], ("a", "")),
+            ([0.2] * 4, ("random", "random")),
+            ([0.2] * 4, ("a", "matched")),
+        )
+    ]
+    found = faithfulness(pd.concat(rows))
+    assert found.log_ratio.tolist() == pytest.approx([np.log(0.1 / 0.2)] * 2)
+    assert (found.ci_low == -np.inf).all()  # no text of 0.4 in (3/4)^4 of the resamples
+    assert found.ci_high.tolist() == pytest.approx([np.log(0.3 / 0.2)] * 2)  # 3 of 4 in more than 2.5 %
+
+
+def test_models_and_boundings_are_kept_apart():
+    parts = []
+    for model, base in (("x", 0.1), ("y", 0.4)):
+        parts.append(table([base] * 2, [0.5] * 2, "random", "random", model=model, bounding=""))
+        for bounding, ns in (("k_min", 0.8), ("none", 0.4)):
+            parts += [
+                table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, bounding=bounding)
+                for baseline in ("", "matched")
+            ]
+    found = faithfulness(pd.concat(parts), within=["model"])
+    against = found[found.baseline == "random"].set_index(["model", "bounding"]).log_ratio
+    assert against.round(6).to_dict() == {
+        ("x", "k_min"): round(np.log(8), 6),
+        ("x", "none"): round(np.log(4), 6),
+        ("y", "k_min"): round(np.log(2), 6),
+        ("y", "none"): 0,
+    }

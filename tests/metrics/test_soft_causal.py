@@ -1,0 +1,300 @@
+"""Soft metrics of language models: by hand, against a plain loop, and what they must not depend on."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+
+from faithlib import forward, models
+from faithlib.attributions import attribute
+from faithlib.metrics import soft_causal
+from faithlib.metrics.soft_causal import Settings, continuations, hellinger
+
+STORIES = Path(__file__).resolve().parents[3] / "shared" / "models" / "stories260K" / "hf"
+
+
+@pytest.fixture(params=["llama", "gpt2"])
+def model(request):
+    return tiny.causal(request.param)
+
+
+@pytest.fixture
+def encodings(model):
+    return model.encode(tiny.PROMPTS)
+
+
+def scored(encodings, value=None, seed=0):
+    """Scores of every prompt: a constant, or N(0, 1) draws, which leave [0, 1] on both sides."""
+    draw = np.random.default_rng(seed).standard_normal
+    return [np.where(e.maskable, draw(len(e.ids)) if value is None else value, 0.0) for e in encodings]
+
+
+# By hand ------------------------------------------------------------------------------------------
+
+
+def test_hellinger_by_hand():
+    p = np.array([[0.5, 0.5, 0], [1, 0, 0], [0.36, 0.64, 0]])
+    q = np.array([[0.5, 0.5, 0], [0, 0, 1], [1, 0, 0]])
+    # √0.36 = 0.6, √0.64 = 0.8: (1 − 0.6)² + 0.8² = 0.8
+    assert hellinger(p, q) == pytest.approx([0, 1, 0.4**0.5])
+    assert hellinger(p, q, "released") == pytest.approx([0, 2**0.5, 0.8 / 2**0.5])
+    assert hellinger(torch.tensor(p), torch.tensor(q)).numpy() == pytest.approx(hellinger(p, q))
+
+
+def test_soft_ns_and_nc_by_hand():
+    delta, zero = np.array([0.0, 0.2, 0.8, 0.5]), np.array([0.4, 0.4, 0.4, 0.0])
+    assert soft_causal.soft_ns(delta, zero)[:3] == pytest.approx([1, 0.5, 0])
+    assert soft_causal.soft_nc(delta, zero)[:3] == pytest.approx([0, 0.5, 2])
+    assert np.isnan(soft_causal.soft_ns(delta, zero)[3]) and np.isnan(soft_causal.soft_nc(delta, zero)[3])
+
+
+@pytest.mark.parametrize("definition", ["paper", "released"])
+def test_all_ones_keep_all_and_all_zeros_nothing(model, encodings, definition):
+    everywhere = [np.ones(len(e.ids)) for e in encodings]
+    scores = {
+        "ones": everywhere,
+        "zeros": [0 * s for s in everywhere],
+        "above": [7 * s for s in everywhere],
+        "below": [-s for s in everywhere],
+    }
+    found = soft_causal.values(model, encodings, scores, Settings(definition)).groupby("attribution")
+    for high, low in (("ones", "zeros"), ("above", "below")):
+        for name, value in ((high, 1), (low, 0)):
+            part = found.get_group(name)
+            assert part.soft_ns.to_numpy() == pytest.approx(value, abs=1e-4)
+            assert part.soft_nc.to_numpy() == pytest.approx(value, abs=1e-4)
+
+
+def test_a_model_that_copies_by_hand():
+    """The next token is that of three before: a score of 1 there is sufficient and comprehensive."""
+    model = tiny.copying_lm(back=3)
+    encodings = model.encode(["she liked the ending a lot"])
+    right = np.zeros(len(encodings[0].ids))
+    right[-4] = 1
+    wrong = np.where(encodings[0].maskable, 1 - right, 0)
+    values = soft_causal.values(model, encodings, {"right": [right], "wrong": [wrong]}, Settings())
+    own = values[values.baseline == ""].set_index("attribution")
+    assert own.loc["right", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([1, 1], abs=1e-5)
+    assert own.loc["wrong", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([0, 0], abs=1e-5)
+    # its own distribution is e⁴ against ones, that of the zero vector uniform
+    n = model.outputs
+    p = np.exp(np.r_[4, np.zeros(n - 1)]) / (np.e**4 + n - 1)
+    assert own.denominator.iloc[0] == pytest.approx(hellinger(p, np.full(n, 1 / n)), abs=1e-5)
+
+
+def test_clipping_is_explicit(model, encodings):
+    wild = scored(encodings)
+    assert min(s.min() for s in wild) < 0 and max(s.max() for s in wild) > 1
+    values = soft_causal.values(
+        model, encodings, {"wild": wild, "clipped": [s.clip(0, 1) for s in wild]}, Settings()
+    )
+    own = values[values.baseline == ""].set_index("attribution")
+    clipped = own.loc["clipped", "soft_ns"].tolist()
+    assert own.loc["wild", "soft_ns"].tolist() == pytest.approx(clipped, abs=1e-6)
+    with pytest.raises(ValueError, match="raw scores run from"):
+        soft_causal.values(model, encodings, {"wild": wild}, Settings(probability="raw"))
+
+
+# Against a plain loop -----------------------------------------------------------------------------
+
+
+def plain(model, encoding, scores, definition, seeds):
+    """One prompt at a time and draw by draw, with the model's own forward pass: (soft_ns, soft_nc)."""
+    embeddings = model.embed(torch.tensor(encoding.ids)[None]).detach()
+    where = torch.tensor(encoding.maskable if definition == "paper" else np.ones(len(encoding.ids), bool))
+
+    def next_token(kept):
+        with torch.no_grad():
+            erased = torch.where(where[:, None], embeddings[0] * kept, embeddings[0])
+            logits = model.model(inputs_embeds=erased[None], use_cache=False).logits
+        return logits[0, -1].double().softmax(-1)
+
+    def distance(p, q):
+        squares = (p.sqrt() - q.sqrt()).square().sum()
+        return (squares / 2).sqrt() if definition == "paper" else squares / np.sqrt(2)
+
+    shape, s = embeddings[0].shape, torch.tensor(scores, dtype=torch.float32)[:, None]
+    full = next_token(torch.ones(shape))
+    zero = distance(next_token(torch.zeros(shape)), full)
+    ns, nc = [], []
+    for seed in seeds:
+        u = torch.tensor(np.random.default_rng(seed).random(shape, dtype=np.float32))
+        ns.append(max(0, zero - distance(next_token(u < s), full)) / zero)
+        nc.append(distance(next_token(u >= s), full) / zero)
+    return np.mean(ns), np.mean(nc)
+
+
+@pytest.mark.parametrize("definition", ["paper", "released"])
+def test_values_are_those_of_a_plain_loop(model, encodings, definition):
+    scores = [
+        np.where(e.maskable | (definition == "released"), s, 0)
+        for e, s in zip(encodings, [0.6 * s for s in scored(encodings)], strict=True)
+    ]
+    values = soft_causal.values(model, encodings, {"own": scores}, Settings(definition, soft_draws=4, seed=7))
+    own = values[(values.attribution == "own") & (values.baseline == "")]
+    for i, (encoding, s) in enumerate(zip(encodings, scores, strict=True)):
+        expected = plain(model, encoding, s, definition, [[7, i, 0, draw] for draw in range(4)])
+        row = own[own.example == i].iloc[0]
+        assert [row.soft_ns, row.soft_nc] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.skipif(not STORIES.is_dir(), reason="the real model is not here")
+def test_the_released_definition_on_a_real_model():
+    model = models.load_causal(str(STORIES))
+    (encoding,) = model.encode(["Once upon a time, there was a little girl named"])
+    s = np.random.default_rng(0).random(len(encoding.ids)) * 1.5 - 0.25
+    values = soft_causal.values(model, [encoding], {"own": [s]}, Settings("released", soft_draws=3))
+    expected = plain(model, encoding, s, "released", [[0, 0, 0, draw] for draw in range(3)])
+    own = values[values.attribution == "own"].iloc[0]
+    assert [own.soft_ns, own.soft_nc] == pytest.approx(expected, abs=1e-4)
+    assert 1.0 < own.denominator < 2**0.5  # √2 times a square: above what a Hellinger distance can be
+
+
+# What values must not depend on -------------------------------------------------------------------
+
+
+def test_batch_and_order_change_nothing(model, encodings):
+    scores = {"a": scored(encodings), "b": scored(encodings, seed=1)}
+    plan, keys = Settings(), soft_causal.COLUMNS[:6]
+    together = soft_causal.values(model, encodings, scores, plan).sort_values(keys)
+    parts = [
+        soft_causal.values(model, [encodings[i]], {n: [s[i]] for n, s in scores.items()}, plan, examples=[i])
+        for i in (2, 0, 3, 1)
+    ]
+    alone = pd.concat(parts).sort_values(keys)
+    assert alone[keys].to_numpy().tolist() == together[keys].to_numpy().tolist()
+    for column in ("soft_ns", "soft_nc", "denominator"):
+        assert np.abs(alone[column].to_numpy() - together[column].to_numpy()).max() < 1e-5
+    one = soft_causal.values(
+        model, encodings, {"b": scores["b"]}, plan
+    )  # without "a": its own values are the same
+    own = together[(together.attribution == "b") & (together.baseline == "")]
+    assert one[one.baseline == ""].soft_ns.tolist() == pytest.approx(own.soft_ns.tolist(), abs=1e-5)
+
+
+def test_the_release_scores_the_token_before_the_prompt(model, encodings):
+    whole = soft_causal.everywhere(encodings)
+    assert all(e.maskable.all() for e in whole) and not encodings[0].maskable.all()
+    targets = forward.probabilities(model, [forward.unchanged(e) for e in encodings]).argmax(1)
+    scores = attribute(model, whole, targets, ["leave_one_out"])
+    assert all(s[0] != 0 for s in scores["leave_one_out"])
+    found = [soft_causal.values(model, given, scores, Settings("released")) for given in (encodings, whole)]
+    pd.testing.assert_frame_equal(*found)
+
+
+def test_rows_tell_what_they_are(model, encodings):
+    values = soft_causal.values(model, encodings, {"a": scored(encodings)}, Settings(random_draws=2))
+    assert list(values) == soft_causal.COLUMNS
+    counts = values.groupby(["attribution", "baseline"]).size()
+    assert counts.to_dict() == {("a", ""): 4, ("a", "matched"): 8, ("random", "random"): 8}
+    assert (values.soft_ns.between(0, 1) & (values.soft_nc >= 0)).all()
+
+
+def test_more_draws_are_steadier(model, encodings):
+    def spread(draws):
+        values = [
+            soft_causal.values(
+                model, encodings, {"a": scored(encodings, 0.5)}, Settings(soft_draws=draws, seed=seed)
+            )
+            for seed in range(6)
+        ]
+        return np.std([v[v.baseline == ""].soft_nc.mean() for v in values])
+
+    assert spread(16) < spread(1)
+
+
+def test_the_released_random_baseline_is_nearly_uniform(model, encodings):
+    for definition, largest in (("paper", 1.0), ("released", 0.4)):
+        drawn = [
+            soft_causal._sources(encodings[1], {}, Settings(definition), [0, i, 0])["random", "random", 0]
+            for i in range(50)
+        ]
+        assert max(s.max() for s in drawn) < largest
+        assert (np.ptp(np.concatenate(drawn)) > 0.9) == (definition == "paper")
+
+
+# Continuations ------------------------------------------------------------------------------------
+
+
+def test_continuations_are_greedy(model, encodings):
+    steps = continuations(model, encodings, tokens=5)
+    for i, encoding in enumerate(encodings):
+        chosen = np.flatnonzero(steps.examples == i)
+        ids = torch.tensor(encoding.ids)[None]
+        for step, row in enumerate(chosen):
+            assert steps.steps[row] == step and steps.encodings[row].ids.tolist() == ids[0].tolist()
+            with torch.no_grad():
+                token = model.model(input_ids=ids).logits[0, -1].argmax()
+            assert steps.targets[row] == token
+            ids = torch.cat([ids, token[None, None]], 1)
+        last = steps.encodings[chosen[-1]]
+        assert last.maskable.sum() == encoding.maskable.sum() + len(chosen) - 1
+        assert last.words.max() == encoding.words.max() + len(chosen) - 1
+        assert len(chosen) == 5 or steps.targets[chosen[-1]] == model.tokenizer.eos_token_id
+
+
+def test_a_continuation_ends_at_the_end_token(encodings, monkeypatch):
+    model = tiny.copying_lm(back=0)
+    model.tokenizer.eos_token_id = int(encodings[0].ids[-1])
+    first = model.encode(["the plot was", "boring plot the"])
+    assert np.bincount(continuations(model, first, tokens=4).examples).tolist() == [1, 4]
+
+
+def test_continuations_say_what_does_not_fit(model, encodings):
+    with pytest.raises(ValueError, match="tokens=0 must be at least 1"):
+        continuations(model, encodings, tokens=0)
+    with pytest.raises(ValueError, match="leaves no room for 60: tiny-.* takes 64"):
+        continuations(model, encodings, tokens=60)
+
+
+def test_a_prompt_of_one_token(model):
+    (encoding,) = model.encode(["boring"])
+    values = soft_causal.values(model, [encoding], {"a": scored([encoding], 1.0)}, Settings())
+    assert values[values.baseline == ""][["soft_ns", "soft_nc"]].to_numpy() == pytest.approx(1, abs=1e-4)
+
+
+def test_a_model_that_does_not_look_has_no_value():
+    model = tiny.copying_lm(back=1)
+    with torch.no_grad():
+        model.model.head.weight.zero_()
+    encodings = model.encode(tiny.PROMPTS)
+    values = soft_causal.values(model, encodings, {"a": scored(encodings)}, Settings())
+    assert values.soft_ns.isna().all() and values.soft_nc.isna().all() and len(values)
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(definition="mine"), "definition='mine' is unknown, use paper, released"),
+        (dict(probability="p"), "probability='p' is unknown, use minmax"),
+        (dict(definition="released", probability="minmax"), "the release knows 'clip' only"),
+        (dict(soft_draws=0), "soft_draws=0 must be at least 1"),
+        (dict(random_draws=0), "random_draws=0 must be at least 1"),
+    ],
+)
+def test_a_plan_says_what_is_wrong(given, told):
+    with pytest.raises(ValueError, match=told):
+        Settings(**given)
+
+
+def test_scores_must_fit(model, encodings):
+    with pytest.raises(ValueError, match="NaN or infinite scores"):
+        soft_causal.values(model, encodings, {"a": scored(encodings, np.nan)}, Settings())
+    with pytest.raises(ValueError, match="give as many"):
+        soft_causal.values(model, encodings, {"a": scored(encodings)[:2]}, Settings())
+    with pytest.raises(ValueError, match="this is the baseline's name"):
+        soft_causal.values(model, encodings, {"random": scored(encodings)}, Settings())
+
+
+def test_distances_meet_their_own_reference(model, encodings):
+    full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])
+    variants = [forward.unchanged(e) for e in encodings for _ in range(2)]
+    found = forward.distances(model, variants, full, [0, 1, 1, 0, 2, 3, 3, 3], hellinger)
+    rows = [0, 0, 1, 1, 2, 2, 3, 3]
+    assert found == pytest.approx(hellinger(full[rows], full[[0, 1, 1, 0, 2, 3, 3, 3]]), abs=1e-5)

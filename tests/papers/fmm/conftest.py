@@ -1,0 +1,16 @@
+"""Fixtures of the tests of fmm."""
+
+import pytest
+from sample.fmm import UNITS, curves_of, every, record
+
+from faithlib.papers.fmm import tables
+
+
+@pytest.fixture(scope="module")
+def records():
+    return [record(*unit) for unit in UNITS]
+
+
+@pytest.fixture(scope="module")
+def points(records):
+    return tables.points(every(curves_of), records)

@@ -1,0 +1,152 @@
+"""Tables of fmm: by hand, beside the published numbers, with what is flagged and left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.fmm import MASKED, PLAIN, curves_of, epochs_of, every, masf_of, record
+from sample.rows import cell
+
+from faithlib import papers, results
+from faithlib.papers.fmm import claims, tables
+from faithlib.papers.fmm.card import CARD
+
+
+def test_names_are_those_of_the_published_tables():
+    four = papers.published("fmm", "table_4").set_index("measure")
+    assert set(tables.MEASURES) == {"random", *four.index}
+    assert {m: tables.variant(m) for m in four.index} == four.variant.to_dict()
+    assert set(four.index[four.category == "occlusion"]) == set(claims.OCCLUSION)
+    assert papers.published("fmm", "table_10").set_index("strategy").name.to_dict() == tables.STRATEGIES
+    assert tables.named("half/masked") == "half masked, masked chooses"
+    assert [CARD.metric(d) for d in ("cola", "babi_1", "topics")] == ["mcc", "accuracy", "accuracy"]
+
+
+def test_points_keep_each_data_sets_own_metric(points):
+    assert points.groupby("dataset").metric.unique().map(list).to_dict() == {
+        "sst2": ["accuracy"],
+        "cola": ["mcc"],
+        "whereabouts_2": ["accuracy"],
+    }
+    assert set(points.model) == {"MiniLM"} and points.converged.all()
+
+
+def test_performance_stands_beside_the_published(records):
+    table = tables.performance(tables.scores(records))
+    assert table.strategy[:3].tolist() == list(tables.STRATEGIES)
+    row = cell(table, dataset="sst2", strategy=MASKED)
+    assert (row.unmasked, row.all_masked, row.majority) == pytest.approx((0.905, 0.5, 0.5))
+    assert row.unmasked_low <= 0.9 + 1e-9 and (row.seeds, row.unconverged) == (2, 0)
+    assert (row.published, row.published_low, row.published_majority) == (0.94, pytest.approx(0.938), 0.51)
+    assert row.published_model == "roberta-base"  # the paper has no MiniLM
+    assert cell(table, dataset="whereabouts_2", strategy=MASKED).published == 0.99
+    assert np.isnan(cell(table, dataset="sst2", strategy=PLAIN).published)
+    mean = cell(table, dataset="all", strategy=PLAIN)
+    assert (mean.unmasked, mean.all_masked, mean.seeds) == pytest.approx((0.915, 0.4, 2))
+
+
+def test_a_seed_that_did_not_converge_is_flagged_and_only_left_out_on_request(records):
+    broken = [record("sst2", 0), record("sst2", 1, converged=False), *records[2:]]
+    table = tables.performance(tables.scores(broken))
+    row = cell(table, dataset="sst2", strategy=MASKED)
+    assert (row.seeds, row.unconverged, row.unmasked) == (2, 1, pytest.approx(0.905))
+    assert cell(table, dataset="all", strategy=MASKED).seeds == 1  # the paper's mean has converged seeds only
+    left = cell(tables.performance(tables.scores(broken, leave_out=True)), dataset="sst2", strategy=MASKED)
+    assert (left.seeds, left.unconverged, left.unmasked) == (1, 0, 0.9)
+    kept, fewer = (tables.points(every(curves_of), broken, leave_out) for leave_out in (False, True))
+    assert len(kept) - len(fewer) == 2 * 10 * 11
+    assert cell(tables.racu(kept), dataset="sst2", strategy=MASKED, measure="beam").unconverged == 1
+
+
+def test_racu_by_hand_and_beside_the_published(points):
+    table = tables.racu(points)
+    own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
+    assert own.measure.tolist() == list(tables.MEASURES[1:])
+    row = cell(own, measure="leave_one_out")
+    assert (row.acu, row.racu, row.variant) == (pytest.approx(0.225), pytest.approx(0.9), "signed")
+    assert (row.published, row.published_acu) == pytest.approx((1.713, 0.516))
+    assert (row.published_low, row.published_high) == pytest.approx((1.651, 1.801))
+    assert row.roar_of == "" and np.isnan(row.roar)  # Recursive ROAR has no leave-one-out
+    row = cell(own, measure="gradient_l2")
+    assert (row.roar_of, row.roar, row.published) == ("published", pytest.approx(0.261), pytest.approx(0.404))
+    row = cell(own, measure="beam")
+    assert row.acu == pytest.approx(1.1 * 0.225 - 0.01 * 0.1 / 2) and row.ci_low < row.racu < row.ci_high
+    plain = table[table.strategy == PLAIN]
+    assert plain.published.isna().all() and plain.roar.isna().all()
+    assert cell(table, dataset="whereabouts_2", strategy=MASKED, measure="beam").published == 1.392
+    wide = tables.shown(table).set_index("measure")
+    assert wide.sst2["leave_one_out"] == "0.900 (1.713)" and wide.index[0] == "gradient_l2"
+
+
+def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tables.roar("results", "small") is None
+    common = {"dataset": "sst", "model": "some/MiniLM", "by": "ratio", "metric": "macro_f1"}
+    curves = [("random", (0.9, 0.5, 0.1), (0.2, 1.0, 0.1)), ("gradient_l2", (0.9, 0.4, 0.1), (0.2, 0.0, 0.1))]
+    values = pd.DataFrame(
+        [
+            {
+                **common,
+                "measure": measure,
+                "recursive": recursive,
+                "seed": seed,
+                "step": step,
+                "value": value if recursive or measure == "random" else 0.1,
+            }
+            for measure, *seeds in curves
+            for recursive in (False, True)
+            for seed, curve in enumerate(seeds)
+            for step, value in zip((0, 50, 100), curve, strict=True)
+        ]
+    )
+    monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
+    table = tables.racu(points, tables.roar("results", "small"))
+    row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
+    ends = row.roar, row.roar_low, row.roar_high  # of an area of 0.4 it takes 0.05; of 0.475, 0.5: clipped
+    assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours"
+    other = cell(table, dataset="sst2", strategy=MASKED, measure="integrated_gradients_abs")
+    assert (other.roar, other.roar_of) == (pytest.approx(0.329), "published")
+
+
+def test_curves_are_means_with_intervals(points):
+    row = cell(tables.curve_table(points), dataset="sst2", strategy=MASKED, measure="beam", step=50)
+    assert row.value == pytest.approx(0.48) and row.value_low < row.value < row.value_high
+    assert (row.metric, row.seeds, row.masked_tokens) == ("accuracy", 2, 500)
+
+
+def test_masf_has_a_column_for_each_definition(records):
+    table = tables.masf(tables.flagged(every(masf_of), records))
+    row = cell(table, dataset="sst2", strategy=MASKED, measure="leave_one_out", ratio=50)
+    assert (row.p_simes, row.p_calibrated, row.share_simes) == pytest.approx((0.55, 0.55, 0.1))
+    assert row.p_simes_low < row.p_simes < row.p_simes_high and (row.n, row.seeds) == (100, 2)
+    null = cell(table, dataset="sst2", strategy=MASKED, measure="validation")
+    assert (null.p_simes, null.p_released, null.ratio) == (0.5, 0, 0)
+    some = masf_of().query("definition == 'paper'")
+    assert tables.masf(tables.flagged(some, records)).p_calibrated.isna().all()
+
+
+def test_walltime_is_minutes_beside_the_published(records):
+    table = tables.walltime(records)
+    row = cell(table, dataset="sst2", strategy=MASKED, part="leave_one_out")
+    assert (row.minutes, row.published, row.seeds) == (2, 10, 2)
+    assert cell(table, dataset="sst2", strategy=MASKED, part="fine_tuning").published == 79
+    assert cell(table, dataset="cola", strategy=MASKED, part="masf").published == 2
+    assert np.isnan(cell(table, dataset="sst2", strategy=PLAIN, part="fine_tuning").published)
+
+
+def test_history_has_both_copies(records):
+    table = tables.history(tables.flagged(every(epochs_of), records))
+    own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
+    assert own["copy"].tolist() == ["unmasked"] * 3 + ["masked"] * 3
+    assert own.value.tolist() == pytest.approx([0.605, 0.755, 0.805, 0.5, 0.6, 0.7 - 0.2 / 3])
+    assert not ((table.strategy == PLAIN) & (table["copy"] == "masked")).any()
+
+
+def test_parts_are_read_where_there_are_any(records, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "sst2.MiniLM.s0.masf.parquet"
+    own = masf_of()
+    results.write_parquet(tmp_path / "results/quick/fmm" / name, own.drop(columns=["dataset", "model"]))
+    with_part = records[0] | {"files": {name: "digest"}}
+    found = tables.load_parts("results", "quick", [with_part, records[1]], "masf")
+    assert len(found) == len(own) and set(found.model) == {"MiniLM"} and found.converged.all()
+    assert tables.load_parts("results", "quick", records, "history").empty

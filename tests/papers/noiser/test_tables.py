@@ -1,0 +1,110 @@
+"""Tables of noiser: by hand, beside the published numbers, with what is flagged and left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.noiser import N, agreement, found, judged, needed, record, soft
+from sample.rows import cell
+
+from faithlib import results
+from faithlib.metrics.plausibility import chance
+from faithlib.papers.noiser import tables
+
+
+def test_faithfulness_by_hand(values):
+    table = tables.faithfulness(values)
+    assert list(table)[:13] == [
+        "task",
+        "model",
+        "method",
+        "bounding",
+        "definition",
+        "baseline",
+        "soft_ns",
+        "soft_nc",
+        "log_ratio",
+        "ci_low",
+        "ci_high",
+        "n",
+        "published",
+    ]
+    here = {"task": "world_facts", "definition": "paper"}
+    row = cell(table, **here, method="noiser", bounding="k_min", baseline="random")
+    assert row.log_ratio == pytest.approx(np.log(2) + np.log(8)) and row.ci_low < row.log_ratio < row.ci_high
+    assert (row.log_ns, row.log_nc) == pytest.approx((np.log(2), np.log(8)))
+    assert (row.model, row.n, row.undefined) == ("tiny", N, 0) and row.published == 1.8103
+    row = cell(table, **here, method="noiser", bounding="k_min", baseline="matched")
+    assert row.log_ratio == pytest.approx(2 * np.log(2)) and np.isnan(row.published)
+    assert cell(table, **here, method="leave_one_out", baseline="random").published == 0.4645
+    first = table[(table.task == "world_facts") & (table.definition == "paper")]
+    assert first.method.drop_duplicates().tolist() == ["attention", "leave_one_out", "noiser"]
+    assert cell(table, task="world_agreement", method="attention", baseline="random").published == 0.4715
+
+
+def test_boundings_stand_beside_table_2(values):
+    table = tables.boundings(tables.faithfulness(values), [record()])
+    row = cell(table, task="world_facts", definition="paper", baseline="random", bounding="l2")
+    assert row.published == 1.7185 and np.isnan(row.k)
+    assert np.isnan(cell(table, task="world_agreement", baseline="random", bounding="l2").published)
+    row = cell(table, task="world_facts", definition="paper", baseline="random", bounding="k_min")
+    assert (row.k, row.flipped, row.published) == (0.2, 0.95, 1.8103)
+
+
+def test_published_numbers_of_a_models_own():
+    frame = pd.concat([soft("longra", f"google/{model}") for model in ("gemma-2-2b", "gemma-2-9b")])
+    table = tables.faithfulness(pd.concat([frame, soft("longra", "Qwen/Qwen2-0.5B")]))
+    table = table[(table.baseline == "random") & (table.bounding != "l2")].pivot(
+        index="method", columns="model", values="published"
+    )
+    assert table["Qwen2-0.5B"].tolist() == [1.9148, 3.9424, 6.8055]
+    assert table.loc["noiser"].tolist() == [6.8055, 4.2727, 6.1681]
+    copied = table.loc[["attention", "leave_one_out"], ["gemma-2-2b", "gemma-2-9b"]]
+    assert copied.isna().all(axis=None)
+
+
+def test_answerability_by_hand():
+    table = tables.answerability(judged(), needed())
+    row = cell(table, method="noiser", baseline="", top=1)
+    assert (row.rate, row.score, row.score_all) == pytest.approx((0.7, 0.95, 0.665)) and row.n == N
+    assert row.rate_ci_low < 0.7 < row.rate_ci_high and row.min_top_k == pytest.approx(0.3)
+    assert (row.published_rate, row.published_score) == (0.45, 0.4381)
+    row = cell(table, method="leave_one_out", baseline="", top=5)
+    assert (row.rate, row.published_rate) == (pytest.approx(0.9), 0.63) and np.isnan(row.min_top_k)
+    row = cell(table, method="noiser", baseline="matched", top=1)
+    assert (row.rate, row.score) == pytest.approx((0.5, 0.95)) and np.isnan(row.published_rate)
+    assert table.method.drop_duplicates().tolist() == ["attention", "leave_one_out", "noiser", "random"]
+    assert tables.answerability(judged()).min_top_k.isna().all()
+
+
+def test_evidence_parts_and_prompts():
+    row = cell(tables.evidence(agreement()), method="noiser")
+    assert row.auprc == pytest.approx(chance(8, 2)["auprc"] + 0.3195) and row.n == N
+    row = cell(tables.parts(found()), method="noiser", part="distractor")
+    assert (row.share, row.chance, row.n, row.unscored) == (pytest.approx(0.1), pytest.approx(0.35), N, 0)
+    row = cell(tables.prompts([record(), record(model="Qwen/Qwen2-0.5B", dataset="knowns")]), task="knowns")
+    assert (row["all"], row.kept, row.share) == (100, 90, 0.9) and row.published == pytest.approx(661 / 1208)
+
+
+def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results" / "quick" / "noiser"
+    results.write_parquet(folder / "world_facts.tiny.s0.answers.parquet", judged()[["judge", "mass"]])
+    with_part = record() | {"files": {"world_facts.tiny.s0.answers.parquet": "digest"}}
+    frame = results.load_tables("results", "quick", "noiser", [with_part, record(seed=1)], "answers")
+    assert set(frame.seed) == {0} and set(frame.dataset) == {"world_facts"} and len(frame) == len(judged())
+    assert results.load_tables("results", "quick", "noiser", [with_part], "parts").empty
+
+
+def test_shown_has_the_published_in_brackets(values):
+    table = tables.faithfulness(values)
+    wide = tables.as_printed(
+        table[(table.baseline == "random") & (table.definition == "paper") & (table.bounding != "l2")],
+        "log_ratio",
+    ).set_index("method")
+    assert wide.columns.tolist() == ["world_facts, tiny", "world_agreement, tiny"]
+    assert wide.loc["Noiser", "world_facts, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
+    assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]
+    answers = tables.answerability(judged())
+    answers = answers[(answers.top == 1) & (answers.baseline == "")]
+    wide = tables.as_printed(answers, "rate", known="published_rate").set_index("method")
+    assert wide.loc["leave-one-out"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]

@@ -1,0 +1,271 @@
+"""Tables of soft_metrics: by hand, beside the published numbers, with what is flagged and left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.rows import cell
+from sample.soft_metrics import MATCHED, WINS, N, record, unit
+
+from faithlib import papers
+from faithlib.papers.soft_metrics import tables
+from faithlib.papers.soft_metrics.claims import claims
+from faithlib.report.tables import excluded
+
+
+def test_aopc_averages_its_own_ratios_only(values):
+    measured = tables.aopc(values)
+    row = cell(
+        measured,
+        dataset="sst",
+        definition="paper",
+        metric="NS",
+        attribution="deeplift",
+        baseline="",
+        example=0,
+    )
+    assert row.value == pytest.approx(0.6)
+
+
+def test_diagnosticity_is_the_share_of_wins(diagnostic):
+    assert list(diagnostic.columns) == [
+        "dataset",
+        "attribution",
+        "metric",
+        "definition",
+        "baseline",
+        "ties",
+        "value",
+        "ci_low",
+        "ci_high",
+        "n",
+        "published",
+    ]
+    for metric, by_attribution in WINS.items():
+        for attribution, (wins, ties) in by_attribution.items():
+            for rule, worth in (("strict", 0), ("half", 0.5), ("at_least", 1)):
+                row = cell(
+                    diagnostic,
+                    dataset="sst",
+                    metric=metric,
+                    attribution=attribution,
+                    definition="paper",
+                    baseline="normal",
+                    ties=rule,
+                )
+                assert row.value == pytest.approx((wins + worth * ties) / N)
+                assert row.ci_low < row.value < row.ci_high and row.n == N
+            row = cell(
+                diagnostic,
+                dataset="sst",
+                metric=metric,
+                attribution=attribution,
+                definition="paper",
+                baseline="matched",
+                ties="strict",
+            )
+            assert row.value == pytest.approx((wins - MATCHED[metric]) / N)
+
+
+def test_published_values_stand_where_the_paper_has_them(diagnostic):
+    where = dict(metric="Soft-NC", attribution="deeplift", definition="paper", ties="strict")
+    assert cell(diagnostic, dataset="sst", baseline="normal", **where).published == 0.562
+    assert np.isnan(cell(diagnostic, dataset="sst", baseline="matched", **where).published)
+    # a generated corpus has the number of the data set it imitates, another data set has none
+    assert cell(diagnostic, dataset="topics", baseline="normal", **where).published == 0.648
+    other = tables.diagnosticity(tables.preferences(tables.aopc(unit("imdb"))))
+    assert np.isnan(cell(other, dataset="imdb", baseline="normal", **where).published)
+
+
+def test_seeds_are_averaged_per_example():
+    better = unit(seed=1)
+    better["raw"] += np.where(better.baseline == "", 10, 0)  # wins every comparison
+    both = pd.concat([unit(), better], ignore_index=True)
+    table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
+    row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
+    assert row.value == pytest.approx((8 / N + 1) / 2) and row.n == N
+
+
+def test_preferences_are_there_where_normalisation_is_not():
+    frame = unit()
+    frame.loc[frame.example == 0, "value"] = np.nan  # S0 = 1: NS and NC are undefined, S and C not
+    table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
+    row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
+    assert row.n == N and row.value == pytest.approx(8 / N)
+    assert set(tables.faithfulness_by_ratio(frame).n) == {N - 1}
+
+
+def test_examples_without_a_value_are_left_out_of_n():
+    frame = unit()
+    frame.loc[frame.example == 0, "raw"] = np.nan
+    table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
+    row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
+    assert row.n == N - 1 and row.value == pytest.approx(7 / (N - 1))
+
+
+def test_a_baseline_that_misses_examples_is_told():
+    frame = unit()
+    frame = frame[~((frame.baseline == "matched") & (frame.example == 3))]
+    with pytest.raises(ValueError, match="have no 'matched' baseline"):
+        tables.preferences(tables.aopc(frame))
+
+
+def test_two_models_are_two_data_sets_with_one_published_value():
+    both = pd.concat([unit(), unit(model="org/large")], ignore_index=True)
+    table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
+    assert set(table.dataset) == {"sst (org/tiny)", "sst (org/large)"}
+    row = cell(
+        table,
+        dataset="sst (org/large)",
+        metric="NS",
+        attribution="attention",
+        baseline="normal",
+        ties="strict",
+    )
+    assert row.published == 0.406
+
+
+def test_other_perturbations_are_metrics_of_their_own():
+    frame = unit()
+    other = frame[frame.metric == "Soft-NS"].assign(perturbation="gaussian_scores")
+    both = pd.concat([frame, other], ignore_index=True)
+    preferred = tables.preferences(tables.aopc(both))
+    table = tables.diagnosticity(preferred)
+    assert "Soft-NS (gaussian_scores)" in set(table.metric)
+    assert np.isnan(table[table.metric == "Soft-NS (gaussian_scores)"].published).all()
+    by_perturbation = tables.alternatives(table).set_index("metric")
+    assert set(by_perturbation.index) == {"Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
+    assert by_perturbation.normal["Soft-NS (gaussian_scores)"] == pytest.approx(14 / N)
+    assert len(claims(preferred)) == len(claims(tables.preferences(tables.aopc(frame))))
+
+
+def test_averages_are_tables_2_and_3(diagnostic, preferred):
+    by_attribution = tables.averages(diagnostic, preferred, "attribution")
+    where = dict(definition="paper", baseline="normal", metric="NC")
+    assert cell(by_attribution, attribution="deeplift", **where).value == pytest.approx(0.6)
+    average = cell(by_attribution, attribution="average", **where)
+    assert (average.value, average.sd) == pytest.approx((0.5, 0.1))  # of 0.4 and 0.6
+    assert np.isnan(average.published)  # other data sets and attributions than the paper's
+    soft = cell(by_attribution, attribution="average", **{**where, "metric": "Soft-NC"})
+    assert soft.p_examples < 0.01
+    assert soft.star == ""  # 4 cells against 4 cannot reach p < .01
+    by_dataset = tables.averages(diagnostic, preferred, "dataset")
+    assert cell(by_dataset, dataset="topics", **where).value == pytest.approx(0.5)
+    shown = tables.averages_as_printed(by_dataset, "dataset").set_index("metric")
+    assert list(shown.index) == ["NC", "Soft-NC", "NS", "Soft-NS"]
+    assert shown.loc["NC", "sst"] == "0.500"
+    assert shown.loc["NC", "average"] == "0.500 ± 0.000"
+
+
+@pytest.mark.parametrize(("by", "table"), [("attribution", "table_2"), ("dataset", "table_3")])
+def test_averages_of_the_published_cells_are_the_published_averages(by, table):
+    cells = papers.published("soft_metrics", "table_6").assign(
+        definition="paper", baseline="normal", ties="strict", example=0
+    )
+    averaged = tables.averages(cells, cells.assign(strict=cells.value), by)
+    assert len(averaged) == len(papers.published("soft_metrics", table))
+    assert np.allclose(averaged.value, averaged.published, atol=0.00101)
+    assert (averaged.star == averaged.published_star).all()
+    shown = tables.averages_as_printed(averaged, by).set_index("metric")
+    assert shown.loc["Soft-NC", "average"] == "0.529* ± " + (
+        "0.017 (0.529*)" if by == "attribution" else "0.111 (0.529*)"
+    )
+    fewer = cells[cells[by] != cells[by].iloc[0]]
+    averaged = tables.averages(fewer, fewer.assign(strict=fewer.value), by)
+    assert averaged[averaged[by] == "average"].published.isna().all()
+    assert averaged[averaged[by] != "average"].published.notna().all()
+
+
+def test_a_star_needs_five_cells_against_five():
+    parts = [unit(f"task{i}") for i in range(5)]
+    preferred = tables.preferences(tables.aopc(pd.concat(parts, ignore_index=True)))
+    table = tables.averages(tables.diagnosticity(preferred), preferred, "attribution")
+    where = dict(definition="paper", baseline="normal", metric="Soft-NC")
+    row = cell(table, attribution="deeplift", **where)
+    assert row.star == "*"
+
+
+def test_tables_by_ratio(values):
+    faith = tables.faithfulness_by_ratio(values)
+    assert set(faith.attribution) == {"attention", "deeplift", "random"}
+    where = dict(dataset="sst", definition="paper", metric="NS", attribution="random")
+    row = cell(faith, ratio=0.05, **where)
+    assert (row.value, row.ci_low, row.ci_high) == pytest.approx((0.4, 0.4, 0.4))
+    assert cell(faith, ratio=0.3, **where).value == 1  # of 50.5, clipped
+    by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
+    where = dict(dataset="sst", definition="paper", baseline="normal")
+    assert cell(by_ratio, metric="NC", ratio=0.2, **where).value == pytest.approx(10 / N)
+    soft = by_ratio[(by_ratio.metric == "Soft-NC") & (by_ratio.baseline == "normal")]
+    assert soft.ratio.isna().all() and soft.value.tolist() == pytest.approx([18 / N] * 4)
+
+
+def test_side_tables(values, diagnostic):
+    ties = tables.tie_rules(diagnostic)
+    row = cell(ties, dataset="sst", metric="NC", definition="paper", baseline="normal")
+    assert row.tied == pytest.approx(2 / N)
+    both = cell(tables.definitions(diagnostic), dataset="sst", metric="NC", baseline="normal")
+    assert both["released - paper"] == 0 and both.published == pytest.approx((0.349 + 0.413) / 2)
+    draws = tables.random_draws(tables.aopc(values))
+    row = cell(draws, dataset="sst", metric="NC", definition="paper", baseline="normal")
+    assert (row.draws, row.value, row.error) == pytest.approx((2, 10 / N, 0))
+    single = cell(draws, dataset="sst", metric="NC", definition="paper", baseline="matched")
+    assert single.draws == 1 and np.isnan(single.error)
+
+
+def test_overview_tells_what_was_measured(values):
+    row = cell(tables.overview(values), dataset="sst")
+    assert (row.examples, row.seeds, row.attributions) == (N, 1, 2)
+    assert (row["normal draws"], row["matched draws"]) == (2, 1)
+    assert row["ratios (%)"] == "1, 5, 10, 20, 30, 50" and row.definitions == "paper, released"
+
+
+def test_table_6_as_printed(diagnostic):
+    wide = tables.diagnosticity_as_printed(diagnostic).set_index(["dataset", "attribution"])
+    assert list(wide.columns) == ["NS", "Soft-NS", "NC", "Soft-NC"]
+    text = wide.loc[("sst", "attention"), "NS"]
+    assert text.startswith("0.300 [") and text.endswith("] (0.406)")
+    assert wide.loc[("topics", "attention"), "NS"].endswith("] (0.465)")
+
+
+def test_performance_and_excluded():
+    records = [
+        record("sst", "org/tiny", 0, 0.88),
+        record("sst", "org/tiny", 1, 0.90),
+        record("topics", "tiny", 0, 1.0),
+    ]
+    table = tables.performance(records)
+    sst, topics = table.iloc[0], table.iloc[1]
+    assert (sst.dataset, sst.model, sst.seeds, sst.test) == ("sst", "tiny", 2, 1821)
+    assert (sst.accuracy, sst.macro_f1_sd) == pytest.approx((89, np.sqrt(2)))
+    assert (sst.train_published, sst.f1_published, sst.f1_sd_published) == (6920, 90.4, 0.5)
+    assert pd.isna(topics.test_published) and np.isnan(topics.macro_f1_sd)
+    left_out = excluded(records)
+    assert left_out.to_dict("records") == [
+        {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}
+    ]
+
+
+def test_worked_examples_name_the_rationale_in_the_order_of_the_text():
+    examples = pd.DataFrame(
+        {
+            "example": [0],
+            "tokens": [["[CLS]", "a", "truly", "bad", "film", "."]],
+            "scores_attention": [[0, 0.1, 0.2, 0.9, 0.3, 0.1]],
+            "scores_deeplift": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]],
+        }
+    )
+    values = unit().assign(denominator=lambda v: np.where(v.example == 0, 0.9, 0.1))
+    record = {"params": {"task": "sst", "model": "org/tiny", "seed": 0}}
+    both = pd.concat([values, unit("topics"), unit(seed=1)], ignore_index=True)
+    assert len(tables.unit_values(both, record)) == len(values)
+    table = tables.worked_examples(examples, tables.unit_values(both, record), ratio=0.4)
+    table = table.set_index("attribution")
+    assert table.rationale.to_dict() == {"attention": "bad film", "deeplift": "truly .", "random": ""}
+    assert table.loc["attention", "Soft-NC"] == pytest.approx(0.6)
+    assert table.loc["random", "NC"] == pytest.approx(0.5)
+
+
+def test_performance_as_printed():
+    table = tables.performance([record("sst", "tiny", 0, 0.9), record("imdb", "tiny", 0, 1.0)])
+    shown = tables.performance_as_printed(table).set_index("dataset")
+    assert shown.loc["sst", "test"].endswith(" (1821)") and "(" not in shown.loc["imdb", "test"]
+    assert shown.loc["sst", "F1"].endswith(" (90.4 ± 0.5)") and "(" not in shown.loc["imdb", "F1"]

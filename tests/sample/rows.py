@@ -1,0 +1,9 @@
+"""What tests of tables share."""
+
+
+def cell(table, **where):
+    """The one row of a table that has the given values, column=value."""
+    for name, value in where.items():
+        table = table[table[name] == value]
+    assert len(table) == 1, f"{len(table)} rows have {where}"
+    return table.iloc[0]

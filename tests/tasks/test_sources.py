@@ -1,0 +1,141 @@
+"""Rows from the hub and from a mirror: what is asked for, and what wrong rows are told."""
+
+import datasets
+import pandas as pd
+import pytest
+from sample.mirrors import one_line, rows, write
+
+from faithlib import papers, tasks
+from faithlib.tasks import sources
+
+
+def test_evidence_of_the_mirror_becomes_word_indices(tmp_path):
+    story = "Mary went home. John got the milk. Mary slept."
+    frame = pd.DataFrame(
+        {"text": story, "text_b": "Who slept?", "label": range(6), "supporting_sentences": "[2, 0]"}
+    )
+    write(tmp_path, "babi_1", train=pd.concat([frame] * 5, ignore_index=True), test=frame)
+    data = tasks.load("babi_1", papers.card("fmm"), data_dir=tmp_path)
+    words = story.split()
+    assert [words[i] for i in data.splits["test"]["evidence"][0]] == "Mary went home. Mary slept.".split()
+
+    frame = rows(6, pair=True).assign(rationale_spans="[(1, 3), (2, 4)]")
+    write(tmp_path, "multirc", **{split: frame for split in tasks.SPLITS})
+    assert tasks.load("multirc", data_dir=tmp_path).splits["test"]["evidence"][0] == [1, 2, 3]
+
+
+def test_pairs_without_a_gold_label_are_left_out_and_counted(tmp_path):
+    frame = rows(9, 3, pair=True)
+    frame.loc[8, "label"] = -1
+    write(tmp_path, "snli", **{split: frame for split in tasks.SPLITS})
+    loaded = tasks.load("snli", data_dir=tmp_path)
+    assert loaded.provenance["rows"]["test"] == 8
+    assert loaded.provenance["source_rows"]["test"] == 9
+
+
+# The hub ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """The hub as a function of the call: records what is asked for, returns small data sets."""
+    calls = []
+
+    def load_dataset(path, config=None, **asked):
+        calls.append((path, config, asked))
+        frame = rows(30, 3, pair=True, start=100)
+        frame = frame.rename(columns={"text": "premise", "text_b": "hypothesis"})
+        return datasets.Dataset.from_pandas(frame.assign(idx=range(30)), preserve_index=False)
+
+    monkeypatch.setattr(sources.datasets, "load_dataset", load_dataset)
+    return calls
+
+
+def test_hub_row_is_asked_for_by_id_config_and_revision(hub):
+    loaded = tasks.load("mnli", papers.card("fmm"))
+    row = tasks.TASKS["mnli"].hub
+    assert [(path, config, asked["split"]) for path, config, asked in hub] == [
+        ("nyu-mll/glue", "mnli", "train"),
+        ("nyu-mll/glue", "mnli", "validation_matched"),
+    ]
+    assert all(asked["revision"] == row.revision for _, _, asked in hub)
+    assert not any("trust_remote_code" in asked for _, _, asked in hub)
+    assert loaded.source == "hub" and loaded.provenance["hub_id"] == "nyu-mll/glue"
+    assert loaded.provenance["revision"] == row.revision
+    assert loaded.splits["train"].column_names == ["text", "text_b", "label"]
+    assert loaded.provenance["rows"] == {"train": 24, "validation": 6, "test": 30}
+
+
+def test_no_network_is_one_line(monkeypatch):
+    def unreachable(*_, **__):
+        raise OSError("no route to host\nand much more")
+
+    monkeypatch.setattr(sources.datasets, "load_dataset", unreachable)
+    with pytest.raises(ConnectionError) as error:
+        tasks.load("sst")
+    one_line(error, "'SetFit/sst2'", "no route to host", "data_dir", "quick")
+
+
+def test_first_two_sentences():
+    text = "He was a painter. He lived in Rome! He died there. "
+    assert sources._first_sentences(text, 2) == "He was a painter. He lived in Rome!"
+
+
+def test_wrong_columns_and_types(mirror):
+    write(mirror, "sst", test=rows(8).rename(columns={"text": "sentence"}))
+    with pytest.raises(ValueError) as error:
+        tasks.load("sst", data_dir=mirror)
+    one_line(error, "sst/test.parquet", "no column 'text'", "only sentence, label")
+    write(mirror, "sst", test=rows(8).assign(label="positive"))
+    with pytest.raises(ValueError) as error:
+        tasks.load("sst", data_dir=mirror)
+    one_line(error, "column 'label'", "int, 0 to 1")
+
+
+def test_label_out_of_range_and_missing_label(mirror):
+    for label in (2, None):
+        frame = rows(8)
+        frame["label"] = frame["label"].astype("Int64")
+        frame.loc[5, "label"] = label
+        write(mirror, "sst", test=frame)
+        with pytest.raises(ValueError) as error:
+            tasks.load("sst", data_dir=mirror)
+        one_line(error, "1 labels out of range", "row 5", "0 = negative, 1 = positive")
+
+
+def test_empty_texts_are_counted_and_shown(mirror):
+    frame = rows(8)
+    frame.loc[[2, 6], "text"] = ["  ", None]
+    write(mirror, "sst", test=frame)
+    with pytest.raises(ValueError) as error:
+        tasks.load("sst", data_dir=mirror)
+    one_line(error, "split 'test'", "2 rows with an empty text", "2, 6")
+
+
+def test_truncated_file(mirror):
+    path = mirror / "sst" / "train.parquet"
+    content = path.read_bytes()
+    for kept in (len(content) // 2, 0):
+        path.write_bytes(content[:kept])
+        with pytest.raises(ValueError) as error:
+            tasks.load("sst", data_dir=mirror)
+        one_line(error, "cannot read 'sst/train.parquet'", "damaged")
+    broken = bytearray(content)
+    broken[4:200] = bytes(196)  # the footer is whole, the rows are not
+    path.write_bytes(bytes(broken))
+    with pytest.raises(ValueError, match="cannot read 'sst/train.parquet'"):
+        tasks.load("sst", data_dir=mirror)
+
+
+def test_credentialed_and_local_only_tasks_say_what_to_provide():
+    with pytest.raises(ValueError) as error:
+        tasks.load("mimic_anemia")
+    one_line(error, "credentials", "never downloaded", "mimic_anemia/<split>.parquet", "MIMIC-III")
+    with pytest.raises(ValueError) as error:
+        tasks.load("babi_2", data_dir="")
+    one_line(error, "script-free", "babi_2/<split>.parquet", "en-10k")
+
+
+def test_credentialed_task_from_local_files(tmp_path):
+    write(tmp_path, "mimic_diabetes", **{split: rows(6) for split in tasks.SPLITS})
+    assert tasks.load("mimic_diabetes", papers.card("fmm"), data_dir=tmp_path).source == "mirror"

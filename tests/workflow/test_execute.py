@@ -1,0 +1,126 @@
+"""execute: parameters are checked, types survive, a failing notebook is kept."""
+
+import json
+import subprocess
+import sys
+
+import execute
+import nbformat
+import pytest
+from toy import PARAMETERS, ROOT, notebook
+
+
+@pytest.fixture
+def book(tmp_path):
+    return notebook(tmp_path / "book.ipynb", PARAMETERS)
+
+
+def test_defaults_are_the_literals(book):
+    known = execute.defaults(book)
+    assert known["rate"] == 0.5 and known["fast"] is True and known["ratios"] == [0.1, 1]
+
+
+@pytest.mark.parametrize(
+    "good",
+    [{}, {"rate": 1}, {"seed": 3}, {"fast": False}, {"ratios": []}, {"ratios": [1, 0.25]}],
+)
+def test_right_parameters_pass(book, good):
+    execute.check(book, good)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"sead": 1}, "unknown parameter 'sead'; it takes task, model"),
+        ({"seed": 1.0}, "seed = 1.0"),
+        ({"seed": True}, "seed = True"),
+        ({"rate": True}, "rate = True"),
+        ({"rate": "1e-3"}, "write 1.0e-5"),
+        ({"fast": "false"}, "fast = 'false'"),
+        ({"fast": 0}, "fast = 0"),
+        ({"names": "a"}, "names = 'a'"),
+        ({"names": ["a", 1]}, "names = ['a', 1]"),
+        ({"task": None}, "task = None"),
+    ],
+)
+def test_wrong_parameters_are_one_line(book, wrong, told):
+    with pytest.raises(ValueError) as error:
+        execute.check(book, wrong)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_cell_that_papermill_would_overwrite(tmp_path):
+    with pytest.raises(ValueError, match="0 cells are tagged 'parameters'"):
+        execute.defaults(notebook(tmp_path / "book.ipynb", "x = 1", tags=()))
+
+
+@pytest.mark.parametrize("line", ['out = f"{seed}.json"', "import os", "a = b = 1", "a, b = 1, 2"])
+def test_values_that_papermill_would_not_recompute(tmp_path, line):
+    with pytest.raises(ValueError, match="not of the form name = literal"):
+        execute.defaults(notebook(tmp_path / "book.ipynb", f"seed = 0\n{line}"))
+
+
+def test_code_hash_sees_code_only(tmp_path):
+    first = notebook(tmp_path / "a.ipynb", "x = 1", "print(x)")
+    content = json.loads(first.read_text())
+    content["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "1\n"}]
+    content["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "prose"})
+    (tmp_path / "b.ipynb").write_text(json.dumps(content))
+    third = notebook(tmp_path / "c.ipynb", "x = 2", "print(x)")
+    hashes = [execute.code_hash(tmp_path / name) for name in ("a.ipynb", "b.ipynb", third)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize("text", ["{seed: 1}", "[1]", "seed"])
+def test_parameters_must_be_a_json_object(book, text):
+    with pytest.raises(SystemExit, match="JSON"):
+        execute.main([str(book), "out.ipynb", text])
+
+
+def test_types_survive_and_a_failing_cell_is_kept(tmp_path, capsys):
+    check = "assert fast is False and rate == 1e-5, 'types'\nraise ValueError('a clear reason')"
+    path = notebook(tmp_path / "book.ipynb", PARAMETERS, check)
+    (tmp_path / "own.json").write_text('{"fast": false, "rate": 1}')
+    output = tmp_path / "runs" / "out.ipynb"
+    with pytest.raises(SystemExit, match="ValueError: a clear reason"):
+        execute.main([str(path), str(output), str(tmp_path / "own.json"), '{"rate": 1e-5}'])
+    assert "raise ValueError('a clear reason')" in capsys.readouterr().err
+    assert any(
+        o["output_type"] == "error" and o["ename"] == "ValueError"
+        for cell in nbformat.read(output, 4).cells
+        for o in cell.get("outputs", [])
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals as Linux has them")
+def test_a_kernel_that_is_killed_starts_again_with_half_the_budget(tmp_path):
+    code = (
+        'import os, pathlib, signal\ntold = os.environ.get("FAITHLIB_HALVINGS", "0")\n'
+        'with open("tries", "a") as file:\n    file.write(told)\n'
+        'print("training: 1/2 steps in 00:01, 00:01 left, 1 step/s")\n'
+        'if told == "0":\n    os.kill(os.getpid(), signal.SIGKILL)'
+    )
+    book = notebook(tmp_path / "book.ipynb", "seed = 0", code)
+    done = subprocess.run(
+        [sys.executable, ROOT / "workflow/execute.py", book, tmp_path / "runs/out.ipynb"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tries").read_text() == "01"
+    assert "for lack of memory; once more with half the token budget" in done.stderr
+    assert "out: training: 1/2 steps" in done.stdout and "done in" in done.stdout
+    log = (tmp_path / "runs/out.log").read_text()
+    assert "training: 1/2 steps" in log and "the kernel died" in log
+
+
+def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
+    cell = "Cell In[2], line 1\n----> 1 run()\n\n"
+    own = cell + "File ~/project/faithlib/tasks/loading.py:82, in load(name)\n---> 82 raise ValueError('x')\n"
+    deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
+    assert execute.told("ValueError", own)
+    assert execute.told("ValueError", own.replace("/tasks/loading", "/results"))
+    assert not execute.told("KeyError", own)  # a bug, wherever it is
+    assert not execute.told("ValueError", deeper)  # something else's words
+    assert not execute.told("ValueError", cell)  # the notebook's own code

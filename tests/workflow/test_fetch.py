@@ -1,0 +1,81 @@
+"""make fetch and make stale: a mirror is the hub's twin; what is missing or outdated is named."""
+
+import datasets
+import fetch
+import pytest
+from toy import PARAMETERS, config, notebook
+
+from faithlib import papers, tasks
+from faithlib.tasks import TASKS, sources
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub of 60 rows a split, labels in turn; what was asked of it."""
+    asked = []
+
+    def download(found, split):
+        task = next(t for t in TASKS.values() if t.hub is found)
+        asked.append((task.name, split))
+        of = {ours: [f"{split} {ours} number {i} of these six" for i in range(60)] for ours in found.columns}
+        of["label"] = [i % len(task.labels) for i in range(60)]
+        return datasets.Dataset.from_dict({theirs: of[ours] for ours, theirs in found.columns.items()})
+
+    monkeypatch.setattr(sources, "_download", download)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("task", "paper"),
+    [
+        ("sst", "soft_metrics"),
+        ("ag_news", "saloss"),
+        ("imdb", "recursive_roar"),
+        ("imdb", "fmm"),
+        ("mnli", "fmm"),
+    ],
+)
+def test_a_fetched_mirror_gives_what_the_hub_gives(tmp_path, hub, task, paper):
+    assert fetch.data_set(task, paper, str(tmp_path)).startswith("fetched, ")
+    of_hub = tasks.load(task, papers.card(paper)).provenance["sha256"]
+    asked = len(hub)
+    assert tasks.load(task, papers.card(paper), tmp_path).provenance["sha256"] == of_hub
+    assert fetch.data_set(task, paper, str(tmp_path)) == "is there" and len(hub) == asked
+    (tmp_path / task / "train.parquet").unlink()  # as if it was cut short
+    assert fetch.data_set(task, paper, str(tmp_path)).startswith("fetched, ")
+
+
+GRID = """version: 2
+scale: quick
+papers:
+  fmm:
+    units:
+      - {task: sst2, model: org/name, seed: [0, 1]}
+      - {task: babi_1, model: sentence-transformers/all-MiniLM-L6-v2, seed: 0}
+      - {task: sentiment, model: tiny-bert, seed: 0}
+"""
+
+
+def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypatch, capsys, hub):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GRID, "fmm")
+    notebook(tmp_path / "notebooks/fmm/experiment.ipynb", PARAMETERS + 'model_dir = ""')
+    for folder in ("mirror", "models"):
+        (tmp_path / folder).mkdir()
+
+    def snapshot(name, allow_patterns, local_dir):
+        local_dir.mkdir(parents=True)
+        (local_dir / "config.json").write_text("{}")
+        return str(local_dir)
+
+    monkeypatch.setattr(fetch, "snapshot_download", snapshot)
+    with pytest.raises(SystemExit) as error:
+        fetch.main(["scale=quick", "data_dir=mirror", "model_dir=models"])
+    _, count, babi, name = str(error.value).splitlines()
+    assert count == "2 of 4 are missing:"
+    assert babi.startswith("babi_1 (fmm): task 'babi_1' has no script-free source on the hub: give data_dir")
+    assert name.startswith("org/name: model 'org/name' has no safetensors on the hub, and pickles are")
+    assert "sst2 (fmm): fetched, 120 rows" in capsys.readouterr().out
+    assert (tmp_path / "mirror/sst2/train.parquet").is_file()
+    (tmp_path / "models/org/name/model.safetensors").write_text("")
+    assert fetch.model("org/name", "models") == "is there (name)"

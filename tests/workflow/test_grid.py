@@ -1,0 +1,158 @@
+"""grid: units are named and expanded; every mistake in a config is one line, before anything starts."""
+
+import json
+import re
+
+import grid
+import pytest
+from toy import GOOD, config
+
+from faithlib import papers, tasks
+from faithlib.tasks.table import TASKS
+
+
+def test_units_are_named_and_expanded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD)
+    scale, found, paths = grid.read({"data_dir": ".", "model_dir": None, "papers": "attributions"})
+    assert (scale, paths) == ("quick", {"data_dir": "."})
+    assert list(found["attributions"].units) == ["sst.name.s0", "sst.name.s1", "topics.name.s2"]
+    assert found["attributions"].units["topics.name.s2"] == {
+        "task": "topics", "model": "org/name", "seed": 2, "rate": 0.25, "scale": "quick"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "old", "new", "told"),
+    [
+        ({"scale": "smal"}, "", "", "scale=smal: unknown scale; choose one of quick"),
+        ({"sale": "small"}, "", "", "unknown key 'sale'; allowed are scale, papers, data_dir"),
+        ({"papers": "fmm"}, "", "", "papers=fmm: unknown paper; config/quick.yaml has attributions"),
+        ({"data_dir": "nowhere"}, "", "", "data_dir=nowhere: there is no such folder"),
+        ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
+        ({"device": "gpu"}, "", "", "device=gpu: unknown device; use one of auto, cpu, cuda, mps"),
+        ({}, "version: 2", "", "quick.yaml: the config has no version, so it is older than this faithlib"),
+        ({}, "version: 2", "version: 0", "has version 0, which reads version 2: compare it with"),
+        ({}, "scale: quick", "scale: small", "says scale 'small'"),
+        ({}, "scale: quick", "scale: [", "not valid YAML"),
+        ({}, "    units:", "    unit:", "unknown key 'unit'"),
+        (
+            {},
+            "  attributions:",
+            "  attribution:",
+            "paper 'attribution' is unknown: did you mean 'attributions'?",
+        ),
+        ({}, "{model: org/name}", "{}", "'model' is missing"),
+        ({}, "seed: 2", "seed: 2, sead: 1", "unknown parameter 'sead'"),
+        ({}, "rate: 0.25", "rate: 1e-5", "rate = '1e-5' has the wrong type"),
+        ({}, "topics, seed: 2", "sst, seed: 1", "sst.name.s1 is there twice"),
+        ({}, "seed: 2", "seed: -2", "papers: attributions: units: 1: seed: -2 is less than the minimum of 0"),
+        ({}, "[0, 1]", "[0, 0]", "seed: [0, 0] has non-unique elements"),
+        (
+            {},
+            "{model: org/name}",
+            "[org/name]",
+            "papers: attributions: defaults = ['org/name'] must be a mapping",
+        ),
+        ({}, "  attributions:", "  ../fmm:", "paper '../fmm' is unknown"),
+        ({}, "  attributions:", "  fmm:", "notebooks/fmm/report.ipynb: there is no such notebook"),
+        ({}, "task: topics", "task: topic", "topic.name.s2: task = 'topic' is unknown; use one of sst,"),
+        (
+            {},
+            "task: topics",
+            "task: knowns",
+            "task 'knowns' holds prompts, and attributions explains classification",
+        ),
+    ],
+)
+def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, told):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD.replace(old, new))
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        grid.read(options)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+UNIT = {"task": "imdb", "model": "roberta", "measures": ["beam"], "max_length": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (UNIT, "beam takes T² passes"),
+        (UNIT | {"max_length": 256}, "beam takes T² passes"),
+        ({"task": "multirc", "attributions": ["lime", "beam"]}, "beam takes T² passes"),
+        ({"model": "roberta", "vectors": "glove.txt"}, "vectors are for the model bilstm alone"),
+        ({"unused_classes": -1}, "unused_classes: -1 is less than the minimum of 0"),
+        ({"epochs": 0}, "epochs: 0 is less than the minimum of 1"),
+        ({"long_texts": "cut"}, "long_texts = 'cut' is unknown; use one of error, truncate"),
+        ({"task": "world_facts", "model": "stories260K"}, "tiny-llama learns the generated world"),
+        ({"task": "knowns", "model": "tiny-llama"}, "pretrained models with other prompts"),
+        ({"task": "wikibio", "model": "llama", "tokens": 0}, "these prompts are open"),
+        ({"task": "world_facts", "model": "tiny-llama", "tokens": 0}, ""),
+        ({"task": "knowns", "model": "llama", "tokens": 0}, ""),
+        (UNIT | {"max_length": 128}, ""),
+        (UNIT | {"task": "sst2"}, ""),
+        (UNIT | {"measures": ["lime"]}, ""),
+        ({"model": "bilstm", "vectors": "glove.txt"}, ""),
+    ],
+)
+def test_combinations_that_cannot_be_run(given, told):
+    schema = json.loads(grid.SCHEMA.read_text())["$defs"]["unit"]
+    if not told:
+        return grid.conform(given, schema)
+    with pytest.raises(ValueError) as error:
+        grid.conform(given, schema)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_schema_is_one_and_names_no_task_that_is_not_there():
+    schema = json.loads(grid.SCHEMA.read_text())
+    grid.Draft202012Validator.check_schema(schema)
+    named = {
+        name
+        for rule in re.findall(r'"task": {"enum": (\[.*?\])', json.dumps(schema))
+        for name in json.loads(rule)
+    }
+    assert named and named <= set(TASKS)
+
+
+def test_a_task_that_was_registered_may_be_in_a_grid(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD.replace("task: topics", "task: reviews"))
+    with pytest.raises(ValueError, match="task = 'reviews' is unknown"):
+        grid.read({})
+    tasks.register_task(tasks.Task("reviews", "reviews of a shop", ("bad", "good")))
+    try:
+        assert "reviews.name.s2" in grid.read({})[1]["attributions"].units
+    finally:
+        tasks.unregister_task("reviews")
+
+
+def test_a_read_only_folder_is_told_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(grid.os, "access", lambda path, mode: False)
+    with pytest.raises(ValueError, match="results is read-only, and results/quick goes there: make it"):
+        grid.read({})
+
+
+def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="device=cuda: this machine shows no such GPU; leave DEVICE out"):
+        grid.demand("cuda")
+    assert grid.demand("auto") is grid.demand("cpu") is None
+
+
+def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
+    unit = {"task": "sst", "tagger": "no_such_tagger", "scale": "small"}
+    with pytest.raises(ValueError, match="tagger='no_such_tagger'.*spacy download"):
+        grid.demand(papers={"saloss": grid.Paper(papers.card("saloss"), "", "", {"sst.s0": unit})})
+
+
+@pytest.mark.parametrize(("scale", "outputs"), [("small", 6), ("paper", 36)])  # 36: the release
+def test_outputs_of_recursive_roar_for_babi(scale, outputs):
+    _, found, _ = grid.read({"scale": scale, "data_dir": ".", "model_dir": "."})
+    units = [u for u in found["recursive_roar"].units.values() if u["task"].startswith("babi")]
+    assert units and {len(TASKS[u["task"]].labels) + u.get("unused_classes", 0) for u in units} == {outputs}

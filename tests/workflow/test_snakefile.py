@@ -1,0 +1,76 @@
+"""The Snakefile: what it would run, what waits for what, and that finished units stay finished."""
+
+import json
+import shutil
+import subprocess
+
+import grid
+import pytest
+import toy
+from toy import GOOD, PARAMETERS, RECORD, ROOT, config, notebook, snakemake
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_an_unknown_profile_is_one_line(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "workflow/profiles/default").mkdir(parents=True)
+    for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    command = ["make", "--no-print-directory", "results", "PROFILE=pbs", "-o", ".venv/installed-batch"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode
+    assert done.stdout == "PROFILE=pbs: there is no such profile; use one of default\n"
+
+
+@pytest.fixture
+def unrun(tmp_path):
+    """The project without any results."""
+    for name in ("workflow", "config", "notebooks"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("scale", "units"), [("quick", 18), ("small", 31), ("paper", 295)])
+def test_the_projects_own_grid(unrun, scale, units):
+    status, text = snakemake(unrun, "-n", "--config", f"scale={scale}")
+    assert status == 0, text
+    assert f"unit {units}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("papers", ["fmm", "fmm,recursive_roar"])
+def test_a_report_waits_for_all_records_that_it_shows(unrun, papers, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    units = sum(len(p.units) for p in grid.read({"scale": "quick", "papers": papers})[1].values())
+    status, text = snakemake(
+        unrun, "results/quick/fmm/claims.csv", "-n", "--config", "scale=quick", f"papers={papers}"
+    )
+    assert status == 0, text
+    assert f"unit {units}" in " ".join(text.split())
+
+
+def test_finished_units_stay_finished(tmp_path):
+    config(tmp_path, GOOD.split("      - {task: topics")[0].replace("[0, 1]", "0"))
+    toy.workflow(tmp_path)
+    record = tmp_path / "results/quick/attributions/sst.name.s0.json"
+    record.parent.mkdir(parents=True)
+    for kind in ("json", "parquet"):  # as in a fresh clone: records, but no .snakemake folder
+        record.with_suffix(f".{kind}").write_text('{"files": {}, "made": "committed"}')
+
+    status, text = snakemake(tmp_path)
+    assert status == 0, text
+    assert json.loads(record.read_text())["made"] == "committed"
+    assert (tmp_path / "results/quick/attributions/claims.csv").exists()
+
+    record.unlink()
+    status, text = snakemake(tmp_path, "--config", "data_dir=notebooks")
+    assert status == 0, text
+    assert json.loads(record.read_text())["made"] == "0 notebooks"
+
+    experiment = tmp_path / "notebooks/attributions/experiment.ipynb"
+    experiment.touch()  # saved again, and the data found elsewhere: the result is the same
+    status, text = snakemake(tmp_path, "--config", "data_dir=config")
+    assert status == 0 and "Nothing to be done" in text, text
+
+    notebook(experiment, PARAMETERS, RECORD + "print(1)")
+    assert "unit 1" in " ".join(snakemake(tmp_path, "-n")[1].split())

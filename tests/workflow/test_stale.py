@@ -1,0 +1,44 @@
+"""stale: the records that other code than this made are listed, and why."""
+
+import json
+import subprocess
+
+import stale
+from toy import notebook
+
+from faithlib import results
+
+
+def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faithlib/report").mkdir(parents=True)
+    module, shows = tmp_path / "faithlib/roar.py", tmp_path / "faithlib/report/fmm.py"
+    module.write_text("x = 1")
+    shows.write_text("x = 1")
+    book = notebook(tmp_path / "notebooks/fmm/experiment.ipynb", "x = 1")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "code"]):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    now = results.code_provenance() | {"git": commit, "dirty": False}
+    record = tmp_path / "results/small/fmm/sst.name.s0.json"
+    record.parent.mkdir(parents=True)
+
+    def listed(**changed):
+        stale.git.cache_clear(), stale.hash_then.cache_clear()
+        record.write_text(json.dumps({"paper": "fmm", "provenance": now | changed}))
+        stale.main()
+        return capsys.readouterr().out
+
+    assert listed() == "0 of 1 records are of other code than this\n"
+    shows.write_text("x = 2")  # draws, and computes nothing
+    assert listed().startswith("0 of 1")
+    module.write_text("x = 2")
+    assert f"faithlib's roar.py since {commit[:12]}\n" in listed()
+    module.write_text("x = 1")
+    notebook(book, "x = 1", "print(x)")
+    assert "sst.name.s0.json: the notebook's code\n" in listed()
+    notebook(book, "x = 1")
+    assert "faithlib 0.0.9, now " in listed(versions=now["versions"] | {"faithlib": "0.0.9"})
+    assert "is no commit here, and not by this" in listed(dirty=True, code="0" * 64)
+    assert listed(dirty=True).startswith("0 of 1")
+    assert listed(git="f" * 40, code="0" * 64).startswith("results/small/fmm/sst.name.s0.json: made by code")

@@ -1,0 +1,161 @@
+"""make verify: what is committed is what its records, their data and their code give, byte for byte."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+import verify
+from toy import ROOT, notebook
+
+from faithlib import results, tasks
+
+PLACES = 'scale = "quick"\nresults_dir = "results"\nfigures_dir = "figures"\n'
+REPORT = """import matplotlib.pyplot as plt
+from faithlib import report, results
+report.use_style()
+records, values = results.load(results_dir, scale, "toy")
+table = values.groupby(["dataset", "model", "seed"]).value.mean().reset_index()
+report.save_table(table, f"{results_dir}/{scale}/toy/tables/means")
+report.save_table(table[["dataset"]], f"{results_dir}/{scale}/toy/claims")
+figure, axes = plt.subplots()
+axes.plot(table.value)
+report.save_figure(figure, f"{figures_dir}/{scale}/toy/line")
+"""
+SIZES = {"train": 40, "validation": 20, "test": 20}
+TABLE = Path("results/quick/toy/tables/means.csv")
+
+
+def git(*arguments):
+    who = ["-c", "user.name=x", "-c", "user.email=x@y"]
+    subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A committed project of one paper, two units and their report."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faithlib/metrics").mkdir(parents=True)
+    for name in ("__init__.py", "metrics/one.py", "metrics.py"):
+        (tmp_path / "faithlib" / name).write_text(f"# {name}")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    notebook(tmp_path / "notebooks/toy/report.ipynb", PLACES, REPORT)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "code")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    sources = [
+        (name, results.file_digest(tmp_path / "faithlib" / name))
+        for name in ("__init__.py", "metrics/one.py", "metrics.py")
+    ]
+    shutil.rmtree(tmp_path / "faithlib")  # the report's kernel wants the real one
+    verify.code_of.cache_clear()
+    for seed in (0, 1):
+        data = tasks.load("sentiment", seed=seed, sizes=SIZES)
+        params = {"task": "sentiment", "model": "org/tiny", "seed": seed}
+        params |= {f"{split}_size": size for split, size in SIZES.items()}
+        folder, cpu = tmp_path / "results/quick/toy", torch.device("cpu")
+        run = results.Run("toy", f"sentiment.tiny.s{seed}", "quick", params, folder, folder, cpu)
+        monkeypatch.setattr(
+            results,
+            "code_provenance",
+            lambda: {"git": commit, "dirty": False, "code": results.digest(sources)},
+        )
+        run.save([], pd.DataFrame({"value": [0.1, 0.25 + seed]}), provenance={"data": data.provenance})
+    return tmp_path
+
+
+def found():
+    git("add", "results", *(["figures"] if Path("figures").exists() else []))
+    return verify.by_paper(verify.committed())
+
+
+def test_what_is_whole_passes_and_what_is_not_is_named(project):
+    exec(PLACES + REPORT)  # as the report's notebook did when it was committed
+    whole = found()
+    assert [len(part) for part in whole["quick", "toy"]] == [4, 9]
+    TABLE.write_text(TABLE.read_text().replace("0.175", "0.176"))
+    Path("figures/quick/toy/line.pdf").unlink()
+    Path("figures/quick/toy/old.png").write_text("")
+    whole["quick", "toy"][1].append(Path("figures/quick/toy/old.png"))
+    wrong, unchecked = verify.verify("quick", "toy", whole)
+    assert not unchecked and wrong == [
+        "figures/quick/toy/line.pdf is committed and gone",
+        "figures/quick/toy/old.png is not what the report makes now: it makes no such file",
+        "results/quick/toy/tables/means.csv is not what its records give",
+    ]
+
+
+def changed(path, change):
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda r: r["provenance"].update(code="0" * 64), "the record says 000000000000"),
+        (
+            lambda r: r["provenance"]["data"]["sha256"].update(train="0" * 64),
+            "train split of sentiment has hash",
+        ),
+        (lambda r: r["files"].update({"sentiment.tiny.s1.parquet": "0"}), "is not the one that record"),
+        (lambda r: r["provenance"].pop("data"), "its provenance has no 'data'"),
+    ],
+)
+def test_a_record_that_does_not_lead_back_is_named_and_nothing_is_drawn(project, change, told):
+    changed(project / "results/quick/toy/sentiment.tiny.s1.json", change)
+    wrong, unchecked = verify.verify("quick", "toy", found())
+    assert len(wrong) == 2 and told in wrong[0] and "is not drawn anew" in wrong[1] and not unchecked
+
+
+def test_what_cannot_be_checked_is_said(project):
+    path = project / "results/quick/toy/sentiment.tiny.s1.json"
+    changed(path, lambda r: r["provenance"].update(git="f" * 40))
+    changed(path, lambda r: r["provenance"]["data"].update(source="mirror"))
+    wrong, unchecked = verify.check_record(path)
+    assert not wrong and len(unchecked) == 2
+    assert "no commit that git has" in unchecked[0] and "need data_dir=" in unchecked[1]
+
+
+def test_every_row_of_a_table_leads_to_a_record():
+    records = [{"params": {"task": "sst", "model": "org/tiny", "seed": seed}} for seed in (0, 1)]
+    table = pd.DataFrame(
+        {"dataset": ["sst", "sst", "cb", "all"], "model": ["tiny", "org/tiny", "tiny", "tiny"], "value": 1}
+    )
+    assert verify.nowhere(table, records) == [("cb", "tiny")]
+    assert verify.nowhere(table.assign(seed=[1, 2, 1, 1]), records) == [("cb", "tiny", 1), ("sst", "tiny", 2)]
+    assert verify.nowhere(table[["dataset"]], records) == []
+
+
+@pytest.mark.slow
+def test_a_changed_record_changes_only_the_rows_that_lead_to_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    files = verify.by_paper(verify.committed())["small", "soft_metrics"][0]
+    verify.redraw("small", "soft_metrics", files, tmp_path / "as_is")
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / path)
+    stem = tmp_path / "results/small/soft_metrics/multirc.all-MiniLM-L6-v2.s0"
+    values = pd.read_parquet(f"{stem}.parquet")
+    values.assign(value=values.value * 0.9).to_parquet(f"{stem}.parquet", index=False)
+    changed(
+        Path(f"{stem}.json"),
+        lambda r: r["files"].update({f"{stem.name}.parquet": results.file_digest(f"{stem}.parquet")}),
+    )
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    monkeypatch.chdir(tmp_path)
+    verify.redraw("small", "soft_metrics", files, tmp_path / "changed")
+    seen = 0
+    for path in sorted((tmp_path / "as_is/results/small/soft_metrics/tables").glob("*.csv")):
+        place = path.relative_to(tmp_path / "as_is")
+        old, new = (pd.read_csv(tmp_path / state / place, dtype=str) for state in ("as_is", "changed"))
+        if "dataset" in old:
+            moved = old.dataset[(old.fillna("") != new.fillna("")).any(axis=1)]
+            assert set(moved) <= {"multirc"}, path.name
+            seen += len(moved)
+    assert seen
