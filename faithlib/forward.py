@@ -7,7 +7,6 @@ and the language-model head is applied to the last token only. Results do not de
 """
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,13 +15,9 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
+from faithlib.batching import batches_by_length, batches_by_start, halving, limits, prefix_bytes, token_budget
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
-
-# Padded tokens a batch. A CPU core is fastest while a batch fits its caches: of 256 to 2,048 tokens, encoders
-# are fastest at 640 to 768 (10 % faster than at 256, 5 % than at 2,048); language models are 2 % faster at
-# 1,024. A GPU needs large batches.
-TOKEN_BUDGET = {"cpu": 768, "cuda": 65536, "mps": 8192}
 
 
 @dataclass(frozen=True)
@@ -205,81 +200,12 @@ def distances(model, variants, references, reference_of, distance, progress=None
     return _evaluate(model, variants, tags, compared, None, progress, budget)[:, 0].astype(float)
 
 
-def token_budget(model):
-    """Padded tokens a batch of this model: TOKEN_BUDGET of its device, times its `lightness` if it has one.
-
-    The environment variable FAITHLIB_HALVINGS, set when a process is restarted after it ran out of memory,
-    halves the budget that many times.
-    """
-    whole = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
-    return max(1, whole >> int(os.environ.get("FAITHLIB_HALVINGS", 0)))
-
-
-def batches_by_length(lengths, budget):
-    """Row indices in batches of at most `budget` padded tokens, longest first."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, budget // int(lengths[order[start]]))
-        batches.append(order[start : start + size])
-        start += size
-    return batches
-
-
-def batches_by_start(starts, lengths, order, budget):
-    """Row indices in batches, each of which is computed from the earliest start of its rows.
-
-    Batching rows with different prefix lengths recomputes tokens; that is accepted for small batches only.
-
-    Args:
-        starts: the first token to compute of each row, by row.
-        lengths: the tokens of each row, by row.
-        order: the rows, in order of decreasing start.
-        budget: padded tokens a batch.
-
-    Yields:
-        Lists of rows, in the order given.
-    """
-    batch, needed, longest = [], 0, 0
-    for i in order:
-        start, length = starts[i], lengths[i]
-        longest = max(longest, length)
-        padded = (len(batch) + 1) * (longest - start)
-        small, tight = padded <= budget // 8, 8 * (padded - needed - (length - start)) <= padded
-        if batch and (padded > budget or not (small or tight)):
-            yield batch
-            batch, needed, longest = [], 0, length
-        batch.append(i)
-        needed += length - start
-    if batch:
-        yield batch
-
-
 def padded(rows, batch):
     """Scores of each example, [(tokens,)], as one float64 tensor (batch, tokens), 0 at padding."""
     scores = torch.zeros(batch.ids.shape, dtype=torch.float64)
     for i, row in enumerate(rows):
         scores[i, : len(row)] = torch.as_tensor(row)
     return scores
-
-
-def out_of_memory(error):
-    """Whether an error reports that a GPU, or the CPU where the system refuses the memory, has none left."""
-    phrases = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
-        isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in phrases)
-    )
-
-
-def halving(compute, rows):
-    """compute(rows) as a list of one result, or, when memory runs out, of the results of smaller pieces."""
-    try:
-        return [compute(rows)]
-    except (RuntimeError, MemoryError) as error:
-        if not out_of_memory(error) or len(rows) == 1:
-            raise
-    half = len(rows) // 2
-    return halving(compute, rows[:half]) + halving(compute, rows[half:])
 
 
 def _logits(model, variants, cache, progress, budget):
@@ -339,7 +265,9 @@ def _passes(model, variants, rows, budget):
         plain = [i for i in rows if i not in members]
     for batch in batches_by_length([len(variants[i].encoding.ids) for i in plain], budget):
         chosen = [plain[i] for i in batch]
-        yield chosen, torch.cat(halving(lambda r: _forward(model, [variants[i] for i in r]), chosen))
+        longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
+        found = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
+        yield chosen, torch.cat(found)
     bases = [variants[family[0]].base for family in shared]
     for batch in batches_by_length([len(base.ids) for base in bases], budget):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch], budget)
@@ -363,7 +291,8 @@ def _after_prefixes(model, variants, families, budget):
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
-    for chosen in batches_by_start(starts, lengths, order, budget):
+    bounds = limits(model)._replace(tokens=budget)
+    for chosen in batches_by_start(starts, lengths, order, bounds, prefix_bytes(model)):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)
@@ -371,7 +300,8 @@ def _after_prefixes(model, variants, families, budget):
                 model, [variants[i] for i in rows], start, prefix.rows([base_of[i] for i in rows], start)
             )
 
-        yield chosen, torch.cat(halving(compute, chosen))
+        computed = max(lengths[i] for i in chosen) - min(starts[i] for i in chosen)
+        yield chosen, torch.cat(halving(model, compute, chosen, computed))
 
 
 def _forward(model, variants, start=0, prefix=None):

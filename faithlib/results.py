@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from safetensors import SafetensorError, safe_open

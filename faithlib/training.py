@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from faithlib.forward import batches_by_length, halving, out_of_memory, token_budget
+from faithlib.batching import batches_by_length, halving, out_of_memory, token_budget
 from faithlib.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffled_by_length
 from faithlib.progress import bar
 from faithlib.salience import Guide
@@ -227,7 +227,9 @@ def evaluate(classifier, encodings, labels):
     classifier.model.eval()
     data, logits = Split(classifier, encodings, labels), None
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
-        found = torch.cat(halving(lambda rows: classifier.logits(data.at(rows)[0]).float().cpu(), rows))
+        longest = int(data.lengths[rows].max())
+        found = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)
+        found = torch.cat(found)
         logits = torch.empty(len(encodings), found.shape[1]) if logits is None else logits
         logits[rows] = found
     return {

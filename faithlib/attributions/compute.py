@@ -6,7 +6,7 @@ from inspect import signature
 import numpy as np
 import torch
 
-from faithlib import forward
+from faithlib import batching, forward
 from faithlib.attributions import registry
 from faithlib.attributions.releases import RELEASED
 from faithlib.progress import bar
@@ -70,7 +70,16 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
 
 
 def attribute(
-    model, encodings, targets, wanted, definition="paper", paper="", cache=None, notes=None, **settings
+    model,
+    encodings,
+    targets,
+    wanted,
+    definition="paper",
+    paper="",
+    cache=None,
+    notes=None,
+    budget=None,
+    **settings,
 ):
     """Scores of the tokens of each example, by several attributions; each function runs once a batch.
 
@@ -85,6 +94,8 @@ def attribute(
         cache: a forward.Cache to share outputs with metrics; by default this call makes its own.
         notes: a dict that receives what functions return beside scores: values per example, such as
             "completeness_gap", as an array (examples,); values per token as a list of (tokens,).
+        budget: padded tokens of a pass, at least those of the longest example; by default what fits the
+            processor's caches or the GPU's memory.
         settings: keyword arguments, passed to the functions that take them, such as steps=50.
 
     Returns:
@@ -116,13 +127,16 @@ def attribute(
     functions = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
-    notes_by_row, budget = {}, forward.token_budget(model)
-    with bar(len(encodings) * len(functions), "explaining", "example") as progress:
-        for rows in forward.batches_by_length([len(e.ids) for e in encodings], budget):
+    notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
+    if budget is not None and budget < max(lengths, default=0):
+        raise ValueError(f"budget={budget} is smaller than the longest text, of {max(lengths)} tokens")
+    shown = bar(len(encodings) * len(functions), "explaining", "example")
+    with batching.limited(model, budget), shown as progress:
+        for rows in batching.batches_by_length(lengths, batching.token_budget(model)):
             for function, own in functions.items():
                 given = {**settings, "wanted": own}
                 explain = partial(_explain, function, model, encodings, targets, given, progress)
-                for result in forward.halving(explain, rows):
+                for result in batching.halving(model, explain, rows, len(encodings[rows[0]].ids)):
                     _store(result, own, scores, notes_by_row)
     if notes is not None:
         listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from faithlib import forward
+from faithlib.batching import out_of_memory, shrink, token_budget
 from faithlib.scores import generator
 
 CHUNK = 512  # rows of the embedding table at a time: small enough for the processor cache
@@ -245,28 +246,49 @@ def drawn_points(batch, samples, seed, like):
     return at.to(like), torch.full((samples,), 1 / samples, dtype=like.dtype, device=like.device)
 
 
-def passes(model, batch, points):
-    """Split every example at each of `points` path points into passes that fill the token budget.
+def in_passes(model, batch, points, compute):
+    """Call `compute` on every example at each of `points` path points, in passes that fill the token budget.
 
-    A pass holds as few examples as fill it, to limit padding.
+    A pass holds as few examples as fill it, to limit padding. One that does not fit into memory is split.
 
-    Yields:
-        (examples, places, rows): a slice of the examples, a slice of the path points, and the Batch of their
-        product, path points outermost, cut to the longest of these examples.
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        points: how many path points there are.
+        compute: called with (examples, places, rows): a slice of the examples, a slice of the path points, and
+            the Batch of their product, path points outermost, cut to the longest of these examples.
     """
-    budget, lengths, first = forward.token_budget(model), batch.present.sum(1).tolist(), 0
+    lengths, first = batch.present.sum(1).tolist(), 0
     while first < len(lengths):
-        last, longest = first + 1, lengths[first]
+        budget, last, longest = token_budget(model), first + 1, lengths[first]
         while last < len(lengths) and (last + 1 - first) * points * max(longest, lengths[last]) <= budget:
             last, longest = last + 1, max(longest, lengths[last])
         most = max(1, budget // ((last - first) * longest))
         most = math.ceil(points / math.ceil(points / most))  # as many passes, of equal size
-        rows = torch.arange(first, last, device=batch.ids.device)
         for start in range(0, points, most):
             places = slice(start, min(start + most, points))
-            index = rows.repeat(places.stop - start)
-            yield slice(first, last), places, batch.at(index, stop=longest)
+            _pass(model, batch, slice(first, last), places, longest, compute)
         first = last
+
+
+def _pass(model, batch, examples, places, longest, compute):
+    """One pass of `in_passes`, or the two halves of it where memory runs out."""
+    n, k = examples.stop - examples.start, places.stop - places.start
+    try:
+        index = torch.arange(examples.start, examples.stop, device=batch.ids.device).repeat(k)
+        compute(examples, places, batch.at(index, stop=longest))
+        return
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error) or n * k == 1:
+            raise
+    shrink(model, n * k * longest)
+    half = places.start + k // 2 if k > 1 else examples.start + n // 2
+    for part in (slice(None, half), slice(half, None)):
+        if k > 1:
+            piece = examples, slice(part.start or places.start, part.stop or places.stop)
+        else:
+            piece = slice(part.start or examples.start, part.stop or examples.stop), places
+        _pass(model, batch, *piece, longest, compute)
 
 
 def path_gradient(model, batch, target, embeddings, base, at, weights, progress=None):
@@ -284,7 +306,8 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
     """
     base = base.expand_as(embeddings)
     total, difference = torch.zeros_like(embeddings), embeddings - base
-    for examples, places, rows in passes(model, batch, len(at)):
+
+    def compute(examples, places, rows):
         block = examples, slice(rows.ids.shape[1])  # without the padding of longer examples
         path = base[block] + at[places, examples, None, None] * difference[block]  # (places, *block's shape)
         y = y_at(model, rows, target[examples].repeat(len(path)))
@@ -292,6 +315,8 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
         total[block] += torch.tensordot(weights[places], slope, 1)
         if progress is not None:
             progress(path[..., 0, 0].numel() / at.numel())
+
+    in_passes(model, batch, len(at), compute)
     return total
 
 
@@ -315,7 +340,8 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)
         start = i if prefix else 0  # in a causal LM the tokens before i do not depend on it
-        for examples, places, rows in passes(model, batch.at(index, start), len(at)):
+
+        def compute(examples, places, rows, i=i, index=index, start=start):
             chosen = index[examples]  # (examples,)
             path = base[chosen, i] + at[places, None, None] * difference[chosen, i]  # (places, *, width)
             repeated = chosen.repeat(len(path))
@@ -324,6 +350,8 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
             y = _y_of_token(model, rows, target[repeated], others, i - start, shared)
             slope = gradient(model, y, path.flatten(0, 1)).unflatten(0, path.shape[:2])
             scores[chosen, i] += torch.tensordot(weights[places], slope, 1)
+
+        in_passes(model, batch.at(index, start), len(at), compute)
         if progress is not None:
             progress(1 / len(columns))
     return difference * scores

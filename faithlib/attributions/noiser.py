@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from faithlib import forward
+from faithlib import batching
 from faithlib.scores import generator
 
 
@@ -188,8 +188,10 @@ class Noised:
         # Without that a large vocabulary would fill the memory.
         padded = torch.maximum(lengths, starts + self.model.outputs // 1024)
         order = sorted(range(len(starts)), key=lambda i: (-starts[i], -padded[i]))
-        budget = forward.token_budget(self.model) // self.vectors.shape[1]
-        return forward.batches_by_start(starts.tolist(), padded.tolist(), order, budget)
+        tokens, memory = batching.limits(self.model)
+        each = batching.Limits(max(1, tokens // self.vectors.shape[1]), memory / self.vectors.shape[1])
+        kept = batching.prefix_bytes(self.model)
+        return batching.batches_by_start(starts.tolist(), padded.tolist(), order, each, kept)
 
     def _distributions(self, rows, tokens, scale, start, stop):
         """Output distributions, (noised inputs, M, outputs), computed from token `start` on."""
@@ -205,5 +207,5 @@ class Noised:
             logits = self.model.logits(self.batch.at(row, start, stop), embeddings=embeddings, **given)
             return logits.float().softmax(-1)
 
-        pieces = forward.halving(compute, torch.arange(len(rows) * draws))
+        pieces = batching.halving(self.model, compute, torch.arange(len(rows) * draws), stop - start)
         return torch.cat(pieces).unflatten(0, (-1, draws))

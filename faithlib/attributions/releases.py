@@ -22,7 +22,7 @@ from faithlib.attributions.gradients import (
     before_text_b,
     drawn_points,
     gradient,
-    passes,
+    in_passes,
     path_gradient,
     sequential_paths,
     y_at,
@@ -361,7 +361,8 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
         weights = torch.from_numpy(weights).to(embeddings)
         total = weights[-1] * slope  # the point 1 is the whole input; the point 0 has no gradient
         at = torch.arange(1, 10).to(embeddings) / 10
-        for examples, places, rows in passes(model, batch, len(at)):
+
+        def compute(examples, places, rows):
             block = embeddings[examples, : rows.ids.shape[1]].repeat(len(at[places]), 1, 1)
             factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
             y = y_at(model, rows, target[examples].repeat(len(at[places])), explained, factor=factor)
@@ -369,6 +370,8 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
             total[examples, : block.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
             if progress is not None:
                 progress(len(block) / len(at) / len(embeddings))
+
+        in_passes(model, batch, len(at), compute)
         scores["integrated_gradients"] = (embeddings * (same @ total)).sum(-1)
     return scores
 

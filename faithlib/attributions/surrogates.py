@@ -5,7 +5,8 @@ import torch
 from sklearn.linear_model import Ridge
 
 from faithlib.attributions.occlusion import removable, removed
-from faithlib.forward import batches_by_length, halving, padded, target_values, token_budget
+from faithlib.batching import batches_by_length, halving, token_budget
+from faithlib.forward import padded, target_values
 from faithlib.scores import generator
 
 KERNEL_WIDTH = 25  # of Ribeiro et al.'s text explainer, for 100 times the cosine distance
@@ -119,5 +120,5 @@ def filled_probabilities(model, encoding, embeddings, kept, filler, target):
 
     p = np.empty(len(kept))
     for rows in batches_by_length([kept.shape[1]] * len(kept), token_budget(model)):
-        p[rows] = torch.cat(halving(compute, rows)).cpu().numpy()
+        p[rows] = torch.cat(halving(model, compute, rows, kept.shape[1])).cpu().numpy()
     return p

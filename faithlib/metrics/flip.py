@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from faithlib import forward
+from faithlib import batching, forward
 from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
 
@@ -64,7 +64,7 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
 
         while pending:
             tokens = sum(len(encodings[i].ids) for _, i in pending)
-            upto = done + max(1, forward.token_budget(model) // tokens)
+            upto = done + max(1, batching.token_budget(model) // tokens)
             tried = [(pair, k) for pair in pending for k in counts[pair[1]][done:upto]]
             for (pair, k), found in zip(tried, predicted(tried), strict=True):
                 if found != classes[pair[1]]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from faithlib import forward
+from faithlib import batching
 from faithlib.progress import bar
 
 DEFINITIONS = ("paper", "released", "calibrated")
@@ -64,9 +64,11 @@ def signals(model, encodings, budget=None):
 
     lengths = [len(encodings[i].ids) for i in missing]
     with bar(len(missing), "hidden states", "text") as progress:
-        for part in forward.batches_by_length(lengths, budget or forward.token_budget(model)):
+        for part in batching.batches_by_length(lengths, budget or batching.token_budget(model)):
             rows = [missing[k] for k in part]
-            values = torch.cat(forward.halving(compute, rows)).cpu().numpy()  # (batch, layers, width)
+            values = (
+                torch.cat(batching.halving(model, compute, rows, lengths[part[0]])).cpu().numpy()
+            )  # (batch, layers, width)
             if not np.isfinite(values).all():
                 raise FloatingPointError(
                     "the model gives NaN or infinite hidden states: its weights are broken"

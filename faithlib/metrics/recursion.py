@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from faithlib import forward, training
+from faithlib import batching, forward, training
 from faithlib.progress import bar
 from faithlib.scores import RANDOM, check_scores, generator, mask, ranking, top, uniform
 
@@ -160,7 +160,7 @@ class _Ask:
         """{measure: [(tokens,) of each input]}"""
         found, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
         lengths = [len(e.ids) for e in inputs]
-        for rows in forward.batches_by_length(lengths, forward.token_budget(self.model)):
+        for rows in batching.batches_by_length(lengths, batching.token_budget(self.model)):
             part, start = [inputs[row] for row in rows], time.perf_counter()
             scores = self.scores_of(part, examples[rows], measures)
             spent = time.perf_counter() - start

@@ -75,13 +75,14 @@ def load(
         if name == TINY:
             model, tokenizer = _tiny(texts, len(label_names))
         elif name == BILSTM:
+            sizes = {"precision": str(dtype).removeprefix("torch."), **sizes}
             model, tokenizer = bilstm(texts, len(label_names), **sizes)
         else:
             model, tokenizer = _pretrained(name, model_dir, len(label_names))
     model.config.id2label = dict(enumerate(label_names))
     model.config.label2id = {label: i for i, label in enumerate(label_names)}
     if name == BILSTM:  # its LSTMs alone compute in another dtype
-        model.config.precision, dtype = str(dtype).removeprefix("torch."), torch.float32
+        dtype = torch.float32
     classifier = Classifier(model.to(device), tokenizer, name, max_length, dtype)
     classifier.cast(dtype)
     return classifier
