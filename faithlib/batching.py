@@ -18,7 +18,7 @@ CPU_SHARE, GPU_SHARE = 8, 2  # one part in so many of the free memory is for wha
 
 
 class Limits(NamedTuple):
-    """What one pass may hold: padded tokens that are computed, and bytes of keys and values that are copied."""
+    """What one pass may hold: padded tokens that are computed, and bytes of copied keys and values."""
 
     tokens: int
     bytes: float

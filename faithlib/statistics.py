@@ -35,6 +35,7 @@ FEWEST_TEXTS = 30  # a bootstrap needs
 BORDERLINE = 2.0  # Monte-Carlo errors between a bootstrap bound and a threshold
 DRAW_COUNTS = (1, 2, 4, 8, 16)
 DESIGNS = ("seeds", "nested", "crossed")
+BLOCK = 2**21  # values drawn at a time: bounds the memory of a bootstrap, not its result
 CONSTANT = 1e-12  # relative: values that differ by less are equal up to rounding
 
 
@@ -284,7 +285,7 @@ def crossed_interval(values, unit="seed", limits=(-math.inf, math.inf)):
     >>> interval.n_units, interval.n_texts, len(interval.components)
     (3, 100, 2)
     """
-    x = _finite(values)
+    x = np.ascontiguousarray(_finite(values))  # one order of summation: the same bits from every table
     if x.ndim != 2:
         raise ValueError(f"values of shape {x.shape} are not seeds × texts: give two axes")
     seeds, texts = x.shape
@@ -355,7 +356,12 @@ def share_interval(true, clusters=None, unit="cluster"):
     n / deff observations (Kish 1965) and the t quantile of K - 1 clusters take the place of n and z in
     Wilson's (1927) interval. deff is the variance of the share by clusters, K/(K-1) Σ(y_k - p m_k)² / n²
     with y_k of m_k true, over the binomial p (1 - p) / n, kept within [1, Σm_k²/n]. For clusters of one
-    size m: m · var(shares) / (p (1 - p)), within [1, m]. All or none true: deff = m.
+    size m: m · var(shares) / (p (1 - p)), within [1, m].
+
+    deff is estimated with two clusters of mean size added, one all true and one all false. Near 0 and 1 it
+    rests on the few clusters that fail, and where none happens to, the plain estimate is close to 1: with 50
+    clusters of ten tests, half of them with one outcome for all ten, the interval of a true share of .95 lay
+    above .95 in 17 % of simulated studies, with the added clusters in none. All or none true: deff = m.
 
     Args:
         true: (observations,), truth values.
@@ -386,11 +392,11 @@ def share_interval(true, clusters=None, unit="cluster"):
     result = ShareInterval(p, unit, k, design="share", limits=(0.0, 1.0))
     if k < FEWEST_UNITS:
         return replace(result, reason=_too_few(k, unit))
-    most = float((sizes**2).sum() / n)
-    deff = most
-    if 0 < p < 1:
-        variance = k / (k - 1) * ((np.bincount(index, weights=x) - p * sizes) ** 2).sum() / n**2
-        deff = float(np.clip(variance * n / (p * (1 - p)), 1, most))
+    m = np.append(sizes, [n / k, n / k])
+    y = np.append(np.bincount(index, weights=x), [n / k, 0])
+    added = y.sum() / m.sum()  # the share with the two added clusters
+    inflation = (k + 2) / (k + 1) * ((y - added * m) ** 2).sum() / m.sum() / (added * (1 - added))
+    deff = float(np.clip(inflation, 1, (sizes**2).sum() / n))
     found = replace(result, effective=n / deff, deff=deff, components=((math.nan, k - 1),))
     low, high = found.ends()
     se = (high - low) / 2 / t_quantile(0.5 + LEVEL / 2, k - 1)
@@ -450,6 +456,8 @@ def interval_from_table(
         table = table.groupby([seed, cluster], as_index=False)[value].mean()
         unit = cluster
     wide = table.pivot(index=seed, columns=unit, values=value).dropna(how="all")
+    if wide.empty:
+        raise ValueError("the table has no values: give one row a value")
     if len(wide) == 1:
         return text_interval(wide.iloc[0].dropna(), names, unit, limits=limits)
     if design == "nested":
@@ -659,10 +667,24 @@ def direction(relation):
 def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**26):
     """Mean over examples with its bootstrap interval (BCa, Efron 1987; `scipy.stats.bootstrap`).
 
-    values: (examples,) or (examples, cells), the cells of one table on the same examples. Returns
-    (mean, low, high), each of shape (cells,) or a float. A cell without variance, or with a single
-    example, has the interval [mean, mean]. `memory` bounds a resampled block in bytes.
-    Raises ValueError for no examples and for values that are not finite.
+    For figures and single table cells; claims have `text_interval`.
+
+    Args:
+        values: (examples,) or (examples, cells), the cells of one table on the same examples.
+        n_resamples: number of resamples.
+        level: confidence level.
+        seed: of the resamples.
+        memory: bound of a resampled block in bytes.
+
+    Returns:
+        (mean, low, high), each of shape (cells,) or a float. A cell without variance, or with a single
+        example, has the interval [mean, mean].
+
+    Raises:
+        ValueError: for no examples and for values that are not finite.
+
+    >>> [round(end, 2) for end in mean_interval([0.0, 0.2, 0.4, 0.9])]
+    [0.38, 0.1, 0.78]
     """
     x = _finite(values)
     columns = x.reshape(len(x), -1)  # (examples, cells)
@@ -691,9 +713,24 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
 def resample_means(values, n_resamples=RESAMPLES, seed=0, memory=2**26):
     """Means of all cells over the same resampled examples: one draw of examples serves every cell.
 
-    values: (examples, cells). Returns (resamples, cells). A resample is a vector of multiplicities
-    w ~ Multinomial(n, 1/n), and its means are w @ values / n: one matrix product for all cells.
-    Stratify by calling it once a data set; apply any statistic to the rows.
+    A resample is a vector of multiplicities w ~ Multinomial(n, 1/n), and its means are w @ values / n: one
+    matrix product for all cells. Stratify by calling it once a data set; apply any statistic to the rows.
+
+    Args:
+        values: (examples, cells).
+        n_resamples: number of resamples.
+        seed: of the resamples.
+        memory: bound of a block of multiplicities in bytes.
+
+    Returns:
+        (resamples, cells).
+
+    Raises:
+        ValueError: for no examples and for values that are not finite.
+
+    >>> means = resample_means([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]], n_resamples=5)
+    >>> means.shape, (means[:, 1] - means[:, 0]).round(9).tolist()
+    ((5, 2), [1.0, 1.0, 1.0, 1.0, 1.0])
     """
     x = _finite(values)  # (examples, cells)
     n = len(x)
@@ -705,7 +742,21 @@ def resample_means(values, n_resamples=RESAMPLES, seed=0, memory=2**26):
 
 
 def percentile_interval(resampled, level=LEVEL):
-    """Percentile interval of a resampled statistic: (low, high) over axis 0, NaN not allowed."""
+    """Percentile interval of a resampled statistic, over axis 0; for figures.
+
+    Args:
+        resampled: (resamples, ...).
+        level: confidence level.
+
+    Returns:
+        (low, high).
+
+    Raises:
+        ValueError: for no resamples and for values that are not finite.
+
+    >>> [round(float(end), 2) for end in percentile_interval(range(101), level=0.9)]
+    [5.0, 95.0]
+    """
     tail = (1 - level) / 2
     return tuple(np.quantile(_finite(resampled), [tail, 1 - tail], axis=0))
 
@@ -713,12 +764,23 @@ def percentile_interval(resampled, level=LEVEL):
 def rank_sum(a, b):
     """Two-sided p of the Wilcoxon rank-sum test (= Mann-Whitney U), normal approximation.
 
-    `scipy.stats.mannwhitneyu` without continuity correction: the same number as
-    `scipy.stats.ranksums` where no values are tied, and corrected for ties where they are
-    (diagnosticity indicators are 0 or 1, so nearly all are tied). It treats the two samples as
-    independent, which two metrics on the same examples are not: the paper's test, not the better
-    one.
-    Two samples that hold one and the same value give p = 1.
+    `scipy.stats.mannwhitneyu` without continuity correction: the same number as `scipy.stats.ranksums` where
+    no values are tied, and corrected for ties where they are (diagnosticity indicators are 0 or 1, so nearly
+    all are tied). It treats the two samples as independent, although two metrics on the same examples are
+    paired: it is the test of the soft-metrics paper.
+
+    Args:
+        a: (examples of one sample,).
+        b: (examples of the other,).
+
+    Returns:
+        The p-value; 1 where both samples hold one and the same value.
+
+    Raises:
+        ValueError: for an empty sample and for values that are not finite.
+
+    >>> round(rank_sum([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 4)
+    0.009
     """
     a, b = _finite(a), _finite(b)
     if np.ptp(np.concatenate([a, b])) == 0:
@@ -730,7 +792,18 @@ def rank_sum(a, b):
 def t_test(a, b):
     """Two-sided p of Student's t-test of two independent samples (`scipy.stats.ttest_ind`).
 
-    NaN where a sample has fewer than two values or neither varies: there is no spread to compare with.
+    Args:
+        a: (values of one sample,).
+        b: (values of the other,).
+
+    Returns:
+        The p-value; NaN where a sample has fewer than two values or neither varies.
+
+    Raises:
+        ValueError: for values that are not finite.
+
+    >>> round(t_test([0.8, 0.9], [0.6, 0.7]), 3)
+    0.106
     """
     a, b = (np.asarray(x, dtype=float) for x in (a, b))
     if min(len(a), len(b)) < 2 or max(np.ptp(a), np.ptp(b)) == 0:
@@ -739,11 +812,23 @@ def t_test(a, b):
 
 
 def mean_over_groups(groups, level=LEVEL):
-    """Mean of the groups' means with its t interval, for few values a group (seeds): (mean, low, high).
+    """Mean of the groups' means with its t interval by a pooled variance; superseded by `verdicts.average`.
 
-    groups: list of (values,), of K groups of n_k values. The variance s² within groups is pooled:
-    mean ± t · s/K · sqrt(sum_k 1/n_k), t of sum_k (n_k - 1) degrees of freedom. A bootstrap of two or three
-    seeds would be far too narrow. The ends are NaN where no group has two values.
+    mean ± t · s/K · sqrt(sum_k 1/n_k), t of sum_k (n_k - 1) degrees of freedom, s² the variance within
+    groups. It assumes one variance for all groups and lends it to groups of one value.
+
+    Args:
+        groups: list of (values,), of K groups of n_k values.
+        level: confidence level.
+
+    Returns:
+        (mean, low, high); the ends are NaN where no group has two values.
+
+    Raises:
+        ValueError: for an empty group and for values that are not finite.
+
+    >>> [round(end, 2) for end in mean_over_groups([[1.0, 2.0, 6.0]])]
+    [3.0, -3.57, 9.57]
     """
     groups = [_finite(values) for values in groups]
     mean = float(np.mean([x.mean() for x in groups]))
@@ -759,7 +844,15 @@ def mean_over_groups(groups, level=LEVEL):
 def monte_carlo_error(draws, axis=-1):
     """Standard error of a mean over random draws: sd(draws) / sqrt(number of draws), ddof 1.
 
-    NaN for a single draw: one draw says nothing about its own noise.
+    Args:
+        draws: array with the draws on one axis.
+        axis: the axis of the draws.
+
+    Returns:
+        The standard errors, without that axis; NaN for a single draw.
+
+    >>> round(float(monte_carlo_error([1.0, 2.0, 3.0])), 3)
+    0.577
     """
     draws = np.asarray(draws, dtype=float)
     n = draws.shape[axis]
@@ -769,11 +862,23 @@ def monte_carlo_error(draws, axis=-1):
 
 
 def verdict(low, high, relation, bound=0.0):
-    """Does an interval satisfy a claimed relation: "holds", "does not hold" or "inconclusive".
+    """Does an interval satisfy a relation, thresholds met exactly included; superseded by `verdicts.decide`.
 
-    relation: ">" or "<" against the bound (">=" and "<=" include it). It holds if the whole
-    interval satisfies the relation, does not hold if no point of it does, else it is inconclusive.
-    Raises ValueError for another relation, and for an interval that is reversed or not a number.
+    Args:
+        low: lower end.
+        high: upper end.
+        relation: ">" or "<" against the bound (">=" and "<=" include it).
+        bound: the threshold.
+
+    Returns:
+        "holds" if the whole interval satisfies the relation, "does not hold" if no point of it does, else
+        "inconclusive".
+
+    Raises:
+        ValueError: for another relation, and for an interval that is reversed or not a number.
+
+    >>> verdict(0.1, 0.2, ">")
+    'holds'
     """
     relations = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
     if relation not in relations:
@@ -826,7 +931,7 @@ def _pivots(x, rng, n_resamples):
     """Sorted (mean* - mean) / se* of resamples of x; infinite where a resample is constant."""
     n, centred = len(x), x - x.mean()
     smallest = 1e-12 * centred.var()
-    rows = max(1, 2**21 // n)  # of resamples at a time: bounds the memory, not the result
+    rows = max(1, BLOCK // n)  # of resamples at a time
     found = []
     for start in range(0, n_resamples, rows):
         drawn = centred[rng.integers(n, size=(min(rows, n_resamples - start), n))]

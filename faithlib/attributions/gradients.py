@@ -255,8 +255,8 @@ def in_passes(model, batch, points, compute):
         model: a Classifier or CausalLM.
         batch: the Batch to explain.
         points: how many path points there are.
-        compute: called with (examples, places, rows): a slice of the examples, a slice of the path points, and
-            the Batch of their product, path points outermost, cut to the longest of these examples.
+        compute: called with (examples, places, rows): a slice of the examples, a slice of the path points,
+            and the Batch of their product, path points outermost, cut to the longest of these examples.
     """
     lengths, first = batch.present.sum(1).tolist(), 0
     while first < len(lengths):

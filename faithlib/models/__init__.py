@@ -1,4 +1,4 @@
-"""Models: what a metric may ask of one, and where one is found by name."""
+"""Models: the interface that attributions and metrics use, and loading by name."""
 
 from faithlib.models.base import Batch, Encoding, check_examples
 from faithlib.models.causal import CausalLM, Prefix

@@ -1,8 +1,8 @@
-"""What classifiers and causal language models have in common: encodings, batches, embeddings.
+"""The common part of classifiers and causal language models: encodings, batches, embeddings.
 
-Everything works on token ids: a text is encoded once and never decoded and encoded again. The word
-embeddings are always looked up here and handed over as `inputs_embeds`, so that an erased token
-never moves the others (RoBERTa would otherwise count positions by looking for padding ids).
+Everything works on token ids: a text is encoded once and is not decoded and encoded again. Word embeddings
+are always looked up here and passed to the model as `inputs_embeds`, so that erasing a token does not change
+the positions of the others (RoBERTa would otherwise derive positions from padding ids).
 """
 
 from contextlib import contextmanager
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from faithlib.scores import one_of
+
 
 @dataclass(frozen=True)
 class Encoding:
-    """One encoded example, unpadded; every array has one entry a token."""
+    """One encoded example without padding; every array has one entry for each token."""
 
     ids: np.ndarray  # (tokens,) int64
     types: np.ndarray  # (tokens,) int64, 1 in text_b where the model knows token types
@@ -23,11 +25,11 @@ class Encoding:
     words: np.ndarray  # (tokens,) int64, index into text.split(), -1 outside `text`
 
     def at(self, index):
-        """The encoding of the tokens at `index` (a slice, a mask or indices) alone."""
+        """The encoding of only the tokens at `index` (a slice, a mask or indices)."""
         return Encoding(*(getattr(self, field)[index] for field in Encoding.__annotations__))
 
     def followed_by(self, ids):
-        """The encoding with more tokens at its end, (more,): each of them maskable and a word by itself."""
+        """The encoding with the tokens `ids` appended, each of them maskable and a word of its own."""
         n, word = len(ids), self.words.max() + 1
         added = ids, np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool), np.arange(word, word + n)
         return Encoding(
@@ -55,11 +57,17 @@ class Batch:
 
 
 class Transformer:
-    """A Hugging Face model and its tokenizer, with the questions that metrics ask of both kinds.
+    """A Hugging Face model and its tokenizer, with the methods that attributions and metrics use.
 
-    A kind adds `logits`, `reads` (where the prediction is read), `outputs` (how many targets there are),
-    `explained` (which number of the target is explained, named by `explains`), `mask_id`, and
-    `baseline` (what integrated gradients start from unless told).
+    A subclass adds `logits`; `reads`, the position that the prediction is read from; `outputs`, the number of
+    targets; `explained`, the value of the target that is explained, and its name `explains`; `mask_id`; and
+    `baseline`, the default start of integrated gradients.
+
+    Args:
+        model: a Hugging Face model; it is put into evaluation mode.
+        tokenizer: its fast tokenizer.
+        name: for messages and records.
+        max_length: tokens that an input may have; None or 0 for as many as the model has positions.
     """
 
     def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
@@ -68,7 +76,7 @@ class Transformer:
         self.tokenizer = tokenizer
         self.name = name
         positions = model.config.max_position_embeddings
-        if model.config.model_type == "roberta":  # its positions start behind the padding index
+        if model.config.model_type == "roberta":  # its positions start after the padding index
             positions -= model.config.pad_token_id + 1
         self.max_length = min(max_length or positions, positions)
 
@@ -82,7 +90,7 @@ class Transformer:
 
     @property
     def embedding_table(self):
-        """The word embeddings, one row a token id: (vocabulary, width)."""
+        """The word embeddings, one row for each token id: (vocabulary, width)."""
         return self.model.get_input_embeddings().weight
 
     def embed(self, ids):
@@ -91,7 +99,7 @@ class Transformer:
 
     @contextmanager
     def computing(self):
-        """Inside, products are computed in the model's dtype; weights that have it already are as they are."""
+        """Inside, products are computed in the model's dtype (autocast, where the weights have another)."""
         kept = next(self.model.parameters()).dtype
         with torch.autocast(self.device.type, self.dtype, enabled=kept != self.dtype):
             yield
@@ -117,7 +125,12 @@ class Transformer:
     def encode(self, texts, texts_b=None):
         """Encode texts without truncating them.
 
-        Returns a list of Encoding. `texts_b` holds "" (or is None) where there is no auxiliary part.
+        Args:
+            texts: [str].
+            texts_b: the auxiliary parts, [str], "" for none; None if no text has one.
+
+        Returns:
+            A list of Encoding.
         """
         pairs = texts_b is not None and any(texts_b)
         encoded = self.tokenizer(
@@ -129,13 +142,13 @@ class Transformer:
         )
         encodings = []
         for i, text in enumerate(texts):
-            part = np.array([-1 if s is None else s for s in encoded.sequence_ids(i)], int)  # (tokens,)
+            sequence = np.array([-1 if s is None else s for s in encoded.sequence_ids(i)], int)  # (tokens,)
             ids = np.array(encoded["input_ids"][i], int)
             types = np.array(encoded["token_type_ids"][i]) if "token_type_ids" in encoded else 0 * ids
-            # A token's last character tells its word: its first may be the blank before.
+            # The word is that of a token's last character: its first may be the blank before the word.
             ends = np.array([max(start, end - 1) for start, end in encoded["offset_mapping"][i]], int)
-            words = np.where(part == 0, _word_at(text)[np.minimum(ends, len(text))], -1)
-            encodings.append(Encoding(ids, types, part == 0, part == 1, words))
+            words = np.where(sequence == 0, _word_at(text)[np.minimum(ends, len(text))], -1)
+            encodings.append(Encoding(ids, types, sequence == 0, sequence == 1, words))
         return encodings
 
     def tokens(self, encoding):
@@ -143,7 +156,7 @@ class Transformer:
         return self.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
 
     def truncate(self, encoding):
-        """Drop the last tokens of `text` until the encoding fits the model; text_b stays whole."""
+        """Drop the last tokens of `text` until the encoding fits the model; text_b is not cut."""
         surplus = len(encoding.ids) - self.max_length
         if surplus <= 0:
             return encoding
@@ -162,10 +175,13 @@ class Transformer:
         return Batch(*tensors, tuple(encodings))
 
     def attentions(self, batch):
-        """Logits (batch, outputs) and the attention weights of every layer, in one graph.
+        """Logits and the attention weights of every layer, in one graph, with eager attention.
 
-        Each layer's weights: (batch, heads, tokens from, tokens to). Eager attention, here only.
-        Raises ValueError where the model exposes none.
+        Returns:
+            (logits (batch, outputs), layers), each layer (batch, heads, tokens from, tokens to).
+
+        Raises:
+            ValueError: the model exposes no attention weights.
         """
         used = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")
@@ -179,7 +195,7 @@ class Transformer:
 
     @torch.no_grad()
     def check_attention(self, instead):
-        """Raise ValueError for a model that exposes no attention weights, and say what to do `instead`."""
+        """Raise ValueError if the model exposes no attention weights; `instead` says what to do then."""
         try:
             self.attentions(self.collate(self.encode(["a"])))
         except (ValueError, NotImplementedError) as error:
@@ -188,7 +204,7 @@ class Transformer:
             ) from error
 
     def check(self, encodings):
-        """Raise ValueError for an example without maskable tokens and for one the model is too short for."""
+        """Raise ValueError for an example without maskable tokens and for one longer than the model takes."""
         for i, e in enumerate(encodings):
             if not e.maskable.any():
                 raise ValueError(f"example {i} has no maskable token: remove empty texts before explaining")
@@ -200,13 +216,20 @@ class Transformer:
 
 
 def check_examples(classifier, encodings, long_texts="error"):
-    """Fit encodings to the model, or say which do not: (encodings, rows for the record's `excluded`).
+    """Check that encodings fit the model, or make them fit.
 
-    long_texts: "error" refuses texts longer than the model, "truncate" cuts the end of `text`.
-    Raises ValueError for a text without maskable tokens and for too long texts.
+    Args:
+        classifier: a Classifier or CausalLM.
+        encodings: the examples.
+        long_texts: "error" refuses texts longer than the model takes, "truncate" cuts the end of `text`.
+
+    Returns:
+        (encodings, rows for the record's `excluded`).
+
+    Raises:
+        ValueError: a text without maskable tokens; a text that is too long and must not or cannot be cut.
     """
-    if long_texts not in ("error", "truncate"):
-        raise ValueError(f"long_texts={long_texts!r} is unknown: use 'error' or 'truncate'")
+    one_of("long_texts", long_texts, ("error", "truncate"))
     empty = [i for i, e in enumerate(encodings) if not e.maskable.any()]
     if empty:
         raise ValueError(
@@ -216,20 +239,20 @@ def check_examples(classifier, encodings, long_texts="error"):
     long = np.flatnonzero(lengths > classifier.max_length)
     if not len(long):
         return encodings, []
-    told = (
+    finding = (
         f"{len(long)} of {len(encodings)} texts are longer than {classifier.name} takes "
         f"({lengths.max()} tokens, at most {classifier.max_length})"
     )
     if long_texts == "error":
-        raise ValueError(f"{told}: set long_texts='truncate' to cut their ends, or choose another model")
+        raise ValueError(f"{finding}: set long_texts='truncate' to cut their ends, or choose another model")
     encodings = [classifier.truncate(e) for e in encodings]
     if any(not e.maskable.any() for e in encodings):
-        raise ValueError(f"{told}: text_b alone fills the model, nothing of text is left; shorten text_b")
-    return encodings, [{"what": "end of text cut", "why": told, "n": len(long)}]
+        raise ValueError(f"{finding}: text_b alone fills the model, nothing of text is left; shorten text_b")
+    return encodings, [{"what": "end of text cut", "why": finding, "n": len(long)}]
 
 
 def _word_at(text):
-    """For every character (and the end) the index of the whitespace word it belongs to."""
+    """For every character, and the end of the text, the index of its whitespace-separated word."""
     blank = np.array([c.isspace() for c in text] + [True])
     starts = ~blank & np.concatenate([[True], blank[:-1]])
     return np.maximum(np.cumsum(starts) - 1, 0)

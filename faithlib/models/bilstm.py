@@ -1,8 +1,8 @@
 """The BiLSTM with additive attention of Jain & Wallace (2019), as Madsen et al. (2022) use it.
 
-It answers to the contract of the encoders, with one layer of attention of one head, read at [CLS]. An input
-is `[CLS] text [EOS]`; in a model for pairs `[CLS] text_b [EOS]` follows, with token type 1. Attention is paid
-to the words of `text` alone.
+It has the interface of the encoders, with one attention layer of one head, read at [CLS]. An input is
+`[CLS] text [EOS]`; in a model for pairs `[CLS] text_b [EOS]` follows, with token type 1. Only the words of
+`text` receive attention.
 """
 
 import torch
@@ -11,14 +11,18 @@ from torch.nn.functional import pad
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-CLOSED = torch.finfo(torch.float32).min  # added to the logarithm of attention: nothing is paid
+NO_ATTENTION = torch.finfo(torch.float32).min  # added to the logarithm of attention
 
 
 class BiLSTMConfig(PreTrainedConfig):
-    """width: of an embedding; hidden: of each direction of an LSTM, and of the attention.
+    """Sizes and precision of a BiLSTMAttention.
 
-    precision: what the LSTMs compute in, "float32" or "bfloat16": there their inputs, weights and states are
-    rounded (torch's autocast); weights are kept, and all else is computed, in float32.
+    Attributes:
+        width: of an embedding.
+        hidden: of each direction of an LSTM, and of the attention.
+        paired: whether inputs have a text and a text_b.
+        precision: of the LSTMs' computations, "float32" or "bfloat16" (torch's autocast rounds their inputs,
+            weights and states); weights are stored, and everything else is computed, in float32.
     """
 
     model_type = "bilstm-attention"
@@ -31,16 +35,17 @@ class BiLSTMConfig(PreTrainedConfig):
     precision: str = "float32"
     pad_token_id: int | None = 0
     type_vocab_size: int = 2
-    max_position_embeddings: int = 1_000_000  # it has no positions: any length will do
+    max_position_embeddings: int = 1_000_000  # it has no positions, so any length is possible
 
 
 class BiLSTMAttention(PreTrainedModel):
-    """Logits of a text, or of a text and text_b (Madsen et al. 2022, appendix C.1, Eq. 4 and 5).
+    """A BiLSTM with attention (Madsen et al. 2022, appendix C.1, Eq. 4 and 5), for a text or for a pair.
 
     h_i are the states of a BiLSTM over `text`, α_i ∝ exp(vᵀ tanh(W h_i + b)) over its words, c = Σ α_i h_i;
-    the logits are linear in c. In a model for pairs q, both last states of another BiLSTM over text_b, joins:
-    α_i ∝ exp(vᵀ tanh(W h_i + W_b q + b)), and the logits are linear in tanh(U c + U_b q + d), which is the
-    dense layer of the release. Both BiLSTMs read one embedding table, as the paper says.
+    the logits are linear in c. In a model for pairs, q holds the last states of both directions of a second
+    BiLSTM over text_b, α_i ∝ exp(vᵀ tanh(W h_i + W_b q + b)), and the logits are linear in
+    tanh(U c + U_b q + d), the dense layer of the release. Both BiLSTMs use one embedding table, as in the
+    paper.
     """
 
     config_class = BiLSTMConfig
@@ -61,7 +66,7 @@ class BiLSTMAttention(PreTrainedModel):
 
     @property
     def lightness(self):
-        """How many of its tokens fill a batch that one token of an encoder (of width 384) fills."""
+        """How many tokens of this model cost as much as one token of an encoder of width 384."""
         return max(1, 384 // self.config.width)
 
     def get_input_embeddings(self):
@@ -69,7 +74,7 @@ class BiLSTMAttention(PreTrainedModel):
 
     def _init_weights(self, module):
         if isinstance(module, nn.Embedding | nn.Linear | nn.LSTM):
-            module.reset_parameters()  # as torch does: embeddings N(0, 1), 0 for padding
+            module.reset_parameters()  # torch's defaults: embeddings N(0, 1), 0 for padding
 
     def forward(
         self,
@@ -79,23 +84,32 @@ class BiLSTMAttention(PreTrainedModel):
         output_attentions=False,
         output_hidden_states=False,
     ):
-        """Logits (batch, classes), and where asked for attention and hidden states.
+        """Class logits and, on request, attention and hidden states.
 
-        inputs_embeds: (batch, tokens, width), right-padded. attention_mask: (batch, tokens), 1 where a token
-        is present; or (batch, 1, tokens, tokens), whose first row is added to the logarithm of attention.
-        token_type_ids: (batch, tokens), 1 in text_b. attentions: one layer, (batch, 1, tokens, tokens), every
-        row of it α. hidden_states: the embeddings, and the states of `text`, (batch, tokens, 2 hidden).
-        Raises ValueError for a text_b in a model for single texts.
+        Args:
+            inputs_embeds: (batch, tokens, width), right-padded.
+            attention_mask: (batch, tokens), 1 at present tokens; or (batch, 1, tokens, tokens), whose first
+                row is added to the logarithm of attention.
+            token_type_ids: (batch, tokens), 1 in text_b.
+            output_attentions: whether to return attention.
+            output_hidden_states: whether to return hidden states.
+
+        Returns:
+            logits: (batch, classes). attentions: one layer, (batch, 1, tokens, tokens), each row of which is
+            α. hidden_states: the embeddings, and the states of `text`, (batch, tokens, 2 hidden).
+
+        Raises:
+            ValueError: a text_b in a model for single texts.
         """
         embedded = self.encoder.embeddings(inputs_embeds)
-        bias, lengths, lengths_b = _parts(attention_mask, token_type_ids)
+        bias, lengths, lengths_b = _bias_and_lengths(attention_mask, token_type_ids)
         if not self.config.paired and lengths_b.any():
             raise ValueError("this BiLSTM reads single texts: load it with paired=True for a text_b")
         longest, tokens = int(lengths.max()), embedded.shape[1]
         states, _ = self.encoder.text(embedded[:, :longest], lengths)  # (batch, longest, 2 hidden)
         keys = self.attention["text"](states)  # (batch, longest, hidden)
         if self.config.paired:
-            text_b = _moved_up(embedded, lengths, lengths_b)
+            text_b = _text_b_embeddings(embedded, lengths, lengths_b)
             _, q = self.encoder.text_b(text_b, lengths_b)  # (batch, 2 hidden)
             keys = keys + self.attention["text_b"](q)[:, None]
         scores = self.attention["v"](keys.tanh())[..., 0]  # (batch, longest)
@@ -103,7 +117,7 @@ class BiLSTMAttention(PreTrainedModel):
         layers = None
         if output_attentions:
             layers = (pad(alpha, (0, tokens - longest))[:, None, None].expand(-1, -1, tokens, -1),)
-            alpha = layers[0][:, 0, 0, :longest]  # so that the layer lies on the way to the logits
+            alpha = layers[0][:, 0, 0, :longest]  # so that the logits depend on the returned layer
         c = (alpha[:, None] @ states)[:, 0]  # (batch, 2 hidden)
         if self.config.paired:
             c = (self.dense["text"](c) + self.dense["text_b"](q)).tanh()  # (batch, hidden)
@@ -112,16 +126,18 @@ class BiLSTMAttention(PreTrainedModel):
 
 
 class _Encoder(nn.Module):
+    """The embeddings and the BiLSTMs; its parameters are trained with the learning rate of an encoder."""
+
     def __init__(self, config):
         super().__init__()
         self.words = nn.Embedding(config.vocab_size, config.width, padding_idx=config.pad_token_id)
-        self.embeddings = nn.Identity()  # its output is where embeddings are erased
+        self.embeddings = nn.Identity()  # its output is where metrics erase embeddings
         self.text = _BiLSTM(config)
         self.text_b = _BiLSTM(config) if config.paired else None
 
 
 class _BiLSTM(nn.Module):
-    """Two LSTMs over padded rows, one of them reversed: on a CPU 2.4 times as fast as packed sequences."""
+    """Two LSTMs over padded rows, one of them reversed; on a CPU 2.4 times as fast as packed sequences."""
 
     def __init__(self, config):
         super().__init__()
@@ -129,48 +145,50 @@ class _BiLSTM(nn.Module):
         self.precision = getattr(torch, config.precision)
 
     def forward(self, x, lengths):
-        """States (batch, tokens, 2 hidden), void from `lengths` on, and both last ones (batch, 2 hidden)."""
+        """States (batch, tokens, 2 hidden), undefined from `lengths` on, and the last (batch, 2 hidden)."""
         at, last = torch.arange(x.shape[1], device=x.device), lengths[:, None] - 1
         backwards = torch.where(at <= last, last - at, at)  # (batch, tokens)
         with torch.autocast(x.device.type, self.precision, enabled=self.precision != torch.float32):
-            ahead, back = self.ahead(x)[0].to(x), self.back(_taken(x, backwards))[0].to(x)
-        ends = torch.cat([_taken(ahead, last), _taken(back, last)], -1)[:, 0]
-        return torch.cat([ahead, _taken(back, backwards)], -1), ends
+            ahead, back = self.ahead(x)[0].to(x), self.back(_gathered(x, backwards))[0].to(x)
+        last_states = torch.cat([_gathered(ahead, last), _gathered(back, last)], -1)[:, 0]
+        return torch.cat([ahead, _gathered(back, backwards)], -1), last_states
 
 
 class _LSTM(nn.LSTM):
+    """An LSTM that stays in training mode, as cuDNN's gradients require; it has no dropout."""
+
     def train(self, mode=True):
-        return super().train()  # cuDNN differentiates no other; without dropout both are the same
+        return super().train()
 
 
-def _taken(x, at):
-    """Of (batch, tokens, width) the tokens `at`, (batch, any number)."""
+def _gathered(x, at):
+    """The tokens `at`, (batch, n), of (batch, tokens, width): (batch, n, width)."""
     return x.gather(1, at[..., None].expand(-1, -1, x.shape[-1]))
 
 
-def _moved_up(embedded, lengths, lengths_b):
-    """The embeddings of text_b, moved to the beginning: (batch, tokens of text_b, width)."""
+def _text_b_embeddings(embedded, lengths, lengths_b):
+    """The embeddings of text_b, shifted to start at 0: (batch, tokens of text_b, width)."""
     at = lengths[:, None] + torch.arange(int(lengths_b.max()), device=lengths.device)
-    return _taken(embedded, at.clamp(max=embedded.shape[1] - 1))
+    return _gathered(embedded, at.clamp(max=embedded.shape[1] - 1))
 
 
-def _parts(attention_mask, token_type_ids):
-    """What is added to the logarithm of attention (batch, tokens), and both lengths, each (batch,)."""
+def _bias_and_lengths(attention_mask, token_type_ids):
+    """The bias added to log attention, (batch, tokens), and the lengths of text and text_b, (batch,)."""
     if attention_mask.ndim == 4:
         bias = attention_mask[:, 0, 0]
     else:
-        bias = torch.where(attention_mask > 0, 0.0, CLOSED)
-    # Where a word is closed the text goes on: the last token of all, [EOS], is always open.
-    total = ((bias > CLOSED) * torch.arange(1, bias.shape[1] + 1, device=bias.device)).amax(1)
+        bias = torch.where(attention_mask > 0, 0.0, NO_ATTENTION)
+    # Words of the text may be masked, but its last token, [EOS], never is.
+    total = ((bias > NO_ATTENTION) * torch.arange(1, bias.shape[1] + 1, device=bias.device)).amax(1)
     in_b = token_type_ids.sum(1)
     return bias, total - in_b, in_b
 
 
 def _softmax(scores, bias, lengths):
-    """α over the words, which are neither [CLS] nor [EOS]; 0 everywhere where no word is open."""
+    """α over the words, which are neither [CLS] nor [EOS]; 0 everywhere if all words are masked."""
     at = torch.arange(scores.shape[1], device=scores.device)
-    word = (at > 0) & (at < lengths[:, None] - 1) & (bias > CLOSED)
-    return (scores + bias).masked_fill(~word, CLOSED).softmax(-1) * word
+    word = (at > 0) & (at < lengths[:, None] - 1) & (bias > NO_ATTENTION)
+    return (scores + bias).masked_fill(~word, NO_ATTENTION).softmax(-1) * word
 
 
 AutoConfig.register(BiLSTMConfig.model_type, BiLSTMConfig)

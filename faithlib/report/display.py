@@ -1,10 +1,14 @@
-"""Token heat maps for notebooks, as plain HTML that any viewer shows."""
+"""What notebooks show: token heat maps as plain HTML that any viewer shows, figures with their captions."""
 
 import html
+import io
 
 import numpy as np
-from IPython.display import HTML
+from IPython.display import HTML, Image, Markdown, display
 
+from faithlib.report.io import save_figure
+
+DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
 
 
@@ -28,6 +32,29 @@ def heat(tokens, rows, notes=None, largest=None):
             f"<td style='text-align:left;line-height:2'>{spans}</td>{note}</tr>"
         )
     return HTML("<table>" + "".join(lines) + "</table>")
+
+
+def show_figure(figure, stem, captions):
+    """Save a figure, show it, and under it its caption.
+
+    Args:
+        figure: a matplotlib figure; it is closed.
+        stem: where it is saved as .pdf, .png and .svg: a folder and the name of what it shows.
+        captions: {name: caption}; the caption is that of the longest name that the stem's begins with.
+
+    Raises:
+        ValueError: a figure that has no caption.
+    """
+    import matplotlib.pyplot as plt
+
+    known = [name for name in captions if stem.name.startswith(name)]
+    if not known:
+        raise ValueError(f"figure {stem.name!r} has no caption: add one to CAPTIONS ({', '.join(captions)})")
+    save_figure(figure, stem)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=DPI, metadata={"Software": None})
+    plt.close(figure)
+    display(Image(picture.getvalue()), Markdown(captions[max(known, key=len)]))
 
 
 def _span(token, strength):

@@ -1,13 +1,37 @@
 """One look for every table and figure: arrows, colours, labels. Nothing here draws or loads matplotlib."""
 
+import re
 import zlib
 from pathlib import Path
 
 from faithlib.attributions.registry import COLOURS, describe
 from faithlib.scores import RANDOM
+from faithlib.tasks.table import TASKS
 
 STYLE = Path(__file__).parent.parent / "faithlib.mplstyle"
 ARROWS = {"higher": ("↑", r"$\uparrow$"), "lower": ("↓", r"$\downarrow$")}  # html, LaTeX
+MODELS = {  # as figures print them; any other model by the last part of its name
+    "bilstm": "BiLSTM",
+    "all-MiniLM-L6-v2": "MiniLM-L6",
+    "bert-base-uncased": "BERT-base",
+    "roberta-base": "RoBERTa-base",
+    "roberta-large": "RoBERTa-large",
+    "scibert_scivocab_uncased": "SciBERT",
+    "tiny-bert": "tiny BERT",
+    "tiny-llama": "tiny Llama",
+    "stories260K": "Llama 260K",
+}
+METRICS = {"macro_f1": "macro-F1", "mcc": "Matthews correlation", "micro_f1": "accuracy"}
+# Categories that are no attribution: Tol's "muted" colours, none of which an attribution has. One role means
+# the same in every paper's figures.
+ROLES = {
+    "proposed": ("#332288", "o", "-"),  # what the paper proposes
+    "usual": ("#CC6677", "s", "--"),  # what it is compared with
+    "third": ("#999933", "^", "-."),
+    "fourth": ("#44AA99", "D", ":"),
+    "fifth": ("#882255", "P", (0, (4, 1))),
+    "reference": ("#777777", "v", ":"),  # a control or a bound
+}
 VERDICT_COLOURS = {"holds": "#009E73", "does not hold": "#D55E00", "inconclusive": "#777777"}
 
 
@@ -22,6 +46,64 @@ def line(attribution):
         return {"label": "random", "color": COLOURS["black"], "marker": "x", "linestyle": ":"}
     entry = describe(attribution)
     return {"label": entry.label, "color": entry.colour, "marker": entry.marker, "linestyle": entry.line}
+
+
+def role(name, text):
+    """Keywords for `Axes.plot` of a category that is no attribution.
+
+    Args:
+        name: its role, one of ROLES, which decides colour, marker and line style.
+        text: its label.
+
+    Returns:
+        dict with label, color, marker and linestyle.
+
+    Example:
+        >>> role("proposed", "Recursive ROAR")["color"]
+        '#332288'
+    """
+    if name not in ROLES:
+        raise ValueError(f"role {name!r} is unknown: use one of {', '.join(ROLES)}")
+    colour, marker, dashes = ROLES[name]
+    return {"label": text, "color": colour, "marker": marker, "linestyle": dashes}
+
+
+def dataset_title(name):
+    """A data set's name in words: the first part of its title in the table of tasks.
+
+    Example:
+        >>> dataset_title("babi_1"), dataset_title("whereabouts_1"), dataset_title("all")
+        ('bAbI-1', 'generated stories, one supporting fact', 'mean of the data sets')
+    """
+    if match := re.fullmatch(r"(\w+) \((.+)\)", name):  # a data set of which a table has several models
+        return f"{dataset_title(match[1])}, {model_title(match[2])}"
+    if name == "all":
+        return "mean of the data sets"
+    if name not in TASKS:
+        return name.replace("_", " ")
+    text = TASKS[name].title
+    return text if TASKS[name].generated else re.split(r", | \(", text)[0]
+
+
+def model_title(name):
+    """A model's name as figures print it.
+
+    Example:
+        >>> model_title("bilstm"), model_title("Qwen/Qwen2-0.5B")
+        ('BiLSTM', 'Qwen2-0.5B')
+    """
+    short = name.rsplit("/", 1)[-1]
+    return MODELS.get(short, short)
+
+
+def metric_title(name):
+    """A performance metric's name in words.
+
+    Example:
+        >>> metric_title("macro_f1")
+        'macro-F1'
+    """
+    return METRICS.get(name, name.replace("_", " "))
 
 
 def use_style():

@@ -163,5 +163,5 @@ def test_a_question_that_fills_the_model_is_refused(classifier):
 
 
 def test_unknown_long_texts_is_refused(classifier):
-    with pytest.raises(ValueError, match="long_texts='cut' is unknown: use 'error' or 'truncate'"):
+    with pytest.raises(ValueError, match="long_texts='cut' is unknown: use 'error', 'truncate'"):
         models.check_examples(classifier, classifier.encode(["plot"]), "cut")

@@ -463,7 +463,7 @@ def test_what_cannot_be_built_is_refused():
         models.load("bilstm", tiny.LABELS, TEXTS, hidden=0)
     with pytest.raises(ValueError, match="hidden: only 'bilstm' is built to measure, 'tiny-bert' is"):
         models.load("tiny-bert", tiny.LABELS, TEXTS, hidden=5)
-    with pytest.raises(ValueError, match="precision='half' is unknown: use 'float32' or 'bfloat16'"):
+    with pytest.raises(ValueError, match="precision='half' is unknown: use 'float32', 'bfloat16'"):
         models.load("bilstm", tiny.LABELS, TEXTS, precision="half")
 
 

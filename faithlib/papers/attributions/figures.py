@@ -1,41 +1,55 @@
 """The figure of the study: agreement with known evidence."""
 
-import matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
-
-from faithlib.attributions.registry import COLOURS
+from faithlib.attributions.registry import names
 from faithlib.metrics.plausibility import BETTER
-from faithlib.report import label, note_scale
+from faithlib.report import note_scale
+from faithlib.report.figures import add_legend, attribution_rows, beside, guide, include, mark, points, title
+from faithlib.report.style import role
+from faithlib.report.tables import in_order
 
-TITLES = {"auprc": "AUPRC", "precision": "precision", "first_hit": "first hit (rank)"}
-LOOKS = [(COLOURS[c], m) for c, m in (("blue", "o"), ("vermillion", "s"), ("green", "D"), ("purple", "^"))]
+TITLES = {
+    "auprc": "area under the\nprecision-recall curve",
+    "precision": "precision at the\nnumber of evidence tokens",
+    "first_hit": "rank of the first\ntoken of evidence",
+}
+ARROWS = {"higher": "↑", "lower": "↓"}
+LOOKS = ("proposed", "usual", "third", "fourth", "fifth", "reference")
+CAPTIONS = {
+    "agreement_with_evidence": "**Which attributions find the evidence?** Agreement between a ranking of "
+    "tokens and the tokens that are known to decide the label, by three measures; arrows point to better "
+    "values. Each mark is the mean over the test texts of one data set with its 95 % interval; the dotted "
+    "line in the same colour is what a random order of the tokens has there. A mark beyond its dotted line "
+    "has found something. Compare marks of one colour: chance differs between data sets."
+}
 
 
 def draw(table, scale=""):
-    """The table as a figure: a panel a metric, a line an attribution, a colour a data set.
+    """Agreement with evidence: a panel for each metric, a row for each attribution, a colour a data set.
 
-    Bars are 95 % intervals; a dotted line in a data set's colour is what a random order has there.
+    Args:
+        table: from `tables.evidence`.
+        scale: "quick" is noted on the figure.
     """
-    names = list(table.attribution.unique())
+    import matplotlib.pyplot as plt
+
+    known = in_order(table.attribution.unique(), names())
     groups = list(table.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, 1.1 + 0.26 * len(names)))
-    for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
-        for i, (_, part) in enumerate(groups):
-            colour, marker = LOOKS[i % len(LOOKS)]
-            y = part.attribution.map(names.index) + 0.22 * (i - (len(groups) - 1) / 2)
-            bars = part[metric] - part[f"{metric}_ci_low"], part[f"{metric}_ci_high"] - part[metric]
-            axis.errorbar(part[metric], y, xerr=bars, color=colour, marker=marker, markersize=3, linestyle="")
-            axis.axvline(part[f"{metric}_chance"].iloc[0], color=colour, linewidth=0.8, linestyle=":")
-        axis.set_xlabel(f"{TITLES[metric]} {'↑' if better == 'higher' else '↓'}")
-        axis.set_ylim(len(names) - 0.4, -0.6)
-    axes[0].set_yticks(range(len(names)), [label(name) for name in names])
-    models = table.groupby("dataset").model.nunique()
-    texts = [name if models[name] == 1 else f"{name} ({model})" for (name, model), _ in groups]
-    handles = [
-        Line2D([], [], color=c, marker=m, linestyle="", markersize=4, label=text)
-        for text, (c, m) in zip(texts, LOOKS * len(texts), strict=False)
+    several = table.model.nunique() > 1
+    looks = [
+        role(LOOKS[i % len(LOOKS)], title(dataset, model if several else ""))
+        for i, ((dataset, model), _) in enumerate(groups)
     ]
-    chance = Line2D([], [], color="#777777", linestyle=":", label="a random order")
-    figure.legend(handles=[*handles, chance], loc="outside lower center", ncols=len(handles) + 1)
+    height = 1.3 + len(known) * (0.14 + 0.06 * len(groups))
+    figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
+    for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
+        for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
+            rows = part.attribution.map(known.index) + beside(i, len(groups))
+            points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
+            guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
+        include(axis, 0)
+        axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
+    attribution_rows(axes[0], known)
+    chance = mark("a random order", dashes=":")
+    add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])
     note_scale(figure, scale)
     return figure

@@ -2,42 +2,47 @@
 
 Every statistic is a number a seed, within a data set and model; the 95 % t interval of its mean over data
 sets (`statistics.mean_over_groups`) is wide with few seeds, as it should be. Data sets with one seed take no
-part.
+part. Which measures occlude, which are gradients and which are signed is what the registry says of them.
 """
 
 import numpy as np
 import pandas as pd
 
+from faithlib.attributions import registry
 from faithlib.metrics import curves
 from faithlib.papers.fmm.card import CARD
 from faithlib.papers.fmm.tables import (
     CURVE,
     MASKED,
-    MEASURES,
     PLAIN,
-    of_roar,
+    PUBLISHED_MODEL,
+    measure_order,
     published_areas,
     published_roar,
-    variant,
+    roar_racu,
 )
 from faithlib.report import label
-from faithlib.report.claims import CLAIMS
+from faithlib.report.claims import CLAIMS, row_over_seeds
+from faithlib.report.tables import select
 from faithlib.scores import RANDOM
-from faithlib.statistics import mean_over_groups, verdict
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
 SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
-OCCLUSION = ("leave_one_out", "leave_one_out_abs", "beam")
-FAMILIES = ("input_x_gradient", "integrated_gradients", "leave_one_out")  # signed and absolute
+OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
 
 
 def claims(scores, points, tests=None, roar=None):
-    """One row a claim; `value` is such that more supports it. `where` has the mean of each data set.
+    """The claims of sections 5.1 to 5.3, and against Recursive ROAR.
 
-    scores, points, tests: from `report.fmm`'s `scores`, `points` and `load_parts(..., "masf")`; roar: from
-    `roar`. A claim is not there where no data set has two seeds of what it compares. Areas are ACU of masked
-    fine-tuning, but RACU against Recursive ROAR; `published` is the same statistic of Table 11.
+    Args:
+        scores, points, tests: from `tables.scores`, `tables.points` and `tables.load_parts(..., "masf")`.
+        roar: from `tables.load_roar`.
+
+    Returns:
+        A row a claim; `value` is such that more supports it, `where` has the mean of each data set. A claim
+        is not there where no data set has two seeds of what it compares. Areas are ACU of masked fine-tuning,
+        but RACU against Recursive ROAR; `published` is the same statistic of Table 11.
     """
     rows = [*_performance(scores), *_in_distribution(tests), *_faithfulness(points), _roar(points, roar)]
     return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
@@ -92,27 +97,22 @@ def _in_distribution(tests):
     masked = masked.assign(passed=masked.p >= SIGNIFICANT)
     rows = []
     for definition, part in masked.groupby("definition", sort=False):
-        share = part.groupby([*CURVE, "seed"], sort=False).passed.mean()
+        shares = part.groupby([*CURVE, "seed"], sort=False).passed.mean()
         own, more = {}, {}
-        for key, of in share.groupby(["dataset", "model"], sort=False):
-            wide = of.unstack("strategy").reset_index(["dataset", "model"], drop=True)
+        for key, share in shares.groupby(["dataset", "model"], sort=False):
+            wide = share.unstack("strategy").reset_index(["dataset", "model"], drop=True)
             if MASKED in wide:
                 own[key] = wide[MASKED]
             if {MASKED, PLAIN} <= set(wide):
                 more[key] = wide[MASKED] - wide[PLAIN]
+        claim = (
+            "masked data is in distribution with masked fine-tuning "
+            f"(share of tests, {CONSISTENT:.0%} expected)"
+        )
+        against = "masked data is in distribution in more tests than with plain fine-tuning"
         rows += [
-            row | {"definition": definition}
-            for row in (
-                _row(
-                    "masked data is in distribution with masked fine-tuning "
-                    f"(share of tests, {CONSISTENT:.0%} expected)",
-                    own,
-                    ">=",
-                    CONSISTENT - 1e-9,
-                ),
-                _row("masked data is in distribution in more tests than with plain fine-tuning", more),
-            )
-            if row
+            _row(claim, own, ">=", CONSISTENT - 1e-9, definition=definition),
+            _row(against, more, definition=definition),
         ]
     return rows
 
@@ -120,50 +120,56 @@ def _in_distribution(tests):
 def _faithfulness(points):
     """Section 5.3: which measures are more faithful, by ACU."""
     found, known = areas(points), _published()
+    measures = dict.fromkeys(measure for table in found.values() for measure in table)
+    twins = [m for m in measure_order() if {m, f"{m}_abs"} <= measures.keys()]
     compared = {
         "occlusion is the most faithful (best of it less the best gradient)": _occlusion,
         "occlusion is the most faithful among absolute measures": _absolute_occlusion,
-        **{f"signed above absolute: {label(family)}": _signed(family) for family in FAMILIES},
-        "Beam at or above leave-one-out": _beam,
+        **{f"signed above absolute: {label(m)}": _difference(m, f"{m}_abs") for m in twins},
+        "Beam at or above leave-one-out": _difference("beam", "leave_one_out"),
     }
     rows = []
     for claim, compare in compared.items():
-        relation = ">=" if compare is _beam else ">"
-        gains = {key: compare(table.reindex(columns=MEASURES)) for key, table in found.items()}
+        relation = ">=" if claim.startswith("Beam") else ">"
+        gains = {key: compare(table) for key, table in found.items()}
         rows.append(_row(claim, gains, relation, published=compare(known).mean()))
     return rows
 
 
 def _occlusion(table):
-    return table[list(OCCLUSION)].max(axis=1) - table[_gradients()].max(axis=1)
+    return _best(table, OCCLUSION) - _best(table, GRADIENT)
 
 
 def _absolute_occlusion(table):
-    return table.leave_one_out_abs - table[[m for m in _gradients() if variant(m) == "absolute"]].max(axis=1)
+    absolute = table[[measure for measure in table if not registry.describe(measure).signed]]
+    return _best(absolute, OCCLUSION) - _best(absolute, GRADIENT)
 
 
-def _signed(family):
-    return lambda table: table[family] - table[f"{family}_abs"]
+def _best(table, family):
+    """The highest area of a family's measures, a number a seed (or a published data set); NaN without any."""
+    return table[[m for m in table if registry.describe(m).family == family]].max(axis=1)
 
 
-def _beam(table):
-    return table.beam - table.leave_one_out
+def _difference(upper, lower):
+    """The function from a table of areas to those of one measure less another's, NaN where it lacks one."""
+
+    def difference(table):
+        pair = table.reindex(columns=[upper, lower])
+        return pair[upper] - pair[lower]
+
+    return difference
 
 
 def _roar(points, roar):
     """RACU less Recursive ROAR's, mean over the measures of both; seeds with a flat baseline are left out."""
     gains, sources = {}, set()
     for key, table in areas(points, _readable_racu).items():
-        theirs = pd.DataFrame({measure: of_roar(roar, *key, measure) for measure in table}).T
+        theirs = pd.DataFrame({measure: roar_racu(roar, *key, measure) for measure in table}).T
         theirs = theirs[theirs.roar.notna()]
         gains[key] = (table[theirs.index] - theirs.roar.astype(float)).mean(axis=1)
         sources |= set(theirs.roar_of)
-    theirs = (
-        published_roar()
-        .query("model == 'roberta-base'")
-        .pivot(index="dataset", columns="measure", values="value")
-        / 100
-    )
+    theirs = select(published_roar(), model=PUBLISHED_MODEL)
+    theirs = theirs.pivot(index="dataset", columns="measure", values="value") / 100
     row = _row(
         "more faithful than the same measures by Recursive ROAR (RACU)",
         gains,
@@ -179,35 +185,12 @@ def _readable_racu(x, measure, baseline):
 
 def _published(statistic="acu"):
     """Tables 1 and 11: data sets × measures, as fractions."""
-    table = published_areas().query("model == 'roberta-base' and statistic == @statistic")
-    wide = table.pivot(index="dataset", columns="measure", values="value") / 100
-    return wide.reindex(columns=MEASURES)
+    table = select(published_areas(), model=PUBLISHED_MODEL, statistic=statistic)
+    return table.pivot(index="dataset", columns="measure", values="value") / 100
 
 
-def _gradients():
-    return [m for m in MEASURES if m not in (*OCCLUSION, RANDOM)]
-
-
-def _row(claim, gains, relation=">", bound=0.0, published=np.nan):
+def _row(claim, gains, relation=">", threshold=0.0, **more):
     """One row of claims; None where no data set has two seeds. gains: {(dataset, model): a number a seed}."""
     gains = {key: gain.dropna() for key, gain in gains.items()}
     gains = {key: gain for key, gain in gains.items() if len(gain) > 1}
-    if not gains:
-        return None
-    value, low, high = mean_over_groups(gains.values())
-    several = len({model for _, model in gains}) > 1
-    where = ", ".join(
-        f"{dataset}{f', {model}' * several} {gain.mean():+.3f} ({len(gain)} seeds)"
-        for (dataset, model), gain in gains.items()
-    )
-    return {
-        "claim": claim,
-        "baseline": RANDOM,
-        "verdict": verdict(low, high, relation, bound),
-        "value": value,
-        "ci_low": low,
-        "ci_high": high,
-        "where": where,
-        "published": published,
-        "definition": "paper",
-    }
+    return row_over_seeds(claim, gains, relation, threshold, **more)

@@ -3,20 +3,77 @@
 The paper's 16 data sets need several pages: `pages` cuts a table into them.
 """
 
-import matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
+import re
+
+import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from faithlib.attributions.registry import COLOURS
-from faithlib.papers.fmm.tables import MASKED, MEASURES, P_OF, PLAIN, STRATEGIES, named, variant
-from faithlib.report import label, line, note_scale
+from faithlib.attributions.registry import describe, names
+from faithlib.papers.fmm.tables import MASKED, P_OF, PLAIN, STRATEGIES, named
+from faithlib.report import label
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_looks,
+    attribution_rows,
+    beside,
+    guide,
+    heat,
+    lines,
+    mark,
+    name_rows,
+    panels,
+    points,
+    published_label,
+    real,
+    title,
+)
+from faithlib.report.style import line, metric_title, role
 from faithlib.report.tables import in_order
 
-WIDTH = 6.8  # inches: the width of a page's text
-LOOKS = {
-    MASKED: (COLOURS["blue"], "o"),
-    PLAIN: (COLOURS["vermillion"], "s"),
-    "all/masked": (COLOURS["green"], "^"),
+ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third"}
+COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
+SIGNED = {False: "absolute", True: "signed"}
+REJECTED = 0.05
+LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
+ROAR = mark("Recursive ROAR", marker="|")
+P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
+FRESH = "fresh texts (control)"
+CAPTIONS = {
+    "performance": (
+        "**Does masked fine-tuning cost performance?** Test performance with nothing masked (left) and with "
+        "every token masked (right), by way of fine-tuning; higher is better. Bars are 95 % intervals over "
+        "seeds, pluses single seeds. Hollow marks are published, for a larger model. Grey ticks, right: "
+        "always predicting the most frequent class, on which a sound model falls back (Figures 2, 3 and 7 "
+        "to 15 of the paper)."
+    ),
+    "convergence": (
+        "**How fast does it converge?** Performance on the validation texts after each epoch, with nothing "
+        "masked (left) and with masks (right); bands are 95 % intervals over seeds (Figures 16 and 17 of "
+        "the paper)."
+    ),
+    "in_distribution": (
+        "**Are masked texts in distribution?** Each cell is the p-value of the MaSF test that a test set, "
+        "masked up to a share of its tokens by an attribution, is like the validation texts as seen in "
+        "training. A grey cell was not computed. A cross marks p < 0.05: out of distribution. Look at the "
+        "last row first. It is a fresh set that is in distribution; where the test rejects it, the other "
+        "rows mean nothing. Masked fine-tuning should leave no cross (Figures 4 and 18 to 21 of the paper, "
+        "as heat maps)."
+    ),
+    "faithfulness_curves": (
+        "**Does masking important tokens hurt?** Performance of one and the same model as tokens are "
+        "masked, most important first. Lower is more faithful; the black dotted curve masks at random. Left "
+        "absolute, right signed attributions: signed ones also know what speaks against the label, so they "
+        "can fall below the performance with everything masked. Bands are 95 % intervals over seeds "
+        "(Figures 5 and 22 to 25 of the paper)."
+    ),
+    "racu_by_dataset": (
+        "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
+        "curve, relative to that of an attribution which is at the end at once: 0 is no better than random, "
+        "and signed attributions may exceed 1. Filled marks are ours with 95 % intervals over seeds; "
+        "hollow marks are published, for a larger model; grey bars are what Recursive ROAR gives the same "
+        "attribution. Arrows mark values beyond the axis. Where the random curve is flat, ours is left out "
+        "(Tables 1, 11 and 12 of the paper)."
+    ),
 }
 
 
@@ -26,233 +83,183 @@ def pages(table, size=6):
     return [table[table.dataset.isin(datasets[i : i + size])] for i in range(0, len(datasets), size)]
 
 
-def performance(table, scores, masked=0, split="test", scale=""):
-    """Figures 2, 7 to 9, 12 and 13 (masked=0), 3, 10, 11, 14 and 15 (masked=100): performance by strategy.
+def file_name(strategy):
+    """A strategy's name as part of a file's, such as "masked_fine_tuning"."""
+    return re.sub(r"\W+", "_", named(strategy))
 
-    table: from `fmm.performance`; scores: from `fmm.scores`. A panel a data set and model; a plus is a seed,
-    in red where it did not converge. The dashed line is plain fine-tuning's mean, or with everything masked
-    the class majority; the published value is hollow.
+
+def performance(table, scores, split="test", scale=""):
+    """Figures 2, 3 and 7 to 15: performance by strategy, a row for each data set and model.
+
+    Args:
+        table: from `tables.performance`.
+        scores: from `tables.scores`, for the single seeds.
+        split: "test" or "validation".
+        scale: "quick" is noted on the figure.
     """
-    table, name = table[table.split == split], "all_masked" if masked else "unmasked"
-    names = in_order(table.strategy.unique(), STRATEGIES)
-    figure, panels = _panels(table, 4, 0.6 + 0.22 * len(names))
-    for axis, part in panels:
-        first = part.iloc[0]
-        plain = part[part.strategy == PLAIN].unmasked
-        dashed = first.majority if masked else plain.iloc[0] if len(plain) else float("nan")
-        axis.axvline(dashed, color="#777777", linewidth=0.8, linestyle="--")
-        seeds = scores[
-            (scores.dataset == first.dataset)
-            & (scores.model == first.model)
-            & (scores.metric == first.metric)
-            & (scores.split == split)
-            & (scores.masked == masked)
-        ]
-        for row in part.to_dict("records"):
-            y, (colour, marker) = names.index(row["strategy"]), _look(row["strategy"])
-            own = seeds[seeds.strategy == row["strategy"]]
-            for converged, edge in ((True, "#999999"), (False, "#FF0000")):
-                these = own[own.converged == converged].value
-                axis.plot(these, [y + 0.32] * len(these), "+", color=edge, markersize=3.5)
-            bars = [[row[name] - row[f"{name}_low"]], [row[f"{name}_high"] - row[name]]]
-            axis.errorbar([row[name]], [y], xerr=bars, color=colour, marker=marker, markersize=4)
-            if not masked:
-                axis.plot(
-                    [row["published"]],
-                    [y],
-                    color=colour,
-                    marker=marker,
-                    markersize=6.5,
-                    linestyle="",
-                    markerfacecolor="none",
-                    markeredgewidth=0.9,
-                )
-        axis.xaxis.set_major_locator(MaxNLocator(3))
-        axis.set_yticks(range(len(names)), [named(n) for n in names])
-        axis.set_ylim(len(names) - 0.3, -0.6)
-        axis.set_xlabel(f"{first.metric.replace('_', ' ')} ↑")
-    of_line = "class majority" if masked else "plain fine-tuning"
-    shown = [
-        Line2D([], [], color="#777777", linestyle="--", label=of_line),
-        _mark("+", "one seed", "#999999"),
-    ]
+    table, scores = table[table.split == split], scores[scores.split == split]
+    keys = list(dict.fromkeys(zip(table.dataset, table.model, table.metric, strict=True)))
+    strategies = in_order(table.strategy.unique(), STRATEGIES)
+    slots = [
+        *strategies[:1],
+        None,
+        *strategies[1:],
+    ]  # of a row; None is the published value, beside the first
+    several = table.model.nunique() > 1
+    ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
+    both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
+    grid = panels(both, ["words"], across=2, height=0.35 + 0.4 * len(keys), names=str, left=1.8)
+    for axis, part in grid:
+        masked = part.masked.iloc[0]
+        column = ends[masked][0]
+        for strategy in strategies:
+            own, look = part[part.strategy == strategy], _look(strategy)
+            shift = beside(slots.index(strategy), len(slots))
+            points(axis, own, column, _rows(own, keys) + shift, look)
+            if strategy == MASKED and not masked:
+                shown = real(own)
+                at = _rows(shown, keys) + beside(slots.index(None), len(slots))
+                points(axis, shown, "published", at, look | {"hollow": True})
+            seeds = scores[(scores.strategy == strategy) & (scores.masked == masked)]
+            seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
+            for converged, colour in ((True, "#555555"), (False, "#FF0000")):
+                one = seeds[seeds.converged == converged]
+                at = _rows(one, keys) + shift + 0.12
+                axis.plot(one.value, at, "+", color=colour, markersize=3.5, markeredgewidth=0.6)
+        if masked:
+            majority = part.drop_duplicates(["dataset", "model"])
+            axis.plot(majority.majority, _rows(majority, keys), "|", color="#777777", markersize=13)
+        name_rows(axis, [_row_title(*key, several) for key in keys])
+        guide(axis, 0, look={"linestyle": "-"})
+    grid.include(0, 1.03)
+    grid.name_axes("performance ↑")
+    handles = [*(_look(name) | {"linestyle": ""} for name in strategies), mark("one seed", "#555555", "+")]
     if not table.unconverged.eq(0).all():
-        shown.append(_mark("+", "seed that did not converge", "#FF0000"))
-    if not masked and table.published.notna().any():
-        shown.append(_mark("o", _published(table), "#555555"))
-    figure.legend(handles=shown, loc="outside lower center", ncols=len(shown))
-    note_scale(figure, scale)
-    return figure
+        handles.append(mark("seed that did not converge", "#FF0000", "+"))
+    if real(table).published.notna().any():
+        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
+    return grid.finish([*handles, mark("most frequent class", marker="|")], scale)
 
 
 def masf(table, definition="paper", scale=""):
-    """Figures 4 and 18 to 21: p-values of masked data being in distribution, a row a data set and model.
+    """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
 
-    table: from `fmm.masf`. A column a strategy, a line a measure, absolute ones beside signed ones hollow;
-    below the dashed line masked data is out of distribution at 5 %. The grey dotted line is a fresh
-    in-distribution set, that should lie above as well.
+    Args:
+        table: from `tables.masf`.
+        definition: one of `tables.P_OF`.
+        scale: "quick" is noted on the figure.
     """
-    name = P_OF[definition]
-    strategies = in_order(table.strategy.unique(), STRATEGIES)
-    figure, axes = _grid(table, len(strategies))
-    for row, (title, part) in zip(axes, _groups(table), strict=True):
-        for axis, strategy in zip(row, strategies, strict=True):
-            own = part[part.strategy == strategy]
-            for measure in in_order(set(own.measure) - {"validation"}, MEASURES):
-                hollow = {"markerfacecolor": "white"} if measure.endswith("_abs") else {}
-                _band(axis, own[own.measure == measure], "ratio", name, line(measure) | hollow)
-            axis.axhline(0.05, color="#777777", linewidth=0.8, linestyle="--")
-            for fresh in own[own.measure == "validation"][name]:
-                axis.axhline(fresh, color="#777777", linewidth=1, linestyle=":", label="fresh data")
-            axis.set_title(f"{title}: {named(strategy)}")
-            axis.set_ylim(-0.03, 1.03)
-        row[0].set_ylabel(f"p, {definition}")
-    return _finished(figure, axes, "tokens masked [%]", scale)
+    column = P_OF[definition]
+    known = in_order(set(table.measure) - {"validation"}, names())
+    ways = {name: named(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
+    height = 0.25 + 0.125 * (len(known) + 1)
+    grid = panels(table, height=height, columns=("strategy", ways), left=1.8)
+    for i, (axis, part) in enumerate(grid):
+        if part.empty:
+            continue
+        wide = part[part.measure != "validation"].pivot(index="measure", columns="ratio", values=column)
+        wide = wide.reindex(known)
+        for fresh in part[part.measure == "validation"][column]:
+            wide.loc["validation"] = fresh
+        wide.index = [FRESH if name == "validation" else label(name) for name in wide.index]
+        artist = heat(axis, wide, (wide < REJECTED).replace({True: "×", False: ""}))
+        axis.tick_params(labelleft=i % grid.across == 0)
+    grid.figure.colorbar(
+        artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=f"p-value ({P_WORDS[definition]})"
+    )
+    grid.name_axes("tokens masked [%]")
+    return grid.finish([mark("p < 0.05: out of distribution", "#000000", "x")], scale)
 
 
 def curves(table, strategy=MASKED, scale=""):
     """Figures 5 and 22 to 25: performance as tokens are masked, a row a data set and model.
 
-    table: from `fmm.curve_table`. Absolute measures on the left, signed ones on the right, random in both.
-    Bands are 95 % intervals over seeds; below random is faithful.
+    Args:
+        table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
+        strategy: of the fine-tuning.
+        scale: "quick" is noted on the figure.
     """
     table = table[table.strategy == strategy]
-    figure, axes = _grid(table, 2)
-    for row, (title, part) in zip(axes, _groups(table), strict=True):
-        for axis, kind in zip(row, ("absolute", "signed"), strict=True):
-            for measure in in_order(part.measure.unique(), MEASURES):
-                if measure == "random" or variant(measure) == kind:
-                    _band(axis, part[part.measure == measure], "step", "value", line(measure))
-            axis.set_title(f"{title}: {kind}")
-        row[0].set_ylabel(f"{part.metric.iloc[0].replace('_', ' ')} ↓")
-    return _finished(figure, axes, "tokens masked [%]", scale)
+    known = in_order(table.measure.unique(), names())
+    kinds = pd.concat([table[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()])
+    kinds = {"columns": ("kind", {words: words for words in SIGNED.values()}), "table": kinds}
+    grid = panels(**kinds, height=1.5, sharey="row")
+    for axis, part in grid:
+        for name in in_order(part.measure.unique(), names()):
+            lines(axis, part[part.measure == name], "step", "value", line(name))
+    grid.include(0, 1.03, which="y")
+    metrics = [metric_title(part.metric.iloc[0]) for _, part in list(grid)[:: grid.across]]
+    grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
+    return grid.finish(attribution_looks(known), scale)
 
 
 def racu(table, scale=""):
     """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
 
-    table: from `fmm.racu`. A panel a data set and model. Where the random curve is flat our point is left
-    out, and a panel without any says so.
+    Args:
+        table: from `tables.racu`. Where the random curve is flat our mark is left out, and a panel without
+            any says so.
+        scale: "quick" is noted on the figure.
     """
     table = table[table.strategy == MASKED]
-    names = in_order(table.measure.unique(), MEASURES)
-    figure, panels = _panels(table, 3, 0.5 + 0.19 * len(names))
-    for axis, part in panels:
-        axis.axvline(0, color="#777777", linewidth=0.8)
-        for row in part.to_dict("records"):
-            y, look = names.index(row["measure"]), line(row["measure"])
-            own = {"color": look["color"], "marker": look["marker"], "linestyle": ""}
-            if not row["flat"]:
-                bars = [[row["racu"] - row["ci_low"]], [row["ci_high"] - row["racu"]]]
-                axis.errorbar([row["racu"]], [y], xerr=bars, markersize=4, **own)
-            axis.plot(
-                [row["published"]], [y], markersize=6.5, markerfacecolor="none", markeredgewidth=0.9, **own
-            )
-            axis.plot([row["roar"]], [y + 0.25], "|", color="#555555", markersize=6, markeredgewidth=1.5)
+    known = in_order(table.measure.unique(), names())
+    grid = panels(table, height=0.45 + 0.2 * len(known), left=1.6)
+    for axis, part in grid:
+        guide(axis, 0, look={"linestyle": "-"})
+        guide(axis, 1)
+        for row in part.itertuples():
+            y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
+            if not row.flat:
+                points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
+            shown = real(one)
+            at, hollow = [y + 0.18] * len(shown), look | {"hollow": True}
+            points(axis, shown, "published", at, hollow, None, LIMITS)
+            points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
         if part.flat.all():
-            axis.set_title(axis.get_title() + "\n(none of ours: random curve flat)")
-        axis.set_yticks(range(len(names)), [label(name) for name in names])
-        axis.set_ylim(len(names) - 0.4, -0.6)
-        axis.set_xlabel("RACU ↑")
-    shown = [_mark("o", _published(table), "#555555")] if table.published.notna().any() else []
-    shown += [_mark("|", "Recursive ROAR", "#555555")] if table.roar.notna().any() else []
-    if shown:
-        figure.legend(handles=shown, loc="outside lower center", ncols=2)
-    note_scale(figure, scale)
-    return figure
+            axis.set_title(f"{axis.get_title()}\n(none of ours: random curve flat)")
+        attribution_rows(axis, known)
+    grid.name_axes("RACU ↑")
+    handles = [mark("ours", "#555555", "o")]
+    if real(table).published.notna().any():
+        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
+    return grid.finish([*handles, *([ROAR] if table.roar.notna().any() else [])], scale)
 
 
 def history(table, scale=""):
     """Figures 16 and 17: validation performance by epoch, on the unmasked copy and on the masked one.
 
-    table: from `fmm.history`. A row a data set and model; bands are 95 % intervals over seeds.
+    Args:
+        table: from `tables.history`.
+        scale: "quick" is noted on the figure.
     """
-    copies = ("unmasked", "masked")
-    figure, axes = _grid(table, len(copies))
-    for row, (title, part) in zip(axes, _groups(table), strict=True):
-        for axis, copy in zip(row, copies, strict=True):
-            for strategy in in_order(part.strategy.unique(), STRATEGIES):
-                own, (colour, marker) = part[part.strategy == strategy], _look(strategy)
-                look = {"color": colour, "marker": marker, "label": named(strategy)}
-                _band(axis, own[own["copy"] == copy], "epoch", "value", look)
-            axis.set_title(f"{title}: {copy} copy")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        row[0].set_ylabel("validation ↑")
-    return _finished(figure, axes, "epoch", scale)
+    strategies = in_order(table.strategy.unique(), STRATEGIES)
+    grid = panels(table, height=1.4, columns=("copy", COPIES))
+    for axis, part in grid:
+        for strategy in in_order(part.strategy.unique(), STRATEGIES):
+            lines(axis, part[part.strategy == strategy], "epoch", "value", _look(strategy))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    grid.include(0, 1.03, which="y")
+    grid.name_axes("epoch", "performance ↑")
+    return grid.finish([_look(strategy) for strategy in strategies], scale)
 
 
 def _look(strategy):
-    return LOOKS.get(strategy, ("#777777", "D"))
+    return role(ROLES.get(strategy, "fourth"), named(strategy))
 
 
-def _published(table):
-    return ", ".join(["published", *sorted(set(table.published_model) - {""})])
-
-
-def _mark(marker, name, colour):
-    face = "none" if marker == "o" else colour
-    return Line2D(
-        [], [], color=colour, marker=marker, linestyle="", markersize=5, markerfacecolor=face, label=name
+def _rows(table, keys):
+    """The row of each data set and model."""
+    places = {key[:2]: i for i, key in enumerate(keys)}
+    return pd.Series(
+        [places[key] for key in zip(table.dataset, table.model, strict=True)], table.index, float
     )
 
 
-def _groups(table):
-    """[(title, part)] of each data set and model; the model is in the title where a data set has several."""
-    found = []
-    for (dataset, model), part in table.groupby(["dataset", "model"], sort=False):
-        several = table[table.dataset == dataset].model.nunique() > 1
-        found.append((f"{dataset}, {model}" if several else dataset, part))
-    return found
+def _row_title(dataset, model, metric, several):
+    words = "" if metric == "mean" else metric_title(metric)
+    return title(dataset, model if several else "", words)
 
 
-def _panels(table, across, height):
-    """A figure with a panel a data set and model, `across` abreast: (figure, [(axis, part)])."""
-    groups = _groups(table)
-    across = min(across, len(groups))
-    down = -(-len(groups) // across)
-    figure, axes = plt.subplots(
-        down,
-        across,
-        squeeze=False,
-        sharey=True,
-        figsize=(min(WIDTH, 1.5 + 1.9 * across), 0.4 + height * down),
-    )
-    for axis in axes.flat[len(groups) :]:
-        axis.set_visible(False)
-    for axis, (title, _) in zip(axes.flat, groups, strict=False):
-        axis.set_title(title)
-    return figure, [(axis, part) for axis, (_, part) in zip(axes.flat, groups, strict=False)]
-
-
-def _grid(table, across):
-    """A figure with a row a data set and model: (figure, axes)."""
-    down = len(_groups(table))
-    return plt.subplots(
-        down,
-        across,
-        squeeze=False,
-        sharex=True,
-        sharey="row",
-        figsize=(min(WIDTH, 0.6 + 3.1 * across), 0.8 + 1.5 * down),
-    )
-
-
-def _band(axis, part, x, y, look):
-    part = part.sort_values(x)
-    axis.plot(part[x], part[y], markersize=3, **look)
-    axis.fill_between(
-        part[x], part[f"{y}_low"], part[f"{y}_high"], color=look["color"], alpha=0.15, linewidth=0
-    )
-
-
-def _finished(figure, axes, xlabel, scale):
-    """The figure with labels below and one legend of all that its panels have."""
-    for axis in axes[-1]:
-        axis.set_xlabel(xlabel)
-    found = {}
-    for axis in axes.flat:
-        found |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
-    columns = max(1, int(figure.get_figwidth() / 1.35))
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(columns, len(found)))
-    note_scale(figure, scale)
-    return figure
+def _of_kind(table, signed):
+    """Which rows are of signed or of absolute attributions; random is both."""
+    return [name == "random" or describe(name).signed == signed for name in table.measure]

@@ -13,26 +13,30 @@ import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
+from faithlib.attributions.registry import describe
 from faithlib.metrics import curves
 from faithlib.papers.fmm.card import CARD
 from faithlib.papers.recursive_roar import tables as recursive_roar
-from faithlib.report.tables import ordered, original, where
+from faithlib.report import tables as layout
+from faithlib.report.tables import (
+    attribution_order,
+    case_titles,
+    cell_text,
+    groups,
+    metric_rows,
+    ordered,
+    original,
+    over_seeds,
+    published_interval,
+    published_row,
+    select,
+    unit_columns,
+)
+from faithlib.scores import RANDOM
 
 PAPER = "fmm"
 MASKED, PLAIN = "half/both", "none/unmasked"
 STRATEGIES = {MASKED: "masked fine-tuning", PLAIN: "plain fine-tuning", "all/masked": "only masking"}
-MEASURES = (
-    "random",
-    "gradient_l2",
-    "gradient_l1",
-    "input_x_gradient",
-    "input_x_gradient_abs",
-    "integrated_gradients",
-    "integrated_gradients_abs",
-    "leave_one_out",
-    "leave_one_out_abs",
-    "beam",
-)
 PUBLISHED_MODEL = "roberta-base"  # stands beside models that the paper does not have
 PARTS = {"fine_tuning": "table_6", "masf": "table_7", "evaluation": "table_8"}  # of the walltime
 P_OF = {"paper": "p_simes", "released": "p_released", "calibrated": "p_calibrated"}  # by definition
@@ -40,106 +44,113 @@ CURVE = ["dataset", "model", "strategy"]
 
 
 def points(values, records, leave_out=False):
-    """The curves' values in each data set's own metric, `flagged`."""
-    of_dataset = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
-    return flagged(values[values.metric == values.dataset.map(of_dataset)], records, leave_out)
+    """The curves' values in each data set's own metric, `with_convergence`."""
+    metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
+    return with_convergence(values[values.metric == values.dataset.map(metric)], records, leave_out)
 
 
 def scores(records, leave_out=False):
-    """The metric rows of all records in one DataFrame, with dataset, model and seed, `flagged`."""
-    rows = [_unit(r) | row for r in records for row in r["metrics"]]
-    return flagged(pd.DataFrame(rows), records, leave_out)
+    """The metric rows of all records in one DataFrame, with dataset, model and seed, `with_convergence`."""
+    return with_convergence(metric_rows(records), records, leave_out)
 
 
-def flagged(frame, records, leave_out=False):
+def with_convergence(frame, records, leave_out=False):
     """The rows with a column `converged`, which records know by seed and strategy.
 
-    leave_out: without the rows of seeds that did not converge. Models by the last part of their name.
+    Args:
+        frame: DataFrame with dataset, model, seed and strategy.
+        records: from `results.load`.
+        leave_out: whether to drop the rows of seeds that did not converge.
+
+    Returns:
+        The frame, models by the last part of their name.
     """
-    found = {
-        (*_unit(r).values(), row["strategy"]): bool(row["value"])
-        for r in records
-        for row in r["metrics"]
-        if row["metric"] == "converged"
-    }
+    keys = ["dataset", "model", "seed", "strategy"]
+    found = select(metric_rows(records), metric="converged").set_index(keys).value.astype(bool).to_dict()
     frame = frame.assign(model=[results.slug(model) for model in frame.model])
-    keys = zip(frame.dataset, frame.model, frame.seed, frame.strategy, strict=True)
-    frame = frame.assign(converged=[found.get(key, True) for key in keys])
+    rows = frame[keys].itertuples(index=False, name=None)
+    frame = frame.assign(converged=[found.get(row, True) for row in rows])
     return frame[frame.converged] if leave_out else frame
 
 
 def load_parts(results_dir, scale, records, part, leave_out=False):
-    """The tables <unit>.<part>.parquet beside the records ("masf", "history"), flagged; none may have it."""
+    """The tables <unit>.<part>.parquet beside the records ("masf", "history"), empty if none has it."""
     found = results.load_tables(results_dir, scale, PAPER, records, part)
-    return found if found.empty else flagged(found, records, leave_out)
+    return found if found.empty else with_convergence(found, records, leave_out)
 
 
 def performance(scores):
     """Tables 3 and 10, Figures 2, 3 and 7 to 15: performance with nothing and with everything masked.
 
-    scores: from `scores`. Fractions, higher is better. majority: of always predicting the class that is most
-    frequent in train, the baseline where everything is masked. The data set "all" is the mean over those that
-    every strategy of the model has been run on, seed by seed, of the seeds that converged on all of them.
+    Args:
+        scores: from `scores`.
+
+    Returns:
+        A row a strategy and split, in fractions, higher is better. majority: of always predicting the class
+        that is most frequent in train, the baseline where everything is masked. The data set "all" is the
+        mean over those that every strategy of the model has been run on, seed by seed, of the seeds that
+        converged on all of them.
     """
-    majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
+    majority = select(scores, metric="majority").groupby(["dataset", "model"]).value.mean()
     own = scores[scores.metric == scores.dataset.map(CARD.metric)]
     paper = papers.published(PAPER, "table_3").merge(
         papers.published(PAPER, "table_2")[["dataset", "majority"]]
     )
     rows = []
-    for key, part in own.groupby([*CURVE, "split"], sort=False):
-        dataset, model, strategy, split = key
-        row = {**dict(zip([*CURVE, "split"], key, strict=True)), "metric": CARD.metric(dataset)} | _seeds(
-            part
-        )
-        for name, masked in (("unmasked", 0), ("all_masked", 100)):
-            row |= _with_interval(name, part[part.masked == masked].value)
-        row["majority"] = majority.get((dataset, model), np.nan)
-        known = _published(paper, dataset, model) if (strategy, split) == (MASKED, "test") else {}
-        row |= _ends("published", known) | {"published_model": known.get("model", "")}
-        rows.append(row | {"published_majority": known.get("majority", np.nan) / 100})
-    return _sorted(pd.DataFrame(rows + _all(own, majority)))
+    for row, part in groups(own, [*CURVE, "split"]):
+        known = _published(paper, row) if row["split"] == "test" else {}
+        row |= {
+            "metric": CARD.metric(row["dataset"]),
+            **_seeds(part),
+            **over_seeds(select(part, masked=0).value, "unmasked"),
+            **over_seeds(select(part, masked=100).value, "all_masked"),
+            "majority": majority.get((row["dataset"], row["model"]), np.nan),
+            **published_interval(known),
+            "published_model": known.get("model", ""),
+            "published_majority": known.get("majority", np.nan) / 100,
+        }
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows + _means_over_datasets(own, majority)))
 
 
 def racu(points, roar=None):
     """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's RACU.
 
-    ci_low, ci_high: of RACU, which is not clipped here. variant: signed measures can do better than the
-    performance of everything masked, so that their RACU may exceed 1. flat counts seeds whose random curve
-    hardly falls: there only ACU can be read. roar: from `roar`; its RACU is clipped, as published; roar_of
-    says whether it is ours, on the same model, or the published one of RoBERTa-base. Higher is better.
+    Args:
+        points: from `points`.
+        roar: from `load_roar`.
+
+    Returns:
+        A row a curve; higher is better. ci_low, ci_high: of RACU, which is not clipped here. variant: signed
+        measures can do better than the performance of everything masked, so that their RACU may exceed 1.
+        flat counts seeds whose random curve hardly falls: there only ACU can be read. roar: RACU, clipped as
+        published; roar_of says whether it is ours, on the same model, or the published one of RoBERTa-base.
     """
     paper, rows = published_areas(), []
-    for row in curves.summary(points, CURVE).to_dict("records"):
-        dataset, model, strategy, measure = key = tuple(row[name] for name in (*CURVE, "measure"))
-        known = {
-            statistic: _published(paper, dataset, model, measure=measure, statistic=statistic)
-            if strategy == MASKED
-            else {}
-            for statistic in ("acu", "racu")
+    counted = {tuple(row.values()): _seeds(part) for row, part in groups(points, [*CURVE, "measure"])}
+    for area in curves.summary(points, CURVE).to_dict("records"):
+        row = {name: area[name] for name in (*CURVE, "measure")}
+        acu, racu = (_published(select(paper, statistic=s), row, row["measure"]) for s in ("acu", "racu"))
+        row |= {
+            "variant": variant(row["measure"]),
+            **{name: area[name] for name in ("acu", "acu_low", "acu_high", "racu")},
+            "ci_low": area["racu_low"],
+            "ci_high": area["racu_high"],
+            "flat": area["flat"],
+            **counted[tuple(row.values())],
+            "seeds": area["seeds"],
+            "left_out": area["left_out"],
+            **published_interval(racu),
+            "published_acu": acu.get("value", np.nan) / 100,
+            "published_model": racu.get("model", ""),
         }
-        part = where(points, **dict(zip((*CURVE, "measure"), key, strict=True)))
-        rows.append(
-            {
-                **dict(zip((*CURVE, "measure"), key, strict=True)),
-                "variant": variant(measure),
-                **{name: row[name] for name in ("acu", "acu_low", "acu_high", "racu")},
-                "ci_low": row["racu_low"],
-                "ci_high": row["racu_high"],
-                "flat": row["flat"],
-                **_seeds(part),
-                "seeds": row["seeds"],
-                "left_out": row["left_out"],
-                **_ends("published", known["racu"]),
-                "published_acu": _ends("acu", known["acu"])["acu"],
-                "published_model": known["racu"].get("model", ""),
-                **(of_roar(roar, dataset, model, measure) if strategy == MASKED else {}),
-            }
-        )
+        if row["strategy"] == MASKED:
+            row |= roar_racu(roar, row["dataset"], row["model"], row["measure"])
+        rows.append(row)
     return _sorted(pd.DataFrame(rows))
 
 
-def roar(results_dir, scale):
+def load_roar(results_dir, scale):
     """Recursive ROAR's RACU at a scale, the rows with recursion; None where there are no records of it."""
     try:
         _, values = results.load(results_dir, scale, recursive_roar.PAPER)
@@ -149,52 +160,56 @@ def roar(results_dir, scale):
     return table[table.recursive.astype(bool)]
 
 
-def of_roar(roar, dataset, model, measure):
-    """Recursive ROAR's RACU of one cell: roar, roar_low, roar_high and roar_of ("ours", "published" or "").
+def roar_racu(roar, dataset, model, measure):
+    """Recursive ROAR's RACU of one cell, as in the paper's Table 1, where its SST2 stands beside SST.
 
-    The paper's SST2 stands beside SST, as in its Table 1.
+    Args:
+        roar: from `load_roar`.
+        dataset, model, measure: of the cell.
+
+    Returns:
+        {"roar", "roar_low", "roar_high": the value and its interval, "roar_of": "ours", "published" or ""}.
     """
     if roar is not None:
-        own = where(roar, dataset={"sst2": "sst"}.get(dataset, dataset), model=model, measure=measure)
+        own = select(roar, dataset={"sst2": "sst"}.get(dataset, dataset), model=model, measure=measure)
         if len(own):
             names = {"roar": "racu_clipped", "roar_low": "racu_clipped_low", "roar_high": "racu_clipped_high"}
             return {name: own.iloc[0][column] for name, column in names.items()} | {"roar_of": "ours"}
-    known = _published(published_roar(), dataset, PUBLISHED_MODEL, measure=measure)
-    return _ends("roar", known) | {"roar_of": "published" if known else ""}
+    known = published_row(
+        published_roar(), published_dataset(dataset), model=PUBLISHED_MODEL, measure=measure
+    )
+    return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
 
 
 def curve_table(points):
     """All curves of Figures 5 and 22 to 25: mean performance over seeds with its interval, one row a step."""
-    keys = [*CURVE, "metric", "measure", "step"]
-    rows = []
-    for key, part in points.groupby(keys, sort=False):
-        rows.append(
-            {
-                **dict(zip(keys, key, strict=True)),
-                **_with_interval("value", part.value),
-                **_seeds(part),
-                "masked_tokens": part.masked_tokens.mean(),
-                "unchanged_texts": part.unchanged_texts.mean(),
-            }
-        )
+    rows = [
+        row
+        | over_seeds(part.value, "value")
+        | _seeds(part)
+        | part[["masked_tokens", "unchanged_texts"]].mean().to_dict()
+        for row, part in groups(points, [*CURVE, "metric", "measure", "step"])
+    ]
     return _sorted(pd.DataFrame(rows))
 
 
 def masf(tests):
     """Figures 4 and 18 to 21: the data set's p-value of being in distribution, by measure and ratio.
 
-    tests: from `load_parts(..., "masf")`. p_simes is Algorithm 2's, p_released the release's, p_calibrated
-    that of reference statistics taken out of sample; means over seeds with intervals. share_...: of the n
-    examples, those with p < 0.05; 0.05 where nothing is amiss. The measure "validation" is a fresh half of
-    the reference, in distribution by construction.
+    Args:
+        tests: from `load_parts(..., "masf")`.
+
+    Returns:
+        A row a strategy, measure and ratio. p_simes is Algorithm 2's, p_released the release's, p_calibrated
+        that of reference statistics taken out of sample; means over seeds with intervals. share_...: of the n
+        examples, those with p < 0.05; 0.05 where nothing is amiss. The measure "validation" is a fresh half
+        of the reference, in distribution by construction.
     """
-    keys = [*CURVE, "measure", "ratio"]
     rows = []
-    for key, part in tests.groupby(keys, sort=False):
-        row = dict(zip(keys, key, strict=True))
+    for row, part in groups(tests, [*CURVE, "measure", "ratio"]):
         for definition, name in P_OF.items():
-            own = part[part.definition == definition]
-            row |= _with_interval(name, own.p)
+            own = select(part, definition=definition)
+            row |= over_seeds(own.p, name)
             row[name.replace("p_", "share_")] = own.share_below_05.mean()
         rows.append(row | {"n": part.n.mean()} | _seeds(part))
     return _sorted(pd.DataFrame(rows))
@@ -203,77 +218,82 @@ def masf(tests):
 def walltime(records):
     """Tables 6 to 9: minutes of fine-tuning, MaSF, evaluation and of each measure, beside the published.
 
-    Means over seeds, on the machine that made the records. A pass that several measures share counts whole
-    for each of them, as in the paper, so the measures' sum exceeds what was spent. The published minutes are
-    of one NVIDIA V100.
+    A pass that several measures share counts whole for each of them, as in the paper, so the measures' sum
+    exceeds what was spent.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a strategy and part: means over seeds, on the machine that made the records. The published
+        minutes are of one NVIDIA V100.
     """
+    spent = [
+        unit_columns(r) | {"strategy": strategy, "part": part, "minutes": seconds / 60}
+        for r in records
+        for strategy, parts in r["volatile"]["seconds_of_measures"].items()
+        for part, seconds in parts.items()
+    ]
     rows = []
-    for r in records:
-        for strategy, parts in r["volatile"]["seconds_of_measures"].items():
-            rows += [
-                _unit(r) | {"strategy": strategy, "part": part, "minutes": seconds / 60}
-                for part, seconds in parts.items()
-            ]
-    keys = [*CURVE, "part"]
-    table = (
-        pd.DataFrame(rows)
-        .groupby(keys, sort=False)
-        .agg(minutes=("minutes", "mean"), seeds=("seed", "nunique"))
-        .reset_index()
-    )
-    known = []
-    for row in table.itertuples():
-        paper = papers.published(PAPER, PARTS.get(row.part, "table_9"))
-        given = {} if row.part in PARTS else {"measure": row.part}
-        own = row.strategy == MASKED
-        known.append(_published(paper, row.dataset, row.model, **given) if own else {})
-    return _sorted(
-        table.assign(
-            published=[row.get("minutes", np.nan) for row in known],
-            published_model=[row.get("model", "") for row in known],
-        )
-    )
+    for row, part in groups(pd.DataFrame(spent), [*CURVE, "part"]):
+        name = row["part"]
+        paper = papers.published(PAPER, PARTS.get(name, "table_9"))
+        known = _published(paper, row, None if name in PARTS else name)
+        row |= {"minutes": part.minutes.mean(), "seeds": part.seed.nunique()}
+        row |= {"published": known.get("minutes", np.nan), "published_model": known.get("model", "")}
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows))
 
 
 def history(epochs):
     """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy.
 
-    epochs: from `load_parts(..., "history")`, with a column for each copy.
+    Args:
+        epochs: from `load_parts(..., "history")`, with a column for each copy.
     """
-    keys = [*CURVE, "copy", "epoch"]
     table = epochs.melt([*CURVE, "seed", "epoch", "converged"], ["unmasked", "masked"], "copy").dropna()
     rows = [
-        {**dict(zip(keys, key, strict=True)), **_with_interval("value", part.value), **_seeds(part)}
-        for key, part in table.groupby(keys, sort=False)
+        row | over_seeds(part.value, "value") | _seeds(part)
+        for row, part in groups(table, [*CURVE, "copy", "epoch"])
     ]
     return _sorted(pd.DataFrame(rows))
 
 
-def shown(table, value="racu", strategy=MASKED):
-    """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field."""
-    table = table[table.strategy == strategy]
+def racu_as_printed(table, value="racu", strategy=MASKED):
+    """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field.
+
+    Args:
+        table: from `racu`.
+        value: "racu" or "acu".
+        strategy: of the fine-tuning.
+    """
+    table = select(table, strategy=strategy)
     paper = table[{"racu": "published", "acu": "published_acu"}[value]]
-    text = table[value].map("{:.3f}".format) + paper.map(lambda p: f" ({p:.3f})" if p == p else "")
-    several = table.groupby("dataset").model.transform("nunique") > 1
-    column = table.dataset + np.where(several, ", " + table.model, "")
-    wide = table.assign(text=text, column=column).pivot_table(
-        index=["measure", "variant"], columns="column", values="text", aggfunc="first", sort=False
-    )
-    return _sorted(wide.fillna("").reset_index().rename_axis(columns=None))
+    texts = [
+        cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)
+    ]
+    cases = list(zip(table.dataset, table.model, strict=True))
+    table = table.assign(column=[case_titles(cases)[case] for case in cases])
+    return _sorted(layout.as_printed(table, texts, ["measure", "variant"], ["column"]))
 
 
 def variant(measure):
     """ "signed" if a measure tells what speaks for the class from what speaks against it, else "absolute"."""
-    return "absolute" if measure.endswith("_abs") or measure.startswith("gradient_l") else "signed"
+    return "signed" if measure == RANDOM or describe(measure).signed else "absolute"
 
 
-def named(strategy):
+def strategy_title(strategy):
     """How tables and figures call a strategy: section 5.1's name, or what is masked and what chooses."""
     masking, checking = strategy.split("/")
     return STRATEGIES.get(strategy, f"{masking} masked, {checking} chooses")
 
 
-def of_paper(dataset):
+def measure_order():
+    """All measures in the order of the paper's tables, the random baseline first."""
+    return attribution_order(papers.published(PAPER, "table_9").measure)
+
+
+def published_dataset(dataset):
     """The published data set to look up: that which a generated one imitates; SST2 for SST."""
     return {"sst": "sst2"}.get(original(dataset), original(dataset))
 
@@ -292,28 +312,23 @@ def published_roar():
     return papers.published("recursive_roar", "table_2").replace({"dataset": {"sst": "sst2"}})
 
 
-def _all(own, majority):
+def _means_over_datasets(own, majority):
     """The rows of "all": test performance averaged over data sets that a model's strategies share."""
     own = own[(own.split == "test") & own.converged]
     rows = []
-    for model, of_model in own.groupby("model", sort=False):
-        sets = set.intersection(*(set(part.dataset) for _, part in of_model.groupby("strategy")))
+    for model, part in own.groupby("model", sort=False):
+        sets = set.intersection(*(set(of.dataset) for _, of in part.groupby("strategy")))
         if len(sets) < 2:
             continue
-        for strategy, part in of_model[of_model.dataset.isin(sets)].groupby("strategy", sort=False):
+        expected = np.mean([majority.get((name, model), np.nan) for name in sets])
+        for strategy, of in part[part.dataset.isin(sets)].groupby("strategy", sort=False):
             row = {"dataset": "all", "model": model, "strategy": strategy, "split": "test", "metric": "mean"}
             for name, masked in (("unmasked", 0), ("all_masked", 100)):
-                wide = part[part.masked == masked].pivot(index="seed", columns="dataset", values="value")
-                mean = wide.reindex(columns=sorted(sets)).dropna().mean(axis=1)
-                row |= _with_interval(name, mean) | {"seeds": len(mean)}
-            row["majority"] = np.mean([majority.get((name, model), np.nan) for name in sets])
-            rows.append(row | {"unconverged": 0, "published_model": ""})
+                wide = select(of, masked=masked).pivot(index="seed", columns="dataset", values="value")
+                means = wide.reindex(columns=sorted(sets)).dropna().mean(axis=1)
+                row |= over_seeds(means, name) | {"seeds": len(means)}
+            rows.append(row | {"majority": expected, "unconverged": 0, "published_model": ""})
     return rows
-
-
-def _unit(record):
-    params = record["params"]
-    return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
 
 
 def _seeds(part):
@@ -321,33 +336,28 @@ def _seeds(part):
     return {"seeds": part.seed.nunique(), "unconverged": part.seed[~part.converged].nunique()}
 
 
-def _with_interval(name, of_seeds):
-    mean, low, high = curves.over_seeds(of_seeds) if len(of_seeds) else (np.nan,) * 3
-    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+def _published(table, row, measure=None):
+    """The published row of a row's data set and model, RoBERTa-base's for a model that the paper lacks.
 
-
-def _published(table, dataset, model, **given):
-    """The row of a published table, a dict; RoBERTa-base's for a model that it lacks, {} if there is none."""
-    model = model if model in set(table.model) else PUBLISHED_MODEL
-    rows = where(table, dataset=of_paper(dataset), model=model, **given)
-    return rows.iloc[0].to_dict() if len(rows) else {}
-
-
-def _ends(name, row):
-    """A published value and its interval, printed as per cent, as fractions; NaN where there is none."""
-    value, plus, minus = (row.get(column, np.nan) / 100 for column in ("value", "plus", "minus"))
-    return {name: value, f"{name}_low": value - minus, f"{name}_high": value + plus}
+    {} where there is none, and for other strategies than masked fine-tuning. measure: which of the table.
+    """
+    if row["strategy"] != MASKED:
+        return {}
+    model = row["model"] if row["model"] in set(table.model) else PUBLISHED_MODEL
+    given = {"measure": measure} if measure else {}
+    return published_row(table, published_dataset(row["dataset"]), model=model, **given)
 
 
 def _sorted(table):
     """Data sets and models as they came, then strategies, splits and measures in the paper's order."""
+    measures = measure_order()
     return ordered(
         table,
         dataset=(),
         model=(),
         strategy=STRATEGIES,
         split=(),
-        measure=MEASURES,
-        part=(*PARTS, *MEASURES),
+        measure=measures,
+        part=(*PARTS, *measures),
         copy=(),
     )

@@ -1,171 +1,180 @@
 """The figures of Ghasemi Madani et al. 2025, drawn from the tables of `faithlib.papers.noiser.tables`."""
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.lines import Line2D
 
-from faithlib.attributions.registry import COLOURS
-from faithlib.papers.noiser.tables import METHODS, name
-from faithlib.report import note_scale
+from faithlib.attributions.registry import names
+from faithlib.report.figures import (
+    HOLLOW,
+    apart,
+    attribution_looks,
+    attribution_rows,
+    guide,
+    mark,
+    panels,
+    points,
+    real,
+)
+from faithlib.report.style import line
+from faithlib.report.tables import in_order
 
-WIDTH = 6.8  # inches: the width of a page's text
-OTHER, NOISER = "#777777", COLOURS["vermillion"]
-PARTS = {"subject": COLOURS["blue"], "distractor": COLOURS["orange"]}
-# a marker a method, so that they are told apart in grey
-MARKERS = dict(zip(METHODS, "osD^vPXp>*x", strict=True))
+PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
+BASELINES = {"random": "against random scores", "matched": "against its own scores, shuffled"}
+MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability score ↑"}
+LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
+INTERVAL = ("ci_low", "ci_high")
+SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
+CLIPPED = "Values below −6 are drawn at the edge, with their number. "
+CAPTIONS = {
+    "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
+    "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts with 95 % intervals; 0 "
+    "(dotted) is as good as the baseline, and higher is better. Left, the paper's baseline of random scores; "
+    "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
+    "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "Hollow "
+    "marks, where there are any, are published (Table 1 of the paper).",
+    "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
+    "subject of the question, and on a distractor between the subject and the question; means over prompts "
+    "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
+    "good attribution is far right of it on the subject and left of it on the distractor (Figure 2 of the "
+    "paper).",
+    "words_needed": "**How few words does a second model need?** Share of a prompt's words, most important "
+    "first, that a judge model needs to name the right completion; mean with 95 % interval, lower is better. "
+    "Grey crosses: the same scores in random order, which is what knowing the method's score sizes alone "
+    "gives (Figure 3 of the paper).",
+    "faithfulness_and_answers": "**Do faithfulness and answerability agree?** Each mark is an attribution: "
+    "its log ratio of soft metrics (right is more faithful) against how well a judge model answers from the "
+    "better half of its words (up is better); bars are 95 % intervals where they are known. If both measured "
+    "how well a method explains, the marks would rise from left to right in both columns. "
+    + CLIPPED
+    + "Marks "
+    "that would coincide are moved to the right (Figure 4 of the paper).",
+}
+
+
+def faithfulness(table, scale="", definition="paper"):
+    """Table 1 as a figure: log ratio of soft metrics, a row of panels a task, a column a baseline.
+
+    Args:
+        table: from `tables.faithfulness`. Of Noiser's boundings k_min is shown.
+        scale: "quick" is noted on the figure.
+        definition: "paper" or "released".
+    """
+    table = _main(table, definition)
+    known = in_order(table.method.unique(), names())
+    grid = panels(
+        table, ["task", "model"], height=0.4 + 0.17 * len(known), columns=("baseline", BASELINES), left=1.7
+    )
+    for axis, part in grid:
+        guide(axis, 0)
+        for row in part.itertuples():
+            y, look, one = known.index(row.method), line(row.method), part.loc[[row.Index]]
+            points(axis, one, "log_ratio", [y], look, INTERVAL, LIMITS)
+            shown = real(one, "task")
+            points(axis, shown, "published", [y] * len(shown), look | {"hollow": True}, None, LIMITS, 6.5)
+        attribution_rows(axis, known)
+    grid.name_axes("log ratio ↑")
+    handles = [mark("ours", "#555555", "o"), mark("as good as the baseline", dashes=":")]
+    paper = [HOLLOW] if real(table, "task").published.notna().any() else []
+    return grid.finish([*handles, *paper], scale)
 
 
 def parts(table, scale=""):
-    """Figure 2: shares of the subject and of the distractor in each method's scores, two panels a task.
+    """Figure 2: shares of the subject and of the distractor in each attribution's scores.
 
-    table: from `noiser.parts`. Bars are 95 % intervals; the dotted line is the part's share of the tokens,
-    which is what a random order has. All that is not distractor is what the paper calls the main part.
-    Prompts without a distractor have no panel of it.
+    Args:
+        table: from `tables.parts`. Prompts without a distractor have no panel of it.
+        scale: "quick" is noted on the figure.
     """
-    groups = list(table[table.part.isin(PARTS)].groupby(["task", "model"], sort=False))
-    figure, axes = plt.subplots(
-        len(groups),
-        2,
-        squeeze=False,
-        sharey="row",
-        figsize=(WIDTH, _height(table.method.nunique(), len(groups))),
+    table = table[table.part.isin(PARTS) & table.share.notna()]
+    table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
+    known = in_order(table.method.unique(), names())
+    grid = panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(known))
+    for axis, part in grid:
+        for row in part.itertuples():
+            look, one = line(row.method), part.loc[[row.Index]]
+            points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
+        guide(axis, part.chance.mean())
+        attribution_rows(axis, known)
+        axis.set_xlabel(PARTS[part.part.iloc[0]])
+        axis.tick_params(labelbottom=True)
+    grid.include(0)
+    return grid.finish(
+        [mark("95 % interval", "#555555", "o", "-"), mark("share of the tokens", dashes=":")], scale
     )
-    for row, (key, group) in zip(axes, groups, strict=True):
-        methods = list(dict.fromkeys(group.method))
-        for axis, (part, colour) in zip(row, PARTS.items(), strict=True):
-            own = group[group.part == part].set_index("method").reindex(methods)
-            if own.share.isna().all():  # prompts without a distractor
-                axis.set_visible(False)
-                continue
-            axis.barh(
-                range(len(methods)),
-                own.share,
-                color=colour,
-                alpha=0.75,
-                height=0.7,
-                xerr=[own.share - own.ci_low, own.ci_high - own.share],
-                ecolor="black",
-            )
-            axis.axvline(own.chance.mean(), color="black", linewidth=0.9, linestyle=":")
-            axis.set_xlabel(f"share of the {part} {'↑' if part == 'subject' else '↓'}")
-            axis.set_title(_title(key, table))
-        _methods(row[0], methods)
-    handle = Line2D([], [], color="black", linestyle=":", label="share of the tokens")
-    figure.legend(handles=[handle], loc="outside lower center")
-    note_scale(figure, scale)
-    return figure
 
 
 def minimum(table, scale="", top=1):
-    """Figure 3: the mean share of words that the judge needs to stay right, a panel a task, model and judge.
+    """Figure 3: the mean share of words that the judge needs to stay right.
 
-    table: from `noiser.answerability`; lower is better. Bars are 95 % intervals; hollow marks are the
-    method's scores in random order, where they were judged.
+    Args:
+        table: from `tables.answerability`.
+        scale: "quick" is noted on the figure.
+        top: how many answers of the judge count, 1 or 5.
     """
     table = table[(table.top == top) & table.min_top_k.notna()]
-    groups = list(table.groupby(["task", "model", "judge"], sort=False))
-    across = min(2, len(groups))
-    down = -(-len(groups) // across)
-    figure, axes = plt.subplots(
-        down,
-        across,
-        squeeze=False,
-        sharey=True,
-        figsize=(min(WIDTH, 1.2 + 2.8 * across), _height(table.method.nunique(), down)),
-    )
-    methods = list(dict.fromkeys(table.method))
-    for axis in axes.flat[len(groups) :]:
-        axis.set_visible(False)
-    for axis, (key, group) in zip(axes.flat, groups, strict=False):
-        own = group[group.baseline == ""].set_index("method").reindex(methods)
-        axis.barh(
-            range(len(methods)),
-            own.min_top_k,
-            color=_colours(methods),
-            alpha=0.75,
-            height=0.7,
-            xerr=[own.min_top_k - own.min_ci_low, own.min_ci_high - own.min_top_k],
-            ecolor="black",
-        )
-        matched = group[group.baseline == "matched"].set_index("method").reindex(methods)
-        axis.plot(
-            matched.min_top_k,
-            range(len(methods)),
-            linestyle="",
-            marker="o",
-            markersize=4,
-            markerfacecolor="white",
-            markeredgecolor="black",
-        )
-        axis.set_xlabel("words needed (share) ↓")
-        axis.set_title(f"{_title(key, table)}: judge {key[2]}")
-        _methods(axis, methods)
-    if (table.baseline == "matched").any():
-        handle = Line2D(
-            [],
-            [],
-            linestyle="",
-            marker="o",
-            markersize=4,
-            markerfacecolor="white",
-            markeredgecolor="black",
-            label="its scores in random order",
-        )
-        figure.legend(handles=[handle], loc="outside lower center")
-    note_scale(figure, scale)
-    return figure
+    known = in_order(table.method.unique(), names())
+    several = table.judge.nunique() > 1
+    table = table.assign(words=table.judge.map(lambda judge: f"judge {judge}") if several else "")
+    grid = panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
+    for axis, part in grid:
+        shuffled = part[part.baseline == "matched"]
+        points(axis, shuffled, "min_top_k", shuffled.method.map(known.index), SHUFFLED, None)
+        for row in part[part.baseline == ""].itertuples():
+            look, one = line(row.method), part.loc[[row.Index]]
+            points(axis, one, "min_top_k", [known.index(row.method)], look, ("min_ci_low", "min_ci_high"))
+        attribution_rows(axis, known)
+        axis.set_xlim(0, 1)
+    grid.name_axes("words needed (share) ↓")
+    shuffled = [SHUFFLED] if (table.baseline == "matched").any() else []
+    return grid.finish([mark("its scores", "#555555", "o"), *shuffled], scale)
 
 
-def agreement(faithful, answers, scale="", top=1, baseline="random", definition="paper"):
-    """Figure 4: faithfulness against answerability, a point a method; left the score, right the rate.
+def agreement(faithful, answers, scale="", top=1, definition="paper", measure="rate"):
+    """Figure 4: faithfulness against answerability, a mark a method; a row a task, a column a baseline.
 
-    faithful, answers: from `noiser.faithfulness` and `noiser.answerability`, averaged over the tasks, models
-    and judges that have both. Of Noiser's boundings k_min is shown; score is over all prompts.
+    Args:
+        faithful: from `tables.faithfulness`. Of Noiser's boundings k_min is shown.
+        answers: from `tables.answerability`.
+        scale: "quick" is noted on the figure.
+        top: how many answers of the judge count, 1 or 5.
+        definition: "paper" or "released".
+        measure: "rate" or "score_all", over all prompts.
     """
-    kept = faithful[
-        (faithful.baseline == baseline)
-        & (faithful.definition == definition)
-        & faithful.bounding.isin(["", "k_min"])
-        & np.isfinite(faithful.log_ratio)
-    ]
+    kept = _main(faithful, definition)
+    kept = kept[np.isfinite(kept.log_ratio)]
     answers = answers[(answers.top == top) & (answers.baseline == "")]
-    both = answers.merge(kept[["task", "model", "method", "log_ratio"]], on=["task", "model", "method"])
-    means = both.groupby("method", sort=False)[["log_ratio", "score_all", "rate"]].mean()
-    figure, axes = plt.subplots(1, 2, sharex=True, figsize=(WIDTH, 2.7))
-    for axis, column, words in zip(axes, ("score_all", "rate"), ("score", "rate"), strict=True):
-        for method, row in means.iterrows():
-            axis.plot(
-                row.log_ratio,
-                row[column],
-                linestyle="",
-                markersize=6,
-                marker=MARKERS.get(method, "o"),
-                color=NOISER if method == "noiser" else OTHER,
-                label=name(method),
-            )
-        axis.axvline(0, color="#BBBBBB", linewidth=0.8, linestyle=":")
-        axis.set_xlabel(f"log ratio against {baseline} ↑")
-        axis.set_ylabel(f"answerability {words} ↑")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", ncols=1)
-    note_scale(figure, scale)
-    return figure
+    columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
+    both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
+    known = in_order(both.method.unique(), names())
+    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", BASELINES))
+    for axis in grid.axes:
+        guide(axis, 0)
+        axis.set(xlim=(LIMITS[0] - 0.4, LIMITS[1] + 0.4), ylim=(0, 1.08))
+    for axis, part in grid:
+        at = apart(axis, part.log_ratio.clip(*LIMITS), part[measure])
+        for x, row in zip(at, part.itertuples(), strict=True):
+            _cross(axis, x, row, measure)
+    grid.name_axes("log ratio ↑", MEASURES[measure])
+    return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
 
 
-def _height(methods, rows):
-    return 0.5 + rows * (0.75 + 0.19 * methods)
+def _main(table, definition):
+    kept = (table.definition == definition) & table.bounding.isin(["", "k_min"])
+    return table[kept & table.baseline.isin(BASELINES)]
 
 
-def _methods(axis, methods):
-    axis.set_yticks(range(len(methods)), [name(method) for method in methods])
-    axis.set_ylim(len(methods) - 0.4, -0.6)
-
-
-def _colours(methods):
-    return [NOISER if method == "noiser" else OTHER for method in methods]
-
-
-def _title(key, table):
-    """A panel's title; the model only where a task has several."""
-    task, model, *_ = key
-    return f"{task}, {model}" if table[table.task == task].model.nunique() > 1 else task
+def _cross(axis, x, row, measure):
+    """A mark with its intervals; the number beside it where it lies beyond the limits."""
+    look, y = line(row.method), getattr(row, measure)
+    if row.log_ratio < LIMITS[0]:
+        number = f"{row.log_ratio:.1f}".replace("-", "−")
+        axis.annotate(f"◂ {number}", (x, y), (6, 0), textcoords="offset points", va="center", fontsize=6)
+    elif np.isfinite([row.ci_low, row.ci_high]).all():
+        axis.plot(
+            x + np.array([row.ci_low, row.ci_high]) - row.log_ratio,
+            [y, y],
+            color=look["color"],
+            linewidth=0.8,
+        )
+    if measure == "rate":
+        axis.plot([x, x], [row.rate_ci_low, row.rate_ci_high], color=look["color"], linewidth=0.8)
+    axis.plot([x], [y], color=look["color"], marker=look["marker"], markersize=5, linestyle="")

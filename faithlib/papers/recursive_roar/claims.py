@@ -10,20 +10,25 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from faithlib.attributions.registry import describe
 from faithlib.metrics.curves import racu
-from faithlib.report.claims import CLAIMS
-from faithlib.statistics import RESAMPLES, percentile_interval, verdict
+from faithlib.report.claims import CLAIMS, contributions, estimate, mean_of, resampled, row
+from faithlib.scores import RANDOM
+from faithlib.statistics import RESAMPLES
 
-GRADIENTS = ("gradient_l2", "input_x_gradient_abs")
 RISE = 0.01  # a rise of performance that is worth the name, as a fraction
 
 
 def claims(points, n_resamples=RESAMPLES, seed=0):
-    """One row a claim: its statistic (more supports it), with interval, verdict and what makes it up.
+    """The claims, each with a statistic of which more supports it.
 
-    points: from `report.recursive_roar.points`. A claim about two models, or two data sets, is not there
-    where records have only one; data sets with one seed are left out. Areas are RACU, clipped as in the
-    paper's Table 2.
+    Args:
+        points: from `tables.points`.
+        n_resamples, seed: of the intervals.
+
+    Returns:
+        A row a claim. One about two models, or two data sets, is not there where records have only one; data
+        sets with one seed are left out. Areas are RACU, clipped as in the paper's Table 2.
     """
     drawn = _drawn(points[points.by == "ratio"], n_resamples, seed)
     rows = [
@@ -44,31 +49,28 @@ def _drawn(points, n_resamples, seed):
     A row a draw (1 + resamples), of which row 0 is the estimate. RACU is averaged over seeds as the paper
     does, not taken of the averaged curves.
     """
-    drawn = {}
-    for i, (key, part) in enumerate(points.groupby(["dataset", "model", "recursive"], sort=False)):
+    cells = {}
+    for key, part in points.groupby(["dataset", "model", "recursive"], sort=False):
         table = part.pivot_table(index="seed", columns=["measure", "step"], values="value").dropna()
         if len(table) < 2:
             continue  # one seed does not tell its own noise; the table of RACU names incomplete ones
-        x = table["random"].columns.to_numpy(float) / 100
-        baseline = table["random"].to_numpy()
-        rng = np.random.default_rng([seed, i // 2])  # ROAR and Recursive ROAR of a unit share their seeds
-        even = np.full(len(table), 1 / len(table))
-        chosen = rng.multinomial(len(table), even, size=n_resamples) / len(table)
-        weights = np.vstack([even, chosen])  # (1 + resamples, seeds)
-        drawn[key] = {}
+        x, baseline = table[RANDOM].columns.to_numpy(float) / 100, table[RANDOM].to_numpy()
+        found = {}
         for measure in table.columns.unique(0):
-            p = table[measure].to_numpy()  # (seeds, steps)
-            area = racu(x, p, baseline, clip=True)
-            means = weights @ np.column_stack([p, np.nan_to_num(area)])
-            drawn[key][measure] = pd.DataFrame(means, columns=[*table[measure], "racu"])
-    return drawn
+            area = racu(x, table[measure].to_numpy(), baseline, clip=True)  # (seeds,)
+            found[measure] = table[measure].assign(racu=np.nan_to_num(area))
+        cells[key] = pd.concat(found, axis=1)
+    units = list(dict.fromkeys(zip(points.dataset, points.model, strict=True)))
+    streams = {key: units.index(key[:2]) for key in cells}  # ROAR and Recursive ROAR share their seeds
+    drawn = resampled(cells, n_resamples, seed, streams)
+    return {key: {m: means[m] for m in means.columns.unique(0)} for key, means in drawn.items()}
 
 
 def _areas(drawn, recursive=True):
     """{(dataset, model): {measure: RACU (1 + resamples,)}}."""
     return {
-        key[:2]: {m: c.racu.to_numpy() for m, c in of.items() if m != "random"}
-        for key, of in drawn.items()
+        key[:2]: {m: curve.racu.to_numpy() for m, curve in found.items() if m != RANDOM}
+        for key, found in drawn.items()
         if key[2] == recursive
     }
 
@@ -79,7 +81,7 @@ def _models_differ(drawn):
         if one[0] == other[0]:
             for measure in areas[one].keys() & areas[other].keys():
                 found[f"{one[0]}, {measure}"] = areas[one][measure] - areas[other][measure]
-    return _some("a measure's faithfulness differs between models (clearest difference)", found, True)
+    return _somewhere("a measure's faithfulness differs between models (clearest difference)", found, True)
 
 
 def _tasks_differ(drawn):
@@ -91,27 +93,25 @@ def _tasks_differ(drawn):
                 first, second = areas[one][a] - areas[one][b], areas[other][a] - areas[other][b]
                 sign = np.sign(first[0])
                 found[f"{a} and {b}, {one[0]} and {other[0]}"] = np.minimum(sign * first, -sign * second)
-    return _some("which of two measures is more faithful depends on the task (smaller of both leads)", found)
+    return _somewhere(
+        "which of two measures is more faithful depends on the task (smaller of both leads)", found
+    )
 
 
 def _attention(drawn):
     """Of the BiLSTM, and in rows of their own of encoders: the paper does not measure theirs."""
     rows = []
-    for whose, is_bilstm in (("attention", True), ("an encoder's attention", False)):
-        areas = {
-            ", ".join(key): of
-            for key, of in _areas(drawn).items()
-            if "attention" in of and (key[1] == "bilstm") == is_bilstm
-        }
-        own = {name: of["attention"] for name, of in areas.items()}
-        leads = {
-            name: own[name] - np.max([a for m, a in of.items() if m != "attention"], axis=0)
-            for name, of in areas.items()
-            if len(of) > 1
-        }
+    for name, is_bilstm in (("attention", True), ("an encoder's attention", False)):
+        own, leads = {}, {}
+        for key, areas in _areas(drawn).items():
+            if "attention" in areas and (key[1] == "bilstm") == is_bilstm:
+                case = ", ".join(key)
+                own[case] = areas["attention"]
+                if others := [area for measure, area in areas.items() if measure != "attention"]:
+                    leads[case] = own[case] - np.max(others, axis=0)
         rows += [
-            _mean(f"{whose} is faithful (RACU above 0)", own),
-            _mean(f"{whose} leads the other measures (RACU less the best other)", leads),
+            _on_average(f"{name} is faithful (RACU above 0)", own),
+            _on_average(f"{name} leads the other measures (RACU less the best other)", leads),
         ]
     return rows
 
@@ -119,10 +119,10 @@ def _attention(drawn):
 def _integrated_gradients(drawn):
     found = {}
     for (dataset, model), of in _areas(drawn).items():
-        others = [of[m] for m in GRADIENTS if m in of]
+        others = [of[m] for m in of if describe(m).family == "gradient" and describe(m).cost == "constant"]
         if "integrated_gradients_abs" in of and others:
             found[f"{dataset}, {model}"] = np.max(others, axis=0) - of["integrated_gradients_abs"]
-    return _some("somewhere a cheaper gradient is more faithful than integrated gradients", found)
+    return _somewhere("somewhere a cheaper gradient is more faithful than integrated gradients", found)
 
 
 def _early(drawn):
@@ -132,10 +132,10 @@ def _early(drawn):
         for measure, curve in of.items():
             last = curve.columns[-2]
             whole = (curve[0] - curve[last]).to_numpy()
-            if recursive and 20 in curve and measure != "random" and (whole > 0.05).all():
+            if recursive and 20 in curve and measure != RANDOM and (whole > 0.05).all():
                 early = (curve[0] - curve[20]).to_numpy()
                 shares[f"{dataset}, {model}, {measure}"] = early / whole - 20 / last
-    return _mean("the top 20 % bring more than 20 % of the drop", shares)
+    return _on_average("the top 20 % bring more than 20 % of the drop", shares)
 
 
 def _leakage(drawn):
@@ -143,14 +143,14 @@ def _leakage(drawn):
     found = {}
     for (dataset, model, recursive), of in drawn.items():
         for measure, curve in of.items():
-            if measure != "random":
+            if measure != RANDOM:
                 steps = curve.columns[:-1]
                 rises = np.diff(curve[steps], axis=1)  # (1 + resamples, steps)
                 i = rises[0].argmax()
                 kind = "Recursive ROAR" if recursive else "ROAR"
                 name = f"{dataset}, {model}, {measure}, {kind}, from {steps[i]} to {steps[i + 1]} %"
                 found[name] = rises[:, i] - RISE
-    return _some(f"class leakage: somewhere a curve rises by more than {RISE:.0%}", found)
+    return _somewhere(f"class leakage: somewhere a curve rises by more than {RISE:.0%}", found)
 
 
 def _recursion(drawn):
@@ -160,18 +160,18 @@ def _recursion(drawn):
         for key in again.keys() & plain.keys()
         for m in again[key]
     }
-    return _mean("Recursive ROAR finds measures more faithful than ROAR does", found)
+    return _on_average("Recursive ROAR finds measures more faithful than ROAR does", found)
 
 
-def _mean(claim, found):
+def _on_average(claim, found):
     """A claim about the mean of cases."""
     if not found:
         return None
-    where = ", ".join(f"{name} {statistic[0]:+.3f}" for name, statistic in sorted(found.items()))
-    return _row(claim, np.mean(list(found.values()), axis=0), where)
+    where = contributions({name: found[name][0] for name in sorted(found)})
+    return row(claim, estimate(mean_of(found)), where)
 
 
-def _some(claim, found, two_sided=False):
+def _somewhere(claim, found, two_sided=False):
     """A claim that something exists: its best case, the interval widened for having looked at all cases.
 
     The best of many cases is above 0 by luck alone if one looks often enough: the level is divided by the
@@ -181,24 +181,8 @@ def _some(claim, found, two_sided=False):
         return None
     if two_sided:
         found = {name: statistic * np.sign(statistic[0]) for name, statistic in found.items()}
-    level = 1 - 0.05 / len(found)
-    bounds = {name: percentile_interval(statistic[1:], level) for name, statistic in found.items()}
-    best = max(found, key=lambda name: (bounds[name][0], found[name][0]))
-    supported = [name for name, (low, _) in bounds.items() if low > 0]
-    where = f"{len(supported)} of {len(found)} cases; clearest: {best}"
-    return _row(claim, found[best], where, level)
-
-
-def _row(claim, statistic, where, level=0.95):
-    low, high = percentile_interval(statistic[1:], level)
-    return {
-        "claim": claim,
-        "baseline": "random",
-        "verdict": verdict(low, high, ">"),
-        "value": statistic[0],
-        "ci_low": low,
-        "ci_high": high,
-        "where": where,
-        "published": np.nan,
-        "definition": "paper",
-    }
+    estimates = {name: estimate(statistic, 1 - 0.05 / len(found)) for name, statistic in found.items()}
+    best = max(estimates, key=lambda name: (estimates[name][1], estimates[name][0]))
+    supported = sum(low > 0 for _, low, _ in estimates.values())
+    where = f"{supported} of {len(found)} cases; clearest: {best}"
+    return row(claim, estimates[best], where)

@@ -1,142 +1,165 @@
-"""The figures of Madsen et al. 2022, drawn from tables."""
+"""The figures of Madsen et al. 2022, drawn from the tables of `faithlib.papers.recursive_roar.tables`."""
 
-import matplotlib.pyplot as plt
-import numpy as np
+from matplotlib.ticker import MaxNLocator
 
-from faithlib.papers.recursive_roar.tables import MEASURES
-from faithlib.report import label, line, note_scale
+from faithlib.attributions.registry import names
+from faithlib.papers.recursive_roar.card import CARD
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_looks,
+    attribution_rows,
+    guide,
+    lines,
+    mark,
+    panels,
+    points,
+    published_label,
+    real,
+)
+from faithlib.report.style import line, metric_title, role
 from faithlib.report.tables import in_order
 
 LOOKS = {
-    "ROAR": ("#D55E00", "s", "--"),
-    "Recursive ROAR": ("#0072B2", "o", "-"),
-    "truth": ("#009E73", "x", ":"),
-    "worst case": ("#777777", "v", "-."),
+    "Recursive ROAR": role("proposed", "Recursive ROAR"),
+    "ROAR": role("usual", "ROAR"),
+    "truth": role("fourth", "informative features first"),
+    "worst case": role("reference", "informative features last"),
+}
+REPEATED = {False: "ROAR", True: "Recursive ROAR"}
+CLIP = (-1, 1)  # where the paper clips RACU
+BANDS = "Bands are 95 % intervals over seeds. "
+CURVES = (
+    "Test performance of models retrained after tokens were masked, the most important ones of each "
+    "attribution first. Lower is more faithful: a curve well below that of random masking (black, "
+    "dotted) means that the tokens named as important were needed. "
+)
+CAPTIONS = {
+    "synthetic_accuracy": "**A problem whose answer is known.** Accuracy of a linear model as features are "
+    "masked; four of the 16 features decide the label, and each alone is enough. ROAR ranks the features "
+    "once, Recursive ROAR after each removal. Recursive ROAR falls as early as is possible; ROAR masks noise "
+    "features before it has found all four (Figure 3 of the paper).",
+    "recursive_curves": "**Does masking important tokens hurt?** "
+    + CURVES
+    + BANDS
+    + "A curve that rises again tells that the masks themselves leak the label; where the random curve stays "
+    "flat there is little to measure (Recursive ROAR, Figure 4 of the paper).",
+    "recursive_curves_by_count": "**One token at a time.** "
+    + CURVES
+    + BANDS
+    + "The ranking is renewed after "
+    "each token (Figure 7 of the paper).",
+    "roar_and_recursive": "**Why the ranking is renewed.** " + CURVES + "Left, ROAR ranks the tokens once; "
+    "right, Recursive ROAR ranks what is left after each step. " + BANDS + "Where ROAR stays at the random "
+    "curve and Recursive ROAR falls below it, the texts say the same thing more than once (Figures 8 and 9 "
+    "of the paper).",
+    "sparsity": "**How many tokens hold the importance?** Share of the summed absolute scores that the top "
+    "tokens of a text hold, in the model trained on whole texts. " + BANDS + "A steep curve is a sparse "
+    "explanation, which is easier to read and not more faithful for it (Figures 5 and 6 of the paper).",
+    "racu_by_dataset": "**Faithfulness as one number.** RACU is the area between an attribution's curve and "
+    "the random curve, relative to the largest possible area: 0 is no better than random, and 1 is an "
+    "attribution whose first tokens take everything away. Filled marks are ours, with 95 % intervals over "
+    "seeds. Hollow marks are published, for the same model, with the paper's intervals. Values are clipped "
+    "at −1 and 1 for each seed, as in the paper; an arrow marks a mean beyond, with its unclipped value "
+    "(Table 2 of the paper).",
 }
 
 
 def synthetic(table):
-    """Figure 3: accuracy on the synthetic problem as features are masked, one line an order."""
-    figure, axis = plt.subplots(figsize=(4.2, 2.4))
-    for name, part in table.groupby("curve", sort=False):
-        colour, marker, style = LOOKS[name]
-        axis.plot(
-            part.removed,
-            part.accuracy,
-            label=name,
-            color=colour,
-            marker=marker,
-            linestyle=style,
-            markersize=4,
-        )
-    axis.set_xlabel("features masked")
-    axis.set_ylabel("accuracy ↓")
+    """Figure 3: accuracy on the synthetic problem as features are masked, one line an order.
+
+    Args:
+        table: from `synthetic.curves`.
+    """
+    grid = panels(table.assign(problem="16 features, 4 of them informative"), ["problem"], names=str)
+    (axis,) = grid.axes
+    looks = LOOKS | {"truth": LOOKS["truth"] | {"linewidth": 5, "marker": "", "linestyle": "-", "alpha": 0.5}}
+    for name, look in reversed(looks.items()):
+        lines(axis, table[table.curve == name], "removed", "accuracy", look, None)
     axis.set_xticks(range(0, 17, 4))
-    figure.legend(loc="outside right center")
-    return figure
+    axis.set_ylim(0.4, 1.03)
+    guide(axis, 0.5, "y")
+    grid.name_axes("features masked", "accuracy ↓")
+    return grid.finish([*looks.values(), mark("chance", dashes=":")])
 
 
 def curves(table, recursive=(True,), by="ratio", scale=""):
-    """Figures 4 and 7 to 9: performance as tokens are masked, a row a data set and model.
+    """Figures 4 and 7 to 9: performance as tokens are masked.
 
-    table: from `curve_table`. recursive: a column for each, ROAR (False) or Recursive ROAR (True). Bands are
-    95 % intervals over seeds; below random is faithful.
+    Args:
+        table: from `tables.curve_table`.
+        recursive: a panel for each, ROAR (False) or Recursive ROAR (True).
+        by: "ratio" (per cent of the tokens) or "count".
+        scale: "quick" is noted on the figure.
     """
     table = table[(table.by == by) & table.recursive.isin(recursive)]
-    rows = list(table.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(
-        len(rows),
-        len(recursive),
-        squeeze=False,
-        sharex=True,
-        sharey="row",
-        figsize=(3.3 * len(recursive) + 0.4, 0.7 + 1.6 * len(rows)),
-    )
-    for i, ((dataset, model), part) in enumerate(rows):
-        for axis, again in zip(axes[i], recursive, strict=True):
-            own = part[part.recursive == again]
-            for measure in in_order(own.measure.unique(), MEASURES):
-                _band(axis, own[own.measure == measure], "step", "value", measure)
-            axis.set_title(
-                f"{dataset}, {model}"
-                + (f": {'Recursive ROAR' if again else 'ROAR'}" if len(recursive) > 1 else ""),
-                fontsize=8,
-            )
-        axes[i, 0].set_ylabel("performance ↓")
-    for axis in axes[-1]:
-        axis.set_xlabel("tokens masked [%]" if by == "ratio" else "tokens masked")
+    several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
+    grid = panels(table, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
+    known = in_order(table.measure.unique(), names())
+    for axis, part in grid:
+        for name in known:
+            own = part[part.measure == name]
+            if len(own):
+                lines(axis, own, "step", "value", line(name))
+        axis.set_ylim(0, 1.03)
         axis.xaxis.get_major_locator().set_params(integer=True)
-    _legend(figure, axes)
-    note_scale(figure, scale)
-    return figure
+    metrics = [metric_title(CARD.metric(part.dataset.iloc[0])) if len(part) else "" for _, part in grid]
+    if len(set(metrics) - {""}) == 1:
+        rows = f"{max(metrics)} ↓"
+    elif len(recursive) > 1:  # a row is one data set
+        rows = [f"{max(metrics[i : i + 2])} ↓" for i in range(0, len(metrics), 2)]
+    else:
+        rows = "performance ↓"
+        for axis, metric in zip(grid.axes, metrics, strict=True):
+            axis.set_title(f"{axis.get_title()} ({metric})")
+    grid.name_axes("tokens masked [%]" if by == "ratio" else "tokens masked", rows)
+    return grid.finish(attribution_looks(known), scale)
 
 
 def sparsity(table, by, scale=""):
-    """Figures 5 ("count") and 6 ("ratio"): share of all importance that the top tokens hold."""
+    """Figures 5 and 6: share of all importance that the top tokens hold.
+
+    Args:
+        table: from `tables.sparsity`.
+        by: "count" or "ratio".
+        scale: "quick" is noted on the figure.
+    """
     table = table[table.by == by]
-    groups = list(table.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(
-        1, len(groups), squeeze=False, sharey=True, figsize=(max(3.3, 2.2 * len(groups)), 2.4)
-    )
-    for axis, ((dataset, model), part) in zip(axes[0], groups, strict=True):
-        for measure in in_order(part.measure.unique(), MEASURES):
-            _band(axis, part[part.measure == measure], "top", "share", measure)
-        axis.set_title(f"{dataset}, {model}", fontsize=8)
-        axis.set_xlabel("top tokens" if by == "count" else "top tokens [%]")
+    known = in_order(table.measure.unique(), names())
+    grid = panels(table, across=4, height=1.5)
+    for axis, part in grid:
+        for name in known:
+            lines(axis, part[part.measure == name], "top", "share", line(name))
         axis.set_ylim(0, 1.03)
-    axes[0, 0].set_ylabel("share of importance")
-    _legend(figure, axes)
-    note_scale(figure, scale)
-    return figure
+        axis.set_xlim(0, None)
+        axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    grid.name_axes("top tokens" if by == "count" else "top tokens [%]", "share of importance")
+    return grid.finish(attribution_looks(known), scale)
 
 
 def racu(table, scale=""):
-    """Table 2 as a figure: RACU (clipped) with its interval, the published one hollow beside it."""
+    """Table 2 as a figure: RACU, clipped as the paper does, with its interval; the published is hollow.
+
+    Args:
+        table: from `tables.racu`.
+        scale: "quick" is noted on the figure.
+    """
     table = table[table.recursive.astype(bool)]
-    groups = list(table.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(
-        1, len(groups), squeeze=False, sharey=True, figsize=(max(3.3, 1.9 * len(groups) + 1.2), 2.2)
-    )
-    names = in_order(table.measure.unique(), MEASURES)
-    for axis, ((dataset, model), part) in zip(axes[0], groups, strict=True):
-        axis.axvline(0, color="#777777", linewidth=0.8)
-        for _, row in part.iterrows():
-            look, y = line(row.measure), names.index(row.measure)
-            _point(axis, row, "racu_clipped", y - 0.13, look["color"], look["marker"], look["color"])
-            if not np.isnan(row.published):
-                _point(axis, row, "published", y + 0.17, look["color"], look["marker"], "white")
-        axis.set_title(f"{dataset}, {model}", fontsize=8)
-        axis.set_xlabel("RACU ↑")
-        axis.set_ylim(len(names) - 0.5, -0.5)
-    axes[0, 0].set_yticks(range(len(names)), [label(name) for name in names])
-    note_scale(figure, scale)
-    return figure
-
-
-def _point(axis, row, name, y, colour, marker, face):
-    bars = [[row[name] - row[f"{name}_low"]], [row[f"{name}_high"] - row[name]]]
-    axis.errorbar(
-        [row[name]],
-        [y],
-        xerr=np.maximum(bars, 0),
-        color=colour,
-        marker=marker,
-        markersize=4,
-        markerfacecolor=face,
-        linestyle="",
-    )
-
-
-def _band(axis, part, x, y, measure):
-    part, look = part.sort_values(x), line(measure)
-    axis.plot(part[x], part[y], markersize=3, **look)
-    axis.fill_between(
-        part[x], part[f"{y}_low"], part[f"{y}_high"], color=look["color"], alpha=0.15, linewidth=0
-    )
-
-
-def _legend(figure, axes):
-    parts = [axis.get_legend_handles_labels() for axis in axes.flat]  # a model may lack a measure
-    found = {name: handle for handles, names in parts for handle, name in zip(handles, names, strict=True)}
-    columns = max(1, int(figure.get_figwidth() / 1.3))
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(columns, len(found)))
+    known = in_order(table.measure.unique(), names())
+    grid = panels(table, across=4, left=1.2, height=0.45 + 0.3 * len(known))
+    for axis, part in grid:
+        guide(axis, 0, look={"linestyle": "-"})
+        for row in part.itertuples():
+            y, one = known.index(row.measure), part.loc[[row.Index]]
+            beyond = abs(row.racu) > max(map(abs, CLIP))
+            interval = None if beyond else ("low", "high")
+            points(
+                axis, one, "racu" if beyond else "racu_clipped", [y - 0.15], line(row.measure), interval, CLIP
+            )
+            shown, hollow = real(one).dropna(subset="published"), line(row.measure) | {"hollow": True}
+            points(axis, shown, "published", [y + 0.15] * len(shown), hollow, limits=CLIP)
+        attribution_rows(axis, known)
+        axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
+    grid.name_axes("RACU ↑")
+    ours = mark("ours", "#555555", "o")
+    paper = [HOLLOW | {"label": published_label()}] if real(table).published.notna().any() else []
+    return grid.finish([ours, *paper], scale)

@@ -1,171 +1,157 @@
 """The figures of Chrysostomou & Aletras 2021, drawn from the tables of `faithlib.papers.saloss.tables`."""
 
-import matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
-
-from faithlib.attributions.registry import COLOURS
-from faithlib.papers.saloss.tables import ATTRIBUTIONS, SALIENCES, named, of_definition
-from faithlib.report import label, note_scale
+from faithlib.attributions.registry import names
+from faithlib.papers import published
+from faithlib.papers.saloss.tables import SALIENCES, select_definition
+from faithlib.report import label
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_rows,
+    beside,
+    guide,
+    mark,
+    name_rows,
+    panels,
+    points,
+    published_label,
+    real,
+)
+from faithlib.report.style import role
 from faithlib.report.tables import in_order
 
-WIDTH = 6.8  # inches: the width of a page's text
 LOOKS = {
-    "none": (COLOURS["black"], "o"),
-    "textrank": (COLOURS["blue"], "s"),
-    "tfidf": (COLOURS["orange"], "^"),
-    "chi2": (COLOURS["green"], "D"),
-    "uniform": (COLOURS["purple"], "v"),
+    "none": role("usual", "no salience (baseline)"),
+    "textrank": role("proposed", "TextRank (SaLoss)"),
+    "tfidf": role("third", "TF-IDF"),
+    "chi2": role("fourth", "χ²"),
+    "uniform": role("reference", "uniform (control)"),
 }
-TITLES = {"top_k": "top-k", "contiguous": "contiguous"}
+THRESHOLDERS = {"top_k": "top tokens", "contiguous": "one span"}
+INTERVAL = ("ci_low", "ci_high")
+TAGS = {  # the universal parts of speech (universaldependencies.org)
+    "ADJ": "adjective", "ADP": "adposition", "ADV": "adverb", "AUX": "auxiliary", "DET": "determiner",
+    "CCONJ": "coordinating conj.", "INTJ": "interjection", "NOUN": "noun", "NUM": "numeral",
+    "PART": "particle", "PRON": "pronoun", "PROPN": "proper noun", "PUNCT": "punctuation",
+    "SCONJ": "subordinating conj.", "SYM": "symbol", "VERB": "verb", "X": "other",
+}  # fmt: skip
+CAPTIONS = {
+    "decision_flip": (
+        "**How many tokens must go before the prediction changes?** Share of a text's tokens removed, most "
+        "important first, until the prediction flips; lower is more faithful, and a text that never flips "
+        "counts as 1. Filled marks are ours with 95 % intervals over texts, by what attention was drawn to "
+        "in training; hollow marks are published. Compare colours within a row, and look at *random* first: "
+        "a model that changes its mind more easily has lower values in every row (Tables 2 and 8 of the "
+        "paper)."
+    ),
+    "rationale_f1": (
+        "**Can a classifier learn from the rationale alone?** Macro-F1 of classifiers trained on the tokens "
+        "that attention ranks highest (top tokens) or on the best contiguous span; higher is better. Bars "
+        "are one standard deviation over seeds; hollow marks are published; the dotted line in a mark's "
+        "colour is the model that reads the whole text (Tables 3 and 7 of the paper)."
+    ),
+    "importance_by_part_of_speech": (
+        "**Which words does the salience loss make important?** Mean importance of the words of each part "
+        "of speech, with and without the salience loss; 1 is the average word of its text. Parts of speech "
+        "stand in the order of the baseline's importance, so that marks which leave that order show what "
+        "the loss changed (Figure 1 of the paper)."
+    ),
+}
 
 
 def decision_flip(table, scale="", definition="paper"):
-    """Tables 2 and 8 as a figure: the fraction of tokens to a flip with its interval, the published hollow.
+    """Tables 2 and 8 as a figure: the fraction of tokens to a flip, a row for each attribution.
 
-    table: from `saloss.decision_flip`. A panel a data set and model, a row an attribution, a colour a
-    salience.
+    Args:
+        table: from `tables.decision_flip`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
     """
-    table = of_definition(table, definition)
-    figure, panels = _panels(table, ["dataset", "model"], across=3)
-    for axis, part, place in panels:
-        for salience, points in part.groupby("salience", sort=False):
-            bars = points.fraction - points.ci_low, points.ci_high - points.fraction
-            _marks(axis, points, "fraction", place(points), salience, bars)
-        axis.set_xlabel("tokens to a flip ↓")
-    _legend(figure, table, "published")
-    note_scale(figure, scale)
-    return figure
+    table = select_definition(table, definition)
+    known = in_order(table.attribution.unique(), names())
+    saliences = in_order(table.salience.unique(), SALIENCES)
+    grid = panels(table, left=1.6, height=0.4 + len(known) * (0.16 + 0.1 * len(saliences)))
+    for axis, part in grid:
+        _marks(axis, part, "fraction", "attribution", known, saliences, INTERVAL)
+        attribution_rows(axis, known)
+    grid.include(0)
+    grid.name_axes("tokens removed until a flip (share) ↓")
+    return grid.finish(_handles(table, saliences, "table_6"), scale)
 
 
 def fresh(table, scale="", definition="paper"):
-    """Tables 3 and 7 as a figure: macro-F1 of classifiers trained on rationales, the published hollow.
+    """Tables 3 and 7 as a figure: macro-F1 of classifiers trained on rationales, a row for each salience.
 
-    table: from `saloss.fresh`. Bars are the sd over seeds; a dotted line in a salience's colour is its model
-    on the whole text.
+    Args:
+        table: from `tables.fresh`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
     """
-    table = of_definition(table, definition)
-    keys = ["dataset", "model", "thresholder"]
-    figure, panels = _panels(table, keys, across=table.thresholder.nunique())
-    for axis, part, place in panels:
-        for salience, points in part.groupby("salience", sort=False):
-            axis.axvline(points.full_text.iloc[0], color=LOOKS[salience][0], linewidth=0.8, linestyle=":")
-            _marks(axis, points, "macro_f1", place(points), salience, points.sd.fillna(0))
-        axis.set_xlabel("macro-F1 ↑")
-    _legend(figure, table, "published", Line2D([], [], color="#777777", linestyle=":", label="whole text"))
-    note_scale(figure, scale)
-    return figure
+    table = select_definition(table, definition)
+    table = table.assign(low=table.macro_f1 - table.sd.fillna(0), high=table.macro_f1 + table.sd.fillna(0))
+    saliences = in_order(table.salience.unique(), SALIENCES)
+    ways = {name: THRESHOLDERS.get(name, name) for name in dict.fromkeys(table.thresholder)}
+    grid = panels(table, left=1.5, height=0.35 + 0.3 * len(saliences), columns=("thresholder", ways))
+    for axis, part in grid:
+        for i, salience in enumerate(saliences):
+            own, look = part[part.salience == salience], LOOKS[salience]
+            points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
+            shown = real(own)
+            points(axis, shown, "published", [i + 0.2] * len(shown), look | {"hollow": True}, None)
+            guide(axis, own.full_text.mean(), look={"color": look["color"]})
+        name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
+        axis.set_xlim(0, 1)
+    grid.name_axes("macro-F1 ↑")
+    whole = mark("model on the whole text", dashes=":")
+    ours = mark("ours", "#555555", "o")
+    return grid.finish([ours, *_published(table, "table_6"), whole], scale)
 
 
 def pos(table, scale="", definition="paper", attribution="scaled_attention", salience="textrank"):
-    """Figure 1: mean importance of each part of speech, without salience and with it.
+    """Figure 1: mean importance of each part of speech, without the salience loss and with it.
 
-    table: from `saloss.pos`. A panel a data set and model; tags in the order of the baseline's importance
-    there, where 1 is the average word's.
+    Args:
+        table: from `tables.pos`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
+        attribution: whose importance.
+        salience: with which it is compared.
     """
-    table = of_definition(table, definition)
-    table = table[(table.attribution == attribution) & table.salience.isin(["none", salience])]
-    groups = list(table.groupby(["dataset", "model"], sort=False))
+    table = select_definition(table, definition)
+    saliences = ["none", salience]
+    table = table[(table.attribution == attribution) & table.salience.isin(saliences)]
     tags = table.groupby(["dataset", "model"]).tag.nunique().max()
-    figure, axes = plt.subplots(
-        1,
-        len(groups),
-        squeeze=False,
-        sharex=True,
-        figsize=(min(WIDTH, 1 + 2.3 * len(groups)), 1.1 + 0.17 * tags),
-    )
-    for axis, (name, part) in zip(axes[0], groups, strict=True):
-        wide = (
-            part.pivot(index="tag", columns="salience", values="importance")
-            .reindex(columns=["none", salience])
-            .sort_values("none")
-        )
-        axis.axvline(1, color="#999999", linewidth=0.8, linestyle=":")
+    grid = panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
+    for axis, part in grid:
+        wide = part.pivot(index="tag", columns="salience", values="importance").reindex(columns=saliences)
+        wide = wide.sort_values("none", ascending=False)
+        guide(axis, 1)
         axis.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="#BBBBBB", linewidth=1)
-        for column, (colour, marker) in ((c, LOOKS[c]) for c in wide):
-            axis.plot(wide[column], range(len(wide)), color=colour, marker=marker, linestyle="")
-        axis.set_yticks(range(len(wide)), wide.index)
-        axis.set_title(_title(name, table))
-        axis.set_xlabel(f"importance by {label(attribution)}")
-    _legend(figure, table)
-    note_scale(figure, scale)
-    return figure
+        for name in saliences:
+            points(axis, wide, name, range(len(wide)), LOOKS[name], None)
+        name_rows(axis, [TAGS.get(tag, tag) for tag in wide.index])
+    grid.include(0)
+    grid.name_axes(f"importance by {label(attribution)}\n(1 = average word)")
+    return grid.finish([LOOKS[name] | {"linestyle": ""} for name in saliences], scale)
 
 
-def _panels(table, keys, across):
-    """A figure with a panel a group, `across` abreast: (figure, [(axis, part, place)]).
-
-    place(points) are the heights of marks: a row an attribution, the saliences in it one under the other.
-    """
-    groups = list(table.groupby(keys, sort=False))
-    names = in_order(table.attribution.unique(), ATTRIBUTIONS)
-    saliences = in_order(table.salience.unique(), SALIENCES)
-    across = min(across, len(groups))
-    down = -(-len(groups) // across)
-    height = 0.55 + len(names) * (0.12 + 0.09 * len(saliences))
-    figure, axes = plt.subplots(
-        down,
-        across,
-        squeeze=False,
-        sharey=True,
-        figsize=(min(WIDTH, 1.2 + 2.1 * across), 0.5 + height * down),
-    )
-    for axis in axes.flat[len(groups) :]:
-        axis.set_visible(False)
-    step = 0.8 / len(saliences)
-
-    def place(points):
-        shift = points.salience.map(saliences.index) - (len(saliences) - 1) / 2
-        return points.attribution.map(names.index) + step * shift
-
-    panels = []
-    for axis, (name, part) in zip(axes.flat, groups, strict=False):
-        axis.set_title(_title(name, table))
-        axis.set_yticks(range(len(names)), [label(n) for n in names])
-        axis.set_ylim(len(names) - 0.5, -0.5)
-        panels.append((axis, part, place))
-    return figure, panels
+def _marks(axis, part, value, column, rows, saliences, interval):
+    """Ours and the published value of each row, the saliences of a row one below the other."""
+    for i, salience in enumerate(saliences):
+        own, look = part[part.salience == salience], LOOKS[salience]
+        at = own[column].map(rows.index) + beside(i, len(saliences))
+        points(axis, own, value, at, look, interval, size=3.5)
+        shown = real(own)
+        at = shown[column].map(rows.index) + beside(i, len(saliences))
+        points(axis, shown, "published", at, look | {"hollow": True}, None, size=5.5)
 
 
-def _marks(axis, points, column, y, salience, bars):
-    colour, marker = LOOKS[salience]
-    axis.errorbar(points[column], y, xerr=bars, color=colour, marker=marker, markersize=3.5, linestyle="")
-    axis.plot(
-        points.published,
-        y,
-        color=colour,
-        marker=marker,
-        markersize=5.5,
-        linestyle="",
-        markerfacecolor="none",
-        markeredgewidth=0.9,
-    )
+def _handles(table, saliences, models):
+    return [*(LOOKS[name] | {"linestyle": ""} for name in saliences), *_published(table, models)]
 
 
-def _title(key, table):
-    """A panel's title; the model only where a data set has several."""
-    dataset, model, *more = key
-    several = table[table.dataset == dataset].model.nunique() > 1
-    title = f"{dataset}, {model}" if several else dataset
-    return ": ".join([title, *(TITLES[name] for name in more)])
-
-
-def _legend(figure, table, published="", *more):
-    looks = [(named(s), *LOOKS[s]) for s in in_order(table.salience.unique(), SALIENCES)]
-    handles = [Line2D([], [], color=c, marker=m, linestyle="", markersize=4, label=n) for n, c, m in looks]
-    if published and table.published.notna().any():
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color="#555555",
-                marker="o",
-                linestyle="",
-                markersize=5.5,
-                markerfacecolor="none",
-                markeredgewidth=0.9,
-                label=published,
-            )
-        )
-    handles += more
-    rows = -(-len(handles) // int(figure.get_figwidth() / 0.95))
-    figure.legend(handles=handles, loc="outside lower center", ncols=-(-len(handles) // rows))
+def _published(table, models):
+    """The legend of hollow marks, with the paper's models of the data sets that are shown."""
+    if not real(table).published.notna().any():
+        return []
+    known = published("saloss", models).set_index("dataset").model
+    return [HOLLOW | {"label": published_label(*known.reindex(table.dataset.unique()).dropna())}]

@@ -11,7 +11,7 @@ from faithlib.report.claims import CLAIMS
 
 
 def test_claims_say_what_the_values_were_made_to_say(records, points):
-    found = tables.flagged(every(masf_of), records)
+    found = tables.with_convergence(every(masf_of), records)
     table = claims.claims(tables.scores(records), points, found)
     assert list(table) == CLAIMS and set(table.definition) == {"paper", "released", "calibrated"}
     table = table[table.definition == "paper"].set_index("claim")
@@ -51,7 +51,7 @@ def test_claims_say_what_the_values_were_made_to_say(records, points):
 
 def test_one_seed_makes_no_claim(records, points):
     one = [r for r in records if r["params"]["seed"] == 0]
-    found = tables.flagged(every(masf_of), records)
+    found = tables.with_convergence(every(masf_of), records)
     assert claims.claims(tables.scores(one), points[points.seed == 0], found[found.seed == 0]).empty
     table = tables.racu(points[points.seed == 0])
     assert table.acu.notna().all() and table.acu_low.isna().all()

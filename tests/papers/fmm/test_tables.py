@@ -13,11 +13,13 @@ from faithlib.papers.fmm.card import CARD
 
 def test_names_are_those_of_the_published_tables():
     four = papers.published("fmm", "table_4").set_index("measure")
-    assert set(tables.MEASURES) == {"random", *four.index}
+    assert tables.measure_order()[: len(four) + 1] == ["random", *four.index]
     assert {m: tables.variant(m) for m in four.index} == four.variant.to_dict()
-    assert set(four.index[four.category == "occlusion"]) == set(claims.OCCLUSION)
+    assert {m: claims.registry.describe(m).family for m in four.index} == four.category.replace(
+        "occlusion", claims.OCCLUSION
+    ).to_dict()
     assert papers.published("fmm", "table_10").set_index("strategy").name.to_dict() == tables.STRATEGIES
-    assert tables.named("half/masked") == "half masked, masked chooses"
+    assert tables.strategy_title("half/masked") == "half masked, masked chooses"
     assert [CARD.metric(d) for d in ("cola", "babi_1", "topics")] == ["mcc", "accuracy", "accuracy"]
 
 
@@ -60,7 +62,7 @@ def test_a_seed_that_did_not_converge_is_flagged_and_only_left_out_on_request(re
 def test_racu_by_hand_and_beside_the_published(points):
     table = tables.racu(points)
     own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
-    assert own.measure.tolist() == list(tables.MEASURES[1:])
+    assert own.measure.tolist() == tables.measure_order()[1:10]
     row = cell(own, measure="leave_one_out")
     assert (row.acu, row.racu, row.variant) == (pytest.approx(0.225), pytest.approx(0.9), "signed")
     assert (row.published, row.published_acu) == pytest.approx((1.713, 0.516))
@@ -73,13 +75,13 @@ def test_racu_by_hand_and_beside_the_published(points):
     plain = table[table.strategy == PLAIN]
     assert plain.published.isna().all() and plain.roar.isna().all()
     assert cell(table, dataset="whereabouts_2", strategy=MASKED, measure="beam").published == 1.392
-    wide = tables.shown(table).set_index("measure")
+    wide = tables.racu_as_printed(table).set_index("measure")
     assert wide.sst2["leave_one_out"] == "0.900 (1.713)" and wide.index[0] == "gradient_l2"
 
 
 def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert tables.roar("results", "small") is None
+    assert tables.load_roar("results", "small") is None
     common = {"dataset": "sst", "model": "some/MiniLM", "by": "ratio", "metric": "macro_f1"}
     curves = [("random", (0.9, 0.5, 0.1), (0.2, 1.0, 0.1)), ("gradient_l2", (0.9, 0.4, 0.1), (0.2, 0.0, 0.1))]
     values = pd.DataFrame(
@@ -99,7 +101,7 @@ def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path
         ]
     )
     monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
-    table = tables.racu(points, tables.roar("results", "small"))
+    table = tables.racu(points, tables.load_roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
     ends = row.roar, row.roar_low, row.roar_high  # of an area of 0.4 it takes 0.05; of 0.475, 0.5: clipped
     assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours"
@@ -114,14 +116,14 @@ def test_curves_are_means_with_intervals(points):
 
 
 def test_masf_has_a_column_for_each_definition(records):
-    table = tables.masf(tables.flagged(every(masf_of), records))
+    table = tables.masf(tables.with_convergence(every(masf_of), records))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="leave_one_out", ratio=50)
     assert (row.p_simes, row.p_calibrated, row.share_simes) == pytest.approx((0.55, 0.55, 0.1))
     assert row.p_simes_low < row.p_simes < row.p_simes_high and (row.n, row.seeds) == (100, 2)
     null = cell(table, dataset="sst2", strategy=MASKED, measure="validation")
     assert (null.p_simes, null.p_released, null.ratio) == (0.5, 0, 0)
     some = masf_of().query("definition == 'paper'")
-    assert tables.masf(tables.flagged(some, records)).p_calibrated.isna().all()
+    assert tables.masf(tables.with_convergence(some, records)).p_calibrated.isna().all()
 
 
 def test_walltime_is_minutes_beside_the_published(records):
@@ -134,7 +136,7 @@ def test_walltime_is_minutes_beside_the_published(records):
 
 
 def test_history_has_both_copies(records):
-    table = tables.history(tables.flagged(every(epochs_of), records))
+    table = tables.history(tables.with_convergence(every(epochs_of), records))
     own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
     assert own["copy"].tolist() == ["unmasked"] * 3 + ["masked"] * 3
     assert own.value.tolist() == pytest.approx([0.605, 0.755, 0.805, 0.5, 0.6, 0.7 - 0.2 / 3])
