@@ -74,17 +74,6 @@ def activation_bytes(model):
     return size * (2 * (getattr(config, "intermediate_size", None) or 4 * width) + 6 * width)
 
 
-def prefix_bytes(model):
-    """Memory of the keys and values of one token in all layers, in bytes; 0 for a model that shares none."""
-    if not hasattr(model, "prefix"):
-        return 0
-    config = model.model.config
-    heads = config.num_attention_heads
-    shared = getattr(config, "num_key_value_heads", None) or heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    return 2 * _size(model) * config.num_hidden_layers * shared * width
-
-
 def batches_by_length(lengths, budget):
     """Row indices in batches of at most `budget` padded tokens, longest first."""
     order = np.argsort(-np.asarray(lengths), kind="stable")

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from faithlib.batching import batches_by_length, batches_by_start, halving, limits, prefix_bytes, token_budget
+from faithlib.batching import batches_by_length, batches_by_start, halving, limits, token_budget
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 
@@ -292,7 +292,7 @@ def _after_prefixes(model, variants, families, budget):
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
     bounds = limits(model)._replace(tokens=budget)
-    for chosen in batches_by_start(starts, lengths, order, bounds, prefix_bytes(model)):
+    for chosen in batches_by_start(starts, lengths, order, bounds, prefix.bytes_a_token):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)

@@ -134,9 +134,9 @@ def fine_tune(
         With masking or checking, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
 
     Raises:
-        ValueError: a setting out of range; a model in float16; a salience that is 0 everywhere or not as `fit`
-            returns it; salience together with masking; salience for a model without attention; masking for a
-            model without a mask token.
+        ValueError: a setting out of range; a model in float16; a salience that is 0 everywhere or not as
+            `fit` returns it; salience together with masking; salience for a model without attention;
+            masking for a model without a mask token.
         FloatingPointError: a loss is not finite.
 
     Example:

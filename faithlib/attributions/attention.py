@@ -3,6 +3,7 @@
 import torch
 
 from faithlib.attributions.gradients import frozen
+from faithlib.models.precision import widened
 
 NAMES = ("attention", "scaled_attention", "attention_rollout")
 
@@ -68,12 +69,14 @@ def layers_and_slope(model, batch, target, explained=None):
 
 def read_row(model, batch, layer):
     """Row r of attention weights (batch, heads, from, to), r the position read: (batch, heads, to)."""
-    return layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)].float()
+    return widened(layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)])
 
 
 def rollout(model, batch, layers):
     """Row r of Π_l (½ A_l + ½ I): (batch, tokens), by vector-matrix products only."""
-    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).float()  # (batch, tokens)
+    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).to(
+        widened(layers[0])
+    )  # (batch, tokens)
     for layer in reversed(layers):
-        row = (row + (row[:, None] @ layer.float().mean(1))[:, 0]) / 2
+        row = (row + (row[:, None] @ widened(layer).mean(1))[:, 0]) / 2
     return row

@@ -190,7 +190,7 @@ class Noised:
         order = sorted(range(len(starts)), key=lambda i: (-starts[i], -padded[i]))
         tokens, memory = batching.limits(self.model)
         each = batching.Limits(max(1, tokens // self.vectors.shape[1]), memory / self.vectors.shape[1])
-        kept = batching.prefix_bytes(self.model)
+        kept = self.prefix.bytes_a_token if self.prefix else 0
         return batching.batches_by_start(starts.tolist(), padded.tolist(), order, each, kept)
 
     def _distributions(self, rows, tokens, scale, start, stop):

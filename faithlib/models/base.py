@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from faithlib.models.precision import widened
 from faithlib.scores import one_of
 
 
@@ -95,13 +96,14 @@ class Transformer:
 
     def embed(self, ids):
         """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width) float32."""
-        return self.model.get_input_embeddings()(ids).float()
+        return widened(self.model.get_input_embeddings()(ids))
 
     @contextmanager
     def computing(self):
         """Inside, products are computed in the model's dtype (autocast, where the weights have another)."""
-        kept = next(self.model.parameters()).dtype
-        with torch.autocast(self.device.type, self.dtype, enabled=kept != self.dtype):
+        half = self.dtype in (torch.bfloat16, torch.float16)
+        apart = half and next(self.model.parameters()).dtype == torch.float32
+        with torch.autocast(self.device.type, self.dtype if apart else torch.bfloat16, enabled=apart):
             yield
 
     @contextmanager

@@ -12,6 +12,7 @@ import torch
 from transformers import DynamicCache
 
 from faithlib.models.base import Transformer
+from faithlib.models.precision import widened
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,11 @@ class Prefix:
     """Keys and values of the first tokens of some prompts, one pair for each layer."""
 
     layers: tuple  # of (keys, values), each (batch, heads, tokens, width)
+
+    @property
+    def bytes_a_token(self):
+        """Memory of the keys and values of one token in all layers, in bytes."""
+        return sum(2 * k.element_size() * k.shape[1] * k.shape[3] for k, _ in self.layers)
 
     def rows(self, indices, length):
         """The Prefix of the first `length` tokens of the prompts `indices` (repeats allowed)."""
@@ -91,7 +97,7 @@ class CausalLM(Transformer):
         embeddings = self._entered(embeddings)
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=past is not None)
-        return output.logits[:, 0].float()
+        return widened(output.logits[:, 0])
 
     def prefix(self, batch):
         """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
@@ -99,13 +105,15 @@ class CausalLM(Transformer):
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=True)
-        return output.logits[:, 0].float(), Prefix(tuple((layer.keys, layer.values) for layer in past.layers))
+        return widened(output.logits[:, 0]), Prefix(
+            tuple((layer.keys, layer.values) for layer in past.layers)
+        )
 
     def _attend(self, batch):
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, use_cache=False, output_attentions=True)
-        return output.logits[:, 0].float(), output.attentions
+        return widened(output.logits[:, 0]), output.attentions
 
     @contextmanager
     def _last_token_alone(self, batch):

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import torch
 
 from faithlib.models.base import Transformer
+from faithlib.models.precision import widened
 
 
 class Classifier(Transformer):
@@ -44,18 +45,18 @@ class Classifier(Transformer):
             (batch, classes) float.
         """
         with self.computing(), self._embedding_factor(factor), self._first_token_alone():
-            return self.model(**self._inputs(batch, embeddings, weight)).logits.float()
+            return widened(self.model(**self._inputs(batch, embeddings, weight)).logits)
 
     def hidden_states(self, batch):
         """The embedding output and every layer's output: a tuple of (batch, tokens, width)."""
         with self.computing():
             states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
-        return tuple(state.float() for state in states)
+        return tuple(widened(state) for state in states)
 
     def _attend(self, batch):
         with self.computing():
             output = self.model(**self._inputs(batch), output_attentions=True)
-        return output.logits.float(), output.attentions
+        return widened(output.logits), output.attentions
 
     def _inputs(self, batch, embeddings=None, weight=None):
         inputs = {"inputs_embeds": self._entered(self.embed(batch.ids) if embeddings is None else embeddings)}

@@ -1,7 +1,7 @@
 """What a model computes in: float32, or half precision where the processor has instructions for it.
 
 Weights are kept in the model's dtype. While it is trained they are float32, and products are computed in its
-dtype (torch's autocast). Word embeddings, logits, probabilities, scores, losses and sums are float32 or better
+dtype (autocast). Word embeddings, logits, probabilities, scores, losses and sums are float32 or better
 everywhere.
 """
 
@@ -37,6 +37,11 @@ def resolve(dtype="float32", device="cpu"):
     if not has_instructions(dtype, device):
         print(f"dtype={dtype!r}: this {device.type} has no instructions for it, so it is slower than float32")
     return getattr(torch, dtype)
+
+
+def widened(x):
+    """A tensor in float32, or as it is if its dtype is wider."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def has_instructions(dtype, device):
