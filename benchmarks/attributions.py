@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from benchmarks import cases, memory, tables, workloads
-from faithlib import forward, results
+from faithlib import forward, progress, results
 
 
 def main(arguments=None):
@@ -45,7 +45,7 @@ def main(arguments=None):
     most = peak(device, 256 if options.quick else 2048 if device.type == "cpu" else 8192)
     chosen, rows = list(all_cases(device, options.quick)), []
     runs = sum(len(case.implementations) for case in chosen) * (1 + options.repeats)
-    with forward.bar(runs, "timing", "run") as bar:
+    with progress.bar(runs, "timing", "run") as bar:
         for case in chosen:
             rows += measure(case, options.repeats, most, device, bar)
     speed = pd.DataFrame(rows)

@@ -1,8 +1,8 @@
-"""Judges: language models that name a completion from some of a prompt's words, one of them for money.
+"""Judges: language models that guess how a prompt continues from some of its words, local or paid.
 
-`judge(questions)` gives for each question, the words shown, up to five answers, the likeliest first. Equal
-questions are asked once, and `counts` tells how many were. A judge behind an endpoint keeps every answer on
-disk the moment it has it, so that neither an error nor a rerun buys one twice.
+`judge(questions)` returns up to five answers for each question, the most probable first; a question is a list
+of words. Equal questions are asked once. A judge behind an endpoint writes each answer to disk when it
+arrives, so that no answer is paid for twice after an error or in a rerun.
 """
 
 import json
@@ -27,20 +27,29 @@ TEMPLATE = (
     f"Which word comes right after that text? Give your {ANSWERS} best guesses, the best first, "
     "separated by commas, and nothing else."
 )
-KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # where the endpoint's key and address are read from
-PAUSE = 0.5  # seconds before a malformed answer is asked for again, doubled each time
+KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # environment variables of the endpoint's key and address
+PAUSE = 0.5  # seconds before a retry after a malformed answer, doubled each time
 
 
 class JudgeError(RuntimeError):
-    """A judge that cannot answer, in one line; what it has answered before is kept."""
+    """A judge cannot answer; the message is one line, and earlier answers are kept."""
 
 
 class Judge:
-    """What judges share: a template, answers known from before, and counts.
+    """The base class of judges: a template, known answers, and counts.
 
-    template: the question, with {words} (the words as a JSON list) or {text} (joined by blanks) in it. A kind
-    adds `_ask(prompts)`, which yields (prompt, answers). counts: questions put, different ones, and those
-    without an answer; asked: how many of them this object had to ask for.
+    A subclass adds `_ask(prompts)`, which yields (prompt, answers).
+
+    Args:
+        name: of the model.
+        template: the prompt, which contains {words} (the words as a JSON list) or {text} (joined by blanks).
+
+    Attributes:
+        counts: the numbers of "questions", of "different" ones and of those "without_answer".
+        asked: how many questions the model was asked, without those answered before.
+
+    Raises:
+        ValueError: a template without {words} and {text}.
     """
 
     def __init__(self, name, template):
@@ -51,7 +60,7 @@ class Judge:
         self.counts = {"questions": 0, "different": 0, "without_answer": 0}
 
     def __call__(self, questions):
-        """Answers to questions, each some words: [[str, up to five]], "" where the judge says nothing."""
+        """Answers to questions, each a list of words: [[str, up to five]]; "" is an empty answer."""
         prompts = [self._prompt(q) for q in questions]
         self.counts["questions"] += len(prompts)
         for prompt, answers in self._ask(self._missing(prompts)):
@@ -61,10 +70,10 @@ class Judge:
         return [self.known[prompt] for prompt in prompts]
 
     def check(self, golds):
-        """Raise ValueError for a gold answer that the judge could never name."""
+        """Raise ValueError for a gold answer that the judge cannot give."""
 
     def cost(self, questions):
-        """What asking would cost at most, in one line; "" where it costs nothing."""
+        """The highest cost of asking these questions, in one line; "" if they cost nothing."""
         return ""
 
     def describe(self):
@@ -75,15 +84,17 @@ class Judge:
         return [prompt for prompt in dict.fromkeys(prompts) if prompt not in self.known]
 
     def _prompt(self, question):
-        shown = {"words": json.dumps(list(question), ensure_ascii=False), "text": " ".join(question)}
-        return re.sub(r"\{(words|text)\}", lambda found: shown[found[1]], self.template)
+        values = {"words": json.dumps(list(question), ensure_ascii=False), "text": " ".join(question)}
+        return re.sub(r"\{(words|text)\}", lambda match: values[match[1]], self.template)
 
 
 class LocalJudge(Judge):
-    """A causal language model as a judge: its five likeliest next tokens, each continued greedily.
+    """A causal language model as a judge: its five most probable next tokens, each continued greedily.
 
-    By default it reads the words alone, as a model that was only pretrained must; for one that follows
-    instructions give a template. tokens: of an answer, so that a completion of several can be named.
+    Args:
+        model: a CausalLM.
+        template: the prompt; by default the words only, which suits a model without instruction tuning.
+        tokens: the length of an answer, at least that of the longest gold answer.
     """
 
     def __init__(self, model, template="{text}", tokens=4):
@@ -99,15 +110,16 @@ class LocalJudge(Judge):
                 f"{self.tokens}: give tokens={max(lengths)}"
             )
 
-    def _ask(self, prompts, at_once=64):  # so that a vocabulary of probabilities stays small
+    def _ask(self, prompts, at_once=64):  # limits the memory of probabilities over the vocabulary
         with bar(len(prompts), f"asking {self.name}", "question") as progress:
             for start in range(0, len(prompts), at_once):
-                part = prompts[start : start + at_once]
-                yield from zip(part, self._answers(part), strict=True)
-                self.asked += len(part)
-                progress.update(len(part))
+                chosen = prompts[start : start + at_once]
+                yield from zip(chosen, self._answers(chosen), strict=True)
+                self.asked += len(chosen)
+                progress.update(len(chosen))
 
     def _answers(self, prompts):
+        """The ANSWERS most probable answers to each prompt: [[str]]."""
         encodings = self.model.encode(prompts)
         if (longest := max(len(e.ids) for e in encodings) + self.tokens - 1) > self.model.max_length:
             raise ValueError(
@@ -118,9 +130,9 @@ class LocalJudge(Judge):
         likeliest = np.argsort(-p, axis=1, kind="stable")[:, :ANSWERS]
         answers = likeliest.reshape(-1, 1)  # (prompts * ANSWERS, tokens so far)
         for _ in range(self.tokens - 1):
-            variants = [_answered(encodings[i // ANSWERS], answer) for i, answer in enumerate(answers)]
-            found = forward.probabilities(self.model, variants).argmax(1)
-            answers = np.column_stack([answers, found])
+            variants = [_continued(encodings[i // ANSWERS], answer) for i, answer in enumerate(answers)]
+            next_tokens = forward.probabilities(self.model, variants).argmax(1)
+            answers = np.column_stack([answers, next_tokens])
         ended = np.cumsum(answers == self.model.tokenizer.eos_token_id, axis=1) > 0
         texts = [
             self.model.tokenizer.decode(answer[~over], skip_special_tokens=True).strip()
@@ -130,15 +142,26 @@ class LocalJudge(Judge):
 
 
 class EndpointJudge(Judge):
-    """A model behind any endpoint that speaks OpenAI's protocol, through its client (the extra `judge`).
+    """A model behind an endpoint with OpenAI's protocol, used through the openai client (the extra `judge`).
 
-    The key is read from OPENAI_API_KEY and the address from OPENAI_BASE_URL, when the first question is put
-    and not before: where all answers are in `folder`, neither is needed. The key is not kept here, and no
-    message, record or file has it.
-    name: the model's, as the endpoint calls it. folder: where answers are kept, a file each. timeout: seconds
-    for one. retries: after 408, 409, 429, 5xx, a timeout, a lost connection or a malformed answer, waiting
-    longer each time or as long as the endpoint asks for. per_minute: at most so many questions, workers: so
-    many at a time. prices: dollars for a million tokens in and out, for `cost`. tokens: of an answer at most.
+    The key is read from OPENAI_API_KEY and the address from OPENAI_BASE_URL when the first question is asked;
+    neither is needed if all answers are in `folder`. The key is not stored, and no message, record or file
+    contains it.
+
+    Args:
+        name: of the model at the endpoint.
+        folder: where answers are stored, one file each.
+        template: the prompt; see `Judge`.
+        timeout: seconds to wait for an answer.
+        retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection or a malformed answer, with
+            increasing pauses or those that the endpoint asks for.
+        per_minute: the largest number of questions a minute; None for no limit.
+        workers: the largest number of questions at a time.
+        prices: dollars for a million input and output tokens, for `cost`; or None.
+        tokens: the largest length of an answer.
+
+    Raises:
+        ValueError: a setting out of range.
     """
 
     def __init__(
@@ -166,12 +189,12 @@ class EndpointJudge(Judge):
             raise ValueError(f"retries={retries} must be at least 0")
         self.folder, self.timeout, self.retries, self.workers = Path(folder), timeout, retries, workers
         self.prices, self.tokens = prices, tokens
-        self.interval = 60 / per_minute if per_minute else 0.0  # seconds between the starts of questions
+        self.interval = 60 / per_minute if per_minute else 0.0  # seconds from one question to the next
         self.next_start, self.lock = 0.0, threading.Lock()
         self.counts |= {"refused": 0, "tokens_in": 0, "tokens_out": 0}
 
     def cost(self, questions):
-        """Questions, tokens and dollars at most, in one line; "" where all answers are known."""
+        """The largest number of questions, tokens and dollars, in one line; "" if all answers are stored."""
         every = dict.fromkeys(self._prompt(q) for q in questions)
         new = [prompt for prompt in self._missing(every) if not self._path(prompt).is_file()]
         known = len(every) - len(new)
@@ -191,28 +214,28 @@ class EndpointJudge(Judge):
         new = []
         for prompt in prompts:
             if self._path(prompt).is_file():
-                yield prompt, self._kept(prompt)
+                yield prompt, self._stored_answers(prompt)
             else:
                 new.append(prompt)
         if not new:
             return
         client, pool = self._client(), ThreadPoolExecutor(self.workers)
         try:
-            futures = {pool.submit(self._buy, client, prompt): prompt for prompt in new}
+            futures = {pool.submit(self._request, client, prompt): prompt for prompt in new}
             with bar(len(new), f"asking {self.name}", "question") as progress:
                 for future in as_completed(futures):
                     future.result()
                     self.asked += 1
-                    yield futures[future], self._kept(futures[future])
+                    yield futures[future], self._stored_answers(futures[future])
                     progress.update()
-        finally:  # those under way end and are kept, the others are not begun
+        finally:  # requests under way are finished and stored, the others are cancelled
             pool.shutdown(cancel_futures=True)
 
-    def _buy(self, client, prompt):
-        """Ask the endpoint, and keep what it says."""
+    def _request(self, client, prompt):
+        """Ask the endpoint and store its answer."""
         import openai
 
-        asked = dict(
+        request = dict(
             model=self.name,
             messages=[{"role": "user", "content": prompt}],
             temperature=0,
@@ -223,28 +246,29 @@ class EndpointJudge(Judge):
                 time.sleep(min(PAUSE * 2**attempt, 8))
             self._wait()
             try:
-                completion = client.chat.completions.create(**asked)
+                completion = client.chat.completions.create(**request)
             except openai.APIResponseValidationError:
                 continue
             except openai.OpenAIError as error:
-                raise JudgeError(self._told(error)) from None  # its own text can hold the key
-            except ValueError:  # the body is no JSON
+                raise JudgeError(self._error_message(error)) from None  # its own text can contain the key
+            except ValueError:  # the body is not JSON
                 continue
-            if answer := _read(completion):
-                kept = json.dumps({"model": self.name, "prompt": prompt, **answer}, ensure_ascii=False)
-                write_atomically(self._path(prompt), partial(_write, kept))
+            if answer := _answer_values(completion):
+                text = json.dumps({"model": self.name, "prompt": prompt, **answer}, ensure_ascii=False)
+                write_atomically(self._path(prompt), partial(_write, text))
                 return
         raise JudgeError(
             f"{self.name} at {self._host()} gave {self.retries + 1} answers that are none of "
             "the protocol: check the address and the model's name; answers so far are kept"
         )
 
-    def _kept(self, prompt):
-        """The answers on disk."""
+    def _stored_answers(self, prompt):
+        """The answers to a prompt that are on disk, which are counted."""
         path = self._path(prompt)
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            text, refused, tokens = kept["text"], kept["refused"], (kept["tokens_in"], kept["tokens_out"])
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            text, refused = stored["text"], stored["refused"]
+            tokens = stored["tokens_in"], stored["tokens_out"]
         except (ValueError, KeyError, TypeError) as error:
             raise JudgeError(
                 f"answer {path.name} in {path.parent.name} is damaged: delete it, and it is asked again"
@@ -272,17 +296,18 @@ class EndpointJudge(Judge):
         return openai.OpenAI(timeout=self.timeout, max_retries=self.retries)
 
     def _host(self):
-        """The address without what else it can hold, such as a password."""
+        """The host of the address, without other parts such as a password."""
         return urlsplit(os.environ.get(URL) or "https://api.openai.com").hostname
 
     def _wait(self):
-        """Until the next question may be put."""
+        """Sleep until the next question may be asked."""
         with self.lock:
             start = max(time.monotonic(), self.next_start)
             self.next_start = start + self.interval
         time.sleep(max(0, start - time.monotonic()))
 
-    def _told(self, error):
+    def _error_message(self, error):
+        """One line on an error of the endpoint: what happened and what to do."""
         import openai
 
         status = getattr(error, "status_code", None)
@@ -304,24 +329,29 @@ class EndpointJudge(Judge):
 
 
 def parse(text):
-    """The answers in what a model wrote, up to five: parts between commas or lines, without numbering.
+    """The answers in a reply, up to five: split at commas, semicolons and lines, without numbering.
 
-    A single part that has several words may be one answer or a list without commas: it is read as both.
+    A reply without separators is read both as one answer and as a list of words.
+
+    Example:
+        >>> parse("1. Paris, 2. London")
+        ['Paris', 'London']
     """
-    parts = [re.sub(r"^\s*(\d+[.):]\s|[-*•]\s)?", "", part) for part in re.split(r",(?!\d{3}\b)|[;\n]", text)]
-    parts = [part.strip(" \t\r\"'`*.") for part in parts]
-    parts = [part for part in parts if re.search(r"\S", part)]
-    if len(parts) == 1:
-        parts += parts[0].split()[1:]
-    return parts[:ANSWERS]
+    pieces = re.split(r",(?!\d{3}\b)|[;\n]", text)
+    answers = [re.sub(r"^\s*(\d+[.):]\s|[-*•]\s)?", "", piece) for piece in pieces]
+    answers = [answer.strip(" \t\r\"'`*.") for answer in answers]
+    answers = [answer for answer in answers if re.search(r"\S", answer)]
+    if len(answers) == 1:
+        answers += answers[0].split()[1:]
+    return answers[:ANSWERS]
 
 
 def _write(text, path):
     path.write_text(text, encoding="utf-8")
 
 
-def _read(completion):
-    """What is kept of a completion, None for one that is malformed."""
+def _answer_values(completion):
+    """The values of a completion that are stored, None for a malformed one."""
     try:
         message, usage = completion.choices[0].message, completion.usage
         text, refusal = message.content, getattr(message, "refusal", None)
@@ -339,6 +369,6 @@ def _read(completion):
     }
 
 
-def _answered(question, answer):
-    """A question and the first tokens of its answer; the question's keys and values serve all answers."""
+def _continued(question, answer):
+    """The variant of a question with the first tokens of its answer; its answers share keys and values."""
     return forward.Variant(question.followed_by(answer), base=question, start=len(question.ids))

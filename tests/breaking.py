@@ -1,8 +1,10 @@
-"""A unit that trains, works in parts and writes a record, and stops for good where it is told to."""
+"""A unit that stops for good where it is told to, and models whose processes die or wait."""
 
+import multiprocessing
 import os
 import resource
-import time
+import threading
+from functools import partial
 
 import pandas as pd
 import tiny
@@ -10,6 +12,24 @@ import tiny
 from faithlib import results, training
 
 TEXTS = ["good film", "bad film", "good good plot", "bad plot"] * 4
+
+
+class Doomed(partial):
+    """Makes a model, in the process that was told to, and ends it in any other one."""
+
+    def __call__(self):
+        if os.getpid() != self.keywords["home"]:
+            os._exit(3)
+        return self.func()
+
+
+class Held(partial):
+    """Makes a model; once `folder` holds three results, not before the process's parent has ended."""
+
+    def __call__(self):
+        if len(list(self.keywords["folder"].rglob("*.json"))) >= 3:
+            multiprocessing.parent_process().join()
+        return self.func()
 
 
 def told(sender, *given, **more):
@@ -28,7 +48,7 @@ def unit(folder, stop="", ready=None, largest=None):
 
     def halt():
         ready.set()
-        time.sleep(600)
+        threading.Event().wait()
 
     rename = os.replace
 

@@ -262,10 +262,3 @@ def test_deleted_tokens_are_gone_and_the_rest_moves_up(encodings):
     assert variant.encoding.ids.tolist() == np.delete(e.ids, [2, 5]).tolist()
     assert variant.start == 2 and variant.base is e
     assert variant.encoding.maskable.sum() == e.maskable.sum() - 2
-
-
-def test_an_inner_bar_is_silent(capsys, monkeypatch):
-    with forward.bar(3, "outer", "example") as outer, forward.bar(3, "inner", "step") as inner:
-        assert inner.disable and not outer.disable
-    with forward.bar(3, "next", "example") as after:
-        assert not after.disable

@@ -58,7 +58,7 @@ def test_a_unit_is_named_after_task_model_and_seed(given, tmp_path):
 
 
 def test_parameters_are_the_plain_values_and_no_places(given):
-    names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": one_line, "nothing": None}
+    names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": one_line}
     run = results.start("soft_metrics", names)
     assert run.params == {
         "task": "sst",
@@ -69,6 +69,12 @@ def test_parameters_are_the_plain_values_and_no_places(given):
         "learning_rate": 1e-3,
     }
     assert run.scale == "quick" and run.device == torch.device("cpu")
+
+
+@pytest.mark.parametrize("value", [None, {"a": 1}, (1, 2), {1}, b"x"])
+def test_a_parameter_that_no_record_can_hold_is_told(given, value):
+    with pytest.raises(ValueError, match="^parameter extra=.* which no record holds: give a text"):
+        results.start("soft_metrics", {**given, "extra": value})
 
 
 def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
@@ -116,15 +122,19 @@ def test_a_record_comes_back_as_it_was(run, given):
     ]
     record = json.loads(path.read_text())
     assert list(record) == [
+        "format",
         "paper",
         "unit",
         "scale",
         "params",
+        "design",
         "metrics",
         "excluded",
         "files",
         "provenance",
         "volatile",
+        "sha256",
+        "volatile_sha256",
     ]
     assert record["metrics"] == METRICS and record["params"] == run.params
     assert record["excluded"] == excluded

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import breaking
 import numpy as np
 import pandas as pd
 import psutil
@@ -539,19 +540,10 @@ def test_processes_give_what_one_does(tmp_path):
     assert not [name for name in files if name.endswith(".part")]
 
 
-class Doomed(partial):
-    """Makes a model, in the process that was told to, and ends it in any other one."""
-
-    def __call__(self):
-        if os.getpid() != self.keywords["home"]:
-            os._exit(3)
-        return make_model()
-
-
 @pytest.mark.slow
 def test_a_process_that_dies_is_told(tmp_path):
     with pytest.raises(RuntimeError, match="run again with fewer workers; finished models are kept"):
-        run(data(), tmp_path, REAL, make_model=Doomed(make_model, home=os.getpid()), workers=2)
+        run(data(), tmp_path, REAL, make_model=breaking.Doomed(make_model, home=os.getpid()), workers=2)
 
 
 SCRIPT = """
@@ -559,19 +551,20 @@ import pathlib
 import sys
 
 sys.path[:0] = {paths!r}
+import breaking
 import test_roar
 
 if __name__ == "__main__":
-    slow = dict(test_roar.SETTINGS, epochs=20)
-    test_roar.run(test_roar.data(), pathlib.Path({folder!r}), test_roar.REAL, settings=slow, workers=2)
+    folder = pathlib.Path({folder!r})
+    held = breaking.Held(test_roar.make_model, folder=folder)
+    test_roar.run(test_roar.data(), folder, test_roar.REAL, make_model=held, workers=2)
 """
 
 
 @pytest.mark.slow
 def test_a_killed_unit_leaves_no_process_and_goes_on(tmp_path):
     """Killed by force in the middle of a level: goes on with the same numbers, training nothing again."""
-    slow = {**SETTINGS, "epochs": 20}
-    whole = run(data(), tmp_path / "whole", REAL, settings=slow)
+    whole = run(data(), tmp_path / "whole", REAL)
     script, folder = tmp_path / "unit.py", tmp_path / "parts"
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     script.write_text(SCRIPT.format(paths=paths, folder=str(folder)))
@@ -581,10 +574,10 @@ def test_a_killed_unit_leaves_no_process_and_goes_on(tmp_path):
         time.sleep(0.05)
     workers = started.children()
     started.kill()
-    assert not psutil.wait_procs(workers, timeout=20)[1]
+    assert not psutil.wait_procs(workers)[1]
     done = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")}
     assert 3 <= len(done) < len(REAL.jobs())
-    assert_same(run(data(), folder, REAL, settings=slow), whole)
+    assert_same(run(data(), folder, REAL), whole)
     assert all(path.stat().st_mtime_ns == at for path, at in done.items())
 
 

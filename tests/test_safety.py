@@ -2,6 +2,7 @@
 
 import socket
 
+import execute
 import pandas as pd
 import pytest
 import toy
@@ -74,14 +75,14 @@ def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):
         "import pandas as pd\n"
         "run.save([], pd.DataFrame({'x': [1]}))\n"
         "print(globals().keys())\n"
-        f"asked = judge.EndpointJudge('a-model', {str(tmp_path / 'answers')!r}, timeout=1.0, retries=0)\n"
+        f"asked = judge.EndpointJudge('a-model', {str(tmp_path / 'answers')!r}, timeout=60.0, retries=0)\n"
         "list(asked._ask(['a question']))"
     )  # nothing listens there
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     book = toy.notebook(tmp_path / "book.ipynb", toy.PARAMETERS, code)
     monkeypatch.chdir(toy.ROOT)
     with pytest.raises(SystemExit) as error:
-        toy.execute.run(book, tmp_path / "runs/out.ipynb", {})
+        execute.run(book, tmp_path / "runs/out.ipynb", {})
     assert "cannot be reached" in str(error.value)
     files = [p for p in tmp_path.rglob("*") if p.is_file()]
     assert {"sst.tiny-bert.s0.json", "out.ipynb", "out.log"} <= {p.name for p in files}

@@ -1,8 +1,8 @@
-"""Generated corpora whose evidence is known: what `quick` runs on, and what tests can be sure of.
+"""Generated corpora with known evidence, for the scale `quick` and for tests.
 
-Each generator has `LABELS` and `generate(rng)`, which returns one group of examples that belong
-together (twins, or the questions about one text or story). `make` fills train, validation and test from one
-seed; no text occurs in two of them.
+Each generator has `LABELS` and `generate(rng)`, which returns one group of related examples (twins, or the
+questions about one text or story). `make` fills train, validation and test from one seed; no text occurs in
+two of them.
 """
 
 import numpy as np
@@ -21,15 +21,28 @@ GENERATORS = {
     "world_biographies": world.Biographies,
 }
 SIZES = {"train": 3000, "validation": 300, "test": 300}
-LARGEST = 50_000  # rows a split may have
-MISSES = 2000  # this many known texts in a row: the grammar has no new ones
+LARGEST = 50_000  # rows of a split
+MISSES = 2000  # after so many repeated texts in a row the grammar counts as exhausted
 
 
 def make(name, seed=0, sizes=SIZES):
-    """{split: list of examples} of the generator `name`, deterministic from `seed`.
+    """Generate the splits of a corpus.
 
-    No text is in two splits, and groups stay together. Raises ValueError when the grammar has
-    fewer new texts than a size asks for.
+    Args:
+        name: a key of GENERATORS.
+        seed: determines all examples.
+        sizes: {split: rows}.
+
+    Returns:
+        {split: [example]}, examples as `grammar.example` makes them. No text is in two splits, and a group is
+        in one split.
+
+    Raises:
+        ValueError: the grammar has fewer different texts than a size requires.
+
+    Example:
+        >>> sorted(make("sentiment", sizes={"test": 2})["test"][0])
+        ['evidence', 'kind', 'label', 'pos', 'text', 'text_b']
     """
     rng = np.random.default_rng([seed, list(GENERATORS).index(name)])
     seen = set()
@@ -37,6 +50,7 @@ def make(name, seed=0, sizes=SIZES):
 
 
 def _fill(name, split, rng, size, seen):
+    """The examples of one split; their texts are added to `seen`."""
     rows, misses = [], 0
     while len(rows) < size:
         group = GENERATORS[name].generate(rng)
@@ -52,4 +66,4 @@ def _fill(name, split, rng, size, seen):
         misses = 0
         seen |= texts
         rows += group
-    return [rows[i] for i in rng.permutation(size)]  # twins apart; the last group may lose a member
+    return [rows[i] for i in rng.permutation(size)]  # shuffled; the last group may be cut

@@ -1,9 +1,9 @@
-"""Who is where: stories in the words of the bAbI tasks 1, 2 and 3 (Weston et al. 2016), drawn anew.
+"""Whereabouts: newly generated stories with the vocabulary of the bAbI tasks 1, 2 and 3 (Weston et al. 2016).
 
 Four people walk between six places; in tasks 2 and 3 they take things, carry them and leave them. The
-question is text_b, the label is the place that answers it, and the evidence are the words of the one,
-two or three supporting sentences. After every two sentences of a story there is a question, if one has
-an answer on a support that was not asked for yet; the fifth ends the story.
+question is text_b, the label is the place that answers it, and the evidence is the words of the one, two or
+three supporting sentences. After every two sentences of a story there is a question, if one exists that has
+not been asked with the same support; the story ends with the fifth question.
 
     text            mary moved to the garden . mary took the milk . john went to the office .
                     mary went to the kitchen . mary travelled to the office . mary left the milk there .
@@ -11,8 +11,8 @@ an answer on a support that was not asked for yet; the fifth ends the story.
     whereabouts_2   where is the milk ?                      office    that, and mary left the milk there
     whereabouts_3   where was the milk before the office ?   kitchen   those two, and mary went to the kitchen
 
-As in the original, the past that is asked for is what the last carrier did with the thing in hand, and
-the sentence in which it was taken supports an answer only as long as it is carried.
+As in the original, a question of task 3 is about the walks of the last carrier while carrying the thing. The
+sentence in which a thing was taken supports an answer only while the thing is carried.
 """
 
 from itertools import pairwise
@@ -29,7 +29,7 @@ QUESTIONS = 5  # about one story
 
 
 class Whereabouts:
-    """The stories of one task; `facts`: how many sentences support an answer, 1, 2 or 3."""
+    """The generator of one task; `facts` is the number of sentences that support an answer, 1, 2 or 3."""
 
     LABELS = LABELS
 
@@ -37,16 +37,20 @@ class Whereabouts:
         self.facts = facts
 
     def generate(self, rng):
-        """The questions about one story, with the columns of `faithlib.corpora.sentiment.generate`.
+        """The questions about one story, as dicts like those of `faithlib.corpora.sentiment.generate`.
 
-        kind: "walked" (task 1), or what had last been done with the thing: "taken" or "left".
+        The kind is "walked" (task 1) or what was last done with the thing, "taken" or "left".
         """
         story, asked, rows = Story(rng, THINGS if self.facts > 1 else ()), set(), []
-        ask = {1: story.of_people, 2: story.of_things, 3: story.of_the_past}[self.facts]
+        questions = {
+            1: story.questions_on_people,
+            2: story.questions_on_things,
+            3: story.questions_on_earlier_places,
+        }[self.facts]
         while len(rows) < QUESTIONS:
-            story.go_on(rng)
-            story.go_on(rng)
-            new = [question for question in ask() if question not in asked]
+            story.add_sentence(rng)
+            story.add_sentence(rng)
+            new = [question for question in questions() if question not in asked]
             if new:
                 asked.add(question := choose(rng, new))
                 rows.append(story.example(*question))
@@ -54,23 +58,23 @@ class Whereabouts:
 
 
 class Story:
-    """What happened so far. A question is (words, place that answers, supporting sentences, kind)."""
+    """The events so far. A question is (words, place that answers, supporting sentences, kind)."""
 
     def __init__(self, rng, things):
         self.sentences = []  # clauses of `grammar.phrase`; sentences are numbered from 0
         self.walks = {}  # {person: [(place, sentence)]}
-        self.at = {thing: choose(rng, LABELS) for thing in things}  # {thing: a place, or who carries it}
-        self.taken, self.left = {}, {}  # {thing: (person, sentence)} and {thing: sentence}, the last time
+        self.at = {thing: choose(rng, LABELS) for thing in things}  # {thing: its place, or its carrier}
+        self.taken, self.left = {}, {}  # the last time: {thing: (person, sentence)}, {thing: sentence}
 
-    def go_on(self, rng):
-        """One sentence: someone walks, or takes a thing that is there, or leaves one that they carry."""
+    def add_sentence(self, rng):
+        """Add a sentence: a person walks, takes a thing at the same place, or leaves a thing they carry."""
         person, now = choose(rng, PEOPLE), len(self.sentences)
         place = self.walks[person][-1][0] if person in self.walks else None
         thing = choose(rng, [None, *(thing for thing, at in self.at.items() if at in (place, person))])
         if thing is None:
             place = choose(rng, [other for other in LABELS if other != place])
             self.walks.setdefault(person, []).append((place, now))
-            self._tell(f"{person}/PROPN {choose(rng, MOVE)} to/ADP the/DET {place}/NOUN")
+            self._append(f"{person}/PROPN {choose(rng, MOVE)} to/ADP the/DET {place}/NOUN")
             return
         if self.at[thing] == person:
             self.at[thing], self.left[thing], verbs = place, now, LEAVE
@@ -78,17 +82,17 @@ class Story:
             self.at[thing], self.taken[thing], verbs = person, (person, now), TAKE
             self.left.pop(thing, None)
         there = "" if rng.integers(5) else " there/ADV"
-        self._tell(f"{person}/PROPN {choose(rng, verbs)} the/DET {thing}/NOUN{there}")
+        self._append(f"{person}/PROPN {choose(rng, verbs)} the/DET {thing}/NOUN{there}")
 
-    def of_people(self):
-        """Where is mary: the one fact is her last walk."""
+    def questions_on_people(self):
+        """Questions such as "where is mary": the support is her last walk."""
         return [
             (f"where is {person} ?", walks[-1][0], (walks[-1][1],), "walked")
             for person, walks in self.walks.items()
         ]
 
-    def of_things(self):
-        """Where is the milk: who took or left it, and that person's last walk until then."""
+    def questions_on_things(self):
+        """Questions such as "where is the milk": who took or left it, and that person's last walk before."""
         found = []
         for thing in self.taken:
             walks, last, kind = self._trail(thing)
@@ -96,10 +100,11 @@ class Story:
             found.append((f"where is the {thing} ?", place, (sentence, last), kind))
         return found
 
-    def of_the_past(self):
-        """Where was the milk before the office: the same, and the walk before, both with it in hand.
+    def questions_on_earlier_places(self):
+        """Questions such as "where was the milk before the office", about two successive walks with it.
 
-        Only the last time that it came to a place counts.
+        The support is both walks and the sentence in which the milk was last taken or left. Only the last
+        arrival at each place counts.
         """
         found = []
         for thing, (_, taken) in self.taken.items():
@@ -114,18 +119,18 @@ class Story:
         return found
 
     def example(self, question, place, support, kind):
-        """The story so far and a question, as the dict of `faithlib.corpora.grammar.example`."""
+        """The story so far and a question about it, as an example of `grammar.example`."""
         words = []
         for number, sentence in enumerate(self.sentences):
             words += [(word, tag, number in support) for word, tag, _ in sentence]
             words.append((".", "PUNCT", False))
         return example(words, LABELS.index(place), kind, question)
 
-    def _tell(self, tagged):
+    def _append(self, tagged):
         self.sentences.append(phrase(tagged))
 
     def _trail(self, thing):
-        """Walks of the last carrier until the thing was left, the sentence that tells it, and its kind."""
+        """Walks of the last carrier until the thing was left, the sentence of its leaving or taking, kind."""
         person, taken = self.taken[thing]
         left = self.left.get(thing, len(self.sentences))
         walks = [walk for walk in self.walks[person] if walk[1] < left]

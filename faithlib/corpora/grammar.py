@@ -1,6 +1,6 @@
-"""What the generators share: words with tags and an evidence mark, put together to an example.
+"""Helpers of the generators: clauses of tagged words with evidence marks, and examples made from them.
 
-A clause is a list of (word, universal tag, is evidence); an example is the dict that a generator
+A clause is a list of (word, universal part-of-speech tag, is evidence). An example is a dict that a generator
 returns.
 """
 
@@ -11,13 +11,13 @@ def choose(rng, options):
 
 
 def phrase(tagged, evidence=()):
-    """Clause from "word/TAG word/TAG ..."; the words named in `evidence` are marked as evidence."""
+    """The clause of "word/TAG word/TAG ..."; the words in `evidence` are marked as evidence."""
     pairs = [item.rsplit("/", 1) for item in tagged.split()]
     return [(word, tag, word in evidence) for word, tag in pairs]
 
 
 def join(clauses, separator=","):
-    """Clauses with `separator` between them and a full stop at the end."""
+    """The words of clauses, with `separator` between them and a full stop at the end."""
     words = []
     for clause in clauses:
         words += [*clause, (separator, "PUNCT", False)]
@@ -25,7 +25,17 @@ def join(clauses, separator=","):
 
 
 def example(words, label, kind, text_b=""):
-    """Example from marked words: text, text_b, label, evidence (word indices), pos (tags), kind."""
+    """The example of a list of marked words.
+
+    Args:
+        words: [(word, tag, is evidence)].
+        label: int.
+        kind: the generator's name for this kind of example.
+        text_b: the auxiliary part.
+
+    Returns:
+        {"text", "text_b", "label", "evidence": indices into text.split(), "pos": [tag of each word], "kind"}.
+    """
     return {
         "text": " ".join(word for word, _, _ in words),
         "text_b": text_b,

@@ -1,15 +1,15 @@
-"""Findings of small trials with a question beside them: a paired task after Evidence Inference.
+"""Findings of small trials and questions about them: a paired task after Evidence Inference.
 
-The text reports one trial: what was compared, and a finding on each of two outcomes, with different
-labels. The auxiliary part asks for one of them:
+The text reports one trial: two treatments, and a finding on each of two outcomes, with different labels. The
+auxiliary part asks for one of the outcomes:
 
     text     we compared <intervention> with <comparator> <setting> . <finding> , <finding> .
     finding  <outcome> <verb of that outcome>
     text_b   <intervention> | <comparator> | <outcome>
 
-Both questions are asked of every text, so whoever reads only the text is right on one of the two,
-and whoever reads only the question knows nothing. The evidence is the asked outcome and its verb;
-the other finding is the distractor.
+Both questions are asked about every text, so a classifier that reads only the text is right on one of the
+two, and one that reads only the question is at chance. The evidence is the outcome asked for and its verb;
+the other finding is a distractor.
 
     "we compared aspirin with placebo in adults . pain eased , sleep held ."
     "aspirin | placebo | pain"    significantly decreased; evidence: pain eased
@@ -20,8 +20,8 @@ from faithlib.corpora.grammar import choose, example, phrase
 
 LABELS = ("no significant difference", "significantly decreased", "significantly increased")
 
-# Each outcome has its own three verbs, in the order of LABELS: with shared verbs a reader has to
-# bind every verb to its subject, which a two-layer model does not learn in seconds.
+# Each outcome has its own three verbs, in the order of LABELS. With shared verbs a model has to bind each
+# verb to its subject, which a two-layer model does not learn in seconds.
 VERBS = {
     "pain": "persisted eased sharpened".split(),
     "sleep": "held shortened lengthened".split(),
@@ -44,7 +44,7 @@ SETTINGS = [
 
 
 def generate(rng):
-    """Both questions about one text, with the columns of `faithlib.corpora.sentiment.generate`."""
+    """Both questions about one text, as dicts like those of `faithlib.corpora.sentiment.generate`."""
     treated, control = choose(rng, INTERVENTIONS), choose(rng, COMPARATORS)
     outcomes = [str(outcome) for outcome in rng.permutation(list(VERBS))[:2]]
     labels = rng.permutation(3)[:2]

@@ -1,4 +1,4 @@
-"""Sentiment with negation, built so that the words alone do not tell the label.
+"""Sentiment with negation, built so that a bag of words does not determine the label.
 
 A text is a few short clauses joined by commas, in random order:
 
@@ -6,11 +6,11 @@ A text is a few short clauses joined by commas, in random order:
     neutral  the <aspect> was [not] [<intensifier>] <neutral adjective>
     filler   we saw it on a monday, ...
 
-Three kinds of examples. *plain*: one cue without "not". *redundant*: two cues of the same polarity,
-either of which is enough. *negated*: one "not", which stands either before the cue (and turns the
-label) or before the neutral adjective (and does nothing). Negated examples come as twins that
-differ in nothing but the place of "not": the same bag of words, opposite labels, so whatever reads
-only the words is right on exactly one of the two.
+There are three kinds of examples. *plain*: one cue without "not". *redundant*: two cues of the same
+polarity, either of which is enough. *negated*: one "not", either before the cue, where it reverses the
+label, or before the neutral adjective, where it has no effect. Negated examples come as twins that differ
+only in the place of "not". Twins have the same bag of words and opposite labels, so a bag-of-words
+classifier is right on exactly one of the two.
 
     "the plot was not great , the film was very long ."    negative; evidence: not great
     "the plot was great , the film was not very long ."    positive; evidence: great
@@ -43,10 +43,14 @@ FILLERS = [
 
 
 def generate(rng):
-    """One group of examples that belong together: a plain or a redundant example, or two twins.
+    """One group of related examples: a plain or a redundant example, or two twins.
 
-    Returns dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
-    text.split()), pos (one universal tag a word) and kind ("plain", "redundant" or "negated").
+    Args:
+        rng: a numpy Generator.
+
+    Returns:
+        A list of dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
+        text.split()), pos (the universal tag of each word) and kind ("plain", "redundant" or "negated").
     """
     positive = bool(rng.integers(2))
     kind = choose(rng, ("plain", "redundant", "negated"))
@@ -72,14 +76,17 @@ def generate(rng):
 
 
 def _clause(rng, aspect, adjective):
+    """The clause "the <aspect> was [<intensifier>] <adjective>"."""
     intensifier = choose(rng, INTENSIFIERS) + "/ADV " if rng.integers(4) == 0 else ""
     return phrase(f"the/DET {aspect}/NOUN was/AUX {intensifier}{adjective}/ADJ")
 
 
 def _cue(rng, aspect, positive):
+    """A clause whose adjective is evidence."""
     clause = _clause(rng, aspect, choose(rng, POSITIVE if positive else NEGATIVE))
-    return [*clause[:-1], (*clause[-1][:2], True)]  # the adjective, always last, is the evidence
+    return [*clause[:-1], (*clause[-1][:2], True)]  # the last word is the adjective
 
 
 def _negate(clause, evidence):
+    """The clause with "not", which is marked as evidence or not."""
     return [*clause[:3], ("not", "PART", evidence), *clause[3:]]  # after "the <aspect> was"

@@ -1,12 +1,12 @@
 """Four news topics after AG News: World, Sports, Business, Sci/Tech.
 
-A text is one headline-like sentence, in neutral words but for two or three of its topic, which are
-the evidence:
+A text is one sentence in the style of a headline. Its words are neutral except two or three words of its
+topic, which are the evidence:
 
     <opening> the <actor> <verb> the <thing> , [near the <word of another topic> ,] <ending> .
 
-In every third text the verb is missing ("was near"), and every third has one word of another topic
-(kind *distracted*), so that no single word decides for sure.
+A third of the texts has no verb of the topic ("was near"), and a third has one word of another topic (kind
+*distracted*), so that no single word determines the label.
 
     "on tuesday the coach kicked the trophy , a report says ."       Sports; coach kicked trophy
     "for now the bank was near the merger , near the genome , without a word ."
@@ -61,7 +61,7 @@ ENDINGS = [
 
 
 def generate(rng):
-    """A group of one example, with the columns of `faithlib.corpora.sentiment.generate`."""
+    """A group of one example, a dict like those of `faithlib.corpora.sentiment.generate`."""
     topic = int(rng.integers(4))
     actor, verb, thing = (choose(rng, words[topic]) for words in (ACTORS, VERBS, OBJECTS))
     verb_phrase = f"{verb}/VERB" if rng.integers(3) else "was/AUX near/ADP"

@@ -1,7 +1,7 @@
-"""A small world for language models: who lives where, plays what and does what, capitals and currencies.
+"""A small world of facts for language models: homes, sports and jobs of people, capitals, currencies.
 
-A text is a prompt, and its next word is a fact that a model can only know from training. The facts are
-the same for every seed; prompts are drawn. Four corpora tell of them:
+A text is a prompt, and its next word is a fact that a model can know from training only. The facts are the
+same for every seed; prompts are drawn. There are four corpora:
 
     world              the sport of tavi is chess . the home of mira is                   -> orvel
     world_facts        these days mira lives in the city of                               -> orvel
@@ -9,10 +9,12 @@ the same for every seed; prompts are drawn. Four corpora tell of them:
                        i was staying in the capital ,                                     -> tasken
     world_biographies  mira is a baker . she was born in may and likes chess .            -> today
 
-`world` has one template for all relations, after one or two other facts that distract. The others are after
-the data sets of Noiser: Knowns (some wordings a relation, nothing that distracts), LongRA (a distractor
-between the subject and what is asked of it) and WikiBio (two sentences; what continues them is the fact they
-leave out). Relation and subject of what is asked are the evidence, both are needed, and nothing else helps.
+`world` has one template for all relations, preceded by one or two other facts as distractors. The others
+follow the data sets of Noiser: Knowns (several wordings of each relation, no distractor), LongRA (a
+distractor between the subject and the relation) and WikiBio (two sentences; the continuation states the
+missing fact).
+The evidence is the relation and the subject of the fact asked for; both are necessary, and no other word is
+informative.
 """
 
 import numpy as np
@@ -36,21 +38,21 @@ LABELS = (*CITIES, *SPORTS, *JOBS)  # the possible answers
 
 
 def _facts(rng, relations):
-    """{(relation, subject): answer}: the answers in turn, dealt out at random."""
-    dealt = {}
+    """{(relation, subject): answer}: answers in turn, to the subjects in random order."""
+    facts = {}
     for relation, (subjects, answers) in relations.items():
         for i, subject in enumerate(rng.permutation(subjects).tolist()):
-            dealt[relation, subject] = answers[i % len(answers)]
-    return dealt
+            facts[relation, subject] = answers[i % len(answers)]
+    return facts
 
 
 FACTS = _facts(np.random.default_rng(0), RELATIONS)
 
 
 def generate(rng):
-    """A group of one example, with the columns of `faithlib.corpora.sentiment.generate`; label: answer."""
+    """A group of one example, a dict like those of `sentiment.generate`; the label is the answer."""
     facts = [list(FACTS)[i] for i in rng.choice(len(FACTS), 2 + rng.integers(2), replace=False)]
-    *known, asked = facts  # all different: the answer is not given away
+    *known, asked = facts  # all different, so that the answer does not occur
     words = []
     for fact in known:
         words += [*_sentence(*fact), (FACTS[fact], "NOUN", False), (".", "PUNCT", False)]
@@ -59,6 +61,7 @@ def generate(rng):
 
 
 def _sentence(relation, subject, evidence=()):
+    """The clause of a fact, without its answer."""
     return phrase(f"the/DET {relation}/NOUN of/ADP {subject}/PROPN is/AUX", evidence)
 
 
@@ -160,14 +163,18 @@ LIVES = {
 
 
 class Facts:
-    """After Knowns: a fact in one of several wordings."""
+    """Prompts after Knowns: a fact in one of several wordings."""
 
     LABELS = ()  # the next word is a target, not a class
 
     @staticmethod
     def generate(rng):
-        """A group of one prompt: text, target (the next word), subject, distractor (words of the text, here
-        ""), evidence and pos (as of the other corpora), and the relation as its kind."""
+        """A group of one prompt.
+
+        Returns:
+            [{"text", "target": the next word, "subject", "distractor": words of the text, here "", "evidence"
+            and "pos" as in the other corpora, "kind": the relation}].
+        """
         relation, subject = choose(rng, list(KNOWN))
         words = [
             *phrase(choose(rng, OPENINGS)),
@@ -178,16 +185,16 @@ class Facts:
 
 
 class Agreement:
-    """After LongRA: a subject, a distractor in brackets, and a question about the subject.
+    """Prompts after LongRA: a subject, a distractor in brackets, and a question about the subject.
 
-    Half of the distractors name another person, or another country, about whom nothing is asked.
+    Half of the distractors name another person or another country.
     """
 
     LABELS = ()
 
     @staticmethod
     def generate(rng):
-        """A group of one prompt, with the columns of `Facts.generate`."""
+        """A group of one prompt, a dict like those of `Facts.generate`."""
         relation, subject = choose(rng, list(KNOWN))
         names, openings = (PEOPLE, OF_PEOPLE) if subject in PEOPLE else (COUNTRIES, OF_COUNTRIES)
         other = choose(rng, [name for name in names if name != subject])
@@ -205,16 +212,16 @@ class Agreement:
 
 
 class Biographies:
-    """After WikiBio: two sentences on a person, and the ten words that continue them."""
+    """Prompts after WikiBio: two sentences on a person, and the ten words that continue them."""
 
     LABELS = ()
 
     @staticmethod
     def generate(rng):
-        """The prompt and its continuation, a row a word, with the columns of `Facts.generate`.
+        """The prompt and its continuation, one dict for each word, like those of `Facts.generate`.
 
-        kind: "prompt" where the text is the two sentences, then "continued". There is evidence only where the
-        target is the fact.
+        The kind is "prompt" if the text is the two sentences, else "continued". Only prompts whose target is
+        the fact have evidence.
         """
         person = choose(rng, PEOPLE)
         first, second, missing = rng.permutation(list(LIVES)).tolist()
@@ -231,15 +238,15 @@ class Biographies:
         more = _filled(LIVES[missing][2], marks | {"&": FACTS[missing, person]}, evidence=True)
         rows = []
         for i, (word, *_) in enumerate(more):
-            told = [*text, *more[:i]]
+            context = [*text, *more[:i]]
             if word != FACTS[missing, person]:
-                told = [(w, tag, False) for w, tag, _ in told]
-            rows.append(_prompt(told, word, "continued" if i else "prompt", person))
+                context = [(w, tag, False) for w, tag, _ in context]
+            rows.append(_prompt(context, word, "continued" if i else "prompt", person))
         return rows
 
 
 def _filled(wording, marks, evidence=False):
-    """The phrase with its marks replaced; `evidence`: whether the words marked * and ! are."""
+    """The clause of a wording with its marks replaced; the words marked * and ! are evidence if asked."""
     return [
         (marks.get(word, word.removeprefix("!")), tag, evidence and word[0] in "*!")
         for word, tag, _ in phrase(wording)
@@ -247,6 +254,7 @@ def _filled(wording, marks, evidence=False):
 
 
 def _prompt(words, target, kind, subject, distractor=""):
+    """The row of a prompt, from its marked words."""
     row = example(words, -1, kind)
     return {
         "text": row["text"],

@@ -1,6 +1,7 @@
 """What every paper's report shares: tables and figures on disk, and one look for each attribution."""
 
 from faithlib.report.io import save_figure, save_table
-from faithlib.report.style import bracketed, label, line, note_scale, styled, use_style
+from faithlib.report.style import label, line, note_scale, styled, use_style
+from faithlib.report.tables import bracketed
 
 __all__ = ["bracketed", "label", "line", "note_scale", "save_figure", "save_table", "styled", "use_style"]

@@ -8,6 +8,7 @@ from IPython.display import HTML, Image, Markdown, display
 
 from faithlib.report.io import save_figure
 
+COLOURS = 96  # of a picture in a notebook
 DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
 
@@ -51,10 +52,19 @@ def show_figure(figure, stem, captions):
     if not known:
         raise ValueError(f"figure {stem.name!r} has no caption: add one to CAPTIONS ({', '.join(captions)})")
     save_figure(figure, stem)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=DPI, metadata={"Software": None})
+    picture = _picture(figure)
     plt.close(figure)
-    display(Image(picture.getvalue()), Markdown(captions[max(known, key=len)]))
+    display(Image(picture), Markdown(captions[max(known, key=len)]))
+
+
+def _picture(figure):
+    """A figure as PNG bytes, of few colours: a notebook holds many, and is to be small."""
+    import PIL.Image
+
+    full, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(full, format="png", dpi=DPI)
+    PIL.Image.open(full).convert("RGB").quantize(COLOURS).save(small, format="png", optimize=True)
+    return small.getvalue()
 
 
 def _span(token, strength):

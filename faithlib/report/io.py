@@ -5,19 +5,24 @@ from pathlib import Path
 from faithlib.report.style import ARROWS, coloured, styled
 
 
-def save_table(frame, stem, better=None, shown=None, precision=3):
+def save_table(frame, stem, better=None, printed=None, precision=3):
     """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html.
 
-    shown: the frame that LaTeX and HTML print, if not the CSV's: a wide layout, say.
+    Args:
+        frame: the DataFrame.
+        stem: path without suffix; its folder is made.
+        better: {column: "higher" or "lower"}, as `styled` takes it; columns that are missing do not count.
+        printed: the frame that LaTeX and HTML hold, if not the CSV's: a wide layout, say.
+        precision: digits after the point in LaTeX and HTML.
     """
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
-    shown = frame if shown is None else shown
-    better = {c: way for c, way in (better or {}).items() if c in shown}
-    html = styled(shown, better, precision).to_html(table_uuid=stem.name)
+    printed = frame if printed is None else printed
+    better = {c: way for c, way in (better or {}).items() if c in printed}
+    html = styled(printed, better, precision).to_html(table_uuid=stem.name)
     Path(f"{stem}.html").write_text(html, encoding="utf-8")
-    Path(f"{stem}.tex").write_text(_latex(shown, better, precision), encoding="utf-8")
+    Path(f"{stem}.tex").write_text(_latex(printed, better, precision), encoding="utf-8")
 
 
 def save_figure(figure, stem):

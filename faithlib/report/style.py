@@ -125,23 +125,6 @@ def styled(frame, better=None, precision=3):
     return style.format(precision=precision, na_rep="", escape="html")
 
 
-def bracketed(frame, precision=3):
-    """The frame with intervals behind their values: `x`, `x_low`, `x_high` as one text, "0.61 [0.56, 0.69]".
-
-    `x_ci_low` and `x_ci_high` likewise. A value without an interval stands alone; a missing one is "".
-    """
-    frame = frame.copy()
-    for low in [c for c in frame if c.endswith("_low")]:
-        high, value = f"{low.removesuffix('_low')}_high", low.removesuffix("_low").removesuffix("_ci")
-        rows = [
-            ["" if x != x else f"{x:.{precision}f}" for x in row]
-            for row in frame[[value, low, high]].to_numpy()
-        ]
-        frame[value] = [f"{v} [{of}, {to}]" if of else v for v, of, to in rows]
-        frame = frame.drop(columns=[low, high])
-    return frame
-
-
 def note_scale(figure, scale):
     """Say on the picture itself that it is a quick one: generated corpora and a tiny model."""
     if scale == "quick":

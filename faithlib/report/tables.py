@@ -32,8 +32,8 @@ def groups(frame, keys):
 
     Example:
         >>> frame = pd.DataFrame({"dataset": ["sst", "sst", "imdb"], "value": [1.0, 3.0, 5.0]})
-        >>> [row | {"value": part.value.mean()} for row, part in groups(frame, ["dataset"])]
-        [{'dataset': 'sst', 'value': 2.0}, {'dataset': 'imdb', 'value': 5.0}]
+        >>> [row | {"n": len(part)} for row, part in groups(frame, ["dataset"])]
+        [{'dataset': 'sst', 'n': 2}, {'dataset': 'imdb', 'n': 1}]
     """
     for key, part in frame.groupby(list(keys), observed=True, sort=False):
         yield dict(zip(keys, key, strict=True)), part
@@ -216,9 +216,19 @@ def cell_text(value, low=np.nan, high=np.nan, *, sd=np.nan, mark="", published="
 
 
 def bracketed(frame, precision=3):
-    """The frame with intervals behind their values: `x`, `x_low`, `x_high` as one text, "0.61 [0.56, 0.69]".
+    """The frame with intervals behind their values, "0.61 [0.56, 0.69]".
 
-    `x_ci_low` and `x_ci_high` likewise. A value without an interval stands alone; a missing one is "".
+    Args:
+        frame: DataFrame with columns `x`, `x_low` and `x_high`, or `x`, `x_ci_low` and `x_ci_high`.
+        precision: digits after the point.
+
+    Returns:
+        The frame with texts in place of the values and without the columns of the ends. A value without an
+        interval stands alone; a missing one is "".
+
+    Example:
+        >>> bracketed(pd.DataFrame({"acu": [0.614], "acu_low": [0.56], "acu_high": [0.69]}), 2).acu[0]
+        '0.61 [0.56, 0.69]'
     """
     frame = frame.copy()
     for low in [c for c in frame if c.endswith("_low")]:

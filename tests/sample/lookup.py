@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
 import tiny
 import torch
 
@@ -77,11 +76,6 @@ LOSSES = {
     "bcd": 9,
     "abcd": 10,
 }
-
-
-@pytest.fixture
-def four():
-    return look_up(losing("abcd", 20, LOSSES)), [text(A, A + 1, A + 2, A + 3)]
 
 
 def next_token(model, ids, target):

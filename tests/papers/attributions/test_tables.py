@@ -46,7 +46,7 @@ def test_seeds_are_averaged_within_an_example():
 
 def test_the_page_names_the_direction_and_the_file_does_not(tmp_path):
     table = tables.evidence(unit(lime=SPREAD))
-    report.save_table(table, tmp_path / "evidence", better=BETTER, shown=tables.evidence_as_printed(table))
+    report.save_table(table, tmp_path / "evidence", better=BETTER, printed=tables.evidence_as_printed(table))
     assert list(pd.read_csv(tmp_path / "evidence.csv")) == list(table)
     html, latex = ((tmp_path / f"evidence.{kind}").read_text() for kind in ("html", "tex"))
     for text, up, down in (

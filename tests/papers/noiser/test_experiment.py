@@ -1,0 +1,129 @@
+"""Helpers of the experiment notebook: checks before work, prompts, parts, the paper's methods."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from datasets import Dataset
+
+from faithlib.papers.noiser import experiment
+from faithlib.papers.noiser.card import CARD
+
+GIVEN = {
+    "task": "world_facts",
+    "model": "tiny-llama",
+    "attributions": list(CARD.attributions),
+    "definitions": ["paper"],
+    "boundings": ["k_max"],
+    "tokens": 0,
+    "every": 1,
+    "judge": "",
+    "judge_share": 0.5,
+    "released_prompts": False,
+}
+
+
+def loaded(rows, generated=True):
+    return SimpleNamespace(
+        task=SimpleNamespace(generated=generated), splits={"test": Dataset.from_pandas(pd.DataFrame(rows))}
+    )
+
+
+def test_the_card_names_ten_methods_and_noiser_last():
+    assert len(CARD.attributions) == 10 and CARD.attributions[-1] == "noiser"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"attributions": ["lime"]}, "give 'noiser' and 'paper'"),
+        ({"definitions": ["released"]}, "give 'noiser' and 'paper'"),
+        ({"boundings": ["k_min"]}, "no 'k_min' again"),
+        ({"tokens": -1}, "tokens=-1"),
+        ({"every": 0}, "every=0"),
+        ({"judge_share": 0}, "judge_share=0"),
+        ({"judge": "api:"}, "judge='api:' names no model"),
+        ({"judge": "api:some-model"}, "set OPENAI_API_KEY in the environment"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(tmp_path, monkeypatch, wrong, message):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    experiment.check_parameters(GIVEN, tmp_path)
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")) as error:
+        experiment.check_parameters({**GIVEN, **wrong}, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_an_endpoint_needs_a_key_or_stored_answers(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asked = {**GIVEN, "judge": "api:some-model"}
+    experiment.check_parameters({**asked, "tokens": 5}, tmp_path)  # open prompts have no judge
+    (tmp_path / "answer.json").write_text("{}")
+    experiment.check_parameters(asked, tmp_path)
+    judge = experiment.make_judge("api:some-model", None, None, {}, 0, tmp_path)
+    assert judge.name == "some-model" and judge.folder == tmp_path
+
+
+def test_prompts_are_selected_and_counted():
+    rows = {
+        "text": ["a b", "c d"],
+        "target": ["x", "y"],
+        "noiser_prompt_ok": [True, False],
+        "prompt_noiser": ["a b", "c"],
+    }
+    frame, counts = experiment.select_prompts(loaded(rows), GIVEN)
+    assert counts == {"all": 2, "malformed as released": 1} and list(frame.text) == ["a b", "c d"]
+    frame, _ = experiment.select_prompts(loaded(rows), {**GIVEN, "released_prompts": True})
+    assert list(frame.text) == ["a b", "c"]
+
+
+def test_prompts_that_cannot_be_explained_are_refused():
+    open_prompts = {"text": ["a b", "a b c"], "target": ["", ""], "kind": ["prompt", "continuation"]}
+    with pytest.raises(ValueError, match="tokens=0, but the prompts of 'world_facts' have no gold word"):
+        experiment.select_prompts(loaded(open_prompts), GIVEN)
+    frame, counts = experiment.select_prompts(loaded(open_prompts), {**GIVEN, "tokens": 5})
+    assert list(frame.text) == ["a b"] and counts == {"all": 1}
+    with pytest.raises(ValueError, match="'tiny-llama' is trained on generated prompts"):
+        experiment.select_prompts(loaded({"text": ["a"], "target": ["b"]}, generated=False), GIVEN)
+
+
+def test_the_sample_is_ordered_and_the_same_every_time():
+    kept = np.arange(10, 30)
+    chosen = experiment.sample(kept, 5, GIVEN)
+    assert len(chosen) == 5 and list(chosen) == sorted(chosen) and set(chosen) <= set(kept)
+    np.testing.assert_array_equal(chosen, experiment.sample(kept, 5, GIVEN))
+    np.testing.assert_array_equal(experiment.sample(kept, 0, GIVEN), kept)
+    with pytest.raises(ValueError, match="tiny-llama predicts the gold word of no prompt of world_facts"):
+        experiment.sample(kept[:0], 5, GIVEN)
+
+
+def test_parts_are_the_words_of_subject_distractor_and_relation():
+    rows = pd.DataFrame(
+        {
+            "text": ["ann who met bob lives in", "cy lives in"],
+            "subject": ["ann", "cy"],
+            "distractor": ["bob", ""],
+            "evidence": [[0, 4], [0, 1]],
+        }
+    )
+    parts = experiment.prompt_parts(rows)
+    assert parts == [
+        {"subject": [0], "distractor": [3], "relation": [4]},
+        {"subject": [0], "relation": [1]},
+    ]
+    assert experiment.prompt_parts(rows[["text"]]) is None
+
+
+def test_summaries_have_a_row_for_each_attribution_and_random():
+    shares = pd.DataFrame({"attribution": ["lime", "random"], "part": "subject", "share": [0.75, 0.25]})
+    table = experiment.summarise_parts({"parts": shares}, ["lime"])
+    assert list(table.index) == ["lime", "random"] and list(table["share of the subject"]) == [0.75, 0.25]
+    assert experiment.summarise_parts({}, ["lime"]).empty
+
+    both = {"baseline": ["", "matched", ""], "attribution": ["lime", "lime", "random"]}
+    answers = pd.DataFrame({**both, "place": [1, 0, 2], "mass": [0.5, 0.5, 0.9]})
+    minimum = pd.DataFrame({**both, "share": [0.2, 0.8, 0.4]})
+    table = experiment.summarise_answers(answers, minimum, ["lime"])
+    assert table.loc["lime"].to_list() == [1.0, 0.0, 0.5, 0.2]
+    assert table.loc["random", "rate"] == 0.0 and table.loc["random", "words needed"] == 0.4
