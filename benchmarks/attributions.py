@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from benchmarks import cases, memory, tables, workloads
-from faithlib import forward, progress, results
+from faithlib import batching, progress, results
 
 
 def main(arguments=None):
@@ -176,7 +176,7 @@ def provenance(device, most, repeats):
         "device": results.device_name(device),
         "threads": torch.get_num_threads(),
         "repeats": repeats,
-        "token_budget": forward.TOKEN_BUDGET[device.type],
+        "token_budget": batching.TOKEN_BUDGET[device.type],
         "peak_gflop_per_second": round(most / 1e9, 1),
         **code,
     }

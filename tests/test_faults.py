@@ -21,7 +21,7 @@ import toy
 import yaml
 
 from faithlib import results, training
-from faithlib.forward import halving, out_of_memory
+from faithlib.batching import halving, out_of_memory
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
 

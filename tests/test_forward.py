@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward
+from faithlib import batching, forward
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_results_do_not_depend_on_budget_or_order(classifier, encodings, monkeyp
 
 def test_batches_are_sorted_by_length_and_hold_every_row_once():
     lengths = [3, 9, 4, 9, 1, 30, 2]
-    batches = forward.batches_by_length(lengths, budget=18)
+    batches = batching.batches_by_length(lengths, budget=18)
     assert [b.tolist() for b in batches] == [[5], [1, 3], [2, 0, 6, 4]]
 
 

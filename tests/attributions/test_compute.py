@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, forward
+from faithlib import attributions, batching
 from faithlib.attributions import attention, attribute, gradients
 
 SIGNED = ("input_x_gradient", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap")
@@ -48,7 +48,7 @@ def test_batch_padding_and_order_do_not_change_scores(classifier, monkeypatch):
     together = attribute(classifier, encodings, targets, ALL)
     order = [3, 0, 4, 1, 2]
     shuffled = attribute(classifier, [encodings[i] for i in order], targets[order], ALL)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)
     alone = attribute(classifier, encodings, targets, ALL)
     for name in ALL:
         assert gap(together[name], alone[name]) < 1e-5

@@ -10,7 +10,7 @@ import torch
 from captum.testing.helpers.basic_models import BasicLinearModel2, BasicModel_MultiLayer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from faithlib import forward
+from faithlib import batching
 from faithlib.attributions import attribute, gradients
 from faithlib.models import Classifier
 from faithlib.scores import generator
@@ -376,7 +376,7 @@ def test_points_of_a_path_share_passes(monkeypatch):
     attribute(classifier, encodings[:1], [0], ["integrated_gradients"], steps=20)
     assert rows == [(20, 6)]
     rows.clear()  # 12, 12, 11, 6 and 3 tokens, 7 points each, at most 180 tokens a pass
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 180)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 180)
     attribute(classifier, encodings, np.zeros(5, int), ["integrated_gradients"], steps=7)
     assert rows == [(14, 12), (14, 11), (7, 3)]
     rows.clear()
@@ -386,15 +386,18 @@ def test_points_of_a_path_share_passes(monkeypatch):
 
 @pytest.mark.parametrize("budget", [1, 30, 100, 400, 10**4])
 def test_passes_hold_every_point_of_every_example_once(budget, monkeypatch):
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", budget)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", budget)
     classifier = tiny.classifier()
     encodings = classifier.encode([tiny.TEXTS[i] for i in (2, 0, 1, 4, 3)])  # the shortest first
     seen = []
-    for examples, places, part in gradients.passes(classifier, classifier.collate(encodings), 7):
+
+    def compute(examples, places, part):
         few, points = range(5)[examples], range(7)[places]
-        seen += [(k, i) for k in points for i in few]
+        seen.extend((k, i) for k in points for i in few)
         assert part.present.sum(1).tolist() == [len(encodings[i].ids) for _ in points for i in few]
         assert part.ids.numel() <= budget or len(part.ids) == 1
+
+    gradients.in_passes(classifier, classifier.collate(encodings), 7, compute)
     assert sorted(seen) == [(k, i) for k in range(7) for i in range(5)]
 
 

@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, forward
+from faithlib import attributions, batching
 from faithlib.attributions import attribute, gradients
 from faithlib.scores import generator
 
@@ -118,7 +118,7 @@ def test_gradient_norms_are_norms_over_the_vocabulary(model):
 
 @pytest.mark.parametrize("budget", [10, 1024])
 def test_sequential_integrated_gradients_need_no_prefix(model, budget, monkeypatch):
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", budget)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", budget)
     encodings, targets = prompts(model)
     lengths, computed = [], model.logits
     monkeypatch.setattr(
@@ -238,7 +238,7 @@ def test_batch_padding_and_order_do_not_change_scores(model, monkeypatch):
     together = attribute(model, encodings, targets, ALL, steps=4, samples=4)
     order = [3, 0, 2, 1]
     shuffled = attribute(model, [encodings[i] for i in order], targets[order], ALL, steps=4, samples=4)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)
     alone = attribute(model, encodings, targets, ALL, steps=4, samples=4)
     for name in ALL:
         assert gap(together[name], alone[name]) < 1e-5

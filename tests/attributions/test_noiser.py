@@ -9,7 +9,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward, models
+from faithlib import batching, forward, models
 from faithlib.attributions import attribute, check, noiser, releases
 from faithlib.attributions.compute import BOUNDINGS
 from faithlib.models import CausalLM
@@ -249,7 +249,7 @@ def test_scores_do_not_depend_on_the_batch_or_the_memory(definition, monkeypatch
         return logits(batch, **given)
 
     monkeypatch.setattr(model, "logits", small)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 60)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 60)
     backwards, others = explained(model, encodings[::-1], targets[::-1], **settings)
     assert (notes["k"] == others["k"][::-1]).all()
     for one, two in zip(together, backwards[::-1], strict=True):

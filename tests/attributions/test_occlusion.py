@@ -11,7 +11,7 @@ import torch
 from captum.testing.helpers.basic_models import BasicModel_MultiLayer
 from sample.lookup import BOS, EOS, MASK, A, classifier, look_up, losing, next_token, text
 
-from faithlib import forward
+from faithlib import batching, forward
 from faithlib.attributions import attribute, beam, occlusion, releases
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loo_beam.json"
@@ -161,7 +161,7 @@ def test_batch_order_and_budget_do_not_change_scores(make, monkeypatch):
     together = attribute(model, encodings, targets, wanted, beam=3)
     order = [3, 0, 4, 1, 2]
     shuffled = attribute(model, [encodings[i] for i in order], targets[order], wanted, beam=3)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)
     alone = attribute(model, encodings, targets, wanted, beam=3)
     for name in wanted:
         for i in range(5):

@@ -9,7 +9,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward, models
+from faithlib import batching, models
 from faithlib.attributions import attribute, check
 from faithlib.scores import generator
 
@@ -334,7 +334,7 @@ def keeps_its_scores(model, encodings, targets, paper, wanted, monkeypatch, **se
     if paper in ("recursive_roar", "fmm"):
         settings["steps"] = 5
     together = released(model, encodings, targets, paper, wanted, **settings)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 20)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 20)
     backwards = released(model, encodings[::-1], targets[::-1], paper, wanted, **settings)
     for name in wanted:
         for encoding, one, two in zip(encodings, together[name], backwards[name][::-1], strict=True):

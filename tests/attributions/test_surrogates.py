@@ -12,7 +12,7 @@ from captum.testing.helpers.classification_models import SoftmaxModel
 from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
 
-from faithlib import forward
+from faithlib import batching
 from faithlib.attributions import attribute, releases, surrogates
 from faithlib.models import Classifier
 
@@ -209,7 +209,7 @@ def test_batch_order_and_budget_do_not_change_scores(make, definition, monkeypat
     shuffled = attribute(model, [encodings[i] for i in order], targets[order], ["lime"], **given)["lime"]
     monkeypatch.setattr(surrogates, "VARIANTS", 50)  # two examples in one call of the engine
     parts = attribute(model, encodings, targets, ["lime"], **given)["lime"]
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)
     alone = attribute(model, encodings, targets, ["lime"], **given)["lime"]
     for i in range(5):
         assert np.abs(together[i]).max() > 1e-5

@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward
+from faithlib import batching, forward
 from faithlib.metrics import flip
 from faithlib.metrics.flip import decision_flip, steps
 from faithlib.models import Classifier
@@ -215,7 +215,7 @@ def test_neither_batches_nor_company_change_a_flip(model, budget, monkeypatch):
     encodings = model.encode(tiny.TEXTS, tiny.TEXTS_B)
     scores = scored(encodings)
     whole = decision_flip(model, encodings, scores, step=1)
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", budget)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", budget)
     assert decision_flip(model, encodings, scores, step=1).equals(whole)
     for i in range(len(encodings)):
         alone = decision_flip(model, [encodings[i]], {"other": [scores["other"][i]]}, step=1)
@@ -224,7 +224,7 @@ def test_neither_batches_nor_company_change_a_flip(model, budget, monkeypatch):
 
 
 def test_variants_are_evaluated_once_and_no_more_of_them_than_needed(monkeypatch):
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 1)  # one step a round
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 1)  # one step a round
     model, scores = Linear({10: 1, 11: 1, 12: 1, 19: -1.5}), descending()
     decision_flip(model, [TEN], {"one": [scores], "same": [2 * scores], "third": [scores]}, step=1)
     assert len(model.seen) == 1 + 2  # the text, without one word, without two
@@ -240,7 +240,7 @@ def test_variants_are_evaluated_once_and_no_more_of_them_than_needed(monkeypatch
 
 
 def test_a_round_fills_a_batch_where_few_are_left(monkeypatch):
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 48)  # four variants of twelve tokens
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 48)  # four variants of twelve tokens
     model, calls, evaluate = Linear({15: 1}), [], forward.probabilities
 
     def spied(model, variants, *others):

@@ -9,7 +9,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward, roar, scores, training
+from faithlib import batching, forward, roar, scores, training
 from faithlib.attributions import attribute
 from faithlib.metrics import curves
 from faithlib.metrics.recursion import NEVER, RATIOS, performance, recursive_masking
@@ -231,7 +231,7 @@ def test_scores_do_not_depend_on_the_size_of_batches(monkeypatch):
     model = tiny.classifier()
     encodings = model.encode(LONG)
     found = recursive_masking(model, encodings, asking(model, LABELS), [LEAVE])
-    monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 8)
+    monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 8)
     again = recursive_masking(model, encodings, asking(model, LABELS), [LEAVE])
     backwards = recursive_masking(model, encodings[::-1], asking(model, LABELS[::-1]), [LEAVE])
     for measure in found:

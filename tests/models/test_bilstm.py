@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, forward, models, training
+from faithlib import attributions, batching, forward, models, training
 from faithlib.metrics import soft
 
 TEXTS = [
@@ -228,7 +228,7 @@ def test_narrow_models_take_larger_batches(monkeypatch):
     rows = []
     for width, share in ((300, 1), (50, 7)):
         classifier = models.load("bilstm", tiny.LABELS, TEXTS, width=width, hidden=5)
-        monkeypatch.setitem(forward.TOKEN_BUDGET, "cpu", 20)
+        monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 20)
         logits = classifier.logits
         monkeypatch.setattr(
             classifier,

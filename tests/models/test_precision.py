@@ -1,0 +1,109 @@
+"""Half precision: every attribution and metric, training, and what stays float32."""
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from scipy.stats import spearmanr
+
+from faithlib import attributions, evaluate, forward, models, training
+from faithlib.models import precision
+
+TEXTS = ["the plot was great and the cast was good", "a dull film", "the cast was dull and the plot was good"]
+PAIRS = [(k, d) for k in ("tiny-bert", "tiny-llama", "bilstm") for d in ("bfloat16", "float16")][:-1]
+
+
+def loaded(kind, dtype):
+    if kind == "tiny-llama":
+        return models.load_causal(kind, TEXTS, dtype=dtype)
+    return models.load(kind, ("no", "yes"), TEXTS, dtype=dtype)
+
+
+def test_an_unknown_dtype_is_told():
+    with pytest.raises(ValueError, match="dtype='half' is unknown: use 'float32', 'bfloat16', 'float16'"):
+        precision.resolve("half")
+
+
+def test_auto_is_half_precision_only_where_the_processor_has_it(monkeypatch, capsys):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    assert precision.resolve("auto") == torch.bfloat16
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    assert precision.resolve("auto") == torch.float32 and not capsys.readouterr().out
+    assert precision.resolve("bfloat16") == torch.bfloat16
+    assert "no instructions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind, dtype", PAIRS)
+def test_every_attribution_is_finite_and_close_to_float32(kind, dtype):
+    names = [n for n in attributions.names() if n != "random_normal"]
+    whole, half = loaded(kind, "float32"), loaded(kind, dtype)
+    encodings, targets = whole.encode(TEXTS), [0] * len(TEXTS)
+    settings = dict(beam=2, steps=4, samples=20, noise=3)
+    one = attributions.attribute(whole, encodings, targets, names, **settings)
+    two = attributions.attribute(half, encodings, targets, names, **settings)
+    for name in names:
+        a, b = np.concatenate(one[name]), np.concatenate(two[name])
+        assert b.dtype == np.float64 and np.isfinite(b).all()
+        if name in ("gradient_l2", "input_x_gradient", "integrated_gradients", "attention"):
+            assert spearmanr(a, b)[0] > 0.9, name
+
+
+@pytest.mark.parametrize("kind, dtype", PAIRS)
+def test_every_metric_that_erases_works(kind, dtype):
+    study = evaluate(loaded(kind, dtype), TEXTS, ["gradient_l2"])
+    assert set(study.table.metric) >= ({"causal_soft_ns"} if kind == "tiny-llama" else {"nc", "soft_nc"})
+    assert (study.table.n + study.table.void == len(TEXTS)).all()
+
+
+def test_probabilities_embeddings_and_logits_are_float32():
+    model = loaded("tiny-bert", "bfloat16")
+    batch = model.collate(model.encode(TEXTS))
+    assert next(model.model.parameters()).dtype == torch.bfloat16
+    assert model.embed(batch.ids).dtype == model.logits(batch).dtype == torch.float32
+    p = forward.probabilities(model, [forward.unchanged(e) for e in model.encode(TEXTS)])
+    assert p.dtype == np.float32 and p.sum(1) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["tiny-bert", "bilstm"])
+def test_training_keeps_its_weights_in_float32(kind, monkeypatch):
+    model = loaded(kind, "bfloat16")
+    data = {s: (model.encode(TEXTS * 4), np.array([1, 0, 1] * 4)) for s in ("train", "validation")}
+    seen, logits = set(), model.logits
+
+    def watched(batch, **given):
+        if model.model.training:
+            seen.add(next(model.model.parameters()).dtype)
+        return logits(batch, **given)
+
+    monkeypatch.setattr(model, "logits", watched)
+    history = training.fine_tune(model, data, epochs=8, batch_size=4, learning_rate=5e-3)
+    assert seen == {torch.float32} and history[-1]["train_loss"] < history[0]["train_loss"]
+    assert next(model.model.parameters()).dtype == (torch.bfloat16 if kind == "tiny-bert" else torch.float32)
+
+
+def test_a_bilstm_in_float16_is_refused():
+    with pytest.raises(ValueError, match="precision='float16' is unknown: use 'float32', 'bfloat16'"):
+        loaded("bilstm", "float16")
+
+
+def test_training_in_float16_is_refused():
+    model = loaded("tiny-bert", "float16")
+    split = model.encode(TEXTS), np.array([1, 0, 1])
+    data = {"train": split, "validation": split}
+    with pytest.raises(ValueError, match="float16, whose gradients vanish: train it in bfloat16"):
+        training.fine_tune(model, data, epochs=1, batch_size=2, learning_rate=1e-3)
+
+
+def test_outputs_that_overflow_name_the_dtype():
+    model = loaded("tiny-bert", "float16")
+    model.model.classifier.weight.data.fill_(6e4)
+    model.model.classifier.bias.data.fill_(6e4)
+    with pytest.raises(FloatingPointError, match="infinite outputs in float16: load it with dtype='float32'"):
+        forward.probabilities(model, [forward.unchanged(e) for e in model.encode(TEXTS)])
+
+
+def test_a_model_in_double_precision_stays_as_it_is():
+    model = tiny.classifier()
+    model.model.double()
+    batch = model.collate(model.encode(TEXTS[:1]))
+    assert model.logits(batch).dtype == torch.float64
