@@ -1,4 +1,29 @@
-"""Units, their records and provenance: written atomically, never recomputed, never half there."""
+"""Units, their records and provenance: written atomically, never recomputed, never half there.
+
+A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
+`<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
+
+    sst.all-MiniLM-L6-v2.s0.json                      task, last part of the model's name, seed
+    sst.all-MiniLM-L6-v2.s0.only-masking.json         the same, variant "only-masking"
+
+The JSON of a record, format 2:
+
+    format          2; records of format 1, which lack the keys marked *, are read as they are
+    paper, unit, scale
+    params          the notebook's parameters, without those that say where and not what (PLACES)
+    design *        "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own)
+    metrics         [{metric, value, ...}] of the whole unit
+    excluded        [{what, why, n}] that was cut or left out
+    files           {name: SHA-256} of the parquet files
+    provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
+                    device, data (source, rows and a hash of each split), hashes of weights
+    volatile        what may differ when the unit is run again: seconds, memory, host, time
+    sha256 *        of the record without this key, `volatile` and `volatile_sha256`: `record_digest`
+    volatile_sha256 *  of `volatile`
+
+`read_record` checks all hashes that a record has. A record is never overwritten: `start` refuses parameters
+other than those of the record that has the unit's name, and what `save` replaces is kept as `*.replaced`.
+"""
 
 import hashlib
 import importlib.metadata
@@ -6,6 +31,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import time
 from contextlib import suppress
@@ -20,7 +46,11 @@ from faithlib import plugins
 from faithlib.progress import bar
 
 SCALES = ("quick", "small", "paper")
+FORMAT = 2  # of a record, see above
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
+HOW = ("workers",)  # parameters that change no value
+DEVICES = ("auto", "cpu", "cuda", "mps")
+DESIGNS = ("crossed", "nested")
 PACKAGES = (
     "faithlib",
     "torch",
@@ -51,7 +81,7 @@ class Run:
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
     device: "torch.device"  # noqa: F821, imported where models are run
-    started: float = field(default_factory=time.time)
+    started: float = field(default_factory=lambda: time.time())
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
@@ -104,24 +134,49 @@ class Run:
         self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
 
-    def save(self, metrics, values, excluded=(), provenance=None, volatile=None, **tables):
+    def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.
 
-        volatile: what may differ when the unit is run again, such as the seconds of a part.
+        A record that is there already is left untouched where it says the same, and kept as *.replaced where
+        it does not.
+
+        Args:
+            metrics: [{"metric": name, "value": number, ...}] of the whole unit.
+            values: DataFrame, a row a value per example.
+            excluded: [{"what", "why", "n"}] that was cut or left out.
+            provenance: what the values depend on besides code and versions, such as `data.provenance`.
+            volatile: what may differ when the unit is run again, such as the seconds of a part.
+            design: "crossed" where all seeds see the same texts, "nested" where each seed has its own; None
+                takes it from `provenance["data"]`, which tells them apart for all seeds but 0.
+            tables: further DataFrames, written as <unit>.<name>.parquet.
+
+        Returns:
+            The path of the JSON.
+
+        Raises:
+            ValueError: an unknown design, a table whose name a variant could have, NaN in the JSON.
+            OSError: what cannot be written.
         """
-        files = {}
-        for suffix, table in {"": values, **tables}.items():
-            path = self.folder / f"{self.unit}{'.' + suffix if suffix else ''}.parquet"
-            write_parquet(path, table)
-            files[path.name] = file_digest(path)
+        if wrong := [name for name in tables if not name.isidentifier()]:
+            raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
+        if design not in (None, *DESIGNS):
+            raise ValueError(f"design={design!r} is unknown: use {' or '.join(map(repr, DESIGNS))}")
+        contents = {  # name of a file: its bytes
+            f"{self.unit}{'.' + suffix if suffix else ''}.parquet": table.to_parquet(
+                None, compression="zstd", index=False
+            )
+            for suffix, table in {"": values, **tables}.items()
+        }
         record = {
+            "format": FORMAT,
             "paper": self.paper,
             "unit": self.unit,
             "scale": self.scale,
             "params": self.params,
+            "design": design or _design(self.params, provenance or {}),
             "metrics": metrics,
             "excluded": list(excluded),
-            "files": files,
+            "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
             "provenance": {
                 **code_provenance(),
                 "device": device_name(self.device),
@@ -136,23 +191,40 @@ class Run:
                 **(volatile or {}),
             },
         }
+        record = json.loads(as_text(record))  # as it is read: keys are texts, tuples are lists
+        record |= {"sha256": record_digest(record), "volatile_sha256": digest(record["volatile"])}
         path = self.folder / f"{self.unit}.json"
-        write_atomically(
-            path,
-            lambda part: part.write_text(
-                json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-            ),
-        )
-        for left in (*self.folder.glob(f"{self.unit}.*.part"), *self.kept.rglob("*.part")):
+        if path.is_file():
+            try:
+                if record_digest(read_record(path)) == record["sha256"]:
+                    print(f"{_shown(path)} is there and says the same: it stays as it is.")
+                    return path
+                ending = "replaced"
+            except ValueError:
+                ending = "damaged"
+            print(f"{_shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
+        for name, content in contents.items():
+            write_atomically(self.folder / name, lambda part, content=content: part.write_bytes(content))
+        write_atomically(path, lambda part: part.write_text(as_text(record), encoding="utf-8"))
+        own = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
+        parts = [left for left in self.folder.glob("*.part") if own.fullmatch(left.name)]
+        for left in (*parts, *self.kept.rglob("*.part")):
             left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         return path
 
 
 def start(paper, parameters):
-    """A Run for one unit. parameters: a notebook's globals() while only its parameters cell has run.
+    """A Run for one unit, and a line in print where its record is there already.
 
-    Relative folders are taken from the project's root. Raises ValueError for an unknown scale or device
-    and for a seed or a limit below 0.
+    Args:
+        paper: its short name.
+        parameters: a notebook's globals() while only its parameters cell has run. Relative folders are taken
+            from the project's root. `variant`, where it is given and not "", names a unit that departs from
+            the main setting.
+
+    Raises:
+        ValueError: an unknown scale or device, a seed or a limit below 0, a variant that is no slug, or other
+            parameters than those of the record that has this unit's name.
     """
     import torch
 
@@ -166,17 +238,137 @@ def start(paper, parameters):
     for name in ("examples", "max_length"):
         if given.get(name, 0) < 0:
             raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
+    check_device(device)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device not in ("cpu", "cuda", "mps"):
-        raise ValueError(f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps'")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device='cuda' but this machine shows no CUDA device: use 'auto' or 'cpu'")
-    unit = f"{given['task']}.{slug(given['model'])}.s{seed}"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r} but this machine shows no CUDA device: use 'auto' or 'cpu'")
+    if ":" in device and int(device.split(":")[1]) >= (gpus := torch.cuda.device_count()):
+        raise ValueError(
+            f"device={device!r} but this machine shows {gpus}: use 'cuda:0' to 'cuda:{gpus - 1}'"
+        )
+    unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
     places = ("results_dir", "checkpoint_dir")
     folder, kept = (project_root() / given[place] / scale / paper for place in places)
     params = {name: value for name, value in given.items() if name not in PLACES}
+    _check_existing(folder / f"{unit}.json", params)
     return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device))
+
+
+def _check_existing(path, params):
+    """Raise ValueError if a record of other parameters has this name; say so in print if one is there."""
+    if not path.is_file():
+        return
+    try:
+        record = read_record(path)
+    except ValueError as error:
+        print(f"{error}; this run sets it aside when it ends.")
+        return
+    if found := differences(record.get("params", {}), params):
+        raise ValueError(
+            f"record {_shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
+            "run a name of its own, such as variant='my-variant', or another results_dir"
+        )
+    print(f"{_shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
+
+
+def differences(old, new):
+    """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
+
+    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
+    empty there, as records older than a parameter lack it.
+    """
+    found = []
+    for name in dict.fromkeys([*old, *new]):
+        if name in old and name in new:
+            same = old[name] == new[name]
+        else:
+            same = old.get(name, new.get(name)) in ("", [])
+        if not same and name not in HOW:
+            has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
+            found.append(f"{name}={has}, not {wanted}")
+    return found
+
+
+def listed(names, most=4):
+    """Some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def check_device(device):
+    """Raise ValueError for a device that is not one of DEVICES or, of several GPUs, "cuda:<number>"."""
+    if not isinstance(device, str) or (device not in DEVICES and not re.fullmatch(r"cuda:\d{1,3}", device)):
+        raise ValueError(
+            f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
+            "or 'cuda:1' for the second GPU"
+        )
+
+
+def unit_name(task, model, seed, variant=""):
+    """The name of a unit, and of its files.
+
+    Args:
+        task, model, seed: as in the notebook's parameters.
+        variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
+            that it is never the name of a table.
+
+    Raises:
+        ValueError: another variant.
+
+    Example:
+        >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
+        'sst.all-MiniLM-L6-v2.s0.only-masking'
+    """
+    if variant and (
+        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
+    ):
+        raise ValueError(
+            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
+            "first, such as 'only-masking' or '36-outputs'"
+        )
+    return f"{task}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
+
+
+def expand(scale, defaults, row):
+    """(unit name, parameters) for each seed of one row of a config's `units`.
+
+    Raises:
+        ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
+    """
+    parameters = {**defaults, **row}
+    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
+        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
+    if parameters.get("scale", scale) != scale:
+        raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
+    parameters["scale"] = scale
+    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
+    for seed in seeds:
+        unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))
+        yield unit, {**parameters, "seed": seed}
+
+
+def _in_config(results_dir, scale, paper):
+    """(the config's path, {unit: parameters}) where the folder of results belongs to a project, else None.
+
+    It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
+    """
+    folder = project_root() / results_dir
+    path = folder.parent / "config" / f"{scale}.yaml"
+    if folder.name != "results" or not path.is_file():
+        return None
+    import yaml  # comes with transformers
+
+    try:
+        entry = yaml.safe_load(path.read_text(encoding="utf-8"))["papers"].get(paper)
+        if entry is None:
+            return None
+        units = [dict(expand(scale, entry.get("defaults", {}), row)) for row in entry["units"]]
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{_shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
+        ) from error
+    return path, {unit: given for row in units for unit, given in row.items()}
 
 
 def _is_parameter(name, value):
@@ -191,32 +383,82 @@ def _is_parameter(name, value):
     return isinstance(value, (bool, int, float, str, list))
 
 
-def load(results_dir, scale, paper):
+def load(results_dir, scale, paper, variants=("",)):
     """(records, values): the JSON records of all units and their per-example values in one DataFrame.
 
-    values has the columns of the parquet files and dataset, model, seed. Units that missing.csv lists are
-    named in print. Raises FileNotFoundError if there is none, ValueError for a record that is truncated or
-    whose values do not belong to it.
+    In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
+    any other folder all of them. What else lies there is named in print, and so are units without a record
+    and those whose parameters are not the config's. Plugins of the records are imported where their files are
+    there, so that labels and colours are the registered ones.
+
+    Args:
+        variants: of the units read, "" for the main setting; None for all, which the column `variant` tells
+            apart.
+
+    Returns:
+        records, and values with the columns of the parquet files and dataset, model, seed, variant.
+
+    Raises:
+        FileNotFoundError: there is no record.
+        ValueError: a record is truncated or changed, its values do not belong to it, or the config cannot be
+            read.
     """
     folder = project_root() / results_dir / scale / paper
-    for hole in missing(folder):
+    holes = missing(folder)
+    for hole in holes:
         print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
-    records, values = [], []
-    for path in sorted(folder.glob("*.json")):
+    found = {path.stem: path for path in sorted(folder.glob("*.json"))}
+    config, units = _in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
+    if config and (others := sorted(set(found) - set(units))):
+        print(f"Not shown, as {_shown(config)} does not list them: {listed(others)}.")
+    if config and (absent := sorted(set(units) - set(found) - set(holes))):
+        print(f"Units of {_shown(config)} without a record: {listed(absent)}.")
+    records, values, of_variants = [], [], []
+    for unit, path in found.items():
+        if unit not in units:
+            continue
         record = read_record(path)
-        table = pd.read_parquet(path.with_suffix(".parquet"))
-        names = {
-            "dataset": record["params"]["task"],
-            "model": record["params"]["model"],
-            "seed": record["params"]["seed"],
-        }
-        values.append(table.assign(**names))
+        params = record["params"]
+        if variants is not None and params.get("variant", "") not in variants:
+            of_variants.append(unit)
+            continue
+        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
+        if changed := differences({key: value for key, value in params.items() if key in asked}, asked):
+            print(f"Unit {unit} is not what {_shown(config)} asks for: {listed(changed)}.")
+        own = params.get("plugins", [])
+        plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
+        values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
         records.append(record)
+    if of_variants:
+        print(f"Variants, which are not in these tables: {listed(of_variants)}.")
     if not records:
         raise FileNotFoundError(
             f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
         )
     return records, pd.concat(values, ignore_index=True)
+
+
+def _names(record):
+    """What tells a record's rows from those of others."""
+    params = record["params"]
+    names = {"dataset": params["task"], "model": params["model"], "seed": params["seed"]}
+    return names | {"variant": params.get("variant", "")}
+
+
+def design(records):
+    """ "nested" where each seed of these records has texts of its own, else "crossed".
+
+    Records of format 1 do not say it; their data's seed does, for all seeds but 0.
+    """
+    found = {r["design"] if "design" in r else _design(r["params"], r["provenance"]) for r in records}
+    return "nested" if "nested" in found else "crossed"
+
+
+def _design(params, provenance):
+    """A unit's design by its data, whose seed is the unit's own only where the corpus depends on it."""
+    data = provenance.get("data") or {}
+    own = data.get("seed", data.get("subset_seed"))
+    return "nested" if own == params["seed"] != 0 else "crossed"
 
 
 def missing(folder):
@@ -227,19 +469,15 @@ def missing(folder):
 
 
 def load_tables(results_dir, scale, paper, records, name):
-    """The tables <unit>.<name>.parquet that stand beside the records, with dataset, model and seed.
+    """The tables <unit>.<name>.parquet that stand beside the records, with dataset, model, seed, variant.
 
     Records without one are passed over; where none has it the DataFrame is empty.
     """
     folder, found = project_root() / results_dir / scale / paper, []
     for record in records:
-        file, params = f"{record['unit']}.{name}.parquet", record["params"]
+        file = f"{record['unit']}.{name}.parquet"
         if file in record["files"]:
-            found.append(
-                pd.read_parquet(folder / file).assign(
-                    dataset=params["task"], model=params["model"], seed=params["seed"]
-                )
-            )
+            found.append(pd.read_parquet(folder / file).assign(**_names(record)))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
@@ -249,20 +487,63 @@ def slug(model):
 
 
 def read_record(path):
-    """A record whose files are whole; raises ValueError with the fix otherwise."""
+    """A record whose files are whole and whose hashes, where it has them, are its own.
+
+    Raises:
+        ValueError: a record that is truncated or changed, or that a later faithlib wrote; with the fix.
+    """
     path = pathlib.Path(path)
     fix = f"delete {_shown(path)} and run the unit again"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        files = record["files"]
-    except (ValueError, KeyError, TypeError) as error:
+        files, version = record["files"], record.get("format", 1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
+    if version not in range(1, FORMAT + 1):
+        raise ValueError(
+            f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}: "
+            "update faithlib"
+        )
+    if version > 1 or "sha256" in record:
+        hashes = record_digest(record), digest(record.get("volatile"))
+        if hashes != (record.get("sha256"), record.get("volatile_sha256")):
+            raise ValueError(f"record {path.name} was changed after it was written: {fix}")
     for name, expected in files.items():
         if not path.with_name(name).is_file():
             raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
         if file_digest(path.with_name(name)) != expected:
             raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
     return record
+
+
+def as_text(record):
+    """A record as its file holds it."""
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def record_digest(record):
+    """SHA-256 of what a record says: all of it but its own hashes and what may differ in another run."""
+    apart = ("sha256", "volatile", "volatile_sha256")
+    return digest({key: value for key, value in record.items() if key not in apart})
+
+
+def set_aside(path, ending):
+    """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
+
+    Files of the unit's variants stay.
+    """
+    own = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
+    files = [file for file in path.parent.iterdir() if own.fullmatch(file.name)]
+    number = 1
+    while any(_aside(file, ending, number).exists() for file in files):
+        number += 1
+    for file in sorted(files, reverse=True):
+        file.rename(_aside(file, ending, number))
+    return _aside(path, ending, number)
+
+
+def _aside(file, ending, number):
+    return file.with_name(f"{file.name}.{ending}" + (f".{number}" if number > 1 else ""))
 
 
 def write_atomically(path, write):
@@ -343,12 +624,16 @@ def code_digest(*parts):
 
 
 def code_provenance():
-    """What code this is: git commit, whether faithlib or the notebooks differ from it, versions."""
+    """What code this is: git commit, whether faithlib or the notebooks differ from it, versions.
+
+    Outside a git repository, as in a downloaded archive, the first two are "unknown".
+    """
     versions = {"python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
+    changed = _git("status", "--porcelain", "--", "faithlib", "notebooks/*/experiment.ipynb")
     return {
-        "git": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--", "faithlib", "notebooks/*/experiment.ipynb")),
+        "git": _git("rev-parse", "HEAD") or "unknown",
+        "dirty": "unknown" if changed is None else bool(changed),
         "code": code_digest(),
         "versions": versions,
     }
@@ -387,17 +672,17 @@ def peak_memory(device):
 
 
 def _git(*arguments):
+    """What git prints of this project; None where it is in no repository of its own, or there is no git."""
+    root = pathlib.Path(__file__).resolve().parent.parent
+    commands, printed = (("rev-parse", "--show-toplevel"), arguments), []
     try:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=pathlib.Path(__file__).parent.parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        for command in commands:
+            done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=True)
+            printed.append(done.stdout.strip())
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    top, answer = printed
+    return answer if pathlib.Path(top).resolve() == root else None  # else it is of a folder around this one
 
 
 def _shown(path):

@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import minibatches, models, salience, training
+from faithlib import models, salience, training
 from faithlib.attributions import attribute
 
 QUICK = dict(epochs=2, batch_size=2, learning_rate=1e-2)
@@ -191,22 +191,6 @@ def test_performance_by_hand(monkeypatch):
     assert np.allclose(performance["probabilities"], list(p.values()))
 
 
-def test_batches_hold_every_row_once_and_similar_lengths():
-    lengths = np.random.default_rng(0).integers(5, 60, 1003)
-    batches = training.shuffled_by_length(lengths, 8, np.random.default_rng(1), pool=10)
-    assert sorted(np.concatenate(batches)) == list(range(1003))
-    assert len(batches) == 126 and max(map(len, batches)) == 8
-    spread = np.mean([np.ptp(lengths[b]) for b in batches])
-    assert spread < 0.25 * np.mean([np.ptp(lengths[i : i + 8]) for i in range(0, 1003, 8)])
-    again = training.shuffled_by_length(lengths, 8, np.random.default_rng(1), pool=10)
-    other = training.shuffled_by_length(lengths, 8, np.random.default_rng(2), pool=10)
-    assert all((a == b).all() for a, b in zip(batches, again, strict=True))
-    assert not all(len(a) == len(b) and (a == b).all() for a, b in zip(batches, other, strict=True))
-    one_pool = training.shuffled_by_length(lengths[:800], 8, np.random.default_rng(1), pool=100)
-    means = [lengths[b].mean() for b in one_pool]
-    assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.4  # neither short first nor long first
-
-
 # What Madsen et al. (2022) add -----------------------------------------------------------------------
 
 
@@ -386,17 +370,6 @@ def test_the_step_whose_loss_is_not_finite_is_named():
     classifier.logits = lambda batch: logits(batch) * (float("nan") if next(steps) == 3 else 1.0)
     with pytest.raises(FloatingPointError, match="training loss is nan in epoch 1, step 4: lower"):
         training.fine_tune(classifier, splits(classifier), **QUICK)
-
-
-def test_a_batch_is_cut_to_its_longest():
-    classifier = tiny.classifier()
-    encodings, labels = splits(classifier)["train"]
-    rows = np.array([2, 0, 7])
-    batch, target = minibatches.Split(classifier, encodings, labels).at(rows)
-    expected = classifier.collate([encodings[i] for i in rows])
-    for field in ("ids", "types", "present", "maskable"):
-        assert torch.equal(getattr(batch, field), getattr(expected, field))
-    assert target.tolist() == labels[rows].tolist()
 
 
 # Salience loss (Chrysostomou & Aletras 2021) -----------------------------------------------------------

@@ -246,7 +246,7 @@ class Biographies:
 
 
 def _filled(wording, marks, evidence=False):
-    """The clause of a wording with its marks replaced; the words marked * and ! are evidence if asked."""
+    """The clause of a wording, its marks replaced; `evidence`: whether words marked * and ! are evidence."""
     return [
         (marks.get(word, word.removeprefix("!")), tag, evidence and word[0] in "*!")
         for word, tag, _ in phrase(wording)

@@ -174,7 +174,7 @@ def values(classifier, encodings, targets, scores, plan, first=0, cache=None):
     a value: COLUMNS, `raw` (S or C before normalisation; with definition "released" the clipped value),
     `denominator` (1 − S0) and `value` (normalised).
     """
-    rows = _Rows(plan, classifier.model.config.hidden_size)
+    rows = _Rows(plan, classifier.embedding_table.shape[1])
     for i, encoding in enumerate(encodings):
         rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, seed=first + i)
     reference = [
@@ -236,7 +236,7 @@ def soft_nc(inputs, scores, draws=3):
 
 
 def _soft(inputs, scores, draws, keep):
-    width, variants = inputs.model.model.config.hidden_size, []
+    width, variants = inputs.model.embedding_table.shape[1], []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
         a = to_probability(s, e.maskable)
         variants += soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws))

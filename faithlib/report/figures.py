@@ -276,6 +276,25 @@ def attribution_rows(axis, attributions):
     name_rows(axis, [label(name) for name in attributions])
 
 
+def place(values, names, shift=0):
+    """The heights of marks in rows that have names.
+
+    Args:
+        values: (marks,), a name each.
+        names: of the rows, the first on top.
+        shift: as from `beside`.
+
+    Returns:
+        (marks,) numbers.
+
+    Example:
+        >>> place(["lime", "attention"], ["attention", "lime"], 0.25).tolist()
+        [1.25, 0.25]
+    """
+    names = list(names)
+    return np.array([names.index(value) for value in values], float) + shift
+
+
 def beside(i, n, space=0.75):
     """How far from the middle of its row the i-th of n marks stands, so that none hides another.
 

@@ -11,8 +11,8 @@ from bisect import bisect_right
 import numpy as np
 import pandas as pd
 
-from faithlib.metrics.plausibility import check_scores
 from faithlib.progress import bar
+from faithlib.scores import check_scores
 
 TAGGER = "en_core_web_sm"  # the paper does not say which of spaCy's; Honnibal et al. 2020
 COLUMNS = ["attribution", "tag", "importance", "tokens"]

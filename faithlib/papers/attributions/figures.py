@@ -3,7 +3,17 @@
 from faithlib.attributions.registry import names
 from faithlib.metrics.plausibility import BETTER
 from faithlib.report import note_scale
-from faithlib.report.figures import add_legend, attribution_rows, beside, guide, include, mark, points, title
+from faithlib.report.figures import (
+    add_legend,
+    attribution_rows,
+    beside,
+    guide,
+    include,
+    mark,
+    place,
+    points,
+    title,
+)
 from faithlib.report.style import role
 from faithlib.report.tables import in_order
 
@@ -43,7 +53,7 @@ def draw(table, scale=""):
     figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
     for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
         for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
-            rows = part.attribution.map(known.index) + beside(i, len(groups))
+            rows = place(part.attribution, known, beside(i, len(groups)))
             points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
             guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
         include(axis, 0)

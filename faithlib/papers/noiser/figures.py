@@ -11,6 +11,7 @@ from faithlib.report.figures import (
     guide,
     mark,
     panels,
+    place,
     points,
     real,
 )
@@ -117,7 +118,7 @@ def minimum(table, scale="", top=1):
     grid = panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
     for axis, part in grid:
         shuffled = part[part.baseline == "matched"]
-        points(axis, shuffled, "min_top_k", shuffled.method.map(known.index), SHUFFLED, None)
+        points(axis, shuffled, "min_top_k", place(shuffled.method, known), SHUFFLED, None)
         for row in part[part.baseline == ""].itertuples():
             look, one = line(row.method), part.loc[[row.Index]]
             points(axis, one, "min_top_k", [known.index(row.method)], look, ("min_ci_low", "min_ci_high"))

@@ -12,6 +12,7 @@ from faithlib.report.figures import (
     mark,
     name_rows,
     panels,
+    place,
     points,
     published_label,
     real,
@@ -138,10 +139,10 @@ def _marks(axis, part, value, column, rows, saliences, interval):
     """Ours and the published value of each row, the saliences of a row one below the other."""
     for i, salience in enumerate(saliences):
         own, look = part[part.salience == salience], LOOKS[salience]
-        at = own[column].map(rows.index) + beside(i, len(saliences))
+        at = place(own[column], rows, beside(i, len(saliences)))
         points(axis, own, value, at, look, interval, size=3.5)
         shown = real(own)
-        at = shown[column].map(rows.index) + beside(i, len(saliences))
+        at = place(shown[column], rows, beside(i, len(saliences)))
         points(axis, shown, "published", at, look | {"hollow": True}, None, size=5.5)
 
 

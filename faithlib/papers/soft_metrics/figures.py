@@ -11,6 +11,7 @@ from faithlib.report.figures import (
     lines,
     mark,
     panels,
+    place,
     points,
     published_label,
     real,
@@ -112,11 +113,11 @@ def hard_and_soft(table, scale="", definition="paper"):
             own = part[part.metric.isin(PAIRS) == (criterion == "hard")]
             own = own[own.baseline == baseline]
             look = CRITERIA[criterion] | {"marker": BASELINES[baseline]}
-            rows = own.attribution.map(known.index) + beside(i, len(sides))
+            rows = place(own.attribution, known, beside(i, len(sides)))
             points(axis, own, "value", rows, look, INTERVAL, size=3.5)
             if definition == "paper":
                 shown = real(own)
-                rows = shown.attribution.map(known.index) + beside(i, len(sides))
+                rows = place(shown.attribution, known, beside(i, len(sides)))
                 points(axis, shown, "published", rows, look | {"hollow": True}, None, size=5.5)
         attribution_rows(axis, known)
         axis.set_xlim(-0.02, 1.02)

@@ -1,0 +1,117 @@
+"""Follow a page of the documentation: its files are written, its commands run, its output compared."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import yaml
+from nbformat.v4 import new_code_cell, new_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`([\w./-]+\.(?:py|ipynb|yaml))`[^`]*:$")  # the file that a block is for, named before it
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+COPIED = ("faithlib", "workflow", "config", "notebooks/soft_metrics", "notebooks/attributions")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One block of a page: its language, its text, and the file that it is for ("" where it is none)."""
+
+    language: str
+    text: str
+    file: str = ""
+
+
+def section(page, heading):
+    """The steps of one section of a page, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    body = re.split(rf"^## {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
+    body = re.split(r"^## ", body, flags=re.MULTILINE)[0]
+    steps = []
+    for match in BLOCK.finditer(body):
+        before = body[: match.start()].rstrip().rsplit("\n", 1)[-1]
+        named = FILE.search(before) if match[1] in ("python", "yaml") else None
+        steps.append(Step(match[1], match[2], named[1] if named else ""))
+    return steps
+
+
+def project(folder):
+    """A copy of the project without results, for a reader to work in."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def follow(steps, folder):
+    """Do what the steps say in a project's folder; an AssertionError tells where the output is another.
+
+    Returns:
+        What the commands printed.
+    """
+    printed = everything = ""
+    for step in steps:
+        if step.language == "bash":
+            printed = "".join(run(folder, line) for line in step.text.splitlines())
+            everything += printed
+        elif step.language == "text":
+            assert step.text.rstrip() in printed, f"expected\n{step.text}\nbut the output is\n{printed}"
+        elif step.file == "config/quick.yaml":
+            add_units(folder, step.text)
+        else:
+            assert step.file, f"no file is named before the block\n{step.text}"
+            write(folder / step.file, step.text)
+    return everything
+
+
+def run(folder, command):
+    """The output of one command, which must succeed."""
+    status, output = attempt(folder, command)
+    assert status == 0, f"{command}\n{output}"
+    return output
+
+
+def attempt(folder, command):
+    """(exit status, output) of one command that begins with python, run on the folder's own faithlib."""
+    python, *arguments = command.split()
+    assert python == "python", command
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    progress = re.compile(r"^.*\r|^.* left, .*\n", re.MULTILINE)
+    return done.returncode, done.stdout + progress.sub("", done.stderr)
+
+
+def write(path, text):
+    """Write a block into its file; a notebook's cells begin at `# %%`, the first holds the parameters."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix != ".ipynb":
+        path.write_text(text, encoding="utf-8")
+        return
+    cells = [new_code_cell(cell.strip()) for cell in re.split(r"^# %%$", text, flags=re.MULTILINE)[1:]]
+    cells[0].metadata["tags"] = ["parameters"]
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)
+
+
+def add_units(folder, text):
+    """Add the units of a fragment {papers: {paper: {units: [...]}}} to the project's config/quick.yaml."""
+    path = folder / "config/quick.yaml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for paper, entry in yaml.safe_load(text)["papers"].items():
+        config["papers"].setdefault(paper, {"units": []})["units"] += entry["units"]
+    path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+
+
+def misspell(folder, old, new):
+    """Replace a name in the project's config/quick.yaml."""
+    path = folder / "config/quick.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")

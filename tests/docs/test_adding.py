@@ -1,0 +1,213 @@
+"""docs/adding.md, followed literally: what is added shows in tables, figures and checks."""
+
+import re
+
+import grid
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+from docs.page import add_units, attempt, follow, misspell, project, run, section
+
+from faithlib import attributions, evaluate, load_model, papers, plugins, register, register_metric, tasks
+from faithlib.metrics import registry as metrics
+
+PAGE = "docs/adding.md"
+HEADINGS = ("An attribution", "A metric", "A task", "A model family", "A paper")
+
+
+@pytest.fixture(autouse=True)
+def registries_as_they_were():
+    """What a test registers is taken off the lists again."""
+    before = [list(names()) for names in (attributions.names, metrics.names, lambda: tasks.TASKS)]
+    yield
+    for name in set(attributions.names()) - set(before[0]):
+        attributions.unregister(name)
+    for name in set(metrics.names()) - set(before[1]):
+        metrics.unregister(name)
+    for name in set(tasks.TASKS) - set(before[2]):
+        tasks.unregister_task(name)
+
+
+def refused(folder, monkeypatch, **options):
+    """What the check of the grid says, one line, of a config that cannot be run."""
+    monkeypatch.chdir(folder)
+    with pytest.raises(ValueError) as error:
+        grid.read({"scale": "quick", **options})
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# The page ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
+    steps = section(PAGE, heading)
+    assert {"python", "bash", "text", "yaml"} - {"yaml" if heading == "A metric" else ""} == {
+        step.language for step in steps
+    }
+    assert all(step.file for step in steps if step.language in ("python", "yaml"))
+
+
+def test_an_attribution_is_in_the_study_the_grid_the_table_and_the_figure(tmp_path, monkeypatch):
+    follow(section(PAGE, "An attribution"), project(tmp_path))
+    small = tmp_path / "small.json"
+    small.write_text(
+        '{"task": "sentiment", "seed": 1, "plugins": ["keep_one.py"], "examples": 8, "train_size": 200, "test_size": 40, "validation_size": 40, "steps": 2,'
+        '"epochs": 1, "timed_examples": 1, "attributions": ["keep_one", "leave_one_out", "random_uniform"]}'
+    )
+    for notebook, given in (("experiment", " small.json"), ("report", "")):
+        path = f"notebooks/attributions/{notebook}.ipynb"
+        run(tmp_path, f"python workflow/execute.py {path} runs/{notebook}.ipynb{given}")
+    table = pd.read_csv(tmp_path / "results/quick/attributions/tables/evidence.csv")
+    assert list(table.attribution) == ["keep_one", "leave_one_out", "random_uniform"]
+    (figure,) = (tmp_path / "figures/quick/attributions").glob("*.svg")
+    assert "<!-- keep-one-in -->" in figure.read_text(encoding="utf-8")
+    misspell(tmp_path, "- keep_one\n", "- keep_on\n")
+    told = refused(tmp_path, monkeypatch, papers="attributions")
+    assert "sentiment.tiny-bert.s1: attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
+
+
+def test_a_metric_is_one_short_file_and_in_every_table_that_can_hold_it(tmp_path):
+    steps = section(PAGE, "A metric")
+    assert len(steps[0].text.splitlines()) <= 30
+    follow(steps, project(tmp_path))
+
+
+def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
+    follow(section(PAGE, "A task"), project(tmp_path))
+    misspell(tmp_path, "task: shop_reviews", "task: shop_review")
+    told = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
+    assert "task = 'shop_review' is unknown; use one of sst" in told and told.endswith("or register_task")
+
+
+def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
+    follow(section(PAGE, "A model family"), project(tmp_path))
+    with pytest.raises(FileNotFoundError, match="^model 'my-modle' cannot be loaded") as error:
+        load_model("my-modle", ("no", "yes"), model_dir=str(tmp_path / "models"))
+    assert "\n" not in str(error.value)
+    (module,) = plugins.load([tmp_path / "mean_of_words.py"])
+    words = tiny.tokenizer("bert")
+    model = module.MeanOfWordsClassifier(module.MeanOfWords(len(words), 2), words, "mean-of-words")
+    told = (
+        "mean-of-words gives no attention weights (a mean has no attention): "
+        "choose attributions that need none"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        evaluate(model, tiny.TEXTS, ["attention"])
+
+
+def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
+    printed = follow(section(PAGE, "A paper"), project(tmp_path))
+    assert re.search(
+        r"two attributions disagree \(τ below 0\.5\) +(holds|does not hold|inconclusive) ", printed
+    )
+    for file in ("results/quick/agreement/tables/agreement.csv", "figures/quick/agreement/agreement.pdf"):
+        assert (tmp_path / file).is_file()
+    check = "python workflow/grid.py scale=quick papers=agreement"
+    (tmp_path / "faithlib/papers/agreement/card.py").rename(tmp_path / "card.py")
+    status, output = attempt(tmp_path, check)
+    assert status == 1 and output.splitlines() == [
+        "config/quick.yaml: paper 'agreement' has no card: write agreement/card.py with "
+        "CARD = Card(name='agreement', …)"
+    ]
+
+
+def test_a_paper_that_is_misspelt_is_refused(tmp_path, monkeypatch):
+    project(tmp_path)
+    add_units(tmp_path, "papers: {agrement: {units: [{task: sentiment, model: tiny-bert, seed: 0}]}}")
+    told = refused(tmp_path, monkeypatch, papers="agrement")
+    assert told.startswith("config/quick.yaml: paper 'agrement' is unknown: ")
+
+
+# Mistakes ---------------------------------------------------------------------------------------------------
+
+
+def test_a_name_registered_twice_is_refused():
+    with pytest.raises(
+        ValueError, match="^attribution 'lime' is surrogates:lime already: choose another name$"
+    ):
+        register("lime", signed=True, family="perturbation")(lambda model, batch, target: {})
+    with pytest.raises(
+        ValueError, match="^metric 'auprc' is plausibility:auprc_of already: choose another name$"
+    ):
+        register_metric("auprc", better="higher", range=(0, 1))(lambda inputs, scores: [])
+    with pytest.raises(ValueError, match="^task 'sst' is '.*' already: choose another name$"):
+        tasks.register_task(tasks.Task("sst", "another", ("no", "yes")))
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (
+            lambda model, batch, target: {"misnamed": torch.ones(batch.ids.shape)},
+            "attribution 'mine': its function returns 'misnamed' and not the name that it is registered by: "
+            "return {'mine': scores}",
+        ),
+        (
+            lambda model, batch, target: {"mine": torch.ones(len(batch.ids))},
+            "attribution 'mine' returns shape (1,) for a batch of (1, 6): "
+            "give one score a token, (batch, tokens)",
+        ),
+    ],
+)
+def test_an_attribution_of_another_name_or_shape_is_refused(function, told):
+    register("mine", signed=True, family="gradient")(function)
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        evaluate(tiny.classifier(), tiny.TEXTS[:1], ["mine"], ["soft_ns"])
+
+
+@pytest.mark.parametrize(
+    ("make", "metric", "told"),
+    [
+        (tiny.classifier, "causal_soft_ns", "a causal language model"),
+        (tiny.classifier, "auprc", "words that are known to decide each text"),
+        (tiny.classifier, "racu", "models trained again on masked texts: run the paper's notebook"),
+        (tiny.causal, "soft_ns", "a model of classes"),
+    ],
+)
+def test_a_metric_whose_needs_are_not_met_is_refused_before_any_work(make, metric, told):
+    register("never", signed=True, family="gradient")(lambda model, batch, target: pytest.fail("it ran"))
+    model = make()
+    told = f"metric {metric!r} needs {told}, which {model.name} and its data do not give: leave it out"
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        evaluate(model, tiny.PROMPTS, ["never"], [metric])
+
+
+def test_a_metric_of_another_shape_or_direction_is_refused():
+    with pytest.raises(ValueError, match="^metric 'mine': better='up': use 'higher' or 'lower'$"):
+        register_metric("mine", better="up", range=(0, 1))(lambda inputs, scores: [])
+    register_metric("mine", better="higher", range=(0, 1))(lambda inputs, scores: np.zeros(1))
+    told = "^metric 'mine' gives values of shape \\(1,\\) for 2 texts: give one a text$"
+    with pytest.raises(ValueError, match=told):
+        evaluate(tiny.classifier(), tiny.TEXTS[:2], ["random_uniform"], ["mine"])
+
+
+def test_a_task_whose_columns_are_missing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="^task 'mine': its hub columns lack 'label': say what it is called"):
+        tasks.register_task(
+            tasks.Task("mine", "", ("no", "yes"), hub=tasks.Hub("a/b", "main", {"text": "t"}))
+        )
+    tasks.register_task(tasks.Task("mine", "my data", ("no", "yes")))
+    (tmp_path / "mine").mkdir()
+    for split in tasks.SPLITS:
+        pd.DataFrame({"text": ["a", "b"], "gold": [0, 1]}).to_parquet(tmp_path / f"mine/{split}.parquet")
+    told = (
+        r"^'mine/train.parquet' has no column 'label', only text, gold: "
+        r"give mine/<split>.parquet, columns text \(text\), label \(int, 0 to 1\)$"
+    )
+    with pytest.raises(ValueError, match=told):
+        tasks.load("mine", data_dir=tmp_path)
+    with pytest.raises(ValueError, match="^data has the columns gold: name the column of texts 'text'$"):
+        evaluate(tiny.classifier(), pd.DataFrame({"gold": [0]}), ["lime"])
+
+
+def test_a_paper_folder_without_a_card_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "FOLDER", tmp_path)
+    (tmp_path / "agreement").mkdir()
+    with pytest.raises(
+        ValueError, match="^paper 'agreement' has no card: write agreement/card.py with CARD = "
+    ):
+        papers.card("agreement")

@@ -1,0 +1,79 @@
+"""README.md: its example runs, its links lead somewhere; the other pages' links too."""
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from docs.page import BLOCK, ROOT
+
+from faithlib import papers
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "benchmarks/README.md",
+    "docs/adding.md",
+    "docs/running.md",
+]
+CARDS = [f"notebooks/{paper}/README.md" for paper in papers.names()]
+
+
+def targets(page):
+    """The files that a page links to, relative to it, with what follows their #."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", text))
+    return [target.partition("#") for target in found if not target.startswith("http")]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_example_runs(tmp_path):
+    (example,) = [text for language, text in BLOCK.findall(README) if language == "python"]
+    assert len([line for line in example.splitlines() if line]) == 5
+    script = tmp_path / "example.py"
+    script.write_text(example + 'study.table.to_csv("table.csv", index=False)\n', encoding="utf-8")
+    subprocess.run([sys.executable, script], cwd=tmp_path, check=True, capture_output=True)
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert set(table.attribution) == {"gradient_l2", "integrated_gradients", "random_uniform"}
+    assert {"soft_ns", "decision_flip", "auprc"} <= set(table.metric)
+    assert {"value", "ci_low", "ci_high", "diagnosticity"} <= set(table)
+
+
+def test_it_is_short_and_names_every_paper():
+    assert len(README.splitlines()) <= 150
+    for paper in papers.names():
+        assert f"`{paper}`" in README and f"(notebooks/{paper}/README.md)" in README
+
+
+@pytest.mark.parametrize("page", PAGES + CARDS)
+def test_links_lead_to_files_and_headings(page):
+    for file, _, anchor in targets(page):
+        path = (ROOT / page).parent / file if file else ROOT / page
+        assert path.exists(), f"{page}: there is no {file}"
+        if anchor:
+            assert anchor in anchors(path), f"{page}: {file} has no heading #{anchor}"
+
+
+@pytest.mark.parametrize("paper", papers.names())
+def test_a_card_begins_with_title_citation_link_and_notebooks(paper):
+    card, text = papers.card(paper), (ROOT / f"notebooks/{paper}/README.md").read_text(encoding="utf-8")
+    first = text.split("\n## ")[0]
+    for part in (f"# {card.title}\n", card.citation, card.url, "(experiment.ipynb)", "(report.ipynb)"):
+        assert part in first
+
+
+def test_the_targets_that_pages_name_are_there():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    known = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)[1].split()
+    for page in PAGES + CARDS:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target in re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.M):
+            assert target in known, f"{page} names make {target}"

@@ -1,0 +1,54 @@
+"""What a metric is given: outputs of the model by hand, computed once, and what a study lacks."""
+
+import numpy as np
+import pytest
+import tiny
+
+from faithlib import forward
+from faithlib.metrics import registry
+from faithlib.metrics.inputs import Inputs
+
+
+@pytest.fixture
+def inputs():
+    model = tiny.classifier()
+    return Inputs(model, model.encode(tiny.TEXTS[:3]), [2, 0, 1])
+
+
+def test_probabilities_are_those_of_the_targets(inputs):
+    model, encodings = inputs.model, inputs.encodings
+    full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])
+    assert inputs.p_full == pytest.approx(full[[0, 1, 2], [2, 0, 1]], abs=1e-6)
+    empty = forward.probabilities(model, [forward.zeroed(e, e.maskable) for e in encodings])
+    assert inputs.p_empty == pytest.approx(empty[[0, 1, 2], [2, 0, 1]], abs=1e-6)
+    variants = [forward.unchanged(encodings[1])] * 2
+    assert inputs.target_probabilities(variants, [1, 1]) == pytest.approx([full[1, 0]] * 2, abs=1e-6)
+
+
+def test_outputs_are_computed_once(inputs, monkeypatch):
+    first = inputs.p_full
+    monkeypatch.setattr(inputs.model, "logits", None)
+    assert inputs.p_full is first
+    again = inputs.target_probabilities([forward.unchanged(e) for e in inputs.encodings])
+    assert again == pytest.approx(first)  # from the cache
+
+
+def test_random_draws_belong_to_a_text_and_a_seed(inputs):
+    model, encodings = inputs.model, inputs.encodings
+    other = Inputs(model, encodings[::-1], [1, 0, 2])
+    assert inputs.seeds(0, 2) == other.seeds(2, 2) != other.seeds(0, 2)
+    assert len({tuple(seed) for seed in inputs.seeds(0, 3)}) == 3
+    assert Inputs(model, encodings, [0, 0, 0], seed=1).seeds(0, 1) != inputs.seeds(0, 1)
+
+
+def test_what_a_study_has_and_lacks(inputs):
+    assert inputs.has == {"classifier", "mask"}
+    causal = tiny.causal()
+    prompts = causal.encode(tiny.PROMPTS[:1])
+    assert Inputs(causal, prompts, [5], evidence=[[0]]).has >= {"causal", "evidence"}
+    inputs.check(registry.get("ns"))
+    with pytest.raises(ValueError, match="'auprc' needs words that are known to decide each text, which tiny"):
+        inputs.check(registry.get("auprc"))
+    with pytest.raises(ValueError, match="'causal_soft_ns' needs a causal language model"):
+        inputs.check(registry.get("causal_soft_ns"))
+    assert np.array_equal(inputs.targets, [2, 0, 1])

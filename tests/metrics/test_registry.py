@@ -1,0 +1,60 @@
+"""The list of metrics: every row is whole and can be resolved; what is wrong is one line, at registration."""
+
+from math import inf
+
+import pytest
+
+from faithlib.metrics import registry
+
+
+@pytest.fixture
+def registered():
+    """Names that a test registers, taken off the list afterwards."""
+    before = registry.names()
+    yield
+    for name in set(registry.names()) - set(before):
+        registry.unregister(name)
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_row_is_whole(name):
+    metric = registry.get(name)
+    assert metric.name == name and metric.label and callable(metric.resolve())
+    assert metric.better in ("higher", "lower") and metric.range[0] < metric.range[1]
+    assert set(metric.needs) <= set(registry.NEEDS) and metric.level in registry.LEVELS
+
+
+def test_a_metric_joins_the_end_of_the_list(registered):
+    @registry.register("mean_size", better="lower", range=[0, inf], needs=["classifier"], void="never")
+    def mean_size(inputs, scores):
+        return [abs(s).mean() for s in scores]
+
+    assert registry.names()[-1] == "mean_size"
+    metric = registry.get("mean_size")
+    assert (metric.label, metric.range, metric.needs) == ("mean size", (0, inf), ("classifier",))
+    assert metric.resolve() is mean_size
+    registry.register("mean_size", better="lower", range=(0, 1))(mean_size)  # as a notebook's cell run again
+    assert registry.get("mean_size").range == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(name="ns"), "'ns' is erasure:ns already: choose another name"),
+        (dict(name="log odds"), "'log odds': give a name of letters, digits and _"),
+        (dict(better="up"), "better='up': use 'higher' or 'lower'"),
+        (dict(range=(1, 0)), "give (lowest, highest)"),
+        (dict(range=(0,)), "give (lowest, highest)"),
+        (dict(needs=("gpu",)), "needs 'gpu': use 'classifier', 'causal'"),
+    ],
+)
+def test_what_is_wrong_is_told_at_registration(registered, given, told):
+    settings = {"name": "mine", "better": "higher", "range": (0, 1), **given}
+    with pytest.raises(ValueError) as error:
+        registry.register(settings.pop("name"), **settings)(lambda inputs, scores: scores)
+    assert told in str(error.value) and "\n" not in str(error.value) and "mine" not in registry.names()
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one():
+    with pytest.raises(ValueError, match="metric 'soft_nx' is unknown: did you mean 'soft_n"):
+        registry.get("soft_nx")

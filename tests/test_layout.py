@@ -1,0 +1,210 @@
+"""The layout holds: what imports what, what an import loads, how long things are, and where tests stand."""
+
+import ast
+import io
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tokenize
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from faithlib import attributions, papers
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.glob("faithlib/**/*.py"))
+}
+NOTEBOOKS = sorted(ROOT.glob("notebooks/*/*.ipynb"))
+TIERS = (  # a module may import what stands in its own tier or in a later one
+    ("papers",),
+    ("report", "study"),
+    ("results", "metrics", "roar", "training", "minibatches", "salience", "judge"),
+    ("attributions",),
+    ("forward",),
+    ("models",),
+    ("tasks", "corpora"),
+    ("scores", "progress", "statistics", "verdicts", "plugins"),
+)
+TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
+DOORS = ("faithlib", "faithlib.__main__", "faithlib.report.__main__")  # they lead everywhere
+CITED = set(papers.names()) - {
+    "attributions",
+    *attributions.names(),
+}  # names that mean a paper and nothing else
+
+
+def part(module):
+    """The part of faithlib that a module belongs to: "metrics" of faithlib.metrics.soft."""
+    return module.split(".")[1] if "." in module else ""
+
+
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(module):
+    """The modules of faithlib that a module imports, at its top or inside a function."""
+    found = set()
+    for node in ast.walk(tree(MODULES[module])):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: line {node.lineno} imports by a relative name"
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inside & set(MODULES) or {node.module}
+    return {name for name in found if name in MODULES} - {module}
+
+
+IMPORTS = {module: imported(module) for module in MODULES}
+
+
+# What imports what --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module not in DOORS])
+def test_imports_go_down(module):
+    assert part(module) in TIER, f"{module} has no tier: give it one in TIERS"
+    own = TIER[part(module)]
+    wrong = [name for name in IMPORTS[module] if name == "faithlib" or TIER[part(name)] < own]
+    assert not wrong, f"{module} imports {wrong}, which stand above it"
+
+
+def test_no_imports_run_in_a_circle():
+    try:
+        TopologicalSorter(IMPORTS).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_metrics_know_neither_attributions_nor_roar():
+    for module in MODULES:
+        if part(module) == "metrics":
+            assert not {name for name in IMPORTS[module] if part(name) in ("attributions", "roar")}, module
+
+
+def test_only_papers_know_papers():
+    for module in MODULES:
+        if part(module) != "papers" and module not in DOORS:
+            assert not {name for name in IMPORTS[module] if part(name) == "papers"}, module
+
+
+def literals(path):
+    """(line, text) of every string in a file that is no docstring."""
+    nodes = list(ast.walk(tree(path)))
+    docs = {
+        id(node.body[0].value)
+        for node in nodes
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if part(module) != "papers"])
+def test_no_paper_is_named_outside_its_folder(module):
+    if module == "faithlib.attributions.releases":  # it holds what their released code does
+        return
+    words = re.compile(rf"\b({'|'.join(sorted(CITED))})\b")
+    assert not [(line, text) for line, text in literals(MODULES[module]) if words.search(text)]
+
+
+# What an import loads -----------------------------------------------------------------------------
+
+LOADED = "import sys; print(sorted({name.partition('.')[0] for name in sys.modules}))"
+
+
+def loaded(code):
+    """The packages that a fresh process has imported after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return set(ast.literal_eval(done.stdout))
+
+
+def test_the_front_door_is_light():
+    assert not loaded("import faithlib") & {"torch", "transformers", "matplotlib", "seaborn", "pandas"}
+
+
+def test_a_report_draws_without_seaborn_until_it_draws():
+    assert not loaded("import faithlib.report") & {"torch", "transformers", "seaborn"}
+
+
+def test_records_reports_and_papers_load_no_model():
+    names = [module for module in MODULES if part(module) in ("results", "report", "papers")]
+    names = [name for name in names if name.split(".")[-1] not in ("__main__", "experiment")]
+    assert len(names) > 25
+    code = "\n".join(f"import {name}" for name in names)
+    assert not loaded(code) & {"torch", "transformers"}
+
+
+def test_registries_load_no_model():
+    names = ("attributions", "attributions.registry", "metrics.registry", "tasks", "tasks.table")
+    assert not loaded("\n".join(f"import faithlib.{name}" for name in names)) & {"torch", "transformers"}
+
+
+# How long things are ------------------------------------------------------------------------------
+
+
+def code_lines(path):
+    """The lines of a file that hold code: no blank lines, comments or docstrings."""
+    silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    source, lines = path.read_text(encoding="utf-8"), set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in (*silent, tokenize.ENDMARKER):
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree(path)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def test_code_is_counted_without_comments_and_docstrings(tmp_path):
+    path = tmp_path / "some.py"
+    text = '"""Doc."""\n\n# comment\nx = """a\nb"""  # two lines\n\n\n'
+    path.write_text(text + 'def f():\n    """Doc\n    doc."""\n    return 1\n')
+    assert code_lines(path) == 4
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_read_in_one_sitting(module):
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= 450
+
+
+def test_faithlib_stays_thin():
+    assert sum(code_lines(path) for module, path in MODULES.items() if part(module) != "papers") <= 6500
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_notebooks_are_prose_and_short_cells(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [len("".join(c["source"]).splitlines()) for c in cells if c["cell_type"] == "code"]
+    assert (len(cells) - len(code)) / len(cells) >= 0.45
+    assert statistics.median(code) <= 8 and max(code) <= 30
+
+
+# Where tests stand --------------------------------------------------------------------------------
+
+
+def test_every_public_module_has_a_test_file_of_its_name():
+    sources = [path.relative_to(ROOT / "faithlib") for path in MODULES.values()]
+    sources += [path.relative_to(ROOT) for path in ROOT.glob("workflow/*.py")]
+    missing = []
+    for source in sources:
+        name = {"__main__": "main", "__init__": source.parent.name}.get(source.stem, source.stem)
+        if not name or name.startswith("_"):
+            continue
+        here = ROOT / "tests" / source.parent
+        places = {here, here.parent} if source.stem == "__init__" else {here}
+        if not any((place / f"test_{name}.py").is_file() for place in places):
+            missing.append(source.as_posix())
+    assert not missing, f"no test file for {missing}"
