@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import describe, names
-from faithlib.papers.fmm.tables import MASKED, P_OF, PLAIN, STRATEGIES, named
+from faithlib.papers.fmm.tables import MASKED, P_OF, PLAIN, STRATEGIES, strategy_title
 from faithlib.report import label
 from faithlib.report.figures import (
     HOLLOW,
@@ -85,7 +85,7 @@ def pages(table, size=6):
 
 def file_name(strategy):
     """A strategy's name as part of a file's, such as "masked_fine_tuning"."""
-    return re.sub(r"\W+", "_", named(strategy))
+    return re.sub(r"\W+", "_", strategy_title(strategy))
 
 
 def performance(table, scores, split="test", scale=""):
@@ -151,7 +151,7 @@ def masf(table, definition="paper", scale=""):
     """
     column = P_OF[definition]
     known = in_order(set(table.measure) - {"validation"}, names())
-    ways = {name: named(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
+    ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
     height = 0.25 + 0.125 * (len(known) + 1)
     grid = panels(table, height=height, columns=("strategy", ways), left=1.8)
     for i, (axis, part) in enumerate(grid):
@@ -244,7 +244,7 @@ def history(table, scale=""):
 
 
 def _look(strategy):
-    return role(ROLES.get(strategy, "fourth"), named(strategy))
+    return role(ROLES.get(strategy, "fourth"), strategy_title(strategy))
 
 
 def _rows(table, keys):
