@@ -94,6 +94,28 @@ def over_seeds(values, name):
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
+def over_paired_examples(frame, keys, cells, value):
+    """Means, with 95 % BCa intervals, over the examples that have a value in every cell of a group.
+
+    Args:
+        frame: long DataFrame with a column `example`, one value an example and cell.
+        keys: list of the columns that tell groups apart.
+        cells: list of the columns that make a cell.
+        value: the column of values, or a list of tie rules, whose names go to the column "ties".
+
+    Returns:
+        A row a group and cell: value, ci_low, ci_high, and n, the examples.
+    """
+    rows = []
+    for row, part in groups(frame, keys):
+        wide = part.pivot(index="example", columns=cells, values=value).dropna()
+        names = [name or "ties" for name in wide.columns.names]
+        for cell, *interval in zip(wide.columns, *mean_interval(wide), strict=True):
+            found = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
+            rows.append(row | dict(zip(names, cell, strict=True)) | found | {"n": len(wide)})
+    return pd.DataFrame(rows)
+
+
 # Published values ---------------------------------------------------------------------------------
 
 

@@ -20,12 +20,13 @@ from faithlib.report.tables import (
     groups,
     metric_rows,
     original,
+    over_paired_examples,
     published_value,
     select,
     unit_columns,
 )
 from faithlib.scores import RANDOM
-from faithlib.statistics import mean_interval, monte_carlo_error, rank_sum
+from faithlib.statistics import monte_carlo_error, rank_sum
 
 PAPER = "soft_metrics"
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
@@ -120,8 +121,12 @@ def performance_as_printed(table):
 def aopc(values):
     """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
 
-    The paper's AOPC takes 1, 5, 10, 20 and 50 %; "released" all ratios of its own list. The other
-    perturbations are metrics of their own: "Soft-NS (gaussian_scores)".
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        `values` with the means over 1, 5, 10, 20 and 50 %, as in the paper, and of definition "released" over
+        all ratios of its own list. Other perturbations are metrics of their own: "Soft-NS (gaussian_scores)".
     """
     values = _with_names(values)
     counts = values.ratio.isna() | (values.definition == "released")
@@ -132,18 +137,24 @@ def aopc(values):
 
 def at_ratios(values):
     """Hard metrics at each ratio on its own, soft ones with ratio NaN: for Figures 2 and 3."""
-    values = _with_names(values)
-    return values.assign(ratio=values.ratio.astype(float).round(3))
+    return _with_names(values.assign(ratio=values.ratio.astype(float).round(3)))
 
 
 def preferences(measured):
     """Eq. 6 an example: how often the attribution is preferred to its random baseline.
 
-    measured: from `aopc` or `at_ratios`. Returns one row per cell, attribution, baseline and
-    example, with a column per tie rule (strict, half, at_least) in [0, 1], averaged over draws and
-    seeds. It compares S and C before normalisation, which never changes their order but leaves NS
-    and NC undefined where 1 − S0 = 0. An example without a finite value has no row.
-    Raises ValueError where a baseline covers only some of the attribution's examples.
+    It compares S and C before normalisation, which never changes their order but leaves NS and NC undefined
+    where 1 − S0 = 0.
+
+    Args:
+        measured: from `aopc` or `at_ratios`.
+
+    Returns:
+        A row a cell, attribution, baseline and example with a finite value: a column per tie rule (strict,
+        half, at_least) in [0, 1], averaged over draws and seeds.
+
+    Raises:
+        ValueError: a baseline covers only some of the attribution's examples.
     """
     pairs = _pairs(measured).dropna(subset=list(TIES))
     return _mean(pairs, [*CELL, "attribution", "baseline", "example"], list(TIES))
@@ -159,7 +170,7 @@ def diagnosticity(preferred):
         A row a cell and tie rule; Eq. 6 as written is "strict". value in [0, 1], higher is better, with a
         95 % BCa interval over the n examples; `published` stands at the paper's baseline, "normal".
     """
-    table = _paired_means(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
+    table = over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
     known = papers.published(PAPER, "table_6")
     table["published"] = [
         published_value(known, _dataset(row.dataset), attribution=row.attribution, metric=row.metric)
@@ -264,7 +275,7 @@ def faithfulness_by_ratio(values):
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
     mean = _mean(own.assign(value=own.value.clip(0, 1)), [*CELL, "attribution", "example"], "value")
-    table = _paired_means(mean, CELL[:3], ["attribution", "ratio"], "value")
+    table = over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
 
@@ -279,7 +290,7 @@ def diagnosticity_by_ratio(preferred):
         A row a baseline and ratio, NaN for soft metrics, which know none: the mean with its interval.
     """
     mean = _mean(preferred, [*CELL, "baseline", "example"], "strict")
-    return _paired_means(mean, CELL[:3], ["baseline", "ratio"], "strict")
+    return over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
 
 
 def definitions(diagnostic):
@@ -316,11 +327,14 @@ def tie_rules(diagnostic):
 def random_draws(measured):
     """Monte-Carlo error of the random baselines: diagnosticity over everything, draw by draw.
 
-    measured: from `aopc`. error = sd over draws / sqrt(draws); NaN for a single draw.
+    Args:
+        measured: from `aopc`.
+
+    Returns:
+        A row a cell; error: sd over draws / sqrt(draws), NaN for a single draw.
     """
     keys = ["dataset", "definition", "metric", "baseline"]
-    pairs = _pairs(measured)
-    by_draw = pairs.groupby([*keys, "draw"], observed=True, sort=False).strict.mean()
+    by_draw = _pairs(measured).groupby([*keys, "draw"], observed=True, sort=False).strict.mean()
     table = by_draw.groupby(keys, observed=True, sort=False).agg(["size", "mean", monte_carlo_error])
     table.columns = ["draws", "value", "error"]
     return table.reset_index()
@@ -335,11 +349,14 @@ def unit_values(values, record):
 def worked_examples(examples, values, which=None, ratio=0.2):
     """A table like the paper's Table 4: what each metric says of single explanations.
 
-    examples: the texts and scores of one unit, values: that unit's. One row per example and
-    attribution, definition "paper", with the rationale: the tokens that the attribution ranks
-    highest, 20 % of them, in the order of the text. The random attribution stands below with its
-    first draw, and no rationale. which: indices of examples; None takes the one with the largest
-    1 − S0, whose normalised values are the best defined.
+    Args:
+        examples, values: the texts and scores of one unit, and its values.
+        which: indices of examples; None takes the one with the largest 1 − S0, whose values are best defined.
+        ratio: of tokens in a rationale.
+
+    Returns:
+        A row an example and attribution, definition "paper", with the rationale: the tokens ranked highest,
+        in the order of the text. Random scores stand below with their first draw, and no rationale.
     """
     own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
     if which is None:
@@ -357,8 +374,8 @@ def worked_examples(examples, values, which=None, ratio=0.2):
         for name in (n for n in (*names, RANDOM) if (example, n) in wide.index):
             chosen = rationale(scores[name], maskable, ratio) if name in scores else []
             words = " ".join(np.asarray(text.tokens)[chosen]) if name in scores else ""
-            values_of = wide.loc[(example, name)]
-            rows.append({"example": example, "attribution": name, **values_of, "rationale": words})
+            found = {"example": example, "attribution": name, **wide.loc[(example, name)]}
+            rows.append(found | {"rationale": words})
     columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -393,10 +410,10 @@ def _check_covered(own, draws, keys, baseline):
 
 
 def _stars(cells, examples, metric, by, name):
+    """The tests of a soft metric against its hard counterpart, over cells and over examples."""
     hard = HARD.get(metric)
-    empty = {"star": "", "p_cells": np.nan, "p_examples": np.nan}
     if hard not in set(cells.metric):
-        return empty
+        return {"star": "", "p_cells": np.nan, "p_examples": np.nan}
     if name != "average":
         cells, examples = cells[cells[by] == name], examples[examples[by] == name]
     p = [
@@ -404,21 +421,6 @@ def _stars(cells, examples, metric, by, name):
         for frame, column in ((cells, cells.value), (examples, examples.strict))
     ]
     return {"star": "*" if p[0] < LEVEL_OF_STARS else "", "p_cells": p[0], "p_examples": p[1]}
-
-
-def _paired_means(frame, keys, cells, value):
-    """Means over the examples that have a value in every cell, with intervals: a row a group and cell.
-
-    value: a column, or a list of tie rules, whose names stand in the column "ties".
-    """
-    rows = []
-    for row, part in groups(frame, keys):
-        wide = part.pivot(index="example", columns=cells, values=value).dropna()
-        names = [name or "ties" for name in wide.columns.names]
-        for cell, *interval in zip(wide.columns, *mean_interval(wide), strict=True):
-            found = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
-            rows.append(row | dict(zip(names, cell, strict=True)) | found | {"n": len(wide)})
-    return pd.DataFrame(rows)
 
 
 def _means_in_columns(table, keys, column):
