@@ -34,7 +34,10 @@ SPLITS = ("train", "validation", "test")
 SECONDS = ["seconds_train", "seconds_explain"]
 COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; they differ between runs
 # The code that a model's results depend on.
-CODE = ("attributions", "forward.py", "minibatches.py", "models", "roar.py", "scores.py", "training.py")
+CODE = (
+    "attributions", "batching.py", "forward.py", "minibatches.py", "models", "roar.py", "scores.py",
+    "training.py",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

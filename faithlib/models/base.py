@@ -69,6 +69,7 @@ class Transformer:
         tokenizer: its fast tokenizer.
         name: for messages and records.
         max_length: tokens that an input may have; None or 0 for as many as the model has positions.
+        dtype: the `torch.dtype` that products are computed in; that of the weights by default.
     """
 
     def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
