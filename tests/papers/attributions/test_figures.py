@@ -18,7 +18,7 @@ def test_two_models_of_a_data_set_stay_apart():
     assert claims.claims(both).value[0] == pytest.approx(0.1)
     figure = figures.draw(table)
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert shown[:2] == ["sentiment (tiny)", "sentiment (large)"]
+    assert shown[:2] == [f"generated reviews with negation, {model}" for model in ("tiny", "large")]
     plt.close(figure)
 
 
@@ -26,7 +26,9 @@ def test_the_figure_draws_every_mark_and_every_chance_level():
     table = tables.evidence(pd.concat([unit(lime=SPREAD, beam=AROUND), unit("topics", lime=SPREAD)]))
     report.use_style()
     figure = figures.draw(table, "quick")
-    assert [axis.get_xlabel() for axis in figure.axes] == ["AUPRC ↑", "precision ↑", "first hit (rank) ↓"]
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        f"{figures.TITLES[m]} {figures.ARROWS[way]}" for m, way in BETTER.items()
+    ]
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["LIME", "Beam"]
     for axis, metric in zip(figure.axes, BETTER, strict=True):
         marks = [x for container in axis.containers for x in container[0].get_xdata()]
@@ -34,5 +36,9 @@ def test_the_figure_draws_every_mark_and_every_chance_level():
         dotted = [x.get_xdata()[0] for x in axis.lines if x.get_linestyle() == ":"]
         assert dotted == pytest.approx([LEVEL[metric]] * 2)
     (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["sentiment", "topics", "a random order"]
+    assert [t.get_text() for t in legend.get_texts()] == [
+        "generated reviews with negation",
+        "generated news of four topics",
+        "a random order",
+    ]
     plt.close(figure)

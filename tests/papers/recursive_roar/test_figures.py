@@ -13,7 +13,10 @@ def test_figures_have_a_panel_for_everything(points):
     figure = figures.curves(few, by="count")
     assert (figure.axes[-1].get_xticks() % 1 == 0).all()  # there is no half a token
     figure = figures.racu(tables.racu(points))
-    assert [axis.get_title() for axis in figure.axes] == ["babi_1, bilstm", "sst, bilstm"]
+    assert [axis.get_title() for axis in figure.axes] == [
+        "bAbI-1, BiLSTM",
+        "Stanford Sentiment Treebank, BiLSTM",
+    ]
     plt.close("all")
 
 
