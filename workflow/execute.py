@@ -4,21 +4,75 @@
     python workflow/execute.py notebooks/soft_metrics/experiment.ipynb out.ipynb params.json
 
 Parameters are JSON, as text or as the name of a .json file, so that false stays false and 1e-5 a
-number; of several, the later win. On failure the executed notebook is kept, traceback and all.
+number; of several, the later win. On failure the executed notebook is kept, traceback and all. A unit
+whose record is there, of the same parameters, is computed again only with --again. Ctrl-C and SIGTERM
+end the kernel too; what is finished is kept, and the same command goes on.
 """
 
 import ast
 import hashlib
 import json
+import logging
 import os
 import re
+import signal
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]  # of the project
+FOLDERS = ("data_dir", "model_dir")  # arguments that are paths
+STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # SIGHUP: the terminal was closed
 ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
 EVERY = 60  # seconds between the lines of progress that a unit writes on the terminal
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def at_root(arguments=()):
+    """Go to the project's root, wherever the command was given; the arguments, with absolute folders then."""
+    here = Path.cwd()
+    os.chdir(ROOT)
+    if here.resolve() == ROOT:
+        return list(arguments)
+    moved = []
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        moved.append(f"{name}={here / Path(value).expanduser()}" if name in FOLDERS and value else argument)
+    return moved
+
+
+def give_caches_a_place(root=ROOT):
+    """Point programs that keep caches at home to the project, where nothing can be written at home.
+
+    As in a container with an arbitrary user id. Where the project is read-only, it is a temporary folder.
+    """
+    home = Path(os.path.expanduser("~"))
+    if _writable(Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")):
+        return
+    choices = (
+        root / ".snakemake/cache",
+        Path(tempfile.gettempdir(), f"faithlib-cache-{getattr(os, 'getuid', int)()}"),
+    )
+    place = next((path for path in choices if _writable(path)), None)
+    if place is None:
+        return  # each program tells what it needs
+    if (filled := home / ".cache/huggingface").is_dir():  # read-only, as on a cluster's nodes
+        os.environ.setdefault("HF_HOME", str(filled))
+    os.environ["XDG_CACHE_HOME"] = str(place)
+    for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
+        folder = place / variable.lower()
+        folder.mkdir(exist_ok=True)
+        os.environ.setdefault(variable, str(folder))
+
+
+def _writable(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def defaults(notebook):
@@ -45,6 +99,13 @@ def defaults(notebook):
                 "not of the form name = literal; move it to the next cell, or it stays stale"
             ) from None
     return found
+
+
+def meanings_of_zero(notebook):
+    """Parameters for which 0 has a meaning of its own, as their comments say: "0 for the paper's"."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    source = next("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
+    return set(re.findall(r"^(\w+) *=.*#.*\b0 for\b", source, re.MULTILINE))
 
 
 def code_hash(notebook):
@@ -114,9 +175,12 @@ def run(notebook, output, parameters):
     log = Log(Path(output))
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            return papermill.execute_notebook(
-                notebook, output, parameters,
-                kernel_name="python3", progress_bar=False, config=config, stdout_file=log, stderr_file=log,
+            return until_stopped(
+                notebook,
+                lambda: papermill.execute_notebook(
+                    notebook, output, parameters, kernel_name="python3", progress_bar=False,
+                    config=config, stdout_file=log, stderr_file=log,
+                ),
             )  # fmt: skip
         except DeadKernelError:
             died = f"{notebook}: the kernel died, most often for lack of memory"
@@ -134,6 +198,56 @@ def run(notebook, output, parameters):
         except (RuntimeError, ZMQError):
             if attempt == ATTEMPTS:
                 raise
+
+
+def until_stopped(notebook, work):
+    """work(), done by a thread, so that signals are not nbclient's, which leaves the kernel or its children.
+
+    Raises SystemExit, with its line on stderr, after a signal of STOPS has ended all processes of ours.
+    """
+    received, outcome = [], {}
+
+    def target():
+        try:
+            outcome["value"] = work()
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=target, daemon=True)
+    stops = [getattr(signal, name) for name in STOPS if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in stops}
+    try:
+        thread.start()
+        while thread.is_alive() and not received:
+            thread.join(0.2)
+        if received and thread.is_alive():
+            logging.disable()  # nbclient's word on a kernel that died
+            end_children()
+            thread.join(10)  # it writes the notebook as far as it came
+            name = signal.Signals(received[0]).name
+            print(f"{notebook}: stopped by {name}; what is finished is kept, and the same command goes on",
+                  file=sys.stderr, flush=True)  # fmt: skip
+            raise SystemExit(128 + received[0])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]
+
+
+def end_children(seconds=5):
+    """End all processes that this one started, and theirs."""
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    for send in (psutil.Process.terminate, psutil.Process.kill):
+        for child in children:
+            try:
+                send(child)
+            except psutil.NoSuchProcess:
+                pass
+        _, children = psutil.wait_procs(children, timeout=seconds)
 
 
 def told(name, traceback):
@@ -167,14 +281,55 @@ def parse(text):
     return parameters
 
 
+def finished(notebook, parameters):
+    """The record of a unit that is there already with these parameters; None without one."""
+    given = defaults(notebook) | parameters
+    if not {"task", "model", "seed", "scale", "results_dir"} <= set(given):
+        return None
+    from faithlib import results
+
+    unit = results.unit_name(given["task"], given["model"], given["seed"], given.get("variant", ""))
+    folder = results.project_root() / given["results_dir"] / given["scale"] / Path(notebook).parent.name
+    path = folder / f"{unit}.json"
+    try:
+        record = results.read_record(path) if path.is_file() else {}
+    except ValueError:
+        return None
+    wanted = {name: value for name, value in given.items() if name not in results.PLACES}
+    same = "params" in record and not results.differences(record["params"], wanted)
+    return os.path.relpath(path) if same else None
+
+
+def find(notebook, output, texts):
+    """These paths as seen from the notebook's project, which becomes the working directory."""
+    path = Path(notebook)
+    if not path.is_file() and (ROOT / path).is_file():
+        path = ROOT / path
+    home = next((p for p in path.resolve().parents if (p / "pyproject.toml").is_file()), None)
+    if home is None or home == Path.cwd().resolve():
+        return str(path), output, texts
+    output = str(Path(output).absolute())
+    texts = [str(Path(text).absolute()) if text.endswith(".json") else text for text in texts]
+    path = path.resolve().relative_to(home)
+    os.chdir(home)
+    return str(path), output, texts
+
+
 def main(arguments):
+    again = "--again" in arguments
+    arguments = [argument for argument in arguments if argument != "--again"]
     if len(arguments) < 2:
         raise SystemExit(__doc__)
-    notebook, output, *texts = arguments
+    notebook, output, texts = find(*arguments[:2], arguments[2:])
+    give_caches_a_place()
     try:
         parameters = {}
         for text in texts:
             parameters |= parse(text)
+        check(notebook, parameters)
+        if not again and (there := finished(notebook, parameters)):
+            print(f"{there} is there, with these parameters: nothing to do; --again computes it anew")
+            return
         start = time.monotonic()
         run(notebook, output, parameters)
         print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)

@@ -10,6 +10,7 @@ file that is wanted and where its rows come from; all others are fetched first.
 import sys
 from pathlib import Path
 
+import execute
 import grid
 from huggingface_hub import snapshot_download
 
@@ -95,6 +96,6 @@ def main(arguments):
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        main(execute.at_root(sys.argv[1:]))
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

@@ -13,16 +13,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import units
 import yaml
-from execute import check, defaults
+from execute import at_root, check, defaults, meanings_of_zero
 from jsonschema import Draft202012Validator
 
-from faithlib import attributions, papers, plugins
-from faithlib.results import slug
-from faithlib.tasks.table import TASKS
+from faithlib import papers, results
 
 VERSION = 2  # of the form of config/*.yaml, see config/schema.json
-DEVICES = ("auto", "cpu", "cuda", "mps")
 SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
@@ -59,8 +57,7 @@ def options(config):
             if not folder.is_dir():
                 raise FileNotFoundError(f"{key}={paths[key]}: there is no such folder; check the path")
             paths[key] = folder.as_posix()
-    if paths.get("device", "auto") not in DEVICES:
-        raise ValueError(f"device={paths['device']}: unknown device; use one of {', '.join(DEVICES)}")
+    results.check_device(paths.get("device", "auto"))
     wanted = given["papers"].split(",") if "papers" in given else None
     return given.get("scale", "quick"), wanted, paths
 
@@ -98,45 +95,56 @@ def of_arguments(arguments):
     return dict(argument.split("=", 1) for argument in arguments)
 
 
-def expand(scale, defaults, row):
-    """(unit name, parameters) for each seed of one row of a config's `units`."""
-    parameters = {**defaults, **row, "scale": scale}
-    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
-        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
-    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
-    for seed in seeds:
-        yield f"{parameters['task']}.{slug(str(parameters['model']))}.s{seed}", {**parameters, "seed": seed}
-
-
 def read_paper(name, entry, scale, paths, schema):
     """One paper of a config, with every unit's parameters checked against the notebook and the schema."""
     card = papers.card(name)
     experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
     check(report, {"scale": scale})
-    known, units = defaults(experiment), {}
+    known, zeros, found = defaults(experiment), meanings_of_zero(experiment), {}
     for row in entry["units"]:
-        for unit, parameters in expand(scale, entry.get("defaults", {}), row):
-            if unit in units:
-                raise ValueError(f"{name}: unit {unit} is there twice; remove one")
+        try:
+            expanded = list(results.expand(scale, entry.get("defaults", {}), row))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        for unit, parameters in expanded:
+            if unit in found:
+                raise ValueError(
+                    f"{name}: unit {unit} is there twice; remove one, or give one a variant of its own"
+                )
             check(experiment, parameters | paths)
             try:
                 conform(known | parameters, schema)
-                check_names(card, known | parameters)
-            except ValueError as error:
+                units.check(card, known | parameters, known, zeros)
+            except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
-            units[unit] = parameters
-    return Paper(card, experiment, report, units)
+            found[unit] = parameters
+    return Paper(card, experiment, report, found)
 
 
-def check_names(card, parameters):
-    """Raise ValueError for an unknown attribution or task, and for a task that the paper cannot explain."""
-    plugins.load(parameters.get("plugins", []))
-    for name in (*parameters.get("attributions", []), *parameters.get("measures", [])):
-        attributions.get(name)
-    task = parameters["task"]
-    if task not in TASKS:
-        raise ValueError(f"task = {task!r} is unknown; use one of {', '.join(TASKS)}, or register_task")
-    card.use(task)
+class Loader(yaml.SafeLoader):
+    """YAML whose mappings name each key once: of two, PyYAML silently takes the later."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        if double := [key for key in keys if not isinstance(key, list) and keys.count(key) > 1]:
+            raise ValueError(
+                f"key {double[0]!r} is there twice{node.start_mark}; remove one".replace("\n", "")
+            )
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(source):
+    """The content of a config; ValueError, in one line, for what is no YAML."""
+    try:
+        return yaml.load(Path(source).read_text(encoding="utf-8"), Loader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}; correct it") from None
+    except RecursionError:
+        raise ValueError(f"{source} is not valid YAML: nested too deeply; correct it") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{source} is not UTF-8 ({error}); save it as UTF-8") from None
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{source}: {' '.join(str(error).split())}") from None
 
 
 def conform_config(content, schema):
@@ -164,14 +172,13 @@ def read(config, folder="config"):
     """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
+    if not scales:
+        raise FileNotFoundError(f"{Path.cwd() / folder} holds no scales: run this in the project's folder")
     if scale not in scales:
         raise ValueError(f"scale={scale}: unknown scale; choose one of {', '.join(scales)}")
     source = f"{folder}/{scale}.yaml"
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    try:
-        content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
+    content = read_yaml(source)
     try:
         conform_config(content, schema)
     except ValueError as error:
@@ -195,20 +202,26 @@ def set_aside(records):
 
     records: paths of records that may be there.
     """
-    there = [path for path in map(Path, records) if path.is_file()]
-    if there:
-        from faithlib import results  # seconds, as it brings torch
-    for path in there:
+    for path in map(Path, records):
+        if not path.is_file():
+            continue
         try:
             results.read_record(path)
         except ValueError as error:
-            for file in sorted(path.parent.glob(f"{path.stem}.*")):
-                if file.suffix in (".json", ".parquet"):
-                    file.rename(f"{file}.damaged")
-            yield (
-                f"{str(error).partition(': delete')[0]}: set aside as {path.as_posix()}.damaged, "
-                "and its unit runs again"
-            )
+            kept = results.set_aside(path, "damaged")
+            reason = str(error).partition(": delete")[0]
+            yield f"{reason}: set aside as {kept.as_posix()}, and its unit runs again"
+
+
+def make_room(records):
+    """Rename the files of records that are about to be computed again to *.replaced; a line for each.
+
+    As of a unit whose parameters, or whose notebook's code, have changed: Snakemake would delete them.
+    """
+    for path in map(Path, records):
+        if path.is_file():
+            kept = results.set_aside(path, "replaced")
+            yield f"{path.as_posix()} is computed again: the record before is kept as {kept.as_posix()}"
 
 
 def demand(device="auto", papers=()):
@@ -225,12 +238,13 @@ def demand(device="auto", papers=()):
         from faithlib.tasks import pos
 
         pos.version(tagger)
-    if device not in ("cuda", "mps"):
+    if device.partition(":")[0] not in ("cuda", "mps"):
         return
     import torch
 
     shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if not shown[device]():
+    kind, _, number = device.partition(":")
+    if not shown[kind]() or int(number or 0) >= max(1, torch.cuda.device_count()):
         raise ValueError(
             f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
             "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
@@ -239,7 +253,7 @@ def demand(device="auto", papers=()):
 
 if __name__ == "__main__":
     try:
-        _, found, places = read(of_arguments(sys.argv[1:]))
+        _, found, places = read(of_arguments(at_root(sys.argv[1:])))
         demand(places.get("device", "auto"), found)
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

@@ -12,10 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import execute
 import grid
 import pandas as pd
 
-from faithlib.results import slug
+from faithlib.results import listed, slug
 
 KINDS = ("CPU", "GPU")
 
@@ -23,6 +24,7 @@ KINDS = ("CPU", "GPU")
 def status(config):
     """{unit's .json: ("ok" or why it will be computed, whether it will be)}, by Snakemake's own word."""
     given = [f"{name}={value}" for name, value in {"scale": "quick", **config}.items()]
+    execute.give_caches_a_place()
     command = [sys.executable, "-m", "snakemake", "-n", "--summary"]
     done = subprocess.run([*command, "--config", *given], capture_output=True, text=True)
     if done.returncode:
@@ -96,7 +98,7 @@ def plan(papers, scale, state, known):
             for name in dict.fromkeys(near.unit for near in found.values()):
                 stands = [unit for unit, near in found.items() if near.unit == name]
                 hours = told(found[stands[0]].seconds / 3600, 1, 1, "")
-                sources.append(f"{paper}: {name} took {hours} h on a {kind}; so will {listed(stands)}")
+                sources.append(f"{paper}: {name} took {hours} h on a {kind}; so will {listed(stands, 3)}")
         if bare := sorted({names["model"] for names in left.values()} - set(here.model)):
             reason = "nor is any other unit of this paper"
             if len(of_paper):
@@ -106,11 +108,6 @@ def plan(papers, scale, state, known):
             sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
         rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
     return rows, sources
-
-
-def listed(units, most=3):
-    """Some names, and how many more there are."""
-    return ", ".join(units[:most]) + (f" and {len(units) - most} more" if len(units) > most else "")
 
 
 def told(hours, found, of, none):
@@ -140,6 +137,6 @@ def main(arguments):
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        main(execute.at_root(sys.argv[1:]))
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

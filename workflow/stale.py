@@ -14,7 +14,7 @@ import tempfile
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from execute import code_hash
+from execute import at_root, code_hash
 
 from faithlib import results
 
@@ -84,6 +84,7 @@ def main():
 
 
 if __name__ == "__main__":
+    at_root()
     try:
         main()
     except OSError as error:

@@ -1,0 +1,236 @@
+"""What a unit would refuse once it runs, told before it is queued: parameters, by name, in one line each.
+
+Names are those of faithlib's registries, and of the constants of modules that bring torch; these are read
+from their source, as the driver of a cluster and each of its jobs come through here.
+"""
+
+import ast
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+from faithlib import attributions, corpora, plugins, results
+from faithlib.scores import DEFINITIONS, suggestion
+from faithlib.tasks.table import TASKS
+
+PACKAGE = Path(results.__file__).parent
+NAMES = {  # parameter that holds names of a list: where the list is
+    "perturbations": ("metrics/soft.py", "PERTURBATIONS"),
+    "boundings": ("attributions/compute.py", "BOUNDINGS"),
+    "saliences": ("salience.py", "SALIENCES"),
+}
+CHOICES = {"removal": ("metrics/flip.py", "REMOVALS")}  # parameter that holds one name
+NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
+          "weights"}  # lists that must hold something  # fmt: skip
+FROM_ONE = {"epochs", "batch_size", "soft_draws", "random_draws", "ig_steps", "steps", "samples", "noise",
+            "halvings", "beam", "timed_examples", "every", "width", "hidden", "min_count", "patience",
+            "workers"}  # fmt: skip
+FROM_ZERO = {"train_size", "validation_size", "test_size", "examples", "tuning_examples", "max_length",
+             "unused_classes", "tokens"}  # fmt: skip
+ABOVE_ZERO = {"learning_rate", "head_learning_rate", "rate"}
+SHARES = {"judge_share"}  # in (0, 1]
+PER_CENT = 100
+
+
+@cache
+def constant(file, name):
+    """The literal that a module of faithlib assigns to a name, read without importing the module.
+
+    Raises:
+        LookupError: the module assigns none.
+
+    Example:
+        >>> constant("metrics/flip.py", "REMOVALS")
+        ('mask', 'pad', 'delete')
+    """
+    for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,), value = node.targets, node.value
+            if getattr(target, "id", "") == name:
+                return _literal(value)
+            if isinstance(target, ast.Tuple) and name in (
+                names := [getattr(t, "id", "") for t in target.elts]
+            ):
+                return _literal(value.elts[names.index(name)])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("faithlib"):
+            if name in [alias.asname or alias.name for alias in node.names]:  # it has moved there
+                parts = node.module.split(".")[1:]
+                places = (Path(*parts).with_suffix(".py"), Path(*parts, "__init__.py"))
+                return constant(next(p for p in places if (PACKAGE / p).is_file()), name)
+    raise LookupError(f"faithlib/{file} assigns no {name}: correct the name in workflow/units.py")
+
+
+def _literal(node):
+    """A literal; of a dict the entries whose values are literals."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {key.value: _literal(value) for key, value in pairs if not isinstance(value, ast.Name)}
+    return ast.literal_eval(node)
+
+
+def check(card, parameters, defaults, zeros=()):
+    """Raise ValueError for the first parameter with which a unit would end in an error.
+
+    Args:
+        card: of the paper.
+        parameters: all of the unit's.
+        defaults: the notebook's; the default of `ratios` says whether they are shares or per cent.
+        zeros: parameters for which 0 has a meaning of its own, such as learning_rate for the paper's.
+    """
+    plugins.load(parameters.get("plugins", []))
+    for name, value in parameters.items():
+        check_value(name, value, zeros, defaults.get(name))
+    for name in ("ratios", "curve_ratios", "fresh_ratios", "counts"):
+        if name in parameters:
+            check_steps(name, parameters[name], defaults[name])
+    check_names(parameters)
+    check_places(parameters)
+    task = check_task(card, parameters)
+    check_model(card, task, parameters)
+    check_together(parameters)
+
+
+def check_value(name, value, zeros=(), default=None):
+    """One parameter by itself: finite, not doubled, not empty unless by default, in its range."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, float) and not math.isfinite(item):
+            refuse(name, value, "it must be finite", "give a number")
+    if isinstance(value, list):
+        if name in NEEDED and not value and default != []:
+            refuse(name, value, "nothing is left to measure", "give at least one, or leave the key out")
+        if len(value) != len({(type(item), item) for item in value}):
+            refuse(name, value, "an item is there twice", "name each once")
+        if name in ("weights", "released_weights") and min(value, default=1) <= 0:
+            refuse(name, value, "each must be above 0", "give weights such as 0.1")
+        return
+    if isinstance(value, str):
+        if value != value.strip() or re.search(r"[\x00-\x1f]", value):
+            refuse(name, value, "it has blanks around it or control characters", "remove them")
+        return
+    if name in FROM_ONE and value < 1:
+        refuse(name, value, "it must be at least 1", "give a whole number from 1 on")
+    if name in FROM_ZERO and value < 0:
+        refuse(name, value, "it must be at least 0", "give 0 for all, or a number")
+    if name in ABOVE_ZERO and (value < 0 or value == 0 and name not in zeros):
+        refuse(name, value, "it must be above 0", "give a rate such as 1.0e-5")
+    if name in SHARES and not 0 < value <= 1:
+        refuse(name, value, "it is outside (0, 1]", "give a share such as 0.5")
+    if name == "step" and not (value >= 1 if isinstance(value, int) else 0 < value <= 1):
+        refuse(name, value, "it is no share in (0, 1] and no number of tokens", "give 0.05, or 1")
+
+
+def check_steps(name, value, default):
+    """Ratios and counts: shares of a text, or per cent where the notebook's default is in whole numbers."""
+    shares = any(isinstance(item, float) for item in default) or (name != "counts" and not default)
+    if shares:
+        if wrong := [item for item in value if not 0 < item <= 1]:
+            refuse(name, wrong[0], "it is outside (0, 1]", "give shares of the tokens, such as 0.2")
+        if name == "ratios" and not value:
+            refuse(name, value, "nothing is left to measure", "give at least one, such as 0.2")
+        return
+    if wrong := [item for item in value if isinstance(item, bool) or not isinstance(item, int) or item < 1]:
+        refuse(name, wrong[0], "it is no whole number from 1 on", "give steps such as 10, 20")
+    if list(value) != sorted(value):
+        refuse(name, value, "steps must increase", f"write {sorted(value)}")
+    if name == "ratios" and value and value[-1] > PER_CENT:
+        refuse(name, value[-1], "per cent are 100 at most", "give steps such as 10, 20, 100")
+
+
+def check_names(parameters):
+    """Names of attributions, perturbations, definitions and so on, which registries and modules know."""
+    for name in ("attributions", "measures"):
+        for value in parameters.get(name, []):
+            try:
+                attributions.get(value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+    lists = {name: constant(*place) for name, place in NAMES.items()} | {"definitions": DEFINITIONS}
+    masking = constant("training.py", "CHOICES")
+    lists["strategies"] = [f"{m}/{c}" for m in masking["masking"] for c in masking["checking"]]
+    for name, known in lists.items():
+        for value in parameters.get(name, []):
+            one_of(name, value, known)
+    for name, place in CHOICES.items():
+        if name in parameters:
+            one_of(name, parameters[name], constant(*place))
+
+
+def check_places(parameters):
+    """Folders and files are there, and the device is one; results are where the workflow looks for them."""
+    for name in ("data_dir", "model_dir"):
+        if (value := parameters.get(name)) and not Path(value).expanduser().is_dir():
+            refuse(name, value, "there is no such folder", "check the path")
+    for name, own in (("results_dir", "results"), ("checkpoint_dir", "checkpoints")):
+        if (value := parameters.get(name, own)) != own:
+            refuse(name, value, f"the workflow keeps {own}/", "leave it out; execute.py takes it")
+    if "device" in parameters:
+        results.check_device(parameters["device"])
+    if (value := parameters.get("vectors")) and not Path(value).expanduser().is_file():
+        refuse("vectors", value, "there is no such file", "check the path, or leave it empty")
+
+
+def check_task(card, parameters):
+    """The task's row: known, of the kind that the paper explains, and no larger than its generator."""
+    name = parameters["task"]
+    if name not in TASKS:
+        known = suggestion(name, sorted(TASKS))
+        raise ValueError(
+            f"task = {name!r} is unknown; use one of {', '.join(TASKS)}, or register_task; {known}"
+        )
+    card.use(name)
+    task = TASKS[name]
+    if task.generated:
+        sizes = {key: parameters.get(key, 0) for key in ("train_size", "validation_size", "test_size")}
+        if task.kind == "prompts":
+            sizes["examples"] = 4 * parameters.get("examples", 0)
+        for key, size in sizes.items():
+            if size > corpora.LARGEST:
+                share = 4 if key == "examples" else 1
+                refuse(key, size // share, f"the generated task {name!r} has {corpora.LARGEST} texts at most",
+                       f"give {corpora.LARGEST // share} or fewer")  # fmt: skip
+    return task
+
+
+def check_model(card, task, parameters):
+    """A model that can be had here, and that fits the task."""
+    model = parameters["model"]
+    names = {name: constant("models/loading.py", name) for name in ("TINY", "TINY_CAUSAL", "BILSTM")}
+    if not results.slug(model) or re.search(r"[{}*?\\]", model) or ".." in model.split("/"):
+        refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
+    if model.startswith(("/", "./", "~")) and not Path(model).expanduser().is_dir():
+        refuse("model", model, "there is no such folder", "check the path")
+    if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
+        refuse("model", model, f"it is a classifier, and {card.name} explains language models",
+               f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
+    if card.kind != "prompts" and model == names["TINY_CAUSAL"]:
+        refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
+               f"use {names['TINY']!r} or an encoder")  # fmt: skip
+    judge = parameters.get("judge")
+    if judge == names["TINY_CAUSAL"] and not task.generated and not parameters.get("tokens"):
+        refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
+
+
+def check_together(parameters):
+    """What each paper's notebook asks of parameters together."""
+    if parameters.get("ratios") == [] and not parameters.get("counts"):
+        refuse("ratios", [], "nothing would be masked", "give ratios, or counts where the notebook has them")
+    if "saliences" in parameters and "textrank" not in parameters["saliences"]:
+        refuse("saliences", parameters["saliences"], "the paper's 'textrank' is missing", "add it")
+    if "boundings" in parameters:
+        for name, value in (("attributions", "noiser"), ("definitions", "paper")):
+            if value not in (parameters[name] or [value]):  # [] stands for the paper's own
+                refuse(name, parameters[name], f"{value!r} is missing", "add it")
+        if "k_min" in parameters["boundings"]:
+            refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
+
+
+def one_of(name, value, known):
+    """Raise ValueError unless a name is known."""
+    if value not in known:
+        raise ValueError(f"{name}: {value!r} is unknown; use one of {', '.join(map(str, known))}")
+
+
+def refuse(name, value, reason, fix):
+    """Raise ValueError in one line: the value, what is allowed, the fix."""
+    raise ValueError(f"{name} = {value!r}: {reason}; {fix}")
