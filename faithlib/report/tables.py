@@ -104,15 +104,17 @@ def over_paired_examples(frame, keys, cells, value):
         value: the column of values, or a list of tie rules, whose names go to the column "ties".
 
     Returns:
-        A row a group and cell: value, ci_low, ci_high, and n, the examples.
+        A row a group and cell: value, ci_low, ci_high, NaN where no example has all values, and n, the
+        examples.
     """
     rows = []
     for row, part in groups(frame, keys):
         wide = part.pivot(index="example", columns=cells, values=value).dropna()
         names = [name or "ties" for name in wide.columns.names]
-        for cell, *interval in zip(wide.columns, *mean_interval(wide), strict=True):
-            found = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
-            rows.append(row | dict(zip(names, cell, strict=True)) | found | {"n": len(wide)})
+        found = mean_interval(wide) if len(wide) else np.full((3, wide.shape[1]), np.nan)
+        for cell, *interval in zip(wide.columns, *found, strict=True):
+            mean = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
+            rows.append(row | dict(zip(names, cell, strict=True)) | mean | {"n": len(wide)})
     return pd.DataFrame(rows)
 
 
