@@ -1,5 +1,6 @@
 """docs/adding.md, followed literally: what is added shows in tables, figures and checks."""
 
+import json
 import re
 
 import grid
@@ -14,6 +15,7 @@ from faithlib import attributions, evaluate, load_model, papers, plugins, regist
 from faithlib.metrics import registry as metrics
 
 PAGE = "docs/adding.md"
+ATTRIBUTIONS = ["keep_one", "leave_one_out", "random_uniform"]
 HEADINGS = ("An attribution", "A metric", "A task", "A model family", "A paper")
 
 
@@ -53,16 +55,15 @@ def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
 
 def test_an_attribution_is_in_the_study_the_grid_the_table_and_the_figure(tmp_path, monkeypatch):
     follow(section(PAGE, "An attribution"), project(tmp_path))
-    small = tmp_path / "small.json"
-    small.write_text(
-        '{"task": "sentiment", "seed": 1, "plugins": ["keep_one.py"], "examples": 8, "train_size": 200, "test_size": 40, "validation_size": 40, "steps": 2,'
-        '"epochs": 1, "timed_examples": 1, "attributions": ["keep_one", "leave_one_out", "random_uniform"]}'
-    )
-    for notebook, given in (("experiment", " small.json"), ("report", "")):
+    unit = dict(task="sentiment", seed=1, plugins=["keep_one.py"], attributions=ATTRIBUTIONS)
+    sizes = dict(train_size=200, validation_size=40, test_size=40, examples=8, timed_examples=1)
+    (tmp_path / "small.json").write_text(json.dumps({**unit, **sizes, "epochs": 1, "steps": 2}))
+    (tmp_path / "scale.json").write_text('{"scale": "quick"}')
+    for notebook, given in (("experiment", "small.json"), ("report", "scale.json")):
         path = f"notebooks/attributions/{notebook}.ipynb"
-        run(tmp_path, f"python workflow/execute.py {path} runs/{notebook}.ipynb{given}")
+        run(tmp_path, f"python workflow/execute.py {path} runs/{notebook}.ipynb {given}")
     table = pd.read_csv(tmp_path / "results/quick/attributions/tables/evidence.csv")
-    assert list(table.attribution) == ["keep_one", "leave_one_out", "random_uniform"]
+    assert list(table.attribution) == ATTRIBUTIONS
     (figure,) = (tmp_path / "figures/quick/attributions").glob("*.svg")
     assert "<!-- keep-one-in -->" in figure.read_text(encoding="utf-8")
     misspell(tmp_path, "- keep_one\n", "- keep_on\n")
