@@ -40,7 +40,7 @@ results: .venv/installed-batch
 	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch
-	@$(BIN)/python notebooks/$@.py $(GRID)
+	@$(BIN)/python workflow/$@.py $(GRID)
 verify: .venv/installed-batch
 	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
 stale: .venv/installed-batch
