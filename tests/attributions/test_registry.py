@@ -3,9 +3,30 @@
 import numpy as np
 import pytest
 import tiny
+import torch
 
 from faithlib import attributions
-from faithlib.attributions import attribute
+from faithlib.attributions import attribute, registry
+from faithlib.scores import RANDOM
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_row_is_whole(name):
+    entry = registry.get(name)
+    assert entry.name == name and entry.label and callable(entry.resolve()) and isinstance(entry.signed, bool)
+    assert entry.family in registry.FAMILIES and entry.cost in registry.COSTS
+    assert set(entry.needs) <= set(registry.NEEDS) and entry.colour and entry.marker and entry.line
+    assert registry.describe(name) is entry
+
+
+def test_a_sign_is_what_scores_have():
+    model = tiny.classifier()
+    encodings, targets = examples(model)
+    scores = attribute(model, encodings, targets, registry.names(), samples=20, steps=3, noise=2)
+    for name, rows in scores.items():
+        lowest = min(row.min() for row in rows)
+        if name != "beam":  # its scores are places in an order, from 1
+            assert (lowest < 0) == registry.get(name).signed, name
 
 
 def examples(classifier):
@@ -35,3 +56,49 @@ def test_a_registered_method_is_known_everywhere():
             attributions.unregister(name)
     with pytest.raises(ValueError, match="'length' is unknown"):
         attributions.check(["length"])
+
+
+def test_what_is_not_loaded_is_described_by_its_name():
+    entry = registry.describe("my_method_abs")
+    assert (entry.signed, entry.label) == (False, "my method abs") and entry.colour and entry.marker
+    assert registry.describe("my_method_abs") == entry and "my_method_abs" not in registry.names()
+    assert registry.describe("my_method").signed
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(name="lime"), "'lime' is surrogates:lime already: choose another name"),
+        (dict(name="my method"), "'my method': give a name of letters, digits and _ other than 'random'"),
+        (dict(name=RANDOM), "other than 'random'"),
+        (dict(signed="yes"), "signed='yes' must be True or False"),
+        (dict(family="magic"), "family='magic' is unknown: use 'attention', 'gradient'"),
+        (dict(cost="high"), "cost='high' is unknown: use 'none', 'constant'"),
+        (dict(needs=("gpu",)), "'gpu'"),
+    ],
+)
+def test_what_is_wrong_is_told_at_registration(given, told):
+    settings = {"name": "mine", "signed": False, "family": "gradient", **given}
+    with pytest.raises(ValueError) as error:
+        attributions.register(settings.pop("name"), **settings)(lambda model, batch, target: {})
+    assert told in str(error.value) and "\n" not in str(error.value) and "mine" not in attributions.names()
+
+
+def test_a_method_that_returns_another_name_or_shape_is_told():
+    model = tiny.classifier()
+    encodings, targets = examples(model)
+    for found, told in (
+        ({"other": None}, "its function returns 'other' and not the name that it is registered by"),
+        ({"mine": [0.5]}, "returns shape .1,. for a batch of .*: give one score a token"),
+    ):
+        returned = {name: torch.tensor(value or []) for name, value in found.items()}
+
+        @attributions.register("mine", signed=False, family="gradient", cost="none")
+        def mine(model, batch, target, returned=returned):
+            return returned
+
+        try:
+            with pytest.raises(ValueError, match=told):
+                attribute(model, encodings, targets, ["mine"])
+        finally:
+            attributions.unregister("mine")

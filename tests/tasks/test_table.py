@@ -4,10 +4,10 @@ import dataclasses
 import re
 
 import pytest
+from sample.mirrors import rows, write
 
 from faithlib import corpora, papers, tasks
-
-# The table ----------------------------------------------------------------------------------------
+from faithlib.tasks import Hub, Task
 
 
 def test_the_table_has_every_data_set_of_the_five_papers():
@@ -44,3 +44,48 @@ def test_rows_cannot_be_changed():
         tasks.TASKS["sst"].name = "other"
     with pytest.raises(TypeError):
         tasks.TASKS["new"] = tasks.TASKS["sst"]
+
+
+# Rows of one's own --------------------------------------------------------------------------------
+
+REVIEWS = Task("reviews", "our shop's reviews", ("bad", "good"))
+
+
+@pytest.fixture
+def registered():
+    tasks.register_task(REVIEWS)
+    yield
+    tasks.unregister_task("reviews")
+
+
+def test_a_row_of_ones_own_is_read_from_a_folder(registered, tmp_path):
+    write(tmp_path, "reviews", train=rows(20), validation=rows(6, start=20), test=rows(8, start=30))
+    loaded = tasks.load("reviews", data_dir=tmp_path)
+    assert loaded.provenance["rows"] == {"train": 20, "validation": 6, "test": 8} and not loaded.differences
+    for paper in papers.names():
+        if papers.card(paper).kind == "classification":
+            assert tasks.load("reviews", papers.card(paper), tmp_path).provenance["paper"] == paper
+    assert tasks.register_task(REVIEWS) is REVIEWS  # a notebook's cell run again is welcome
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("reviews", "'reviews' is no task: give a faithlib.tasks.Task"),
+        (Task("My reviews", "", ("a", "b")), "'My reviews': give a name of small letters, digits and _"),
+        (Task("sst", "mine", ("a", "b")), "'sst' is 'Stanford Sentiment Treebank, binary sentences' already"),
+        (Task("mine", "mine"), "'mine' has labels (): name at least two"),
+        (
+            Task("mine", "mine", ("a", "b"), kind="chat"),
+            "kind='chat' is unknown: use 'classification', 'prom",
+        ),
+        (
+            Task("mine", "mine", ("a", "b"), hub=Hub("a/b", "c", {"text": "t"})),
+            "its hub columns lack 'label'",
+        ),
+    ],
+)
+def test_a_wrong_row_is_told_at_registration(task, told):
+    with pytest.raises(ValueError) as error:
+        tasks.register_task(task)
+    assert told in str(error.value) and "\n" not in str(error.value) and "mine" not in tasks.TASKS
