@@ -27,10 +27,10 @@ TIERS = (  # a module may import what stands in its own tier or in a later one
     ("report", "study"),
     ("results", "metrics", "roar", "training", "minibatches", "salience", "judge"),
     ("attributions",),
-    ("forward",),
+    ("forward", "batching"),
     ("models",),
     ("tasks", "corpora"),
-    ("scores", "progress", "statistics", "verdicts", "plugins"),
+    ("scores", "progress", "statistics", "plugins"),
 )
 TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
 DOORS = ("faithlib", "faithlib.__main__", "faithlib.report.__main__")  # they lead everywhere

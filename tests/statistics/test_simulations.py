@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from faithlib import statistics, verdicts
+from faithlib import statistics
+from faithlib.statistics import cases, gates, multiverse, verdicts
 
 STUDIES = [200, pytest.param(2000, marks=pytest.mark.slow)]
 
@@ -63,11 +64,11 @@ def ratio(rng, n=3):
     return statistics.ratio_interval(rng.normal(size=n), areas, smallest=0.05).numerator_all
 
 
-def multiverse(rng):
+def multiverse_null(rng):
     """A null claim with seven options whose values share the seeds' noise."""
     main = rng.normal(size=3)
     options = {("choice", str(i)): main + 0.3 * rng.normal(size=3) for i in range(7)}
-    found = verdicts.multiverse(
+    found = multiverse.multiverse(
         "claim",
         verdicts.judge(statistics.seeds_interval(main)),
         {key: verdicts.judge(statistics.seeds_interval(x)) for key, x in options.items()},
@@ -90,20 +91,20 @@ NULLS = {
     "share, 100 clusters of 5": lambda rng: verdicts.judge(share(rng, size=5, inside=0.2), ">=", 0.95),
     "share, 20 clusters of 10": lambda rng: verdicts.judge(share(rng, 0.5, 20), ">", 0.5),
     "ratio, 3 seeds": lambda rng: verdicts.judge(ratio(rng)),
-    "somewhere, 4 cases of 3 seeds": lambda rng: verdicts.somewhere(data_sets(rng, seeds, 4)),
-    "somewhere, 18 cases of 3 seeds": lambda rng: verdicts.somewhere(data_sets(rng, seeds, 18)),
-    "somewhere, 32 cases of 3 seeds": lambda rng: verdicts.somewhere(data_sets(rng, seeds, 32)),
-    "somewhere, 4 crossed cases": lambda rng: verdicts.somewhere(data_sets(rng, crossed, 4)),
-    "on average, 2 crossed data sets": lambda rng: verdicts.on_average(data_sets(rng, crossed, 2)),
-    "on average, 2 data sets of 3 seeds": lambda rng: verdicts.on_average(data_sets(rng, seeds, 2)),
-    "on average, 3 data sets, unequal spread": lambda rng: verdicts.on_average(unequal(rng)),
-    "on average, single-seed data set beside": lambda rng: verdicts.on_average(with_single_seeds(rng)),
-    "everywhere, 2 data sets": lambda rng: verdicts.everywhere(data_sets(rng, seeds, 2)),
-    "everywhere, the others hold": lambda rng: verdicts.everywhere(
+    "somewhere, 4 cases of 3 seeds": lambda rng: cases.somewhere(data_sets(rng, seeds, 4)),
+    "somewhere, 18 cases of 3 seeds": lambda rng: cases.somewhere(data_sets(rng, seeds, 18)),
+    "somewhere, 32 cases of 3 seeds": lambda rng: cases.somewhere(data_sets(rng, seeds, 32)),
+    "somewhere, 4 crossed cases": lambda rng: cases.somewhere(data_sets(rng, crossed, 4)),
+    "on average, 2 crossed data sets": lambda rng: cases.on_average(data_sets(rng, crossed, 2)),
+    "on average, 2 data sets of 3 seeds": lambda rng: cases.on_average(data_sets(rng, seeds, 2)),
+    "on average, 3 data sets, unequal spread": lambda rng: cases.on_average(unequal(rng)),
+    "on average, single-seed data set beside": lambda rng: cases.on_average(with_single_seeds(rng)),
+    "everywhere, 2 data sets": lambda rng: cases.everywhere(data_sets(rng, seeds, 2)),
+    "everywhere, the others hold": lambda rng: cases.everywhere(
         {"null": seeds(rng), "true": seeds(rng, mean=50.0)}
     ),
     "equivalence, at the margin": lambda rng: verdicts.equivalence(seeds(rng, mean=0.5, sd=0.1), 0.5),
-    "multiverse, 7 options": multiverse,
+    "multiverse, 7 options": multiverse_null,
 }
 COVERAGE = {
     "3 seeds": (seeds, 0),
@@ -113,8 +114,8 @@ COVERAGE = {
     "one model, 100 texts": (texts, 0),
     "share": (share, 0.95),
     "share near one half": (partial(share, p=0.5, clusters=50, size=5, inside=0.2), 0.5),
-    "average of 2 crossed": (lambda rng: verdicts.average(data_sets(rng, crossed, 2)), 0),
-    "average, unequal spread": (lambda rng: verdicts.average(unequal(rng)), 0),
+    "average of 2 crossed": (lambda rng: cases.average(data_sets(rng, crossed, 2)), 0),
+    "average, unequal spread": (lambda rng: cases.average(unequal(rng)), 0),
 }
 CROSSED = [(s, t, r) for t in (100, 400) for s in (3, 5, 10) for r in (0, 0.05, 0.3, 1)]
 
@@ -152,14 +153,14 @@ def test_bounds_on_wrong_verdicts():
 @pytest.mark.parametrize("studies", STUDIES)
 def test_opposite_data_sets_are_not_an_average(studies):
     def study(rng):
-        return verdicts.on_average({"a": seeds(rng, 3, 9.0, 0.2), "b": seeds(rng, 3, -9.0, 0.2)})
+        return cases.on_average({"a": seeds(rng, 3, 9.0, 0.2), "b": seeds(rng, 3, -9.0, 0.2)})
 
     assert shares(study, "mixed", studies)[verdicts.MIXED] > 0.95
 
 
 @pytest.mark.parametrize("studies", STUDIES)
 def test_mixed_is_rare_under_the_null(studies):
-    found = shares(lambda rng: verdicts.on_average(data_sets(rng, seeds, 4)), "no effect", studies)
+    found = shares(lambda rng: cases.on_average(data_sets(rng, seeds, 4)), "no effect", studies)
     assert found[verdicts.MIXED] <= allowed(studies)
 
 
@@ -169,7 +170,7 @@ def test_gate_rarely_accepts_models_at_chance(studies):
     rng, accepted = statistics.stream("simulation", "gate"), 0
     for _ in range(studies):
         correct = rng.binomial(50, 0.5, size=(3, 2)) / 50  # recall of both classes
-        accepted += verdicts.gate(correct.sum(axis=1) - 1, correct.mean(axis=1), classes=2).accepted
+        accepted += gates.gate(correct.sum(axis=1) - 1, correct.mean(axis=1), classes=2).accepted
     assert accepted / studies <= allowed(studies)
 
 

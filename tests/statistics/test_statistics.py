@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from faithlib import statistics
+from faithlib.statistics import intervals
 
 
 def test_examples_in_docstrings():
@@ -234,9 +235,9 @@ def test_text_interval_does_not_depend_on_the_block_size(monkeypatch):
     x = np.random.default_rng(9).normal(size=5000)
     several = statistics.text_interval(x, ("blocks",), n_resamples=1000)  # blocks of 419 resamples
     assert np.isfinite(several.ends()).all() and len(several.pivots) == 1000
-    small = statistics._pivots(x[:50], statistics.stream("a"), 100)
-    monkeypatch.setattr(statistics, "BLOCK", 60)
-    assert np.array_equal(small, statistics._pivots(x[:50], statistics.stream("a"), 100))
+    small = intervals._pivots(x[:50], statistics.stream("a"), 100)
+    monkeypatch.setattr(intervals, "BLOCK", 60)
+    assert np.array_equal(small, intervals._pivots(x[:50], statistics.stream("a"), 100))
 
 
 def test_another_data_set_moves_no_interval():

@@ -1,0 +1,99 @@
+"""Intervals and tests.
+
+Intervals of claims (`verdicts`, `cases` turn them into verdicts) depend on the unit of replication:
+
+| design | function | interval |
+|---|---|---|
+| trained models (seeds), one number each | `seeds_interval` | t over seeds |
+| every seed has its own texts | `nested_interval` | t over the seeds' means |
+| every seed has the same texts | `crossed_interval` | two-way, never narrower than t over seeds |
+| one model | `text_interval` | t below 30 texts, studentised bootstrap from 30 |
+| a share of tests | `share_interval` | Wilson, corrected for clusters |
+
+`interval_from_table` chooses among them for a long table. Fewer than three units, or values that are all
+equal, have no interval.
+
+Intervals of figures and of single table cells: `mean_interval` (BCa bootstrap) and `percentile_interval` of
+`resample_means`, a bootstrap of whole examples: all cells of a data set share one resample, so the
+correlation between cells on the same examples is kept.
+"""
+
+from faithlib.statistics.base import (
+    DRAW_COUNTS,
+    FEWEST_UNITS,
+    LEVEL,
+    cumulative_means,
+    direction,
+    holm,
+    monte_carlo_error,
+    stream,
+    t_quantile,
+)
+from faithlib.statistics.bootstrap import (
+    RESAMPLES,
+    VERDICTS,
+    mean_interval,
+    mean_over_groups,
+    percentile_interval,
+    rank_sum,
+    resample_means,
+    t_test,
+    verdict,
+)
+from faithlib.statistics.intervals import (
+    BORDERLINE,
+    DRAWS,
+    FEWEST_TEXTS,
+    BootstrapInterval,
+    Interval,
+    crossed_interval,
+    nested_interval,
+    seeds_interval,
+    text_interval,
+)
+from faithlib.statistics.shares import (
+    Ratio,
+    ShareInterval,
+    Uncollapsed,
+    interval_from_table,
+    ratio_interval,
+    share_interval,
+    uncollapsed_interval,
+)
+
+__all__ = [
+    "BORDERLINE",
+    "BootstrapInterval",
+    "DRAWS",
+    "DRAW_COUNTS",
+    "FEWEST_TEXTS",
+    "FEWEST_UNITS",
+    "Interval",
+    "LEVEL",
+    "RESAMPLES",
+    "Ratio",
+    "ShareInterval",
+    "Uncollapsed",
+    "VERDICTS",
+    "crossed_interval",
+    "cumulative_means",
+    "direction",
+    "holm",
+    "interval_from_table",
+    "mean_interval",
+    "mean_over_groups",
+    "monte_carlo_error",
+    "nested_interval",
+    "percentile_interval",
+    "rank_sum",
+    "ratio_interval",
+    "resample_means",
+    "seeds_interval",
+    "share_interval",
+    "stream",
+    "t_quantile",
+    "t_test",
+    "text_interval",
+    "uncollapsed_interval",
+    "verdict",
+]

@@ -1,0 +1,153 @@
+"""What every interval and verdict needs: named random streams, Holm's correction, quantiles, checks."""
+
+import hashlib
+import json
+import math
+
+import numpy as np
+from scipy import special
+
+LEVEL = 0.95
+FEWEST_UNITS = 3  # an interval needs
+DRAW_COUNTS = (1, 2, 4, 8, 16)
+CONSTANT = 1e-12  # relative: values that differ by less are equal up to rounding
+ROUNDING = 1e-9  # of a threshold: closer than this is equal
+
+
+def stream(*names):
+    """A random generator named by what it is for: adding a data set changes no other stream.
+
+    Args:
+        names: strings or numbers (data set, model, statistic); their SHA-256 is the seed.
+
+    Returns:
+        numpy.random.Generator.
+
+    Raises:
+        ValueError: for no names.
+
+    >>> stream("sst", "minilm", "soft_ns").integers(1000, size=3).tolist()
+    [328, 676, 819]
+    >>> stream("ss", "tminilm", "soft_ns").integers(1000, size=3).tolist()  # other names, another stream
+    [614, 86, 216]
+    """
+    if not names:
+        raise ValueError("a random stream needs names: what it is for (data set, model, statistic)")
+    digest = hashlib.sha256(json.dumps([str(name) for name in names]).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+def holm(pvalues):
+    """Holm's (1979) adjusted p-values: max over j ≤ i of min(1, (m - j + 1) · p_(j)), in the given order.
+
+    Args:
+        pvalues: (tests,).
+
+    Returns:
+        (tests,); a test is rejected where its adjusted p is at most the level.
+
+    Raises:
+        ValueError: for no p-values and for numbers outside [0, 1].
+
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = _vector(pvalues, "one p-value a test")
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError("p-values lie within [0, 1]")
+    order = np.argsort(p, kind="stable")
+    steps = np.minimum(1, p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(steps)
+    return adjusted
+
+
+def cumulative_means(draws, at=DRAW_COUNTS, axis=-1):
+    """Means of the first 1, 2, 4, 8 and 16 random draws, which show whether more draws change a value.
+
+    Args:
+        draws: array with the draws on one axis.
+        at: numbers of draws; those above the number there is are left out.
+        axis: the axis of the draws.
+
+    Returns:
+        {number of draws: mean, without that axis}.
+
+    Raises:
+        ValueError: for no draws and for values that are not finite.
+
+    >>> cumulative_means([1.0, 0.0, 1.0, 1.0])
+    {1: 1.0, 2: 0.5, 4: 0.75}
+    """
+    x = np.moveaxis(_finite(draws), axis, 0)
+    means = {k: x[:k].mean(axis=0) for k in at if k <= len(x)}
+    return {k: mean.item() if mean.ndim == 0 else mean for k, mean in means.items()}
+
+
+def t_quantile(p, df):
+    """Quantile of Student's t (`scipy.stats.t.ppf`, for any degrees of freedom above 0).
+
+    >>> round(t_quantile(1 - 0.025 / 18, 2), 1)  # one-sided Holm, 3 seeds and 18 cases
+    18.9
+    """
+    return float(special.stdtrit(df, p))
+
+
+def direction(relation):
+    """+1 for ">" and ">=", -1 for "<" and "<=".
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> direction(">="), direction("<")
+    (1, -1)
+    """
+    sides = {">": 1, ">=": 1, "<": -1, "<=": -1}
+    if relation not in sides:
+        raise ValueError(f"unknown relation {relation!r}: use one of {', '.join(sides)}")
+    return sides[relation]
+
+
+def monte_carlo_error(draws, axis=-1):
+    """Standard error of a mean over random draws: sd(draws) / sqrt(number of draws), ddof 1.
+
+    Args:
+        draws: array with the draws on one axis.
+        axis: the axis of the draws.
+
+    Returns:
+        The standard errors, without that axis; NaN for a single draw.
+
+    >>> round(float(monte_carlo_error([1.0, 2.0, 3.0])), 3)
+    0.577
+    """
+    draws = np.asarray(draws, dtype=float)
+    n = draws.shape[axis]
+    if n < 2:
+        return np.full(np.delete(draws.shape, axis), np.nan)[()]
+    return draws.std(axis=axis, ddof=1) / np.sqrt(n)
+
+
+def _finite(values):
+    x = np.asarray(values, dtype=float)
+    if x.size == 0:
+        raise ValueError("no values: a mean over examples needs at least one example")
+    if not np.isfinite(x).all():
+        bad = np.count_nonzero(~np.isfinite(x))
+        raise ValueError(f"{bad} of {x.size} values are NaN or infinite: drop or repair them first")
+    return x
+
+
+def _vector(values, wanted):
+    x = _finite(values)
+    if x.ndim != 1:
+        raise ValueError(f"values of shape {x.shape}: give {wanted}")
+    return x
+
+
+def _constant(x, scale=None):
+    return np.ptp(x) <= CONSTANT * max(1e-300, np.abs(x if scale is None else scale).max())
+
+
+def _standard_error(x):
+    return float(x.std(ddof=1) / math.sqrt(len(x)))

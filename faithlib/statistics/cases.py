@@ -1,0 +1,380 @@
+"""Claims about several data sets: on at least one (`somewhere`), `on_average`, or `everywhere`.
+
+Cases are `Interval`s by name and must be independent: one a data set, not one an attribution of the same data
+set.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, holm, t_quantile
+from faithlib.statistics.intervals import Interval
+from faithlib.statistics.verdicts import (
+    ALPHA,
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    MIXED,
+    UNTESTED,
+    Verdict,
+    _equal,
+    _satisfies,
+    decide,
+    judge,
+)
+
+CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
+
+
+def failing_cases(cases, relation=">", bound=0.0):
+    """Names of the cases whose estimate violates the relation, with or without an interval.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<="; equality within rounding violates ">" and "<".
+        bound: the threshold.
+
+    Returns:
+        Tuple of names.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> failing_cases({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
+    ('babi-1',)
+    """
+    return tuple(
+        name
+        for name, case in cases.items()
+        if not (math.isnan(case.value) or _satisfies(case.value, relation, bound))
+    )
+
+
+def case_table(cases, relation=">", bound=0.0):
+    """One row a case: estimate, interval, one-sided p and its Holm adjustment over all cases.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        DataFrame with columns case, value, ci_low, ci_high, unit, n_units, p, p_holm, reason. A case without
+        an interval has p = 1: it was looked at. So has one model among cases with several seeds.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> table = case_table({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
+    >>> table.p_holm.round(3).tolist(), table.reason.tolist()
+    ([0.074, 1.0], ['', '2 seeds: an interval needs 3'])
+    """
+    p = _pvalues(cases, relation, bound)
+    adjusted = holm(list(p.values())) if p else []
+    rows = [
+        (name, x.value, x.low, x.high, x.unit, x.n_units, p[name], after, x.reason)
+        for (name, x), after in zip(cases.items(), adjusted, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=CASES)
+
+
+def somewhere(cases, relation=">", bound=0.0):
+    """The claim that the relation is satisfied on at least one case.
+
+    One-sided p-values with Holm's correction at .025 over all cases looked at, those without an interval
+    (p = 1) included. Variances are not pooled over cases. The interval is that of the case with the smallest
+    p at the level of Holm's first step, 1 - 2 · .025 / m: it excludes the threshold where the claim holds.
+
+    Args:
+        cases: {name: Interval}, all cases that were looked at.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict: holds if a case is rejected (`shown_on`); does not hold only if the unadjusted 95 % interval
+        of every case lies on the other side; else inconclusive, with the critical t.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
+    >>> somewhere(cases).text("BiLSTM")
+    'holds (shown on sst; BiLSTM, 3 seeds)'
+    >>> somewhere(cases | {f"babi-{i}": cases["babi-1"] for i in range(2, 18)}).detail
+    'critical t 18.9 over 18 cases'
+    """
+    tested, others = _split(cases)
+    failing = failing_cases(cases, relation, bound)
+    if not tested:
+        return _untested(cases, failing, relation, bound)
+    p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
+    shown = tuple(name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA)
+    leading = min(tested, key=p.get)
+    level = 1 - 2 * ALPHA / len(cases)
+    low, high = tested[leading].ends(level)
+    critical = t_quantile(0.5 + level / 2, tested[leading].df)
+    if shown:
+        word, detail = HOLDS, f"shown on {', '.join(shown)}" if len(cases) > 1 else ""
+    elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
+        word, detail = FAILS, ""
+    else:
+        word = INCONCLUSIVE
+        detail = f"critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
+    return Verdict(
+        word,
+        tested[leading].value,
+        low,
+        high,
+        tested[leading].unit,
+        tuple(case.n_units for case in tested.values()),
+        tuple(tested),
+        failing,
+        tested[leading].borderline(bound, level),
+        detail,
+        shown_on=shown,
+        critical_t=critical,
+        other_cases=tuple(others),
+        relation=relation,
+        bound=bound,
+    )
+
+
+def average(cases):
+    """The mean of several data sets, equally weighted, with Welch's interval.
+
+    Variance Σ v_k / K², degrees of freedom (Σ v_k)² / Σ(v_k² / df_k) (Welch 1947), v_k the squared standard
+    error of case k. As in a crossed design, the wider of the intervals by two-way variances and by variances
+    over seeds.
+
+    Args:
+        cases: {name: Interval}, each with an interval.
+
+    Returns:
+        Interval with the smallest number of units of the cases; their unit, or "text" where the units of one
+        model differ (texts, facts).
+
+    Raises:
+        ValueError: for no cases, a case without an interval, and seeds averaged with texts of one model.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.1, 0.2, 0.3]), "agnews": seeds_interval([0.0, 0.1, 0.2, 0.1])}
+    >>> print(average(cases))
+    +0.150 [+0.050, +0.250] (3 seeds)
+    """
+    if not cases:
+        raise ValueError("no cases: an average needs at least one")
+    if without := [name for name, case in cases.items() if not case.exists]:
+        raise ValueError(f"no interval for {', '.join(without)}: leave out what has none")
+    units = {case.unit for case in cases.values()}
+    if len(units) > 1 and "seed" in units:
+        raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
+    parts = [case.components for case in cases.values()]
+    components = tuple(
+        dict.fromkeys(
+            _welch([part[min(i, len(part) - 1)] for part in parts]) for i in range(max(map(len, parts)))
+        )
+    )
+    low, high = (float(np.mean([case.limits[i] for case in cases.values()])) for i in (0, 1))
+    return Interval(
+        float(np.mean([case.value for case in cases.values()])),
+        units.pop() if len(units) == 1 else "text",
+        min(case.n_units for case in cases.values()),
+        components,
+        "average",
+        limits=(low, high),
+    )
+
+
+def on_average(cases, relation=">", bound=0.0):
+    """The claim that the mean over the data sets satisfies the relation.
+
+    The interval (`average`) is over the data sets that have one: with three seeds or more, or, where no data
+    set has seeds, with three texts or more. The others are in `value_all`, the mean of all data sets, which
+    has no interval.
+
+    Args:
+        cases: {name: Interval}, one a data set.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict: "mixed" if, after Holm over the data sets, one lies wholly above and one wholly below the
+        threshold; "inconclusive (depends on single-seed data sets)" if `value_all` is on the other side of
+        the threshold than `value`; else by the interval. "not tested" where no data set has an interval.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([0.2, 0.24, 0.22])}
+    >>> on_average(cases).text("MiniLM")
+    'holds (MiniLM, 3 seeds)'
+    >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
+    'inconclusive (depends on single-seed data sets; MiniLM, 3 seeds)'
+    """
+    within, others = _split(cases)
+    failing = failing_cases(cases, relation, bound)
+    if not within:
+        return _untested(cases, failing, relation, bound)
+    found = average(within)
+    verdict = replace(
+        judge(found, relation, bound),
+        units=tuple(case.n_units for case in within.values()),
+        cases=tuple(within),
+        failing_cases=failing,
+        average=len(cases) > 1,
+        other_cases=tuple(others),
+    )
+    value = _mean_value(cases)
+    if others:
+        verdict = replace(verdict, value_all=value)
+    if mixed(within, bound):
+        return replace(verdict, word=MIXED, detail=_sides(within, bound))
+    if others and _satisfies(value, relation, bound) != _satisfies(found.value, relation, bound):
+        few = found.unit == "seed" and all(
+            x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
+        )
+        kind = "single-seed data sets" if few else "data sets without an interval"
+        verdict = replace(verdict, word=INCONCLUSIVE, detail=f"depends on {kind}")
+    return verdict
+
+
+def everywhere(cases, relation=">", bound=0.0):
+    """The claim that every case satisfies the relation.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
+        case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025,
+        one lies on the other side; else it is inconclusive.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}
+    >>> everywhere(cases).text()
+    'inconclusive (not shown on agnews; 3 seeds)'
+    """
+    tested, others = _split(cases)
+    failing = failing_cases(cases, relation, bound)
+    if not tested:
+        return _untested(cases, failing, relation, bound)
+    words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
+    opposite = "<" if direction(relation) > 0 else ">"
+    p = _pvalues(cases, opposite, bound)
+    against = [
+        name
+        for name, adjusted in zip(p, holm(list(p.values())), strict=True)
+        if adjusted <= ALPHA and words.get(name) == FAILS
+    ]
+    weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
+    unshown = [name for name in cases if words.get(name) != HOLDS]
+    word = FAILS if against else INCONCLUSIVE if unshown else HOLDS
+    detail = f"violated on {', '.join(against)}" if against else ""
+    if word == INCONCLUSIVE:
+        detail = f"not shown on {', '.join(unshown)}"
+    return Verdict(
+        word,
+        tested[weakest].value,
+        *tested[weakest].ends(),
+        tested[weakest].unit,
+        tuple(case.n_units for case in tested.values()),
+        tuple(tested),
+        failing,
+        any(case.borderline(bound) for case in tested.values()),
+        detail,
+        other_cases=tuple(others),
+        relation=relation,
+        bound=bound,
+    )
+
+
+def mixed(cases, bound=0.0):
+    """After Holm over the cases (two-sided .05), does one lie wholly above and one wholly below the bound?
+
+    Args:
+        cases: {name: Interval}; those without an interval count as looked at.
+        bound: the threshold.
+
+    Returns:
+        bool.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> mixed({"sst": seeds_interval([0.09, 0.10, 0.11]), "babi-1": seeds_interval([-0.30, -0.31, -0.32])})
+    True
+    """
+    above, below = _beyond(cases, bound)
+    return bool(above and below)
+
+
+def _beyond(cases, bound):
+    """Names of the cases wholly above and wholly below, after Holm (two-sided .05)."""
+    if not cases:
+        return [], []
+    adjusted = holm([case.two_sided(bound) for case in cases.values()])
+    found = [
+        (name, case.value)
+        for (name, case), p in zip(cases.items(), adjusted, strict=True)
+        if p <= 1 - LEVEL and case.exists and not _equal(case, bound)
+    ]
+    return [name for name, value in found if value > bound], [name for name, value in found if value < bound]
+
+
+def _sides(cases, bound):
+    above, below = _beyond(cases, bound)
+    return f"above on {', '.join(above)}, below on {', '.join(below)}"
+
+
+def _welch(parts):
+    """(standard error, degrees of freedom) of a mean of independent means."""
+    variances = np.array([se**2 for se, _ in parts])
+    freedom = np.array([df for _, df in parts], dtype=float)
+    total = variances.sum()
+    return math.sqrt(total) / len(parts), float(total**2 / (variances**2 / freedom).sum())
+
+
+def _split(cases):
+    """({name: Interval} that a verdict rests on, {name: Interval} of the others).
+
+    Where any case has seeds as its unit, one model's interval over texts does not stand beside them.
+    """
+    seeds = any(case.unit == "seed" for case in cases.values())
+    within = {
+        name: case for name, case in cases.items() if case.exists and (case.unit == "seed" or not seeds)
+    }
+    return within, {name: case for name, case in cases.items() if name not in within}
+
+
+def _pvalues(cases, relation, bound):
+    """{name: one-sided p}, 1 for a case that a verdict does not rest on."""
+    within, _ = _split(cases)
+    return {name: within[name].pvalue(relation, bound) if name in within else 1.0 for name in cases}
+
+
+def _mean_value(cases):
+    values = [case.value for case in cases.values() if not math.isnan(case.value)]
+    return float(np.mean(values)) if values else math.nan
+
+
+def _untested(cases, failing, relation, bound):
+    reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
+    return Verdict(
+        UNTESTED,
+        _mean_value(cases),
+        failing_cases=failing,
+        detail="; ".join(reasons) or "no data set takes part",
+        other_cases=tuple(cases),
+        relation=relation,
+        bound=bound,
+    )

@@ -1,0 +1,111 @@
+"""Whether a verdict depends on choices that the paper leaves open."""
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from faithlib.statistics.base import LEVEL, holm
+from faithlib.statistics.verdicts import FAILS, HOLDS, MIXED, UNTESTED, Verdict, _side
+
+CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "verdict"]  # the columns of choices.csv
+MAIN, GRID = "main", "grid"  # names in the column `choice`
+LARGEST_GRID = 24
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """How far a verdict depends on choices that the paper leaves open.
+
+    Attributes:
+        verdict: the main setting's, or "mixed" with the choices it depends on.
+        table: DataFrame, columns `CHOICES`, the main setting first.
+        summary: "k of m options agree, sign equal in j".
+        agree: options with the main setting's verdict.
+        sign_equal: options whose estimate is on the main setting's side of the threshold.
+        options: tested options.
+        depends_on: choices that the verdict depends on.
+    """
+
+    verdict: Verdict
+    table: pd.DataFrame
+    summary: str
+    agree: int
+    sign_equal: int
+    options: int
+    depends_on: tuple[str, ...]
+
+
+def multiverse(claim, main, options, differences=None, grid=None):
+    """A claim's verdict over the options of the choices that the paper leaves open (Steegen et al. 2016).
+
+    Options vary one at a time from the main setting. The verdict stays that of the main setting unless
+    options have opposite verdicts ("holds" and "does not hold"), or a paired difference main - option
+    excludes 0 after Holm over all options (two-sided .05) and the option's own verdict differs: then it is
+    "mixed (depends on <choices>)".
+
+    Args:
+        claim: its words.
+        main: Verdict of the main setting.
+        options: {(choice, option): Verdict}.
+        differences: {(choice, option): Interval} of main - option, paired by seed and text; options without
+            one are not compared.
+        grid: {option in words: Verdict} of combined choices, at most 24; for the table only.
+
+    Returns:
+        Multiverse. Options that are not tested are in the table and in no count.
+
+    Raises:
+        ValueError: for no options, a choice named "main" or "grid", a difference of an unknown option and a
+            grid of more than 24 cells.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> from faithlib.statistics.verdicts import judge
+    >>> main, other = judge(seeds_interval([0.10, 0.12, 0.11])), judge(seeds_interval([-0.3, -0.31, -0.29]))
+    >>> found = multiverse("A above B", main, {("ties", "strict"): other, ("ties", "half"): main})
+    >>> found.verdict.text(), found.summary
+    ('mixed (depends on ties; 3 seeds)', '1 of 2 options agree, sign equal in 1')
+    """
+    differences, grid = differences or {}, grid or {}
+    if not options:
+        raise ValueError(f"claim {claim!r} has no options: list those of each choice")
+    if reserved := {choice for choice, _ in options} & {MAIN, GRID}:
+        raise ValueError(f"choice {reserved.pop()!r} is a reserved name: call it what is chosen")
+    if unknown := [f"{c}: {o}" for c, o in differences if (c, o) not in options]:
+        raise ValueError(f"a difference of an option that is not there: {', '.join(unknown)}")
+    if len(grid) > LARGEST_GRID:
+        raise ValueError(f"a grid of {len(grid)} cells: at most {LARGEST_GRID}")
+    tested = {key: option for key, option in options.items() if option.word != UNTESTED}
+    agree = sum(option.word == main.word for option in tested.values())
+    equal = sum(_side(option) == _side(main) for option in tested.values())
+    depends = _depends_on(main, tested, differences) if main.word != UNTESTED else ()
+    verdict = main
+    if depends:
+        verdict = replace(main, word=MIXED, detail=f"depends on {', '.join(depends)}")
+    cells = [((MAIN, MAIN), main), *options.items(), *(((GRID, name), cell) for name, cell in grid.items())]
+    rows = [(claim, *key, cell.value, cell.low, cell.high, cell.word) for key, cell in cells]
+    summary = f"{agree} of {len(tested)} options agree, sign equal in {equal}"
+    if len(tested) < len(options):
+        summary += f", {len(options) - len(tested)} not tested"
+    table = pd.DataFrame(rows, columns=CHOICES)
+    return Multiverse(verdict, table, summary, agree, equal, len(tested), depends)
+
+
+def _depends_on(main, options, differences):
+    """The choices that change a verdict, in their order."""
+    opposite = {HOLDS, FAILS}
+    choices = dict.fromkeys(choice for choice, _ in options)
+    words = {
+        choice: {main.word} | {x.word for (c, _), x in options.items() if c == choice} for choice in choices
+    }
+    found = {choice for choice in choices if opposite <= words[choice]}
+    if not found and opposite <= set().union(*words.values()):
+        found = {choice for choice in choices if (words[choice] - {main.word}) & opposite}
+    compared = {key: x for key, x in differences.items() if key in options and x.exists}
+    if compared:
+        adjusted = holm([x.two_sided() for x in compared.values()])
+        found |= {
+            key[0]
+            for key, p in zip(compared, adjusted, strict=True)
+            if p <= 1 - LEVEL and options[key].word != main.word
+        }
+    return tuple(choice for choice in choices if choice in found)
