@@ -82,7 +82,7 @@ def conform(value, schema):
         told = f"{found} is unknown; use one of {', '.join(map(str, error.validator_value))}"
     elif error.validator == "type":
         kind = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
-        told = f"{found} must be {kind[error.validator_value]}"
+        told = f"{found} must be {kind[error.validator_value]}; change it"
     else:
         told = f"{place}: {error.message}; change it"
     raise ValueError(told.removeprefix(": "))

@@ -3,15 +3,19 @@
     python workflow/verify.py                   every committed scale and paper
     python workflow/verify.py data_dir=<folder> the hashes of real data sets as well
 
-No model is run. A record must fit its files, its code the commit that it names, its data what the loader
-gives; each report is executed on a copy of the committed records, and each row of a table that names a data
-set and a model must have a record of them. Everything that differs is named; then the exit status is 1.
+No model is run. A record must be as it was written (by its own hashes; one of format 1 as git has it) and
+fit its files, its code the commit that it names, its data what the loader gives. Each report is executed on a
+copy of the committed records, and must give the committed tables and figures, and the outputs that it was
+saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
+record of them. Everything that differs is named; then the exit status is 1.
 """
 
+import ast
 import filecmp
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +63,15 @@ def is_shown(path):
 
 
 @cache
+def edited():
+    """Files under results/ that differ from what git holds; none where there is no git."""
+    done = subprocess.run(
+        ["git", "diff", "--name-only", "-z", "--", "results"], capture_output=True, text=True
+    )
+    return set(done.stdout.split("\0")) if done.returncode == 0 else set()
+
+
+@cache
 def code_of(commit):
     """What `results.code_digest()` was at a commit; None where git does not have it."""
     done = subprocess.run(["git", "archive", commit, "faithlib"], capture_output=True)
@@ -79,6 +92,10 @@ def check_record(path, data_dir=""):
     """(what is wrong with a record, what could not be checked): two lists of lines."""
     try:
         record = results.read_record(path)
+        if Path(path).read_text(encoding="utf-8") != results.as_text(record):
+            return [f"{path}: is not as it was written: its JSON was edited"], []
+        if "sha256" not in record and Path(path).as_posix() in edited():
+            return [f"{path}: is not what git has, and of format 1, which has no hash of its own"], []
         params, provenance = record["params"], record["provenance"]
         commit, code, data = provenance["git"], provenance["code"], provenance["data"]
     except ValueError as error:
@@ -111,13 +128,60 @@ def check_record(path, data_dir=""):
 
 
 def redraw(scale, paper, files, folder):
-    """Execute a report on a copy of the scale's committed records, in `folder`."""
-    for path in files:
+    """Execute a report on a copy of the scale's committed records, in `folder`; the executed notebook."""
+    config = Path("config", f"{scale}.yaml")  # it says which of them a report shows
+    for path in [*files, *([config] if config.is_file() else [])]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path)
     places = {"results_dir": str(folder / "results"), "figures_dir": str(folder / "figures")}
     report = f"notebooks/{paper}/report.ipynb"
     execute.run(report, str(folder / f"{paper}.ipynb"), {"scale": scale, **places})
+    return folder / f"{paper}.ipynb"
+
+
+def saved(notebook):
+    """(its scale, the outputs of each code cell) of a notebook; outputs are [] where none were saved."""
+    cells = [
+        c for c in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"
+    ]
+    scale, outputs = execute.defaults(notebook).get("scale", ""), []
+    for cell in cells:
+        if "injected-parameters" not in cell["metadata"].get("tags", []):
+            outputs.append(cell["outputs"])
+        elif found := re.search(r"^scale = (.*)$", "".join(cell["source"]), re.MULTILINE):
+            scale = ast.literal_eval(found[1])
+    return scale, outputs if any(outputs) else []
+
+
+def plain(outputs, folder=None):
+    """A cell's outputs as one text: streams joined, without addresses in memory and paths into `folder`."""
+    streams, others = {}, []
+    for output in outputs:
+        if output["output_type"] == "stream":
+            streams[output["name"]] = streams.get(output["name"], "") + "".join(output["text"])
+        else:
+            data = {
+                kind: "".join(v) if isinstance(v, list) else v for kind, v in output.get("data", {}).items()
+            }
+            others.append({**output, "data": data, "execution_count": None})
+    text = json.dumps([streams, others], sort_keys=True, ensure_ascii=False)
+    text = text.replace(f"{folder}/", "") if folder else text
+    return re.sub(r"\b0x[0-9a-f]+", "0x", text)
+
+
+def unlike(report, drawn, scale, folder):
+    """(differences, what could not be checked) of the outputs saved in a report and those it has now."""
+    of, outputs = saved(report)
+    if not outputs:
+        return [], [f"{report}: it was saved without outputs"]
+    if of != scale:
+        return [], [f"{report}: its saved outputs, which are of the {of} scale"]
+    new = saved(drawn)[1]
+    return [
+        f"{report}: the saved output of code cell {number} is not what the records give"
+        for number, (old, now) in enumerate(zip(outputs, new, strict=True), 1)
+        if plain(old) != plain(now, folder)
+    ], []
 
 
 def differences(shown, folder):
@@ -172,12 +236,18 @@ def verify(scale, paper, found, data_dir=""):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            redraw(scale, paper, [p for (s, _), (of, _) in found.items() if s == scale for p in of], folder)
+            drawn = redraw(
+                scale, paper, [p for (s, _), (of, _) in found.items() if s == scale for p in of], folder
+            )
         except SystemExit as error:
             return [str(error)], unchecked
         made = [p.relative_to(folder) for p in folder.glob(f"*/{scale}/{paper}/**/*") if p.is_file()]
         new = sorted(set(filter(is_shown, made)) - set(shown))
         wrong = [*differences(shown, folder), *(f"{path} is made now, and not committed" for path in new)]
+        for told, more in zip(
+            (wrong, unchecked), unlike(f"notebooks/{paper}/report.ipynb", drawn, scale, folder), strict=True
+        ):
+            told += more
         loaded = [json.loads(path.read_text(encoding="utf-8")) for path in stems]
         for path in sorted(folder.glob(f"results/{scale}/{paper}/tables/*.csv")):
             wrong += [
@@ -190,6 +260,8 @@ def verify(scale, paper, found, data_dir=""):
 def main(arguments):
     data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
     found, bad = by_paper(committed()), 0
+    if not found:
+        raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
     for scale, paper in sorted(found):
         wrong, unchecked = verify(scale, paper, found, data_dir)
         records, shown = found[scale, paper]
@@ -207,6 +279,6 @@ def main(arguments):
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        main(execute.at_root(sys.argv[1:]))
     except (ValueError, OSError, ConnectionError) as error:
         raise SystemExit(str(error)) from None
