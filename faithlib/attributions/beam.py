@@ -7,6 +7,8 @@ import numpy as np
 from faithlib.attributions.occlusion import removable, removed
 from faithlib.forward import padded, target_values, unchanged
 
+TIE = {"logit": 1e-4, "probability": 1e-6}  # sums of y this close are equal
+
 
 def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     """Rank of each token in the best masking order: T for the first token masked, 1 for the last of T.
@@ -15,7 +17,9 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     (Zhou & Shah 2023; Madsen et al. 2024, appendix E.2); y is that of leave-one-out. Each round extends the
     `beam` best sets of masked tokens by one token in every possible way. A set reached twice keeps its better
     order, and equal sums keep the order in which they were found, as in the release; the paper leaves ties
-    open. The cost is at most beam · T² / 2 passes an example; the first T are those of leave-one-out.
+    open. Sums closer than `TIE` are equal, because outputs in float32 depend on the batch by about as much:
+    the order depends on batches only where a gap between sums lies within rounding of `TIE`. The cost is at
+    most beam · T² / 2 passes an example; the first T are those of leave-one-out.
 
     Args:
         model: a Classifier or CausalLM.
@@ -64,9 +68,24 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
                 sums = [
                     (total + full[i] - value, order) for (total, order), value in zip(g, masked, strict=True)
                 ]
-                best[i] = sorted(sums, key=lambda pair: -pair[0])[:beam]
+                best[i] = best_first(sums, TIE[model.explains])[:beam]
     ranks = [_ranks(e, orders[0][1]) for e, orders in zip(batch.encodings, best, strict=True)]
     return {"beam": padded(ranks, batch)}
+
+
+def best_first(sums, tie):
+    """Sort (sum, order) pairs by falling sum; those within `tie` of the next larger keep their order.
+
+    Example:
+        >>> best_first([(1.0, "a"), (3.0, "b"), (1.00001, "c")], 1e-4)
+        [(3.0, 'b'), (1.0, 'a'), (1.00001, 'c')]
+    """
+    falling = sorted(range(len(sums)), key=lambda i: -sums[i][0])
+    group, rank = 0, {}
+    for before, i in zip([None, *falling], falling, strict=False):
+        group += before is not None and sums[before][0] - sums[i][0] > tie
+        rank[i] = group
+    return [sums[i] for i in sorted(falling, key=lambda i: (rank[i], i))]
 
 
 def _extended(orders, tokens):

@@ -39,6 +39,14 @@ def test_equal_orders_keep_the_order_in_which_they_were_reached():
     assert ranks(model, [text(A, A + 1, A + 2, A + 3)], beam=2) == [[2, 4, 1, 3]]
 
 
+def test_sums_that_differ_by_rounding_alone_are_equal():
+    """c leads b by 5e-5 of a logit, which another batch could reverse: they are equal, and b comes first."""
+    model = look_up(losing("abc", 0, {"a": 3, "ab": 1, "ac": 1.00005}))
+    assert ranks(model, [text(A, A + 1, A + 2)], beam=1) == [[3, 2, 1]]
+    model = look_up(losing("abc", 0, {"a": 3, "ab": 1, "ac": 1.001}))
+    assert ranks(model, [text(A, A + 1, A + 2)], beam=1) == [[3, 1, 2]]
+
+
 def test_a_set_takes_one_place_in_the_beam():
     """a b and b a (9) are one set: b c (8) has the other place of two, and leads to b c d (17)."""
     model = look_up(losing("abcd", 0, {"a": 4, "b": 4, "ab": 5, "bc": 4, "bcd": 9}))
