@@ -17,7 +17,7 @@ UNITS = {  # the smallest that each paper accepts
 }
 NAN, INF = float("nan"), float("inf")
 FIX = re.compile(
-    r"\b(use|give|name|write|remove|leave|check|change|correct|choose|add|it takes|did you mean|pair it|say how)\b"
+    r"\b(use|give|name|write|remove|leave|check|change|choose|add|say|it takes|did you mean|pair it)\b"
 )
 
 ODD = [  # paper, what its unit says, what the line tells: the value, and what is allowed

@@ -1,6 +1,7 @@
 """make verify: what is committed is what its records, their data and their code give, byte for byte."""
 
 import json
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_what_is_whole_passes_and_what_is_not_is_named(project):
     Path("figures/quick/toy/old.png").write_text("")
     whole["quick", "toy"][1].append(Path("figures/quick/toy/old.png"))
     wrong, unchecked = verify.verify("quick", "toy", whole)
-    assert not unchecked and wrong == [
+    assert unchecked == ["notebooks/toy/report.ipynb: it was saved without outputs"] and wrong == [
         "figures/quick/toy/line.pdf is committed and gone",
         "figures/quick/toy/old.png is not what the report makes now: it makes no such file",
         "results/quick/toy/tables/means.csv is not what its records give",
@@ -92,7 +93,12 @@ def test_what_is_whole_passes_and_what_is_not_is_named(project):
 def changed(path, change):
     record = json.loads(path.read_text())
     change(record)
-    path.write_text(json.dumps(record))
+    if "sha256" in record:  # as one would who knows how
+        record |= {
+            "sha256": results.record_digest(record),
+            "volatile_sha256": results.digest(record["volatile"]),
+        }
+    path.write_text(results.as_text(record))
 
 
 @pytest.mark.parametrize(
@@ -130,6 +136,81 @@ def test_every_row_of_a_table_leads_to_a_record():
     assert verify.nowhere(table, records) == [("cb", "tiny")]
     assert verify.nowhere(table.assign(seed=[1, 2, 1, 1]), records) == [("cb", "tiny", 1), ("sst", "tiny", 2)]
     assert verify.nowhere(table[["dataset"]], records) == []
+
+
+def test_what_was_saved_in_a_report_is_what_its_records_give(project):
+    report = Path("notebooks/toy/report.ipynb")
+    notebook(report, PLACES, REPORT, "print('mean', table.value.mean())\ntable")
+    verify.execute.run(str(report), str(report), {})  # its outputs are saved
+    whole = found()
+    assert verify.verify("quick", "toy", whole) == ([], [])
+    book = json.loads(report.read_text())
+    book["cells"][-1]["outputs"][0]["text"] = "mean 0.5"
+    report.write_text(json.dumps(book))
+    told = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
+    assert verify.verify("quick", "toy", whole) == (told, [])
+    injected = {"source": 'scale = "small"', "outputs": [], "metadata": {"tags": ["injected-parameters"]}}
+    book["cells"].insert(1, {**injected, "cell_type": "code", "execution_count": 1})
+    report.write_text(json.dumps(book))
+    told = ["notebooks/toy/report.ipynb: its saved outputs, which are of the small scale"]
+    assert verify.verify("quick", "toy", whole) == ([], told)
+
+
+def altered(text, random):
+    """A text with one character changed to another."""
+    place = random.randrange(len(text))
+    other = random.choice([c for c in "0123456789abcxyz" if c != text[place]])
+    return text[:place] + other + text[place + 1 :]
+
+
+def strings(value):
+    """(container, key) of every text in nested lists and dictionaries."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, str) and item:
+            yield value, key
+        elif isinstance(item, dict | list):
+            yield from strings(item)
+
+
+def test_fifty_changed_characters_are_noticed(project, monkeypatch, tmp_path_factory):
+    report, generator = Path("notebooks/toy/report.ipynb"), random.Random(0)
+    notebook(report, PLACES, REPORT, "print('mean', table.value.mean())\ntable")
+    verify.execute.run(str(report), str(report), {})
+    old = Path("results/quick/toy/sentiment.tiny.s0.json")  # one of format 1
+    record = json.loads(old.read_text())
+    old.write_text(results.as_text({k: v for k, v in record.items() if "sha256" not in k and k != "format"}))
+    whole = found()
+    drawn = tmp_path_factory.mktemp("drawn")
+    verify.redraw("quick", "toy", whole["quick", "toy"][0], drawn)
+
+    def copy(scale, paper, files, folder):  # the records are whole where this is called, so it is the same
+        shutil.copytree(drawn, folder, dirs_exist_ok=True)
+        return folder / f"{paper}.ipynb"
+
+    monkeypatch.setattr(verify, "redraw", copy)
+    verify.edited.cache_clear()
+    assert verify.verify("quick", "toy", whole) == ([], [])
+    records, shown = whole["quick", "toy"]
+    assert len({path.suffix for path in shown}) == 6 and len(records) == 4
+    paths = [*records, *shown, report]
+    for number in range(50):
+        path = paths[number % len(paths)]
+        before = path.read_bytes()
+        if path == report:
+            book = json.loads(before)
+            container, key = generator.choice(list(strings([cell["outputs"] for cell in book["cells"]])))
+            container[key] = altered(container[key], generator)
+            path.write_text(json.dumps(book))
+        elif path.suffix == ".json":
+            path.write_text(altered(before.decode(), generator))
+        else:
+            place = generator.randrange(len(before))
+            path.write_bytes(
+                before[:place] + bytes([before[place] ^ 1 << generator.randrange(8)]) + before[place + 1 :]
+            )
+        verify.edited.cache_clear()
+        assert verify.verify("quick", "toy", whole)[0], f"change {number} in {path} was not noticed"
+        path.write_bytes(before)
 
 
 @pytest.mark.slow
