@@ -143,6 +143,7 @@ def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
 
     results.start("paper", given).in_parts("values", 8, make, "key", 4)
     run = results.start("paper", given)
+    run.started = now[0]
     frame = run.in_parts("values", 8, make, "key", 4)
     path = run.save([], frame)
     volatile = json.loads(path.read_text())["volatile"]
