@@ -1,0 +1,279 @@
+"""Records that cannot be overwritten, mixed or changed unnoticed: names, hashes, variants, what reports read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from faithlib import results
+
+VALUES = pd.DataFrame(
+    {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
+)
+METRICS = [{"metric": "accuracy", "value": 0.75, "n": 4}]
+
+
+@pytest.fixture
+def given(tmp_path):
+    return {
+        "task": "sst",
+        "model": "org/tiny",
+        "seed": 1,
+        "variant": "",
+        "scale": "quick",
+        "device": "cpu",
+        "epochs": 3,
+        "results_dir": str(tmp_path / "results"),
+        "checkpoint_dir": str(tmp_path / "kept"),
+    }
+
+
+def save(given, values=VALUES, **more):
+    return results.start("paper", given).save(METRICS, values, **more)
+
+
+def names(path):
+    return sorted(p.name for p in path.parent.iterdir())
+
+
+# Names ---------------------------------------------------------------------------------------------
+
+
+def test_a_variant_is_a_unit_of_its_own(given):
+    assert results.unit_name("sst", "org/tiny", 1) == "sst.tiny.s1"
+    main, other = save(given), save(given | {"variant": "only-masking", "epochs": 5})
+    assert names(main) == [
+        "sst.tiny.s1.json",
+        "sst.tiny.s1.only-masking.json",
+        "sst.tiny.s1.only-masking.parquet",
+        "sst.tiny.s1.parquet",
+    ]
+    assert json.loads(other.read_text())["params"]["variant"] == "only-masking"
+    ((unit, given),) = results.expand(
+        "quick", {"model": "org/tiny"}, {"task": "sst", "seed": 0, "variant": "36-outputs"}
+    )
+    assert unit == "sst.tiny.s0.36-outputs" and given["scale"] == "quick"
+
+
+@pytest.mark.parametrize("variant", ["examples", "s0", "a_b", "a b", "a.b", "../x", "ü-x", "a-b\n", 3])
+def test_a_variant_is_a_slug_that_no_table_is_called_by(given, variant):
+    with pytest.raises(ValueError, match="is no slug: give letters, digits, - and _"):
+        results.unit_name("sst", "tiny", 0, variant)
+    assert results.unit_name("sst", "tiny", 0, "1500_texts") == "sst.tiny.s0.1500_texts"
+    with pytest.raises(ValueError, match="table 'only-masking': give a name of letters"):
+        save(given, **{"only-masking": VALUES})
+
+
+# What a record says of itself ----------------------------------------------------------------------
+
+
+def test_a_record_notices_every_change(given):
+    path = save(given)
+    whole, record = path.read_text(), json.loads(path.read_text())
+    assert record["format"] == 2 and record["sha256"] == results.record_digest(record)
+    assert whole == results.as_text(record)
+    for change in (
+        lambda r: r["params"].update(epochs=4),
+        lambda r: r["metrics"][0].update(value=0.76),
+        lambda r: r["provenance"]["versions"].update(torch="1.0"),
+        lambda r: r["volatile"].update(seconds=1e6),
+        lambda r: r.update(design="nested"),
+        lambda r: r.pop("sha256"),
+        lambda r: r.update(more=1),
+    ):
+        changed = json.loads(whole)
+        change(changed)
+        path.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match="was changed after it was written: delete"):
+            results.read_record(path)
+    path.write_text(json.dumps(record | {"format": 3}))
+    with pytest.raises(ValueError, match="is of format 3, and this faithlib reads 1 to 2"):
+        results.read_record(path)
+
+
+def test_records_of_format_1_are_read_as_they_are(given):
+    path = save(given)
+    record = json.loads(path.read_text())
+    for name in ("format", "design", "sha256", "volatile_sha256"):
+        del record[name]
+    del record["params"]["variant"]
+    path.write_text(json.dumps(record))
+    assert results.read_record(path) == record
+    (read,), values = results.load(given["results_dir"], "quick", "paper")
+    assert read == record and set(values.variant) == {""}
+    assert results.design([record]) == "crossed"
+
+
+@pytest.mark.parametrize(
+    ("data", "seed", "design"),
+    [
+        ({"source": "generated", "seed": 0}, 1, "crossed"),
+        ({"source": "generated", "seed": 1}, 1, "nested"),
+        ({"source": "mirror", "subset_seed": 2}, 2, "nested"),
+        ({"source": "mirror", "subset_seed": 0}, 0, "crossed"),
+        ({"source": "mirror"}, 1, "crossed"),
+        ({}, 1, "crossed"),
+    ],
+)
+def test_a_record_says_crossed_or_nested(given, data, seed, design):
+    path = save(given | {"seed": seed}, provenance={"data": data})
+    record = json.loads(path.read_text())
+    assert record["design"] == design == results.design([record])
+    del record["design"]
+    assert results.design([record]) == design
+
+
+def test_the_design_that_is_given_counts(given):
+    first = results.read_record(save(given | {"seed": 0}, design="nested"))
+    other = results.read_record(save(given))
+    assert (first["design"], other["design"]) == ("nested", "crossed")
+    assert results.design([first, other]) == "nested"  # seed 0 alone cannot tell
+    with pytest.raises(ValueError, match="design='mixed' is unknown: use 'crossed' or 'nested'"):
+        save(given, design="mixed")
+
+
+def test_code_outside_git_is_unknown(tmp_path, monkeypatch):
+    (tmp_path / "inner/faithlib").mkdir(parents=True)
+    monkeypatch.setattr(results, "__file__", str(tmp_path / "inner/faithlib/results.py"))
+    for _ in range(2):  # the second time inside somebody else's repository
+        found = results.code_provenance()
+        assert found["git"] == found["dirty"] == "unknown"
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+
+
+# Nothing is overwritten ----------------------------------------------------------------------------
+
+
+def test_a_run_of_other_parameters_is_refused_before_any_work(given, capsys):
+    path = save(given)
+    before = path.read_bytes()
+    with pytest.raises(ValueError) as error:
+        results.start("paper", given | {"epochs": 5})
+    told = str(error.value)
+    assert "\n" not in told and "sst.tiny.s1.json has other parameters (epochs=3, not 5)" in told
+    assert "variant='my-variant', or another results_dir" in told
+    assert path.read_bytes() == before and not capsys.readouterr().out
+    results.start("paper", given | {"workers": 4, "plugins": [], "results_dir": given["results_dir"]})
+
+
+def test_a_run_of_the_same_parameters_keeps_a_record_that_says_the_same(given, capsys):
+    path = save(given)
+    before = {p: p.read_bytes() for p in path.parent.iterdir()}
+    assert save(given) == path
+    told = capsys.readouterr().out
+    assert "is there, with these parameters" in told and "says the same: it stays as it is" in told
+    assert {p: p.read_bytes() for p in path.parent.iterdir()} == before
+
+
+def test_what_is_replaced_is_kept(given, capsys):
+    path = save(given, examples=VALUES)
+    save(given | {"variant": "other-texts"})
+    save(given, VALUES[:2])
+    assert "it is kept as sst.tiny.s1.json.replaced" in capsys.readouterr().out
+    save(given, VALUES[:1])
+    path.write_text("{")
+    save(given)
+    assert names(path) == [
+        "sst.tiny.s1.examples.parquet.replaced",
+        "sst.tiny.s1.json",
+        "sst.tiny.s1.json.damaged",
+        "sst.tiny.s1.json.replaced",
+        "sst.tiny.s1.json.replaced.2",
+        "sst.tiny.s1.other-texts.json",
+        "sst.tiny.s1.other-texts.parquet",
+        "sst.tiny.s1.parquet",
+        "sst.tiny.s1.parquet.damaged",
+        "sst.tiny.s1.parquet.replaced",
+        "sst.tiny.s1.parquet.replaced.2",
+    ]
+    (first, _), _ = results.load(given["results_dir"], "quick", "paper", variants=None)
+    assert first["unit"] == "sst.tiny.s1"
+
+
+def test_what_tells_parameters_apart():
+    assert results.differences({"a": 1}, {"a": 1, "variant": "", "plugins": []}) == []
+    assert results.differences({"a": 1, "b": [1]}, {"a": 2}) == ["a=1, not 2", "b=[1], not unknown"]
+    assert results.differences({}, {"precision": "float32"}) == ["precision=unknown, not 'float32'"]
+    assert results.differences({"workers": 1}, {"workers": 2}) == []
+
+
+# What a report reads -------------------------------------------------------------------------------
+
+CONFIG = """
+version: 2
+scale: quick
+papers:
+  paper:
+    defaults: {model: org/tiny, epochs: 3}
+    units:
+      - {task: sst, seed: [1, 2]}
+      - {task: sst, seed: 3, variant: only-masking}
+"""
+
+
+@pytest.fixture
+def project(tmp_path, given):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/quick.yaml").write_text(CONFIG)
+    save(given)
+    save(given | {"seed": 5})
+    save(given | {"seed": 3, "variant": "only-masking"})
+    return tmp_path
+
+
+def units(project, **given):
+    records, values = results.load(str(project / "results"), "quick", "paper", **given)
+    return [(r["unit"], len(values[values.seed == r["params"]["seed"]])) for r in records]
+
+
+def test_a_report_reads_what_its_config_lists_and_names_the_rest(project, capsys):
+    capsys.readouterr()
+    assert units(project) == [("sst.tiny.s1", 3)]
+    told = capsys.readouterr().out
+    assert "quick.yaml does not list them: sst.tiny.s5." in told
+    assert "quick.yaml without a record: sst.tiny.s2." in told
+    assert "Variants, which are not in these tables: sst.tiny.s3.only-masking." in told
+    assert units(project, variants=("only-masking",)) == [("sst.tiny.s3.only-masking", 3)]
+    assert [unit for unit, _ in units(project, variants=None)] == ["sst.tiny.s1", "sst.tiny.s3.only-masking"]
+
+
+def test_a_record_that_is_not_what_the_config_asks_for_is_named(project, capsys):
+    path = project / "config/quick.yaml"
+    path.write_text(CONFIG.replace("epochs: 3", "epochs: 4"))
+    assert units(project) == [("sst.tiny.s1", 3)]
+    assert "Unit sst.tiny.s1 is not what" in (told := capsys.readouterr().out) and "epochs=3, not 4" in told
+    path.write_text("papers: [")
+    with pytest.raises(ValueError, match="quick.yaml cannot be read .* it says which units paper has"):
+        units(project)
+    path.write_text(CONFIG.replace("  paper:", "  other:"))
+    assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s5"]
+
+
+def test_a_folder_of_ones_own_is_read_whole(project, capsys):
+    (project / "results").rename(project / "mine")
+    capsys.readouterr()
+    found, _ = results.load(str(project / "mine"), "quick", "paper")
+    assert [r["unit"] for r in found] == ["sst.tiny.s1", "sst.tiny.s5"]
+    assert "does not list" not in capsys.readouterr().out
+
+
+def test_tables_beside_the_records_tell_variants_apart(given):
+    save(given, parts=VALUES)
+    save(given | {"variant": "only-masking"}, parts=VALUES)
+    records, values = results.load(given["results_dir"], "quick", "paper", variants=None)
+    parts = results.load_tables(given["results_dir"], "quick", "paper", records, "parts")
+    assert set(values.variant) == set(parts.variant) == {"", "only-masking"} and len(parts) == 6
+
+
+def test_reading_records_needs_no_torch(project):
+    code = (
+        "import sys; from faithlib import results; "
+        f"results.load({str(project / 'results')!r}, 'quick', 'paper'); "
+        "sys.exit(bool({'torch', 'transformers', 'datasets'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[1]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
