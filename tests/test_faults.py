@@ -269,6 +269,7 @@ def complete(folder, before):
 
 
 @linux
+@pytest.mark.slow
 def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
     (grid / "fail").touch()
     status, text = toy.snakemake(grid)

@@ -1,0 +1,88 @@
+"""The experiment of recursive_roar: wrong parameters, the same unit twice."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from sample.units import ROOT, ReachedTraining, run_here, science
+
+from faithlib import results
+
+# Recursive ROAR -----------------------------------------------------------------------------------
+
+ROAR = ROOT / "notebooks/recursive_roar/experiment.ipynb"
+
+
+BRIEF = {
+    "train_size": 60,
+    "validation_size": 20,
+    "test_size": 20,
+    "epochs": 1,
+    "ig_steps": 2,
+    "width": 8,
+    "hidden": 4,
+    "ratios": [50, 100],
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"measures": ["atention"]}, "'atention'"),
+        ({"measures": []}, "[]"),
+        ({"measures": ["random"]}, "'random'"),
+        ({"ratios": [50, 20]}, "[50, 20]"),
+        ({"ratios": [50, 200]}, "100"),
+        ({"ratios": [], "counts": []}, "counts=[]"),
+        ({"counts": [0, 1]}, "[0, 1]"),
+        ({"recursive": []}, "[]"),
+        ({"ig_steps": 0}, "steps=0"),
+        ({"workers": 0}, "workers=0"),
+        ({"max_length": 8}, "longer than"),
+        ({"vectors": "/no/such/file"}, "/no/such/file"),
+        ({"width": 0}, "width=0"),
+    ],
+)
+def test_wrong_parameters_of_roar_are_told_before_training(folders, no_training, wrong, named):
+    with pytest.raises(ReachedTraining):
+        run_here({**BRIEF, **folders}, ROAR)
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        run_here({**BRIEF, **folders, **wrong}, ROAR)
+    assert named in str(error.value) and "\n" not in str(error.value)
+
+
+def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
+    unit, found = "relation.bilstm.s0", []
+    for name in ("one", "two"):
+        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        run_here({**BRIEF, **places, "task": "relation", "counts": [1, 2]}, ROAR)
+        found.append(science(places["results_dir"], unit, "recursive_roar", ["seconds_of_models"]))
+    assert sorted(found[0]) == [
+        f"{unit}{end}" for end in (".json", ".parquet", ".predictions.parquet", ".sparsity.parquet")
+    ]
+    assert found[0] == found[1]
+    (record,), values = results.load(places["results_dir"], "quick", "recursive_roar")
+    curves = values[values.metric == "accuracy"]
+    assert len(curves) == 5 * 2 * (3 + 3)  # measures with random, ROAR or not, steps by ratio and by count
+    assert curves.value.between(0, 1).all()
+    assert set(record["volatile"]["seconds_of_models"]) == set(values.job)
+    assert {row["metric"] for row in record["metrics"]} == {"accuracy", "majority", "racu"}
+
+    report = ROOT / "notebooks/recursive_roar/report.ipynb"
+    run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
+    folder = Path(places["results_dir"], "quick", "recursive_roar")
+    table = pd.read_csv(folder / "tables" / "racu.csv")
+    assert len(table) == 8 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
+    assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} == {
+        *(f"figure_{n}" for n in range(3, 9)),
+        "table_2",
+    }
+    plt.close("all")
+
+
+def test_roar_by_count_alone_has_no_areas(folders):
+    run_here({**BRIEF, **folders, "ratios": [], "counts": [1], "measures": ["attention"]}, ROAR)
+    (record,), values = results.load(folders["results_dir"], "quick", "recursive_roar")
+    assert set(values.by) == {"count"} and "racu" not in {row["metric"] for row in record["metrics"]}

@@ -1,0 +1,93 @@
+"""The experiment of saloss: wrong parameters, the same unit twice."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from sample.units import ROOT, ReachedTraining, run_here, science
+
+from faithlib import results
+
+# SaLoss -------------------------------------------------------------------------------------------
+
+SALOSS = ROOT / "notebooks/saloss/experiment.ipynb"
+
+
+SHORT = {
+    "train_size": 80,
+    "validation_size": 30,
+    "test_size": 30,
+    "examples": 8,
+    "tuning_examples": 6,
+    "epochs": 1,
+    "ig_steps": 2,
+    "weights": [1.0],
+    "released_weights": [0.001],
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "wikibio"}, "'wikibio'"),
+        ({"attributions": ["atention"]}, "'atention'"),
+        ({"saliences": ["textrank", "tf-idf"]}, "'tf-idf'"),
+        ({"saliences": ["tfidf"]}, "'textrank'"),
+        ({"weights": []}, "weights=[]"),
+        ({"weights": [0.0]}, "weights=[0.0]"),
+        ({"step": 0.0}, "step=0.0"),
+        ({"released_weights": [-1.0]}, "[-1.0]"),
+        ({"removal": "drop"}, "'drop'"),
+        ({"max_length": 8}, "longer"),
+        ({"fresh_ratios": [1.5]}, "1.5"),
+        ({"tagger": "no_such_tagger"}, "'no_such_tagger'"),
+        ({"ig_steps": 0}, "steps=0"),
+    ],
+)
+def test_wrong_parameters_of_saloss_are_told_before_training(folders, no_training, wrong, named):
+    with pytest.raises(ReachedTraining):
+        run_here({**SHORT, **folders}, SALOSS)
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        run_here({**SHORT, **folders, **wrong}, SALOSS)
+    assert named in str(error.value) and "\n" not in str(error.value)
+
+
+def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
+    unit, found = "sentiment.tiny-bert.s0", []
+    for name in ("one", "two"):
+        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        run_here({**SHORT, **places}, SALOSS)
+        found.append(science(places["results_dir"], unit, "saloss"))
+    assert sorted(found[0]) == [
+        f"{unit}{end}"
+        for end in (".as_released.parquet", ".examples.parquet", ".json", ".parquet", ".pos.parquet")
+    ]
+    assert found[0] == found[1]
+    places["results_dir"] = folders["results_dir"] + "/resumed"
+    with pytest.MonkeyPatch.context() as patch:  # nothing is trained or measured again
+        patch.setattr("faithlib.training.fine_tune", None)
+        run_here({**SHORT, **places}, SALOSS)
+    assert science(places["results_dir"], unit, "saloss") == found[0]
+
+    (record,), values = results.load(places["results_dir"], "quick", "saloss")
+    assert len(values) == 4 * 5 * 8  # baseline, TextRank twice, uniform; attributions; examples
+    assert values.fraction.between(0, 1, "right").all()
+    rows = pd.DataFrame(record["metrics"])
+    assert (rows[rows.split == "test"].groupby("salience").size()[["none", "textrank", "uniform"]] > 2).all()
+    assert rows[rows.metric == "flip_fraction"].chosen.sum() == 3
+
+    report = ROOT / "notebooks/saloss/report.ipynb"
+    run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
+    folder = Path(places["results_dir"], "quick", "saloss")
+    assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
+        "decision_flip",
+        "fresh",
+        "lambdas",
+        "performance",
+        "pos",
+        "released_scores",
+    }
+    assert (folder / "claims.csv").is_file()
+    assert (tmp_path / "quick/saloss/importance_by_part_of_speech.png").is_file()
+    plt.close("all")

@@ -1,0 +1,78 @@
+"""Verdicts under every setting that a reader could have chosen."""
+
+import pytest
+from sample.statistics import DOWN, FAILS, HOLDS, INCONCLUSIVE, UNTESTED, WIDE, verdict_of
+
+from faithlib.statistics import (
+    multiverse,
+    seeds_interval,
+    verdicts,
+)
+
+
+def test_multiverse_keeps_the_verdict_of_the_main_setting():
+    options = {
+        ("ties", "strict"): verdict_of(HOLDS),
+        ("ties", ">="): verdict_of(INCONCLUSIVE, -0.01),
+        ("removal", "delete"): verdict_of(HOLDS, 0.2),
+        ("removal", "zero"): verdict_of(UNTESTED),
+    }
+    found = multiverse.multiverse("soft above hard", verdict_of(HOLDS), options)
+    assert found.summary == "2 of 3 options agree, sign equal in 2, 1 not tested"
+    assert found.verdict == verdict_of(HOLDS) and found.depends_on == ()
+    assert list(found.table) == multiverse.CHOICES and len(found.table) == 5
+    assert found.table.iloc[0].tolist() == [
+        "soft above hard",
+        "main",
+        "main",
+        0.1,
+        0.05,
+        pytest.approx(0.15),
+        HOLDS,
+    ]
+
+
+def test_multiverse_is_mixed_by_opposite_verdicts():
+    options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(INCONCLUSIVE)}
+    found = multiverse.multiverse("claim", verdict_of(HOLDS), options)
+    assert found.verdict.text() == "mixed (depends on ties; 3 seeds)"
+    assert found.verdict.value == 0.1 and found.table.verdict[0] == HOLDS
+    # opposite to each other, not to the main setting, and across two choices
+    options = {("ties", ">="): verdict_of(FAILS, -0.1), ("removal", "delete"): verdict_of(HOLDS)}
+    found = multiverse.multiverse("claim", verdict_of(INCONCLUSIVE), options)
+    assert found.depends_on == ("ties", "removal")
+    agreeing = {("ties", ">="): verdict_of(FAILS), ("removal", "delete"): verdict_of(INCONCLUSIVE)}
+    assert multiverse.multiverse("claim", verdict_of(INCONCLUSIVE), agreeing).depends_on == ()
+
+
+def test_multiverse_is_mixed_by_a_paired_difference_with_another_verdict():
+    options = {
+        ("ties", ">="): verdict_of(INCONCLUSIVE, 0.01),
+        ("removal", "delete"): verdict_of(HOLDS, 0.3),
+        ("sign", "absolute"): verdict_of(INCONCLUSIVE, 0.05),
+    }
+    differences = {
+        ("ties", ">="): seeds_interval([0.090, 0.091, 0.092]),
+        ("removal", "delete"): DOWN,  # differs, but its verdict is the main setting's
+        ("sign", "absolute"): WIDE,
+    }
+    found = multiverse.multiverse("claim", verdict_of(HOLDS), options, differences)
+    assert found.depends_on == ("ties",)
+    # p = .03 two-sided: excludes 0 alone, not after Holm over three
+    near = {key: seeds_interval([0.8, 1.0, 1.4]) for key in options}
+    assert multiverse.multiverse("claim", verdict_of(HOLDS), options, near).depends_on == ()
+    alone = {("ties", ">="): near["ties", ">="]}
+    assert multiverse.multiverse("claim", verdict_of(HOLDS), options, alone).depends_on == ("ties",)
+
+
+def test_multiverse_of_an_untested_claim_stays_untested():
+    options = {("ties", ">="): verdict_of(FAILS), ("ties", "half"): verdict_of(HOLDS)}
+    found = multiverse.multiverse("claim", verdicts.Verdict(UNTESTED), options)
+    assert found.verdict.word == UNTESTED and found.depends_on == ()
+
+
+def test_multiverse_has_its_grid_in_the_table_only():
+    grid = {"ties >=, delete": verdict_of(FAILS), "ties >=, zero": verdict_of(HOLDS)}
+    found = multiverse.multiverse("claim", verdict_of(HOLDS), {("ties", ">="): verdict_of(HOLDS)}, grid=grid)
+    assert found.table.choice.tolist() == ["main", "ties", "grid", "grid"] and found.verdict.word == HOLDS
+    assert found.summary == "1 of 1 options agree, sign equal in 1"

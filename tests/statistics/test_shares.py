@@ -1,0 +1,110 @@
+"""Intervals of shares and ratios, and the one that fits a table."""
+
+import math
+
+import numpy as np
+import pytest
+from sample.statistics import table_of
+from scipy import stats
+
+from faithlib import statistics
+
+
+def test_share_interval_is_wilsons_with_a_t_quantile():
+    # 40 of 50, clusters of one: p ± ... with t(49) = 2.0096
+    n, p, q = 50, 0.8, stats.t.ppf(0.975, 49)
+    centre, reach = p + q * q / (2 * n), q * np.sqrt(p * (1 - p) / n + q * q / (4 * n * n))
+    expected = [(centre - reach) / (1 + q * q / n), (centre + reach) / (1 + q * q / n)]
+    found = statistics.share_interval([True] * 40 + [False] * 10)
+    assert found.ends() == pytest.approx(expected)
+    wilson = stats.binomtest(40, 50).proportion_ci(method="wilson")
+    assert found.low == pytest.approx(wilson.low, abs=0.005) and found.low < wilson.low
+
+
+def test_share_interval_of_clusters():
+    whole = np.repeat(np.arange(20) < 15, 5)  # clusters of five with one outcome: as 15 of 20
+    found = statistics.share_interval(whole, np.repeat(np.arange(20), 5))
+    assert found.deff == 5 and found.n_units == 20
+    assert found.ends() == pytest.approx(statistics.share_interval(np.arange(20) < 15).ends())
+    # outcomes that alternate within clusters: variance between them 0
+    balanced = statistics.share_interval(np.tile([True, False], 50), np.repeat(np.arange(50), 2))
+    assert balanced.deff == 1
+
+
+def test_share_interval_has_a_width_where_all_are_true():
+    found = statistics.share_interval(np.ones(100), np.repeat(np.arange(10), 10))
+    assert found.deff == 10 and found.high == 1 and 0.6 < found.low < 0.7
+    assert found.pvalue(">", 0.6) <= 0.025 < found.pvalue(">", 0.7)
+    none = statistics.share_interval(np.zeros(100), np.repeat(np.arange(10), 10))
+    assert none.ends() == pytest.approx((0, 1 - found.low))
+
+
+def test_share_interval_takes_clusters_of_unequal_sizes():
+    sizes = [1, 2, 9, 3, 5]
+    labels = np.repeat(list("abcde"), sizes)
+    found = statistics.share_interval(labels == "c", labels)
+    assert found.value == 9 / 20
+    assert found.deff == pytest.approx(sum(size**2 for size in sizes) / 20)
+    assert 0 <= found.low < 0.45 < found.high <= 1
+
+
+def test_interval_from_table_follows_the_design():
+    table = table_of(3, 40)
+    wide = table.pivot(index="seed", columns="text", values="value")
+    crossed = statistics.interval_from_table(table, "crossed")
+    assert crossed == statistics.crossed_interval(wide) and crossed.n_texts == 40
+    nested = statistics.interval_from_table(table, "nested")
+    assert nested.ends() == pytest.approx(statistics.seeds_interval(wide.mean(axis=1)).ends())
+    one = statistics.interval_from_table(table[table.seed == 1], "crossed", ("sst",))
+    assert one.ends() == statistics.text_interval(wide.loc[1], ("sst",)).ends() and one.unit == "text"
+    two = statistics.interval_from_table(table[table.seed < 2], "crossed")
+    assert two.reason == "2 seeds: an interval needs 3"
+    shuffled = table.sample(frac=1, random_state=0)
+    assert statistics.interval_from_table(shuffled, "crossed") == crossed
+
+
+def test_interval_from_table_never_takes_texts_for_seeds():
+    table = table_of(1, 1)
+    assert statistics.interval_from_table(table, "seeds").reason == "1 seed: an interval needs 3"
+    with pytest.raises(ValueError, match="rows repeat seed"):
+        statistics.interval_from_table(table_of(3, 2), "seeds")
+
+
+def test_interval_from_table_leaves_out_texts_without_a_value():
+    table = table_of(3, 40)
+    table.loc[(table.seed == 1) & (table.text == 5), "value"] = np.nan
+    kept = statistics.interval_from_table(table, "crossed")
+    assert kept == statistics.interval_from_table(table[table.text != 5], "crossed") and kept.n_texts == 39
+
+
+def test_interval_from_table_averages_clusters_first():
+    table = table_of(1, 40).assign(fact=lambda rows: rows.text // 4)
+    found = statistics.interval_from_table(table, "crossed", cluster="fact")
+    assert (found.unit, found.n_units) == ("fact", 10)
+    assert found.ends() == statistics.text_interval(table.groupby("fact").value.mean()).ends()
+
+
+def test_ratio_is_tested_on_its_numerator():
+    found = statistics.ratio_interval([0.1, 0.2, 0.3, 0.9], [0.2, 0.2, 0.2, 0.01], smallest=0.05)
+    assert (found.ratio, found.excluded) == (pytest.approx(1), 1)
+    assert found.numerator.ends() == statistics.seeds_interval([0.1, 0.2, 0.3]).ends()
+    assert found.numerator_all.ends() == statistics.seeds_interval([0.1, 0.2, 0.3, 0.9]).ends()
+    none = statistics.ratio_interval([0.1, 0.2, 0.3], [0.0, 0.0, 0.0], smallest=0.05)
+    assert math.isnan(none.ratio) and none.numerator.reason == "every denominator is too small"
+    assert none.numerator_all.exists
+
+
+def test_ratio_of_seeds_and_texts_leaves_out_whole_texts():
+    over = np.random.default_rng(12).normal(size=(3, 40))
+    under = np.full((3, 40), 0.5)
+    under[1, 7] = 0.01
+    found = statistics.ratio_interval(over, under, smallest=0.05)
+    assert found.numerator == statistics.crossed_interval(np.delete(over, 7, axis=1))
+    assert found.excluded == 1 and found.ratio == pytest.approx(2 * found.numerator.value)
+
+
+def test_uncollapsed_interval():
+    found = statistics.uncollapsed_interval([0.5, 0.0, 0.6, 0.7], [0, 1, 0, 0])
+    assert found.interval.ends() == statistics.seeds_interval([0.5, 0.6, 0.7]).ends()
+    assert (found.share, found.collapsed) == (0.25, 1)
+    assert not statistics.uncollapsed_interval([0.0, 0.0], [True, True]).interval.exists
