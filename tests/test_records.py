@@ -1,4 +1,4 @@
-"""Records that cannot be overwritten, mixed or changed unnoticed: names, hashes, variants, what reports read."""
+"""Records that cannot be overwritten, mixed or changed unnoticed: names, hashes, variants, reports."""
 
 import json
 import subprocess
