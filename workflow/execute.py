@@ -49,9 +49,11 @@ def give_caches_a_place(root=ROOT):
     As in a container with an arbitrary user id. Where the project is read-only, it is a temporary folder.
     """
     home = Path(os.path.expanduser("~"))
-    if _writable(Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")):
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    if _writable(cache) and _writable(home / ".cache"):
         return
     choices = (
+        cache,
         root / ".snakemake/cache",
         Path(tempfile.gettempdir(), f"faithlib-cache-{getattr(os, 'getuid', int)()}"),
     )

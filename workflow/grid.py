@@ -235,7 +235,7 @@ def demand(device="auto", papers=()):
     ]
     taggers = {p.get("tagger") for p in left} - {None, ""}
     for tagger in sorted(taggers):
-        from faithlib.tasks import pos
+        from faithlib.papers.saloss import pos
 
         pos.version(tagger)
     if device.partition(":")[0] not in ("cuda", "mps"):

@@ -20,7 +20,10 @@ NAMES = {  # parameter that holds names of a list: where the list is
     "boundings": ("attributions/compute.py", "BOUNDINGS"),
     "saliences": ("salience.py", "SALIENCES"),
 }
-CHOICES = {"removal": ("metrics/flip.py", "REMOVALS")}  # parameter that holds one name
+CHOICES = {  # parameter that holds one name
+    "removal": ("metrics/flip.py", "REMOVALS"),
+    "dtype": ("models/precision.py", "DTYPES"),
+}
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
           "weights"}  # lists that must hold something  # fmt: skip
 FROM_ONE = {"epochs", "batch_size", "soft_draws", "random_draws", "ig_steps", "steps", "samples", "noise",
