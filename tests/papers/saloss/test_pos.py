@@ -7,8 +7,8 @@ import pytest
 import tiny
 
 from faithlib.corpora import make
-from faithlib.tasks import pos
-from faithlib.tasks.pos import mean_importance, tags
+from faithlib.papers.saloss import pos
+from faithlib.papers.saloss.pos import mean_importance, tags
 
 FOUR = tiny.encoding(6, (1, 2, 3, 4))
 
