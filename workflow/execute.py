@@ -178,7 +178,7 @@ def run(notebook, output, parameters):
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return until_stopped(
-                notebook,
+                output,
                 lambda: papermill.execute_notebook(
                     notebook, output, parameters, kernel_name="python3", progress_bar=False,
                     config=config, stdout_file=log, stderr_file=log,
@@ -202,7 +202,7 @@ def run(notebook, output, parameters):
                 raise
 
 
-def until_stopped(notebook, work):
+def until_stopped(output, work):
     """work(), done by a thread, so that signals are not nbclient's, which leaves the kernel or its children.
 
     Raises SystemExit, with its line on stderr, after a signal of STOPS has ended all processes of ours.
@@ -227,7 +227,7 @@ def until_stopped(notebook, work):
             end_children()
             thread.join(10)  # it writes the notebook as far as it came
             name = signal.Signals(received[0]).name
-            print(f"{notebook}: stopped by {name}; what is finished is kept, and the same command goes on",
+            print(f"{output}: stopped by {name}; what is finished is kept, and the same command goes on",
                   file=sys.stderr, flush=True)  # fmt: skip
             raise SystemExit(128 + received[0])
     finally:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import execute
@@ -189,21 +188,6 @@ time.sleep(600)
 """
 
 
-def wait_until(true, tries=1200):
-    for _ in range(tries):
-        if true():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it does not happen")
-
-
-def gone(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 @linux
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_notebook_that_is_stopped_says_one_line_and_leaves_no_process(tmp_path, how):
@@ -212,15 +196,15 @@ def test_a_notebook_that_is_stopped_says_one_line_and_leaves_no_process(tmp_path
         [sys.executable, ROOT / "workflow/execute.py", "book.ipynb", "out.ipynb"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
-    wait_until((tmp_path / "pids").is_file)
+    toy.wait_until((tmp_path / "pids").is_file, process)
     process.send_signal(how)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate()
     assert out == (
-        f"book.ipynb: stopped by {how.name}; what is finished is kept, and the same command goes on\n"
+        f"out.ipynb: stopped by {how.name}; what is finished is kept, and the same command goes on\n"
     )
     assert process.returncode == 128 + how
     for pid in (tmp_path / "pids").read_text().split():
-        wait_until(lambda pid=pid: gone(pid))
+        toy.ended(int(pid))
     assert (tmp_path / "kept").read_text() == "a finished chunk"
     assert json.loads((tmp_path / "out.ipynb").read_text())["cells"]  # as far as it came
 
