@@ -3,12 +3,9 @@
 import json
 import multiprocessing
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 
 import breaking
 import grid as project
@@ -312,23 +309,10 @@ def started(grid):
     with (grid / "driver.log").open("w") as log:
         driver = subprocess.Popen(line, cwd=grid, env=environment, stdout=log, stderr=log)
     held, log = grid / "held", grid / "driver.log"
-    wait_until(lambda: held.exists() and held.read_text() and "2 of 5 steps" in log.read_text(), driver)
+    toy.wait_until(lambda: held.exists() and held.read_text() and "2 of 5 steps" in log.read_text(), driver)
     kernel, papermill = map(int, (grid / "held").read_text().split())
     (grid / "hold").unlink()
     return driver, kernel, papermill
-
-
-def wait_until(true, driver):
-    """Wait for what a driver does; it must not end before."""
-    while not true():
-        assert driver.poll() is None
-        time.sleep(0.1)
-
-
-def ended(pid):
-    """Wait until a process has ended."""
-    with suppress(ProcessLookupError):
-        select.select([os.pidfd_open(pid)], [], [])
 
 
 @linux
@@ -341,7 +325,7 @@ def test_two_drivers_and_a_driver_that_is_killed(grid):
     driver.kill()
     driver.wait()
     os.kill(papermill, signal.SIGKILL)
-    ended(kernel)  # a kernel ends with its papermill
+    toy.ended(kernel)  # a kernel ends with its papermill
     status, text = toy.snakemake(grid, "--unlock")
     assert status == 0, text
     complete(grid, before)
@@ -355,12 +339,12 @@ def test_what_is_told_to_end_ends_and_goes_on(grid, which):
     before = records(grid)
     os.kill({"driver": driver.pid, "papermill": papermill, "kernel": kernel}[which], signal.SIGTERM)
     if which == "driver":  # waits for what runs
-        wait_until(lambda: "Will exit after finishing" in (grid / "driver.log").read_text(), driver)
+        toy.wait_until(lambda: "Will exit after finishing" in (grid / "driver.log").read_text(), driver)
         assert driver.poll() is None
         os.kill(kernel, signal.SIGKILL)  # starts again, and is held no more
     assert driver.wait() == (1 if which in ("driver", "papermill") else 0)
     for pid in (kernel, papermill):
-        ended(pid)
+        toy.ended(pid)
     complete(grid, before)
 
 

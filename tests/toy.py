@@ -1,9 +1,12 @@
 """A small project for tests of the workflow: one paper, one config and its two notebooks."""
 
 import os
+import select
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -79,3 +82,16 @@ def snakemake(folder, *arguments):
     line, environment = command(*arguments)
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
+
+
+def wait_until(true, process):
+    """Wait for what a process does; it must not end before."""
+    while not true():
+        assert process.poll() is None, "it ended first"
+        time.sleep(0.1)
+
+
+def ended(pid):
+    """Wait until a process has ended; for Linux."""
+    with suppress(ProcessLookupError):
+        select.select([os.pidfd_open(pid)], [], [])
