@@ -35,6 +35,7 @@ class Card:
             where its parameter `attributions` is empty.
         reads: other papers whose records its report shows.
         hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
+        choices: {choice: (main option, other options ...)}, what the paper leaves open, fixed before the run.
         minutes: by scale, what a unit asks of a cluster where it is not the scale's usual time.
     """
 
@@ -48,6 +49,7 @@ class Card:
     attributions: tuple[str, ...] = ()
     tasks: dict = field(default_factory=dict)
     reads: tuple[str, ...] = ()
+    choices: dict = field(default_factory=dict)
     minutes: dict = field(default_factory=dict)
     hours: Callable | None = None
 

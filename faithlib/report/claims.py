@@ -1,183 +1,409 @@
-"""What the claims of every paper share: means over groups drawn anew, and the row of claims.csv.
+"""From a claim to a row of claims.csv: its interval, its verdict, its published value.
 
-A claim is a sentence, a statistic that is larger the more it supports the sentence, a relation to a threshold
-(mostly > 0), the same statistic of the published tables, and a text of what makes it up. A paper computes the
-statistic; `estimate` or `statistics.mean_over_groups` give it an interval, and `row` a verdict.
+A paper states each claim as a `Claim`: a sentence, one value a seed (and text) that is larger the more it
+supports the sentence, a relation to a threshold, the data sets that it is about (`on average`, `somewhere`,
+`everywhere`) and the same statistic of the published cells. `table` does the rest:
+
+1. data sets × models that fail the gate are left out (`gates`);
+2. every data set gets the interval of its design (`intervals`);
+3. the verdict (`statistics.cases`), only at the scales of `VERDICT_SCALES`;
+4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
+5. over the options of the choices that the paper leaves open (`multiverse_tables`).
 """
+
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
+from faithlib.report.resampled import (  # noqa: F401  for papers that still use them
+    by_dataset,
+    contributions,
+    estimate,
+    lead,
+    mean_of,
+    pivot_groups,
+    published_lead,
+    resampled,
+    row,
+    row_over_seeds,
+)
 from faithlib.report.tables import case_titles
-from faithlib.statistics import mean_over_groups, percentile_interval, resample_means, verdict
+from faithlib.results import slug
+from faithlib.statistics import interval_from_table, seeds_interval
+from faithlib.statistics.cases import average, everywhere, on_average, somewhere
+from faithlib.statistics.gates import gate_table
+from faithlib.statistics.multiverse import CHOICES, multiverse
+from faithlib.statistics.verdicts import ROW, UNTESTED, Verdict
+from faithlib.tasks.table import TASKS
 
-CLAIMS = [
-    "claim",
-    "baseline",
-    "verdict",
-    "value",
-    "ci_low",
-    "ci_high",
-    "where",
-    "published",
-    "definition",
-]  # the columns of every claims.csv
-
-
-def pivot_groups(values, by, columns, value):
-    """A frame examples × cells for each group, of the examples that have a value in every cell.
-
-    Args:
-        values: long DataFrame with a column `example`; equal cells of an example are averaged.
-        by: list of the columns that tell groups apart, such as ["dataset", "model"].
-        columns: list of the columns that make a cell.
-        value: the column of values, or a list of several.
-
-    Returns:
-        {group: DataFrame}, in order of appearance; a group without a complete example has an empty frame.
-    """
-    return {
-        key: part.pivot_table(index="example", columns=columns, values=value).dropna()
-        for key, part in values.groupby(by, sort=False)
-    }
+CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
+VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
+QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
+WITHOUT_INTERVAL = "all data sets, no interval"
+UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 
 
-def resampled(cells, n_resamples, seed, streams=None):
-    """Means of each group's cells over examples (or seeds) that are drawn anew, all cells together.
+@dataclass(frozen=True)
+class Claim:
+    """A claim: a sentence, its statistic and what the statistic is to satisfy.
 
-    Args:
-        cells: {group: DataFrame examples × cells}; groups without examples are left out.
-        n_resamples: how many draws.
-        seed: of the random numbers.
-        streams: {group: int}, groups of the same number draw the same; by default each group's place.
-
-    Returns:
-        {group: DataFrame (1 + resamples) × cells}; row 0 is the estimate, the mean of all examples.
-
-    Example:
-        >>> frame = pd.DataFrame({"a": [1.0, 1.0], "b": [0.0, 2.0]})
-        >>> resampled({"sst": frame}, 2, seed=0)["sst"].a.tolist()
-        [1.0, 1.0, 1.0]
-    """
-    streams = streams or {group: i for i, group in enumerate(cells)}
-    return {
-        group: pd.DataFrame(
-            np.vstack([frame.mean(), resample_means(frame, n_resamples, [seed, streams[group]])]),
-            columns=frame.columns,
-        )
-        for group, frame in cells.items()
-        if len(frame)
-    }
-
-
-def lead(means, best, others):
-    """By how much the column `best` is above the highest of the columns `others`: (1 + resamples,)."""
-    return (means[best] - means[others].max(axis=1)).to_numpy()
-
-
-def published_lead(wide, best):
-    """By how much a published column is above the highest other one, on average over its rows."""
-    return (wide[best] - wide.drop(columns=best).max(axis=1)).mean()
-
-
-def mean_of(cases):
-    """The mean over cases of statistics (1 + resamples,): the same shape."""
-    return np.mean(list(cases.values()), axis=0)
-
-
-def estimate(statistic, level=0.95):
-    """A statistic's value and percentile interval.
-
-    Args:
-        statistic: (1 + resamples,), row 0 the estimate.
-        level: of the interval.
-
-    Returns:
-        (value, low, high).
-    """
-    return statistic[0], *percentile_interval(statistic[1:], level)
-
-
-def contributions(values, separator=", "):
-    """The text of what makes up a mean.
-
-    Args:
-        values: {name: number}.
-        separator: what stands between two names.
-
-    Example:
-        >>> contributions({"sst": 0.0123, "imdb": -0.004})
-        'sst +0.012, imdb -0.004'
-    """
-    return separator.join(f"{name} {value:+.3f}" for name, value in values.items())
-
-
-def by_dataset(cases):
-    """`contributions` of each data set, averaged over its cases.
-
-    Args:
-        cases: {(data set, ...): statistic (1 + resamples,)}.
-    """
-    found = {}
-    for (dataset, *_), statistic in cases.items():
-        found.setdefault(dataset, []).append(statistic[0])
-    return contributions({dataset: np.mean(values) for dataset, values in found.items()})
-
-
-def row(
-    claim,
-    found,
-    where="",
-    relation=">",
-    threshold=0.0,
-    *,
-    published=np.nan,
-    baseline="random",
-    definition="paper",
-):
-    """One row of claims.csv.
-
-    Args:
+    Attributes:
         claim: the sentence.
-        found: (value, low, high), as `estimate` and `statistics.mean_over_groups` return it.
-        where: what makes the value up.
-        relation, threshold: what the claim says of the value, as `statistics.verdict` takes it.
-        published: the same statistic of the published tables.
-        baseline, definition: what the value compares with, and whose definitions it follows.
-
-    Returns:
-        A dict with the columns CLAIMS. Without an interval the verdict is "inconclusive".
+        values: DataFrame with columns dataset, model, seed, value, one row a seed, or with `example` as well,
+            one row a seed and text; `value` is larger the more it supports the sentence. Or {case: Interval},
+            for statistics that are no mean (shares of tests).
+        design: "seeds" (one value a seed), "crossed" (all seeds have the same texts) or "nested"; a table
+            with one seed and texts has the interval over its texts, labelled with the model.
+        relation: ">", ">=", "<" or "<=".
+        threshold: what the statistic is compared with.
+        quantifier: "on average", "somewhere" or "everywhere", over the data sets.
+        published: {data set: the same statistic of the published cells}.
+        definition: "paper" or "released".
+        baseline: random baseline that takes part, "none" where there is none.
+        cluster: column of clusters of texts (facts), "" where texts are independent.
+        limits: range of the statistic.
 
     Raises:
-        ValueError: an unknown relation, or an interval that is reversed.
+        ValueError: for an unknown quantifier and for values that lack a column.
 
-    Example:
-        >>> row("A is above B", (0.2, 0.1, 0.3))["verdict"]
-        'holds'
+    >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
+    >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds", published={"sst": 0.4})
+    >>> table([claim], "small").verdict.tolist()
+    ['inconclusive (bert, 3 seeds)']
     """
-    value, low, high = found
-    unknown = np.isnan(low) and np.isnan(high)
-    said = "inconclusive" if unknown else verdict(low, high, relation, threshold)
-    values = (claim, baseline, said, value, low, high, where, published, definition)
-    return dict(zip(CLAIMS, values, strict=True))
+
+    claim: str
+    values: pd.DataFrame | dict
+    design: str = "crossed"
+    relation: str = ">"
+    threshold: float = 0.0
+    quantifier: str = "on average"
+    published: dict = field(default_factory=dict)
+    definition: str = "paper"
+    baseline: str = "none"
+    cluster: str = ""
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    def __post_init__(self):
+        if self.quantifier not in QUANTIFIERS:
+            raise ValueError(
+                f"claim {self.claim!r} is {self.quantifier!r}: use one of {', '.join(QUANTIFIERS)}"
+            )
+        wanted = {"dataset", "model", "seed", "value"} | ({"example"} if self.design != "seeds" else set())
+        if not isinstance(self.values, dict) and (missing := wanted - set(self.values)):
+            raise ValueError(
+                f"the values of claim {self.claim!r} have no column {', '.join(sorted(missing))}"
+            )
+
+    @property
+    def key(self):
+        """What tells its row from others: (claim, definition, baseline)."""
+        return self.claim, self.definition, self.baseline
 
 
-def row_over_seeds(claim, gains, relation=">", threshold=0.0, **more):
-    """One row of claims.csv about a mean over data sets of a number a seed, with its t interval.
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def intervals(claim):
+    """The interval of every data set of a claim, by its design.
 
     Args:
-        claim, relation, threshold: as `row` takes them.
-        gains: {(data set, model): (seeds,)}.
-        more: further arguments of `row`.
+        claim: Claim.
 
     Returns:
-        A dict with the columns CLAIMS; None where there is no data set.
+        {case: Interval}; a case is a data set, with its model where a data set has several. The random stream
+        is named by data set, model and claim: another data set does not move it. Values that are NaN are left
+        out; a crossed design keeps the texts that all seeds have.
     """
-    if not gains:
-        return None
-    titles = case_titles(gains)
-    where = ", ".join(
-        f"{titles[case]} {gain.mean():+.3f} ({len(gain)} seed{'s' * (len(gain) > 1)})"
-        for case, gain in gains.items()
+    if isinstance(claim.values, dict):
+        return claim.values
+    found, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
+    titles = case_titles(_pairs(values))
+    for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
+        short = slug(model)
+        found[titles[dataset, short]] = interval_from_table(
+            part,
+            claim.design,
+            (dataset, short, *claim.key),
+            cluster=claim.cluster or None,
+            limits=claim.limits,
+        )
+    return found
+
+
+def linearised(cells, statistic, gradient):
+    """One value a text, whose mean is a smooth function of means and whose spread is that function's error.
+
+    θ + ∇θ · (x_i - x̄), the delta method (Efron & Tibshirani 1993, section 21): a statistic such as a standard
+    deviation over attributions of mean values then has the interval of a mean.
+
+    Args:
+        cells: (texts, cells) array or DataFrame.
+        statistic: function of the means (cells,) that returns a number.
+        gradient: function of the means that returns (cells,).
+
+    Returns:
+        (texts,) array with the mean `statistic(means)`.
+
+    >>> linearised([[0.0, 1.0], [1.0, 3.0]], lambda m: m[1] - m[0], lambda m: np.array([-1.0, 1.0])).tolist()
+    [1.0, 2.0]
+    """
+    x = np.asarray(cells, dtype=float)
+    means = x.mean(axis=0)
+    return statistic(means) + (x - means) @ gradient(means)
+
+
+def _pairs(values):
+    """The (data set, short name of the model) of a table, each once."""
+    pairs = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
+    return [(dataset, slug(model)) for dataset, model in pairs]
+
+
+# Gates --------------------------------------------------------------------------------------------
+
+
+def gates(scores, metric="macro_f1"):
+    """Which data sets × models take part in claims: those above chance (`statistics.gates`).
+
+    Args:
+        scores: rows of test metrics of the models as explained: dataset, model, seed, metric, value. A record
+            without `balanced_accuracy` has `metric` in its place, which is lower where classes are neglected.
+        metric: the data set's own score: "macro_f1", "mcc" or "balanced_accuracy"; chance is 0 for MCC, else
+            1 / classes.
+
+    Returns:
+        DataFrame as `statistics.gates.gate_table`; a data set whose number of classes is unknown takes part
+        and has no row.
+    """
+    wide = scores.pivot_table(
+        index=["dataset", "model", "seed"], columns="metric", values="value", sort=False
+    ).reset_index()
+    columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
+    if metric not in wide:
+        return gate_table(pd.DataFrame(columns=columns)).reindex(columns=["dataset", "model", "accepted"])
+    wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
+    wide = wide[(wide.classes > 1) & wide[metric].notna()]
+    chance = 0.0 if metric == "mcc" else 1 / wide.classes
+    balanced = (
+        wide[metric] if "balanced_accuracy" not in wide else wide.balanced_accuracy.fillna(wide[metric])
     )
-    return row(claim, mean_over_groups(gains.values()), where, relation, threshold, **more)
+    return gate_table(wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)[columns])
+
+
+def accepted(values, gate):
+    """The rows of `values` whose data set and model pass the gate.
+
+    Args:
+        values: DataFrame with columns dataset and model.
+        gate: from `gates`, or None.
+
+    >>> values = pd.DataFrame({"dataset": ["sst", "multirc"], "model": "bert"})
+    >>> gate = pd.DataFrame({"dataset": ["multirc"], "model": "bert", "accepted": False})
+    >>> accepted(values, gate).dataset.tolist()
+    ['sst']
+    """
+    if gate is None or gate.empty:
+        return values
+    refused = gate[~gate.accepted.astype(bool)]
+    refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
+    pairs = zip(values.dataset, values.model.map(slug), strict=True)
+    return values[[pair not in refused for pair in pairs]]
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def judged(claim, gate=None):
+    """The verdict on a claim.
+
+    Args:
+        claim: Claim.
+        gate: from `gates`, or None where every data set takes part.
+
+    Returns:
+        (Verdict, {case: Interval}). "not tested" where no data set passes the gate; the value is then that of
+        all of them, without an interval.
+    """
+    apply = QUANTIFIERS[claim.quantifier]
+    if isinstance(claim.values, dict):
+        return apply(claim.values, claim.relation, claim.threshold), claim.values
+    kept = replace(claim, values=accepted(claim.values, gate))
+    cases = intervals(kept)
+    if not cases and len(claim.values):
+        every = intervals(claim)
+        means = [case.value for case in every.values()]
+        reason = "no data set passes the gate"
+        return Verdict(
+            UNTESTED,
+            float(np.mean(means)) if means else math.nan,
+            detail=reason,
+            other_cases=tuple(every),
+            relation=claim.relation,
+            bound=claim.threshold,
+        ), {}
+    return apply(cases, claim.relation, claim.threshold), cases
+
+
+def rows(claim, scale, gate=None, choices="", verdict=None):
+    """The rows of claims.csv of one claim.
+
+    Args:
+        claim: Claim.
+        scale: "quick", "small" or "paper": at quick there are numbers, but no verdict and no published value.
+        gate: from `gates`.
+        choices: text of that column.
+        verdict: Verdict of a multiverse, in place of the claim's own.
+
+    Returns:
+        List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
+        or two seeds has a second row, the mean of all data sets, without an interval or verdict.
+    """
+    own, cases = judged(claim, gate)
+    found = verdict or own
+    names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    shown = scale in VERDICT_SCALES
+    value, of = published(claim, own, cases) if shown else (math.nan, "")
+    first = names | found.row(_model(claim)) | {"published": value, "published_cases": of, "choices": choices}
+    if not shown:
+        first |= {"verdict": "", "failing_cases": "", "borderline": False, "choices": ""}
+    if math.isnan(own.value_all):
+        return [first]
+    blank = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan)
+    second = {
+        "claim": f"{claim.claim} ({WITHOUT_INTERVAL})",
+        "value": own.value_all,
+        "n_units": 0,
+        "cases": ", ".join(cases),
+        "borderline": False,
+    }
+    return [first, blank | names | second]
+
+
+def table(claims, scale, gate=None):
+    """claims.csv: a row a claim, and a second one where `rows` says so.
+
+    Args:
+        claims: iterable of Claim; one without values has no row.
+        scale: "quick", "small" or "paper".
+        gate: from `gates`, or None.
+
+    Returns:
+        DataFrame with the columns CLAIMS.
+    """
+    found = [line for claim in claims if len(claim.values) for line in rows(claim, scale, gate)]
+    return pd.DataFrame(found, columns=CLAIMS)
+
+
+def published(claim, verdict, cases):
+    """The published statistic, recomputed for exactly the cases of ours.
+
+    Args:
+        claim: Claim.
+        verdict: its Verdict.
+        cases: {case: Interval} of its data sets.
+
+    Returns:
+        (value, names of the data sets): on average the mean over the data sets of our interval (all of them
+        where there is none), else the value of the case that decides. (NaN, "") where one is generated or has
+        no published value.
+    """
+    names = verdict.cases or tuple(cases)
+    if claim.quantifier != "on average" and verdict.cases:
+        names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
+    datasets = list(dict.fromkeys(name.split(", ")[0] for name in names))
+    known = [claim.published.get(dataset, math.nan) for dataset in datasets]
+    if not known or any(math.isnan(x) for x in known) or any(map(_generated, datasets)):
+        return math.nan, ""
+    return float(np.mean(known)), ", ".join(datasets)
+
+
+def _generated(dataset):
+    return dataset in TASKS and TASKS[dataset].generated
+
+
+def _model(claim):
+    """The model in words where all data sets have the same, else ""."""
+    if isinstance(claim.values, dict):
+        return ""
+    models = {model for _, model in _pairs(claim.values)}
+    return models.pop() if len(models) == 1 else ""
+
+
+# Choices ------------------------------------------------------------------------------------------
+
+
+def multiverse_tables(state, choices, scale, gate=None):
+    """claims.csv and choices.csv: each claim as in the main setting and with every option of each choice.
+
+    Args:
+        state: function that returns the claims of the main setting, and with `state(<choice>=<option>)` those
+            of one choice changed; keywords are choices with "_" for " ". A claim that the option leaves as it
+            is, or does not have, is not counted.
+        choices: {choice: (main option, other options ...)}, as in `Card.choices`.
+        scale: "quick", "small" or "paper".
+        gate: from `gates`; where it refuses a data set, UNGATED is an option too.
+
+    Returns:
+        (claims, choices): DataFrames with the columns CLAIMS and `statistics.multiverse.CHOICES` with
+        definition and baseline behind the claim. Verdicts are "" at quick.
+    """
+    main = [claim for claim in state() if len(claim.values)]
+    changed = {
+        (choice, option): {c.key: c for c in state(**{choice.replace(" ", "_"): option})}
+        for choice, (_, *options) in choices.items()
+        for option in options
+    }
+    found, options_of = [], []
+    for claim in main:
+        options, differences = {}, {}
+        for name, others in changed.items():
+            other = others.get(claim.key)
+            if other is not None and len(other.values) and not _same(claim, other):
+                options[name] = judged(other, gate)[0]
+                differences[name] = _difference(claim, other, gate)
+        if gate is not None and not isinstance(claim.values, dict):
+            if 0 < len(accepted(claim.values, gate)) < len(claim.values):
+                options[UNGATED] = judged(claim)[0]
+        if not options:
+            found += rows(claim, scale, gate)
+            continue
+        known = {name: x for name, x in differences.items() if x is not None}
+        over = multiverse(claim.claim, judged(claim, gate)[0], options, known)
+        found += rows(claim, scale, gate, over.summary, over.verdict)
+        options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
+    columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
+    listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
+    if scale not in VERDICT_SCALES:
+        listed = listed.assign(verdict="")
+    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+
+
+def _same(claim, other):
+    one, two = claim.values, other.values
+    if isinstance(one, dict) or isinstance(two, dict):
+        return one is two
+    return len(one) == len(two) and np.array_equal(one.value.to_numpy(), two.value.to_numpy(), equal_nan=True)
+
+
+def _difference(claim, other, gate):
+    """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
+    if isinstance(claim.values, dict) or claim.quantifier != "on average":
+        return None
+    keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
+    one, two = (accepted(c.values, gate)[[*keys, "value"]].dropna() for c in (claim, other))
+    if claim.cluster or other.design != claim.design:
+        return None
+    both = one.merge(two, on=keys, suffixes=("", "_other"))
+    cases = {}
+    for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):
+        if claim.design != "seeds" and part.seed.nunique() == 1:
+            case = seeds_interval(part.value, "text")  # t over texts: no bootstrap for a mean of differences
+        else:
+            case = interval_from_table(part, claim.design, pair, text="example")
+        if not case.exists:
+            return None
+        cases[pair] = case
+    units = {case.unit for case in cases.values()}
+    return average(cases) if cases and len(units) == 1 else None
