@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from faithlib.models import placement
 from faithlib.models.precision import widened
 from faithlib.scores import one_of
 
@@ -67,16 +68,16 @@ class Transformer:
     Args:
         model: a Hugging Face model; it is put into evaluation mode.
         tokenizer: its fast tokenizer.
-        name: for messages and records.
+        name: for messages and records; that of the model's folder by default.
         max_length: tokens that an input may have; None or 0 for as many as the model has positions.
         dtype: the `torch.dtype` that products are computed in; that of the weights by default.
     """
 
-    def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
+    def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
         self.model = model.eval()
         self.dtype = dtype or next(model.parameters()).dtype  # of products; weights have it but in training
         self.tokenizer = tokenizer
-        self.name = name
+        self.name = name or getattr(model.config, "name_or_path", "") or type(model).__name__
         positions = model.config.max_position_embeddings
         if model.config.model_type == "roberta":  # its positions start after the padding index
             positions -= model.config.pad_token_id + 1
@@ -84,7 +85,9 @@ class Transformer:
 
     @property
     def device(self):
-        return next(self.model.parameters()).device
+        """Where batches are put: the device that computes the word embeddings, whatever the others are on."""
+        words = getattr(self.model, "get_input_embeddings", lambda: None)()
+        return placement.device_of(words, self.embedding_table.device)
 
     @property
     def pad_id(self):
@@ -119,7 +122,8 @@ class Transformer:
     def cast(self, dtype):
         """Convert the weights, and not the buffers: rotary frequencies are used in float32."""
         for weight in self.model.parameters():
-            weight.data = weight.data.to(dtype)
+            if weight.dtype != dtype:
+                weight.data = weight.data.to(dtype)
 
     def _entered(self, embeddings):
         """Embeddings as the model's weights take them."""
@@ -181,7 +185,8 @@ class Transformer:
         """Logits and the attention weights of every layer, in one graph, with eager attention.
 
         Returns:
-            (logits (batch, outputs), layers), each layer (batch, heads, tokens from, tokens to).
+            (logits (batch, outputs), layers), each layer (batch, heads, tokens from, tokens to) on the device
+            that computed it.
 
         Raises:
             ValueError: the model exposes no attention weights.
@@ -189,7 +194,8 @@ class Transformer:
         used = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")
         try:
-            logits, layers = self._attend(batch)
+            with placement.left_in_place(self.model):
+                logits, layers = self._attend(batch)
         finally:
             self.model.set_attn_implementation(used)
         if not layers or any(layer is None for layer in layers):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from transformers import DynamicCache
 
+from faithlib.models import placement
 from faithlib.models.base import Transformer
 from faithlib.models.precision import widened
 
@@ -28,21 +29,40 @@ class Prefix:
 
     def rows(self, indices, length):
         """The Prefix of the first `length` tokens of the prompts `indices` (repeats allowed)."""
-        return Prefix(tuple((k[indices, :, :length], v[indices, :, :length]) for k, v in self.layers))
+        every = torch.as_tensor(indices)
+        at = {device: every.to(device) for device in {k.device for k, _ in self.layers}}
+        layers = ((k[at[k.device], :, :length], v[at[k.device], :, :length]) for k, v in self.layers)
+        return Prefix(tuple(layers))
 
 
 class CausalLM(Transformer):
     """A causal language model; explained is the probability of a next token.
 
     It is a probability and not a logit, because next-token logits have a common free constant.
+
+    A model that is in memory is wrapped as it is, in its dtype and on its devices; `load_causal` loads one.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> words = Tokenizer(models.WordLevel({"[UNK]": 0, "the": 1, "plot": 2}, unk_token="[UNK]"))
+        >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
+        >>> sizes = dict(vocab_size=3, hidden_size=8, intermediate_size=8, num_hidden_layers=1)
+        >>> hf_model = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2)).to(torch.bfloat16)
+        >>> model = CausalLM(hf_model, tokenizer, "mine")
+        >>> model.dtype, model.logits(model.collate(model.encode(["the plot"]))).shape
+        (torch.bfloat16, torch.Size([1, 3]))
     """
 
     explains = "probability"
     baseline = "token"  # a path from the zero vector is ill-posed under scale-invariant norms (Llama, Qwen2)
 
-    def __init__(self, model, tokenizer, name, max_length=None, dtype=None):
-        if getattr(model.config, "attn_logit_softcapping", None):
-            model.set_attn_implementation("eager")  # the faster ones silently omit Gemma-2's soft cap
+    def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
+        if getattr(model.config, "attn_logit_softcapping", None) and (
+            model.config._attn_implementation not in placement.FLASH
+        ):
+            model.set_attn_implementation("eager")  # sdpa silently omits Gemma-2's soft cap
         super().__init__(model, tokenizer, name, max_length, dtype)
 
     @property
@@ -97,7 +117,7 @@ class CausalLM(Transformer):
         embeddings = self._entered(embeddings)
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=past is not None)
-        return widened(output.logits[:, 0])
+        return widened(output.logits[:, 0]).to(batch.ids.device)
 
     def prefix(self, batch):
         """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
@@ -105,22 +125,21 @@ class CausalLM(Transformer):
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=True)
-        return widened(output.logits[:, 0]), Prefix(
-            tuple((layer.keys, layer.values) for layer in past.layers)
-        )
+        kept = tuple((layer.keys, layer.values) for layer in past.layers)
+        return widened(output.logits[:, 0]).to(batch.ids.device), Prefix(kept)
 
     def _attend(self, batch):
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=embeddings, use_cache=False, output_attentions=True)
-        return widened(output.logits[:, 0]), output.attentions
+        return widened(output.logits[:, 0]).to(batch.ids.device), output.attentions
 
     @contextmanager
     def _last_token_alone(self, batch):
         """Context in which the language-model head is applied to the last token of each row only."""
         rows, last = torch.arange(len(batch.ids), device=batch.ids.device), self.reads(batch)
         hook = self.model.get_output_embeddings().register_forward_pre_hook(
-            lambda module, args: (args[0][rows, last][:, None],)
+            lambda module, args: (args[0][rows.to(args[0].device), last.to(args[0].device)][:, None],)
         )  # (batch, 1, width)
         try:
             yield

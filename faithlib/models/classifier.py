@@ -9,7 +9,18 @@ from faithlib.models.precision import widened
 
 
 class Classifier(Transformer):
-    """A sequence classifier; explained is the logit of a class, read at the first token."""
+    """A sequence classifier; explained is the logit of a class, read at the first token.
+
+    A model that is in memory is wrapped as it is, in its dtype and on its devices; `load` loads one.
+
+    Example:
+        >>> from faithlib import models
+        >>> loaded = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> hf_model, tokenizer = loaded.model.to(torch.bfloat16), loaded.tokenizer
+        >>> model = Classifier(hf_model, tokenizer, "mine")
+        >>> model.dtype, model.outputs
+        (torch.bfloat16, 2)
+    """
 
     explains = "logit"
     baseline = "zero"
@@ -45,18 +56,19 @@ class Classifier(Transformer):
             (batch, classes) float.
         """
         with self.computing(), self._embedding_factor(factor), self._first_token_alone():
-            return widened(self.model(**self._inputs(batch, embeddings, weight)).logits)
+            output = self.model(**self._inputs(batch, embeddings, weight))
+        return widened(output.logits).to(batch.ids.device)
 
     def hidden_states(self, batch):
         """The embedding output and every layer's output: a tuple of (batch, tokens, width)."""
         with self.computing():
             states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
-        return tuple(widened(state) for state in states)
+        return tuple(widened(state).to(batch.ids.device) for state in states)
 
     def _attend(self, batch):
         with self.computing():
             output = self.model(**self._inputs(batch), output_attentions=True)
-        return widened(output.logits), output.attentions
+        return widened(output.logits).to(batch.ids.device), output.attentions
 
     def _inputs(self, batch, embeddings=None, weight=None):
         inputs = {"inputs_embeds": self._entered(self.embed(batch.ids) if embeddings is None else embeddings)}
@@ -97,7 +109,7 @@ class Classifier(Transformer):
             yield
             return
         layer = self.model.base_model.embeddings
-        hook = layer.register_forward_hook(lambda module, args, output: output * factor.to(output.dtype))
+        hook = layer.register_forward_hook(lambda module, args, output: output * factor.to(output))
         try:
             yield
         finally:
