@@ -1,0 +1,195 @@
+"""Models that are built with fresh weights and the vocabulary of given texts: tiny BERT and Llama, BiLSTM."""
+
+import pathlib
+
+import numpy as np
+import torch
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
+from faithlib.scores import one_of
+
+WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
+
+
+def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
+    """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
+
+    Args:
+        texts: [str], text_b included, for the vocabulary: all words that occur at least `min_count` times.
+        classes: how many.
+        paired: whether inputs have a text and a text_b.
+        width: of an embedding.
+        hidden: of each direction of an LSTM.
+        min_count: of a word of the vocabulary.
+        vectors: a text file of word vectors (word2vec, fastText or GloVe) that initialise the embeddings;
+            words that it lacks and special tokens start at 0. "": all but padding start at N(0, 1).
+        precision: of the LSTMs' computations, "float32" or "bfloat16".
+
+    Returns:
+        (model, tokenizer).
+
+    Raises:
+        FileNotFoundError: the file of vectors does not exist.
+        ValueError: no texts, a size below 1, an unknown precision, vectors of another dimension than `width`
+            or for none of the words.
+    """
+    if not texts:
+        raise ValueError("'bilstm' knows the words of its training texts: give them as texts")
+    for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
+        if value < 1:
+            raise ValueError(f"{size}={value!r} must be at least 1")
+    one_of("precision", precision, ("float32", "bfloat16"))
+    if vectors:
+        _check_vectors(vectors, width)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]"]
+    words = _words(texts, special, pre_tokenizers.Split(Regex(WORD), "removed", invert=True), min_count)
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [EOS] [CLS]:1 [EOS]:1"
+        if paired
+        else "[CLS] $A [EOS]",  # a single text has an empty text_b
+        pair="[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1",
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")],
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[EOS]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+    model = BiLSTMAttention(
+        BiLSTMConfig(
+            vocab_size=words.get_vocab_size(),
+            width=width,
+            hidden=hidden,
+            paired=paired,
+            precision=precision,
+            num_labels=classes,
+        )
+    )
+    if vectors:
+        known = {word: i for word, i in words.get_vocab().items() if word not in special}
+        with torch.no_grad():
+            model.get_input_embeddings().weight.copy_(_read_vectors(vectors, known, len(tokenizer), width))
+    return model, tokenizer
+
+
+def _check_vectors(path, width):
+    """Raise an error if there is no file of vectors, or one of another dimension."""
+    if not pathlib.Path(path).is_file():
+        raise FileNotFoundError(f"vectors={path!r} is no file: correct the path, or leave it empty")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        first = file.readline().split()
+    found = int(first[1]) if len(first) == 2 else len(first) - 1  # a header, or a word and its vector
+    if found != width:
+        raise ValueError(
+            f"vectors={path!r} has {found} dimensions and the model width={width}: "
+            f"set width={found}, or give another file"
+        )
+
+
+def _read_vectors(path, known, size, width):
+    """The vectors of the words `known`, {word: id}: (size, width), 0 for words that the file lacks."""
+    table, found = np.zeros((size, width), np.float32), 0
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            word, _, rest = line.rstrip().partition(" ")
+            if word not in known or (number == 1 and " " not in rest):  # "words dimensions" is a header
+                continue
+            vector = rest.split(" ")
+            if len(vector) < width:
+                raise ValueError(
+                    f"vectors={path!r} is damaged: line {number} has {len(vector)} numbers and "
+                    f"not {width}; get it anew"
+                )
+            if len(vector) == width:  # a longer line is an entry with blanks in it
+                table[known[word]], found = vector, found + 1
+    if not found:
+        raise ValueError(
+            f"vectors={path!r} has none of the {len(known)} words of the texts: it must be "
+            "text, each line a word in lower case and its numbers"
+        )
+    return torch.from_numpy(table)
+
+
+def tiny_bert(texts, classes):
+    """A two-layer BERT of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
+    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+    config = BertConfig(
+        vocab_size=words.get_vocab_size(),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=128,
+        num_labels=classes,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,  # too small to need dropout
+        initializer_range=0.15,
+    )  # with BERT's 0.02 so narrow a model can stay at chance for many epochs
+    return BertForSequenceClassification(config), tokenizer
+
+
+def tiny_llama(texts):
+    """A two-layer Llama of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
+    words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"], pre_tokenizers.WhitespaceSplit())
+    words.post_processor = processors.TemplateProcessing(
+        single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        bos_token="[BOS]",
+        eos_token="[EOS]",
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    config = LlamaConfig(
+        vocab_size=words.get_vocab_size(),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        initializer_range=0.1,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
+    return LlamaForCausalLM(config), tokenizer
+
+
+def _words(texts, special, split, min_count=1):
+    """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`."""
+    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    words.normalizer = normalizers.Lowercase()
+    words.pre_tokenizer = split
+    words.train_from_iterator(
+        texts, trainers.WordLevelTrainer(special_tokens=special, min_frequency=min_count, show_progress=False)
+    )
+    return words
