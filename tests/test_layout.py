@@ -25,12 +25,12 @@ NOTEBOOKS = sorted(ROOT.glob("notebooks/*/*.ipynb"))
 TIERS = (  # a module may import what stands in its own tier or in a later one
     ("papers",),
     ("report", "study"),
-    ("results", "metrics", "roar", "training", "minibatches", "salience", "judge"),
+    ("results", "records", "provenance", "metrics", "roar", "training", "minibatches", "salience", "judge"),
     ("attributions",),
     ("forward", "batching"),
     ("models",),
     ("tasks", "corpora"),
-    ("scores", "progress", "statistics", "plugins"),
+    ("scores", "progress", "statistics", "plugins", "imports"),
 )
 TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
 DOORS = ("faithlib", "faithlib.__main__", "faithlib.report.__main__")  # they lead everywhere

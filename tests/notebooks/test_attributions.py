@@ -82,4 +82,4 @@ def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_tabl
     folder = Path(places["results_dir"], "quick", "attributions")
     table = pd.read_csv(folder / "tables" / "evidence.csv")
     assert list(table.attribution) == asked and set(table.dataset) == {"relation"} and (table.n == 6).all()
-    assert (folder / "claims.csv").is_file() and (tmp_path / "quick/attributions/evidence.png").is_file()
+    assert (folder / "claims.csv").is_file() and list((tmp_path / "quick/attributions").glob("*.png"))

@@ -75,9 +75,13 @@ def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     folder = Path(places["results_dir"], "quick", "recursive_roar")
     table = pd.read_csv(folder / "tables" / "racu.csv")
     assert len(table) == 8 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
-    assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} == {
-        *(f"figure_{n}" for n in range(3, 9)),
-        "table_2",
+    assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} >= {
+        "racu_by_dataset",
+        "recursive_curves",
+        "roar_and_recursive_bilstm",
+        "sparsity_by_count",
+        "sparsity_by_ratio",
+        "synthetic_accuracy",
     }
     plt.close("all")
 
