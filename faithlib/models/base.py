@@ -78,9 +78,15 @@ class Transformer:
         self.dtype = dtype or next(model.parameters()).dtype  # of products; weights have it but in training
         self.tokenizer = tokenizer
         self.name = name or getattr(model.config, "name_or_path", "") or type(model).__name__
-        positions = model.config.max_position_embeddings
-        if model.config.model_type == "roberta":  # its positions start after the padding index
-            positions -= model.config.pad_token_id + 1
+        positions = getattr(model.config, "max_position_embeddings", None) or 0
+        if positions < 1:
+            raise ValueError(
+                f"{self.name} ({model.config.model_type}) does not say how many positions it has: "
+                "use a model whose config has max_position_embeddings, such as BERT, RoBERTa or DeBERTa-v2"
+            )
+        layer = getattr(getattr(model, "base_model", None), "embeddings", None)
+        if (padding := getattr(layer, "padding_idx", None)) is not None:
+            positions -= padding + 1  # of RoBERTa and MPNet, which start after the padding index
         self.max_length = min(max_length or positions, positions)
 
     @property
@@ -97,6 +103,11 @@ class Transformer:
     def embedding_table(self):
         """The word embeddings, one row for each token id: (vocabulary, width)."""
         return self.model.get_input_embeddings().weight
+
+    @property
+    def factor_width(self):
+        """The width of what `factor` multiplies in `logits`."""
+        return self.embedding_table.shape[1]
 
     def embed(self, ids):
         """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width) float32."""

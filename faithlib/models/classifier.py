@@ -1,6 +1,7 @@
 """Classifiers: Hugging Face encoders with a classification head (BERT, RoBERTa, DistilBERT, MiniLM, …)."""
 
 from contextlib import contextmanager
+from functools import cached_property
 
 import torch
 
@@ -33,6 +34,24 @@ class Classifier(Transformer):
     @property
     def mask_id(self):
         return self.tokenizer.mask_token_id
+
+    @cached_property
+    @torch.no_grad()
+    def factor_width(self):
+        """The width of the embedding layer's output, which `factor` multiplies.
+
+        It is not the embedding table's where the layer projects its output (DeBERTa-v2, MobileBERT), nor the
+        hidden size where the encoder does so (ELECTRA, ALBERT).
+        """
+        layer, found = getattr(getattr(self.model, "base_model", None), "embeddings", None), []
+        if layer is None:  # an adapter's
+            return super().factor_width
+        hook = layer.register_forward_hook(lambda module, args, output: found.append(output.shape[-1]))
+        try:
+            self.logits(self.collate(self.encode(["a"])))
+        finally:
+            hook.remove()
+        return found[0]
 
     def reads(self, batch):
         """The position that the prediction is read from: CLS, (batch,) zeros."""
@@ -71,6 +90,11 @@ class Classifier(Transformer):
         return widened(output.logits).to(batch.ids.device), output.attentions
 
     def _inputs(self, batch, embeddings=None, weight=None):
+        if weight is not None and "deberta" in self.model.config.model_type:
+            raise ValueError(  # they read a mask as true or false
+                f"{self.name} ({self.model.config.model_type}) takes no weights of attention: "
+                "leave out perturbations of attention"
+            )
         inputs = {"inputs_embeds": self._entered(self.embed(batch.ids) if embeddings is None else embeddings)}
         if getattr(self.model.config, "type_vocab_size", 1) > 1:
             inputs["token_type_ids"] = batch.types

@@ -29,7 +29,7 @@ def tokenizer(kind):
     return PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
 
 
-def network(kind, vocabulary, labels=len(tiny.LABELS), positions=64):
+def network(kind, vocabulary, labels=3, positions=64):
     """An untrained classifier: two layers of width 16, two heads; embeddings of width 8 in some."""
     sizes = dict(
         vocab_size=vocabulary,

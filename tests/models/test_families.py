@@ -1,0 +1,97 @@
+"""Every family of encoders: logits, widths, positions, and all attributions and metrics of a study."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+from sample import families
+
+from faithlib import attributions, evaluate, forward
+from faithlib.attributions import attribute
+from faithlib.metrics import masf
+from faithlib.metrics.soft import Settings, values
+
+SMALL = dict(samples=5, steps=2, beam=2, noise=2, halvings=2)
+
+
+@pytest.fixture(params=families.ENCODERS)
+def classifier(request):
+    return families.classifier(request.param, seed=2)
+
+
+def logits(classifier, encodings, **changes):
+    with torch.no_grad():
+        return classifier.logits(classifier.collate(encodings), **changes)
+
+
+def test_logits_are_those_of_the_model_called_with_ids_whatever_the_padding(classifier):
+    encodings = classifier.encode(tiny.TEXTS)
+    for i, encoding in enumerate(encodings):
+        with torch.no_grad():
+            expected = classifier.model(input_ids=torch.tensor(encoding.ids)[None]).logits
+        assert torch.allclose(logits(classifier, encodings)[i], expected[0], atol=1e-5)
+        assert torch.allclose(logits(classifier, [encoding])[0], expected[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "width"),
+    [("bert", 16, 16), ("electra", 8, 8), ("albert", 8, 8), ("deberta-v2-factorised", 8, 16)],
+)
+def test_a_factor_has_the_width_of_what_it_multiplies(kind, table, width):
+    classifier = families.classifier(kind)
+    assert classifier.embedding_table.shape[1] == table and classifier.factor_width == width
+    encodings = classifier.encode(tiny.TEXTS[:1])
+    factor = torch.ones(1, len(encodings[0].ids), width)
+    unchanged = logits(classifier, encodings)
+    assert torch.equal(logits(classifier, encodings, factor=factor), unchanged)
+    factor[:, 1] = 0
+    assert not torch.allclose(logits(classifier, encodings, factor=factor), unchanged)
+
+
+def test_a_text_of_all_positions_is_computed_and_a_longer_one_is_none(classifier):
+    assert classifier.max_length == 64
+    full, longer = (tiny.encoding(n, range(1, n - 1), np.full(n, 5)) for n in (64, 65))
+    assert torch.isfinite(logits(classifier, [full])).all()
+    if hasattr(classifier.model.base_model.embeddings, "padding_idx"):  # no position is left unused
+        with pytest.raises((IndexError, RuntimeError)):
+            logits(classifier, [longer])
+
+
+@pytest.mark.parametrize("kind", families.ENCODERS)
+def test_all_attributions_and_metrics_of_a_study(kind):
+    classifier = families.classifier(kind, seed=2)
+    frame = pd.DataFrame({"text": tiny.TEXTS[:3], "text_b": tiny.TEXTS_B[:3], "evidence": [[0], [1], [0]]})
+    study = evaluate(classifier, frame, attributions.names(), **SMALL)
+    assert set(study.table.attribution) == set(attributions.names())
+    for name, rows in study.scores.items():
+        for encoding, scores in zip(study.encodings, rows, strict=True):
+            assert np.isfinite(scores).all() and not scores[~encoding.maskable].any(), name
+
+
+@pytest.mark.parametrize("kind", families.FURTHER)
+def test_released_definitions_and_masf(kind):
+    classifier = families.classifier(kind)
+    encodings = classifier.encode(tiny.TEXTS)
+    targets = forward.probabilities(classifier, [forward.unchanged(e) for e in encodings]).argmax(1)
+    for paper in ("soft_metrics", "fmm", "noiser"):
+        names = ["integrated_gradients", "noiser", "lime", "input_x_gradient", "beam"]
+        found = attribute(classifier, encodings, targets, names, "released", paper, **SMALL)
+        assert all(np.isfinite(s).all() for rows in found.values() for s in rows)
+    signals = masf.signals(classifier, encodings)
+    assert all(np.isfinite(np.asarray(signal)).all() for signal in np.atleast_1d(signals))
+
+
+@pytest.mark.parametrize("kind", families.FURTHER)
+@pytest.mark.parametrize("perturbation", ["gaussian_scores", "gaussian_noise", "attention"])
+def test_perturbations_beside_bernoulli(kind, perturbation):
+    classifier = families.classifier(kind)
+    encodings = classifier.encode(tiny.TEXTS)
+    scores = {"mine": [np.where(e.maskable, np.arange(len(e.ids)), 0.0) for e in encodings]}
+    plan = Settings(perturbations=(perturbation,), definitions=("paper",), random_draws=1)
+    if perturbation == "attention" and "deberta" in kind:
+        with pytest.raises(ValueError, match="deberta-v2.* takes no weights of attention: leave out"):
+            values(classifier, encodings, np.zeros(5, int), scores, plan)
+        return
+    table = values(classifier, encodings, np.zeros(5, int), scores, plan)
+    assert np.isfinite(table.raw).all()
