@@ -1,0 +1,317 @@
+"""Scores from elsewhere: arrays of one's own and results of captum, inseq and shap, on the model's tokens.
+
+No library is imported: results are known by their attributes. Values of units other than tokens (words, text
+slices) are divided: the tokens of a unit get equal parts, so that the sum over a text stays what it was.
+"""
+
+import numpy as np
+
+KINDS = ("tokens", "maskable tokens", "words")
+
+
+def align(scores, texts, model, targets=None, texts_b=None):
+    """Scores of any origin as one value for each token that the model reads.
+
+    Args:
+        scores: {name: scores of all texts}, each of them one of
+
+            - a list with an array for each text, in which every text has one value a token of
+              `model.encode` (special tokens included), or one a maskable token, or one a word of
+              `text.split()`;
+            - a tensor or array (texts, tokens), zero at padding, or a list of such batches, as captum's
+              `attribute` returns them after `.sum(-1)`;
+            - captum's `LLMAttributionResult` of each text: its `seq_attr`;
+            - inseq's `FeatureAttributionOutput`, or its `sequence_attributions`: the values of the prompt's
+              tokens, summed over the generated tokens, as `aggregate()` returns them;
+            - shap's `Explanation`: its text slices are aligned by characters. Values of slices without
+              characters, which stand for special tokens, are left out.
+        texts: the texts, [str].
+        model: a `Classifier` or `CausalLM`.
+        targets: (texts,) int, which column of a shap `Explanation` with several outputs is meant.
+        texts_b: the auxiliary parts, [str], which get no scores.
+
+    Returns:
+        {name: [(tokens,) float64 of each text]}, 0 at tokens that are not maskable. A word or slice of k
+        tokens gives each of them 1/k of its value.
+
+    Raises:
+        ValueError: another number of texts, a length that fits nothing, values that are not finite, tokens
+            or characters that are not the model's.
+
+    Example:
+        >>> from faithlib import load_model
+        >>> model = load_model("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> aligned = align({"mine": [[0.0, 0.2, 0.1, 0.9]]}, ["the plot was great"], model)
+        >>> aligned["mine"][0].tolist()  # with [CLS] and [SEP]
+        [0.0, 0.0, 0.2, 0.1, 0.9, 0.0]
+    """
+    if isinstance(texts, str):
+        raise ValueError(f"texts={texts[:40]!r} is one text: give a list of texts")
+    if not isinstance(scores, dict):
+        raise ValueError(f"scores are of type {type(scores).__name__}: give {{name: scores of all texts}}")
+    texts = list(texts)
+    pairs = [list(texts_b)] if texts_b is not None and any(texts_b) else []
+    encodings = model.encode(texts, *pairs)
+    return {
+        name: _Aligner(name, texts, model, encodings, pairs, targets).rows(given)
+        for name, given in scores.items()
+    }
+
+
+class _Aligner:
+    """The alignment of one attribution's scores; errors name it."""
+
+    def __init__(self, name, texts, model, encodings, pairs, targets):
+        self.name, self.texts, self.model, self.encodings = name, texts, model, encodings
+        self.pairs, self.targets = pairs, targets
+
+    def error(self, what, i=None):
+        place = f"attribution {self.name!r}" + ("" if i is None else f", text {i}")
+        return ValueError(f"{place}: {what}")
+
+    def rows(self, given):
+        """[(tokens,) of each text]."""
+        found, loose = [], {}  # what is in its place, and {text: values} whose unit is to be found
+        for item in self.items(given):
+            i = len(found)
+            if i >= len(self.texts):
+                raise self.error(f"there are scores of more than the {len(self.texts)} texts: give as many")
+            if _is_inseq(item):
+                found.append(self.from_inseq(i, item))
+            elif _is_shap(item):
+                found.append(self.from_slices(i, item.values, item.data))
+            else:
+                values = self.array(item.seq_attr if _is_captum(item) else item, i)
+                values = values.reshape(1, -1) if _is_captum(item) or values.ndim == 1 else values
+                if values.ndim != 2:
+                    raise self.error(
+                        f"the values have shape {values.shape}: give one a token; sum over the width of the "
+                        "embeddings first, scores.sum(-1)",
+                        i,
+                    )
+                rows = self.unpadded(i, values)
+                loose |= dict(enumerate(rows, i))
+                found += rows
+        if len(found) != len(self.texts):
+            raise self.error(f"there are scores of {len(found)} texts for {len(self.texts)}: give as many")
+        for i, row in self.placed(loose).items():
+            found[i] = row
+        for i, (row, encoding) in enumerate(zip(found, self.encodings, strict=True)):
+            if not np.isfinite(row[encoding.maskable]).all():
+                raise self.error("NaN or infinite scores: repair them", i)
+            found[i] = np.where(encoding.maskable, row, 0.0)
+        return found
+
+    def items(self, given):
+        """The results of single texts, or of batches of texts."""
+        if hasattr(given, "sequence_attributions"):
+            return list(given.sequence_attributions)
+        if _is_shap(given) and not (len(given.data) and isinstance(given.data[0], str)):
+            return [_Slices(values, data) for values, data in zip(given.values, given.data, strict=True)]
+        if _is_inseq(given) or _is_shap(given) or _is_captum(given) or hasattr(given, "detach"):
+            return [given]
+        if isinstance(given, np.ndarray) and given.dtype != object:
+            return [given]
+        if isinstance(given, (str, bytes, dict)) or not hasattr(given, "__iter__"):
+            raise self.error(
+                f"scores of type {type(given).__name__}: give a list with an array for each text"
+            )
+        given = list(given)
+        if given and all(
+            np.ndim(value) == 0 and isinstance(value, (int, float, np.number)) for value in given
+        ):
+            raise self.error(f"{len(given)} single numbers: give a list with an array for each text")
+        return given
+
+    def array(self, values, i):
+        """Values as float64."""
+        try:
+            values = values.detach().cpu().double().numpy() if hasattr(values, "detach") else values
+            return np.asarray(values, float)
+        except (TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise self.error(f"its scores are no numbers ({reason}): give one a token", i) from error
+
+    # Values of tokens or words --------------------------------------------------------------------
+
+    def sizes(self, i):
+        """How many values text i may have, in the order of KINDS."""
+        encoding = self.encodings[i]
+        return len(encoding.ids), int(encoding.maskable.sum()), len(self.texts[i].split())
+
+    def unpadded(self, first, matrix):
+        """The rows of a batch (texts, tokens) without padding; `first` is the first row's text."""
+        count, width = matrix.shape
+        if first + count > len(self.texts):
+            raise self.error(f"there are scores of {first + count} texts for {len(self.texts)}: give as many")
+        sizes = [self.sizes(i) for i in range(first, first + count)]
+        tokens = [size[0] for size in sizes]
+        if count == 1 or any(all(size[kind] == width for size in sizes) for kind in range(len(KINDS))):
+            return list(matrix)
+        if width != max(tokens):
+            raise self.error(
+                f"a batch of shape {matrix.shape} for texts of up to {max(tokens)} tokens: give a column for "
+                "each token of the longest text, or a list with an array for each text"
+            )
+        right = [(row[:n], row[n:]) for row, n in zip(matrix, tokens, strict=True)]
+        left = [(row[width - n :], row[: width - n]) for row, n in zip(matrix, tokens, strict=True)]
+        sides = [right, left] if self.model.tokenizer.padding_side == "right" else [left, right]
+        for side in sides:
+            if all(not np.nan_to_num(padding).any() for _, padding in side):
+                return [row for row, _ in side]
+        raise self.error(
+            "a batch has values other than 0 at padding: it is not padded as the model's tokenizer does it; "
+            "give a list with an array for each text"
+        )
+
+    def placed(self, loose):
+        """Values of one kind, on tokens: {text: (tokens,)}."""
+        sizes = {i: self.sizes(i) for i in loose}
+        for kind in range(len(KINDS)):
+            if all(len(values) == sizes[i][kind] for i, values in loose.items()):
+                return {i: self.spread(kind, i, values) for i, values in loose.items()}
+        wrong = [i for i, values in loose.items() if len(values) not in sizes[i]]
+        if not wrong:
+            raise self.error("some texts have one value a token and some one a word: give all the same")
+        i = wrong[0]
+        counts = ", ".join(f"{n} {kind}" for n, kind in zip(sizes[i], KINDS, strict=True))
+        raise self.error(f"{len(loose[i])} scores, but {self.model.name} reads {counts}: give one of each", i)
+
+    def spread(self, kind, i, values):
+        """Values of one kind of one text: (tokens,)."""
+        encoding = self.encodings[i]
+        if kind == 0:
+            return values
+        if kind == 1:
+            row = np.zeros(len(encoding.ids))
+            row[encoding.maskable] = values
+            return row
+        owners = [{word} if word >= 0 else set() for word in encoding.words.tolist()]
+        return self.shared(i, values, owners, self.texts[i].split())
+
+    def shared(self, i, values, owners, units):
+        """Values of units, divided among the tokens that belong to them.
+
+        Args:
+            i: the text.
+            values: (units,).
+            owners: for each token the set of units that it belongs to.
+            units: the text of each unit, for messages.
+        """
+        counts = np.bincount([unit for of in owners for unit in of], minlength=len(values))
+        for unit in np.flatnonzero(counts == 0):
+            if units[unit].strip() and values[unit] != 0:
+                raise self.error(
+                    f"the model reads no token of {units[unit]!r}, whose score is {values[unit]:.3g}: take "
+                    "it out of the text, or give it the score 0",
+                    i,
+                )
+        return np.array([sum((values[unit] / counts[unit] for unit in sorted(of)), 0.0) for of in owners])
+
+    # Results of other libraries -------------------------------------------------------------------
+
+    def from_inseq(self, i, sequence):
+        """The prompt's values of an inseq sequence, whose tokens must be the model's."""
+        if sequence.source_attributions is not None:
+            raise self.error("an encoder-decoder's result: give that of a decoder", i)
+        values = self.array(sequence.target_attributions, i)  # (prompt + generated, generated)
+        if values.ndim != 2:
+            raise self.error(f"the values have shape {values.shape}: call aggregate() on the result first", i)
+        ids = np.array([token.id for token in sequence.target[: sequence.attr_pos_start]])
+        values = values[: len(ids)].sum(1)
+        encoding = self.encodings[i]
+        special = np.isin(ids, list(self.model.tokenizer.all_special_ids))
+        if np.array_equal(ids, encoding.ids):
+            return values
+        if np.array_equal(ids[~special], encoding.ids[encoding.maskable]):
+            return self.spread(1, i, values[~special])
+        raise self.error(
+            f"its prompt has {len(ids)} tokens, {self.model.name} reads {len(encoding.ids)}, and they "
+            "differ: attribute the same text with the same tokenizer",
+            i,
+        )
+
+    def from_slices(self, i, values, slices):
+        """Values of text slices, aligned by their characters."""
+        values, slices = self.array(values, i), [str(piece) for piece in slices]
+        if values.ndim == 2:
+            values = values[:, self.column(i, values.shape[1])]
+        if values.shape != (len(slices),):
+            raise self.error(f"values of shape {values.shape} for {len(slices)} slices: give one a slice", i)
+        text = self.texts[i]
+        written = _characters([text])
+        given = _characters(slices)
+        if not _same(written, given):  # slices may spell special tokens
+            special = set(self.model.tokenizer.all_special_tokens)
+            slices = ["" if piece.strip() in special else piece for piece in slices]
+            given = _characters(slices)
+        if not _same(written, given):
+            begins = "".join(slices)[:40]
+            raise self.error(
+                f"its {len(slices)} slices spell {begins!r} and the text is {text[:40]!r}: explain the same "
+                "text",
+                i,
+            )
+        slice_at = np.full(len(text) + 1, -1)
+        slice_at[[place for _, place, _ in written]] = [unit for _, _, unit in given]
+        owners = [set(slice_at[start:stop].tolist()) - {-1} for start, stop in self.offsets(i)]
+        return self.shared(i, values, owners, slices)
+
+    def column(self, i, outputs):
+        """Which of several outputs is explained."""
+        if outputs == 1:
+            return 0
+        if self.targets is None:
+            raise self.error(f"values of {outputs} outputs: give targets, or the Explanation of one output")
+        target = int(self.targets[i])
+        if not 0 <= target < outputs:
+            raise self.error(f"target {target} is none of its {outputs} outputs: give 0 to {outputs - 1}", i)
+        return target
+
+    def offsets(self, i):
+        """The first character of each token and the one behind its last; (0, 0) outside `text`."""
+        texts = [[self.texts[i]], *([pairs[i]] for pairs in self.pairs)]
+        found = self.model.tokenizer(*texts, return_offsets_mapping=True, truncation=False, verbose=False)
+        inside = [sequence == 0 for sequence in found.sequence_ids(0)]
+        if len(inside) != len(self.encodings[i].ids):
+            raise self.error(
+                f"the tokenizer gives {len(inside)} tokens, {self.model.name} reads "
+                f"{len(self.encodings[i].ids)}: give one score a token",
+                i,
+            )
+        return [
+            span if of_text else (0, 0)
+            for span, of_text in zip(found["offset_mapping"][0], inside, strict=True)
+        ]
+
+
+class _Slices:
+    """One text of a shap Explanation."""
+
+    base_values = None
+
+    def __init__(self, values, data):
+        self.values, self.data = values, data
+
+
+def _is_inseq(item):
+    return hasattr(item, "target_attributions") and hasattr(item, "attr_pos_start")
+
+
+def _is_captum(item):
+    return hasattr(item, "seq_attr") and hasattr(item, "output_tokens")
+
+
+def _is_shap(item):
+    return hasattr(item, "base_values") and hasattr(item, "data") and hasattr(item, "values")
+
+
+def _characters(slices):
+    """(character, place, slice) of each character that is no blank; the place counts from the first slice."""
+    places = ((c, unit) for unit, piece in enumerate(slices) for c in piece)
+    return [(c, place, unit) for place, (c, unit) in enumerate(places) if not c.isspace()]
+
+
+def _same(a, b):
+    """Whether two lists of `_characters` spell the same, but for case."""
+    return [c.casefold() for c, *_ in a] == [c.casefold() for c, *_ in b]
