@@ -1,73 +1,68 @@
-"""Units, their records and provenance: written atomically, never recomputed, never half there.
+"""Units and their results: computed once, kept in parts while they run, read together by reports.
 
-A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
-`<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
-
-    sst.all-MiniLM-L6-v2.s0.json                      task, last part of the model's name, seed
-    sst.all-MiniLM-L6-v2.s0.only-masking.json         the same, variant "only-masking"
-
-The JSON of a record, format 2:
-
-    format          2; records of format 1, which lack the keys marked *, are read as they are
-    paper, unit, scale
-    params          the notebook's parameters, without those that say where and not what (PLACES)
-    design *        "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own)
-    metrics         [{metric, value, ...}] of the whole unit
-    excluded        [{what, why, n}] that was cut or left out
-    files           {name: SHA-256} of the parquet files
-    provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
-                    device, data (source, rows and a hash of each split), hashes of weights
-    volatile        what may differ when the unit is run again: seconds, memory, host, time
-    sha256 *        of the record without this key, `volatile` and `volatile_sha256`: `record_digest`
-    volatile_sha256 *  of `volatile`
-
-`read_record` checks all hashes that a record has. A record is never overwritten: `start` refuses parameters
-other than those of the record that has the unit's name, and what `save` replaces is kept as `*.replaced`.
+`start` makes the `Run` that a notebook computes a unit with, `load` reads the records of all units. What a
+record is stands in `faithlib.records`, what it says of code and machine in `faithlib.provenance`; what others
+need of these two is offered here as well.
 """
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import pathlib
 import platform
 import re
-import subprocess
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 import pandas as pd
-import pyarrow as pa
-from safetensors import SafetensorError, safe_open
 
 from faithlib import plugins
 from faithlib.progress import bar
-
-SCALES = ("quick", "small", "paper")
-FORMAT = 2  # of a record, see above
-PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
-HOW = ("workers",)  # parameters that change no value
-DEVICES = ("auto", "cpu", "cuda", "mps")
-DESIGNS = ("crossed", "nested")
-PACKAGES = (
-    "faithlib",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "pandas",
-    "scipy",
-    "scikit-learn",
+from faithlib.provenance import (
+    code_digest,
+    code_provenance,
+    device_name,
+    peak_memory,
+    peak_memory_mib,
+    weights_digest,
+)
+from faithlib.records import (
+    DESIGNS,
+    FORMAT,
+    HOW,
+    PLACES,
+    as_text,
+    design,
+    design_of,
+    differences,
+    digest,
+    expand,
+    file_digest,
+    listed,
+    missing,
+    project_root,
+    read_metadata,
+    read_part,
+    read_record,
+    record_digest,
+    set_aside,
+    shown,
+    slug,
+    unit_name,
+    write_atomically,
+    write_parquet,
 )
 
-
-def project_root():
-    """The nearest folder above the working directory that holds pyproject.toml, else that directory."""
-    here = pathlib.Path.cwd()
-    return next((p for p in (here, *here.parents) if (p / "pyproject.toml").is_file()), here)
+__all__ = [
+    "as_text", "check_device", "code_digest", "code_provenance", "design", "DESIGNS", "device_name",
+    "DEVICES", "differences", "digest", "expand", "file_digest", "FORMAT", "HOW", "listed", "load",
+    "load_tables", "missing", "peak_memory", "peak_memory_mib", "PLACES", "project_root",
+    "read_metadata", "read_part", "read_record", "record_digest", "Run", "SCALES", "set_aside", "slug",
+    "start", "unit_name", "weights_digest", "write_atomically", "write_parquet",
+]  # fmt: skip
+SCALES = ("quick", "small", "paper")
+DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 @dataclass
@@ -173,7 +168,7 @@ class Run:
             "unit": self.unit,
             "scale": self.scale,
             "params": self.params,
-            "design": design or _design(self.params, provenance or {}),
+            "design": design or design_of(self.params, provenance or {}),
             "metrics": metrics,
             "excluded": list(excluded),
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
@@ -197,12 +192,12 @@ class Run:
         if path.is_file():
             try:
                 if record_digest(read_record(path)) == record["sha256"]:
-                    print(f"{_shown(path)} is there and says the same: it stays as it is.")
+                    print(f"{shown(path)} is there and says the same: it stays as it is.")
                     return path
                 ending = "replaced"
             except ValueError:
                 ending = "damaged"
-            print(f"{_shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
+            print(f"{shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
         for name, content in contents.items():
             write_atomically(self.folder / name, lambda part, content=content: part.write_bytes(content))
         write_atomically(path, lambda part: part.write_text(as_text(record), encoding="utf-8"))
@@ -266,33 +261,10 @@ def _check_existing(path, params):
         return
     if found := differences(record.get("params", {}), params):
         raise ValueError(
-            f"record {_shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
+            f"record {shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
             "run a name of its own, such as variant='my-variant', or another results_dir"
         )
-    print(f"{_shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-
-
-def differences(old, new):
-    """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
-
-    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
-    empty there, as records older than a parameter lack it.
-    """
-    found = []
-    for name in dict.fromkeys([*old, *new]):
-        if name in old and name in new:
-            same = old[name] == new[name]
-        else:
-            same = old.get(name, new.get(name)) in ("", [])
-        if not same and name not in HOW:
-            has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
-            found.append(f"{name}={has}, not {wanted}")
-    return found
-
-
-def listed(names, most=4):
-    """Some names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
 
 
 def check_device(device):
@@ -302,49 +274,6 @@ def check_device(device):
             f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
             "or 'cuda:1' for the second GPU"
         )
-
-
-def unit_name(task, model, seed, variant=""):
-    """The name of a unit, and of its files.
-
-    Args:
-        task, model, seed: as in the notebook's parameters.
-        variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
-            that it is never the name of a table.
-
-    Raises:
-        ValueError: another variant.
-
-    Example:
-        >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
-        'sst.all-MiniLM-L6-v2.s0.only-masking'
-    """
-    if variant and (
-        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
-    ):
-        raise ValueError(
-            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
-            "first, such as 'only-masking' or '36-outputs'"
-        )
-    return f"{task}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
-
-
-def expand(scale, defaults, row):
-    """(unit name, parameters) for each seed of one row of a config's `units`.
-
-    Raises:
-        ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
-    """
-    parameters = {**defaults, **row}
-    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
-        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
-    if parameters.get("scale", scale) != scale:
-        raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
-    parameters["scale"] = scale
-    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
-    for seed in seeds:
-        unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))
-        yield unit, {**parameters, "seed": seed}
 
 
 def _in_config(results_dir, scale, paper):
@@ -366,7 +295,7 @@ def _in_config(results_dir, scale, paper):
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"{_shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
+            f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
         ) from error
     return path, {unit: given for row in units for unit, given in row.items()}
 
@@ -410,9 +339,9 @@ def load(results_dir, scale, paper, variants=("",)):
     found = {path.stem: path for path in sorted(folder.glob("*.json"))}
     config, units = _in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
     if config and (others := sorted(set(found) - set(units))):
-        print(f"Not shown, as {_shown(config)} does not list them: {listed(others)}.")
+        print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(found) - set(holes))):
-        print(f"Units of {_shown(config)} without a record: {listed(absent)}.")
+        print(f"Units of {shown(config)} without a record: {listed(absent)}.")
     records, values, of_variants = [], [], []
     for unit, path in found.items():
         if unit not in units:
@@ -424,7 +353,7 @@ def load(results_dir, scale, paper, variants=("",)):
             continue
         asked = {key: value for key, value in units[unit].items() if key not in PLACES}
         if changed := differences({key: value for key, value in params.items() if key in asked}, asked):
-            print(f"Unit {unit} is not what {_shown(config)} asks for: {listed(changed)}.")
+            print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
         own = params.get("plugins", [])
         plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
         values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
@@ -433,7 +362,7 @@ def load(results_dir, scale, paper, variants=("",)):
         print(f"Variants, which are not in these tables: {listed(of_variants)}.")
     if not records:
         raise FileNotFoundError(
-            f"no records in {_shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
+            f"no records in {shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
         )
     return records, pd.concat(values, ignore_index=True)
 
@@ -443,29 +372,6 @@ def _names(record):
     params = record["params"]
     names = {"dataset": params["task"], "model": params["model"], "seed": params["seed"]}
     return names | {"variant": params.get("variant", "")}
-
-
-def design(records):
-    """ "nested" where each seed of these records has texts of its own, else "crossed".
-
-    Records of format 1 do not say it; their data's seed does, for all seeds but 0.
-    """
-    found = {r["design"] if "design" in r else _design(r["params"], r["provenance"]) for r in records}
-    return "nested" if "nested" in found else "crossed"
-
-
-def _design(params, provenance):
-    """A unit's design by its data, whose seed is the unit's own only where the corpus depends on it."""
-    data = provenance.get("data") or {}
-    own = data.get("seed", data.get("subset_seed"))
-    return "nested" if own == params["seed"] != 0 else "crossed"
-
-
-def missing(folder):
-    """The units that missing.csv says have failed, in a folder of records: a list of names."""
-    listed = pathlib.Path(folder) / "missing.csv"
-    units = pd.read_csv(listed).unit if listed.is_file() else []
-    return [unit for unit in units if not (listed.parent / f"{unit}.json").is_file()]
 
 
 def load_tables(results_dir, scale, paper, records, name):
@@ -479,212 +385,3 @@ def load_tables(results_dir, scale, paper, records, name):
         if file in record["files"]:
             found.append(pd.read_parquet(folder / file).assign(**_names(record)))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
-
-
-def slug(model):
-    """The last part of a model's name, as records and tables show it."""
-    return model.rstrip("/").split("/")[-1]
-
-
-def read_record(path):
-    """A record whose files are whole and whose hashes, where it has them, are its own.
-
-    Raises:
-        ValueError: a record that is truncated or changed, or that a later faithlib wrote; with the fix.
-    """
-    path = pathlib.Path(path)
-    fix = f"delete {_shown(path)} and run the unit again"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        files, version = record["files"], record.get("format", 1)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
-    if version not in range(1, FORMAT + 1):
-        raise ValueError(
-            f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}: "
-            "update faithlib"
-        )
-    if version > 1 or "sha256" in record:
-        hashes = record_digest(record), digest(record.get("volatile"))
-        if hashes != (record.get("sha256"), record.get("volatile_sha256")):
-            raise ValueError(f"record {path.name} was changed after it was written: {fix}")
-    for name, expected in files.items():
-        if not path.with_name(name).is_file():
-            raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
-        if file_digest(path.with_name(name)) != expected:
-            raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
-    return record
-
-
-def as_text(record):
-    """A record as its file holds it."""
-    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def record_digest(record):
-    """SHA-256 of what a record says: all of it but its own hashes and what may differ in another run."""
-    apart = ("sha256", "volatile", "volatile_sha256")
-    return digest({key: value for key, value in record.items() if key not in apart})
-
-
-def set_aside(path, ending):
-    """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
-
-    Files of the unit's variants stay.
-    """
-    own = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
-    files = [file for file in path.parent.iterdir() if own.fullmatch(file.name)]
-    number = 1
-    while any(_aside(file, ending, number).exists() for file in files):
-        number += 1
-    for file in sorted(files, reverse=True):
-        file.rename(_aside(file, ending, number))
-    return _aside(path, ending, number)
-
-
-def _aside(file, ending, number):
-    return file.with_name(f"{file.name}.{ending}" + (f".{number}" if number > 1 else ""))
-
-
-def write_atomically(path, write):
-    """Call write(temporary path) and rename: a file of this name is whole or absent.
-
-    Raises OSError, in one line, for a full disk and for a folder that may not be written.
-    """
-    path = pathlib.Path(path)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(part)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())  # or a power cut leaves a file of this name that is empty
-        os.replace(part, path)
-    except (OSError, SafetensorError) as error:
-        reason = " ".join(str(error).split())
-        raise OSError(
-            f"{_shown(path)} cannot be written ({reason}): make room or correct the folder's "
-            "rights, then give the same command again; what is finished is kept"
-        ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def read_part(path):
-    """A DataFrame that an earlier run kept; None where there is none or it is damaged."""
-    try:
-        return pd.read_parquet(path)
-    except (FileNotFoundError, pa.ArrowException, OSError):
-        return None
-
-
-def write_parquet(path, frame):
-    """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
-    write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
-
-
-def read_metadata(path):
-    """The texts beside the weights in a safetensors file; None where there is no file or it is damaged."""
-    try:
-        with safe_open(path, "pt") as file:
-            return file.metadata()
-    except (FileNotFoundError, SafetensorError):
-        return None
-
-
-def digest(value):
-    """SHA-256 of a plain value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def file_digest(path):
-    """SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def weights_digest(model):
-    """SHA-256 of a model's weights."""
-    import torch
-
-    sha = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        sha.update(name.encode())
-        sha.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return sha.hexdigest()
-
-
-def code_digest(*parts):
-    """SHA-256 of faithlib's source, or of the modules and packages named."""
-    package = pathlib.Path(__file__).parent
-    sources = sorted(
-        p for p in package.rglob("*.py") if not parts or p.relative_to(package).parts[0] in parts
-    )
-    return digest([(p.relative_to(package).as_posix(), file_digest(p)) for p in sources])
-
-
-def code_provenance():
-    """What code this is: git commit, whether faithlib or the notebooks differ from it, versions.
-
-    Outside a git repository, as in a downloaded archive, the first two are "unknown".
-    """
-    versions = {"python": platform.python_version()}
-    versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    changed = _git("status", "--porcelain", "--", "faithlib", "notebooks/*/experiment.ipynb")
-    return {
-        "git": _git("rev-parse", "HEAD") or "unknown",
-        "dirty": "unknown" if changed is None else bool(changed),
-        "code": code_digest(),
-        "versions": versions,
-    }
-
-
-def device_name(device):
-    """The device, as a reader would name it."""
-    import torch
-
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-
-
-def peak_memory_mib():
-    """The most memory this process has held, in MiB."""
-    import psutil
-
-    memory = psutil.Process().memory_info()
-    if hasattr(memory, "peak_wset"):  # Windows
-        return round(memory.peak_wset / 2**20)
-    import resource
-
-    unit = 1 if platform.system() == "Darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
-
-
-def peak_memory(device):
-    """What a record says of memory, in MiB: the most this process has held, and on a GPU the most there."""
-    peak = {"peak_memory_mib": peak_memory_mib()}
-    if device.type == "cuda":
-        import torch
-
-        peak["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(device) / 2**20)
-    if halvings := os.environ.get("FAITHLIB_HALVINGS"):
-        peak["halvings"] = int(halvings)  # of the token budget, after the unit was killed for its memory
-    return peak
-
-
-def _git(*arguments):
-    """What git prints of this project; None where it is in no repository of its own, or there is no git."""
-    root = pathlib.Path(__file__).resolve().parent.parent
-    commands, printed = (("rev-parse", "--show-toplevel"), arguments), []
-    try:
-        for command in commands:
-            done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=True)
-            printed.append(done.stdout.strip())
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    top, answer = printed
-    return answer if pathlib.Path(top).resolve() == root else None  # else it is of a folder around this one
-
-
-def _shown(path):
-    root = project_root()
-    return path.relative_to(root) if path.is_relative_to(root) else path

@@ -136,15 +136,6 @@ def test_the_design_that_is_given_counts(given):
         save(given, design="mixed")
 
 
-def test_code_outside_git_is_unknown(tmp_path, monkeypatch):
-    (tmp_path / "inner/faithlib").mkdir(parents=True)
-    monkeypatch.setattr(results, "__file__", str(tmp_path / "inner/faithlib/results.py"))
-    for _ in range(2):  # the second time inside somebody else's repository
-        found = results.code_provenance()
-        assert found["git"] == found["dirty"] == "unknown"
-        subprocess.run(["git", "init", "-q", tmp_path], check=True)
-
-
 # Nothing is overwritten ----------------------------------------------------------------------------
 
 

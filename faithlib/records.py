@@ -1,0 +1,265 @@
+"""Records: how units and their files are named, written, read, hashed and told apart; nothing loads torch.
+
+A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
+`<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
+
+    sst.all-MiniLM-L6-v2.s0.json                      task, last part of the model's name, seed
+    sst.all-MiniLM-L6-v2.s0.only-masking.json         the same, variant "only-masking"
+
+The JSON of a record, format 2:
+
+    format          2; records of format 1, which lack the keys marked *, are read as they are
+    paper, unit, scale
+    params          the notebook's parameters, without those that say where and not what (PLACES)
+    design *        "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own)
+    metrics         [{metric, value, ...}] of the whole unit
+    excluded        [{what, why, n}] that was cut or left out
+    files           {name: SHA-256} of the parquet files
+    provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
+                    device, data (source, rows and a hash of each split), hashes of weights
+    volatile        what may differ when the unit is run again: seconds, memory, host, time
+    sha256 *        of the record without this key, `volatile` and `volatile_sha256`: `record_digest`
+    volatile_sha256 *  of `volatile`
+
+`read_record` checks all hashes that a record has. A record is never overwritten: `start` refuses parameters
+other than those of the record that has the unit's name, and what `save` replaces is kept as `*.replaced`.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+from contextlib import suppress
+from functools import partial
+
+import pandas as pd
+import pyarrow as pa
+from safetensors import SafetensorError, safe_open
+
+FORMAT = 2  # of a record, see above
+PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
+HOW = ("workers",)  # parameters that change no value
+DESIGNS = ("crossed", "nested")
+
+
+def project_root():
+    """The nearest folder above the working directory that holds pyproject.toml, else that directory."""
+    here = pathlib.Path.cwd()
+    return next((p for p in (here, *here.parents) if (p / "pyproject.toml").is_file()), here)
+
+
+def slug(model):
+    """The last part of a model's name, as records and tables show it."""
+    return model.rstrip("/").split("/")[-1]
+
+
+def unit_name(task, model, seed, variant=""):
+    """The name of a unit, and of its files.
+
+    Args:
+        task, model, seed: as in the notebook's parameters.
+        variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
+            that it is never the name of a table.
+
+    Raises:
+        ValueError: another variant.
+
+    Example:
+        >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
+        'sst.all-MiniLM-L6-v2.s0.only-masking'
+    """
+    if variant and (
+        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
+    ):
+        raise ValueError(
+            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
+            "first, such as 'only-masking' or '36-outputs'"
+        )
+    return f"{task}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
+
+
+def expand(scale, defaults, row):
+    """(unit name, parameters) for each seed of one row of a config's `units`.
+
+    Raises:
+        ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
+    """
+    parameters = {**defaults, **row}
+    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
+        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
+    if parameters.get("scale", scale) != scale:
+        raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
+    parameters["scale"] = scale
+    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
+    for seed in seeds:
+        unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))
+        yield unit, {**parameters, "seed": seed}
+
+
+def differences(old, new):
+    """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
+
+    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
+    empty there, as records older than a parameter lack it.
+    """
+    found = []
+    for name in dict.fromkeys([*old, *new]):
+        if name in old and name in new:
+            same = old[name] == new[name]
+        else:
+            same = old.get(name, new.get(name)) in ("", [])
+        if not same and name not in HOW:
+            has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
+            found.append(f"{name}={has}, not {wanted}")
+    return found
+
+
+def listed(names, most=4):
+    """Some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def design(records):
+    """ "nested" where each seed of these records has texts of its own, else "crossed".
+
+    Records of format 1 do not say it; their data's seed does, for all seeds but 0.
+    """
+    found = {r["design"] if "design" in r else design_of(r["params"], r["provenance"]) for r in records}
+    return "nested" if "nested" in found else "crossed"
+
+
+def design_of(params, provenance):
+    """A unit's design by its data, whose seed is the unit's own only where the corpus depends on it."""
+    data = provenance.get("data") or {}
+    own = data.get("seed", data.get("subset_seed"))
+    return "nested" if own == params["seed"] != 0 else "crossed"
+
+
+def missing(folder):
+    """The units that missing.csv says have failed, in a folder of records: a list of names."""
+    listed = pathlib.Path(folder) / "missing.csv"
+    units = pd.read_csv(listed).unit if listed.is_file() else []
+    return [unit for unit in units if not (listed.parent / f"{unit}.json").is_file()]
+
+
+def read_record(path):
+    """A record whose files are whole and whose hashes, where it has them, are its own.
+
+    Raises:
+        ValueError: a record that is truncated or changed, or that a later faithlib wrote; with the fix.
+    """
+    path = pathlib.Path(path)
+    fix = f"delete {shown(path)} and run the unit again"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files, version = record["files"], record.get("format", 1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
+    if version not in range(1, FORMAT + 1):
+        raise ValueError(
+            f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}: "
+            "update faithlib"
+        )
+    if version > 1 or "sha256" in record:
+        hashes = record_digest(record), digest(record.get("volatile"))
+        if hashes != (record.get("sha256"), record.get("volatile_sha256")):
+            raise ValueError(f"record {path.name} was changed after it was written: {fix}")
+    for name, expected in files.items():
+        if not path.with_name(name).is_file():
+            raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
+        if file_digest(path.with_name(name)) != expected:
+            raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
+    return record
+
+
+def as_text(record):
+    """A record as its file holds it."""
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def record_digest(record):
+    """SHA-256 of what a record says: all of it but its own hashes and what may differ in another run."""
+    apart = ("sha256", "volatile", "volatile_sha256")
+    return digest({key: value for key, value in record.items() if key not in apart})
+
+
+def set_aside(path, ending):
+    """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
+
+    Files of the unit's variants stay.
+    """
+    own = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
+    files = [file for file in path.parent.iterdir() if own.fullmatch(file.name)]
+    number = 1
+    while any(_aside(file, ending, number).exists() for file in files):
+        number += 1
+    for file in sorted(files, reverse=True):
+        file.rename(_aside(file, ending, number))
+    return _aside(path, ending, number)
+
+
+def _aside(file, ending, number):
+    return file.with_name(f"{file.name}.{ending}" + (f".{number}" if number > 1 else ""))
+
+
+def write_atomically(path, write):
+    """Call write(temporary path) and rename: a file of this name is whole or absent.
+
+    Raises OSError, in one line, for a full disk and for a folder that may not be written.
+    """
+    path = pathlib.Path(path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())  # or a power cut leaves a file of this name that is empty
+        os.replace(part, path)
+    except (OSError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise OSError(
+            f"{shown(path)} cannot be written ({reason}): make room or correct the folder's "
+            "rights, then give the same command again; what is finished is kept"
+        ) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def write_parquet(path, frame):
+    """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
+    write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
+
+
+def read_part(path):
+    """A DataFrame that an earlier run kept; None where there is none or it is damaged."""
+    try:
+        return pd.read_parquet(path)
+    except (FileNotFoundError, pa.ArrowException, OSError):
+        return None
+
+
+def read_metadata(path):
+    """The texts beside the weights in a safetensors file; None where there is no file or it is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata()
+    except (FileNotFoundError, SafetensorError):
+        return None
+
+
+def digest(value):
+    """SHA-256 of a plain value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path):
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def shown(path):
+    root = project_root()
+    return path.relative_to(root) if path.is_relative_to(root) else path

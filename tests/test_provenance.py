@@ -1,0 +1,25 @@
+"""What a record says of code and machine."""
+
+import subprocess
+
+from faithlib import provenance
+
+
+def test_code_outside_git_is_unknown(tmp_path, monkeypatch):
+    (tmp_path / "inner/faithlib").mkdir(parents=True)
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "inner/faithlib/provenance.py"))
+    for _ in range(2):  # the second time inside somebody else's repository
+        found = provenance.code_provenance()
+        assert found["git"] == found["dirty"] == "unknown"
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+
+
+def test_code_in_git_has_a_commit_and_versions():
+    found = provenance.code_provenance()
+    assert set(found) == {"git", "dirty", "code", "versions"} and len(found["code"]) == 64
+    assert {"python", "faithlib", "torch", "numpy"} <= set(found["versions"])
+
+
+def test_the_hash_of_code_depends_on_the_parts_that_are_named():
+    parts = ("metrics",), ("models",), ("forward.py",), ()
+    assert len({provenance.code_digest(*names) for names in parts}) == 4
