@@ -1,6 +1,7 @@
 """What a metric is given: a model, texts and targets, and the model's outputs for any variant of a text."""
 
 import zlib
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -20,12 +21,20 @@ class Inputs:
         evidence: for each text the indices of its evidence words, or None where it is not known.
         seed: of every random draw; a draw belongs to a text, whatever else is evaluated.
         cache: a `forward.Cache`; outputs found in it are not computed again.
+        answers: for language models, the tokens of each text's answer, [(int, ...)], where it may have
+            several: their probability is the product over tokens, each given those before it (teacher
+            forcing). Its first tokens are `targets`.
+        contrast: as answers; then p(answer) − p(contrast) is what is explained.
     """
 
-    def __init__(self, model, encodings, targets, evidence=None, seed=0, cache=None):
+    def __init__(
+        self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None
+    ):
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
+        self.answers, self.contrast = answers, contrast
         self.cache = forward.Cache() if cache is None else cache
+        self._kept, self._distances = {}, {}
 
     @property
     def has(self):
@@ -51,12 +60,76 @@ class Inputs:
     def target_probabilities(self, variants, examples=None):
         """The probability of each variant's target: (len(variants),) float.
 
+        With answers, the probability of the whole answer, in [0, 1]; with a contrast p(answer) − p(contrast),
+        in [−1, 1].
+
         Args:
             variants: `forward.Variant`s.
             examples: (len(variants),) int, of which text each one is a variant; by default one of each text.
         """
-        targets = self.targets if examples is None else self.targets[np.asarray(examples)]
-        return forward.target_values(self.model, variants, targets, "probability", self.cache)
+        examples = np.arange(len(variants)) if examples is None else np.asarray(examples, int)
+        answers = [(int(t),) for t in self.targets] if self.answers is None else self.answers
+        p = self._probability_of(variants, examples, answers)
+        return p if self.contrast is None else p - self._probability_of(variants, examples, self.contrast)
+
+    def _probability_of(self, variants, examples, answers):
+        rows = [(row, step) for row, i in enumerate(examples) for step in range(len(answers[i]))]
+        steps = [continued(variants[row], answers[examples[row]][:step]) for row, step in rows]
+        tokens = [answers[examples[row]][step] for row, step in rows]
+        p = forward.target_values(self.model, steps, tokens, "probability", self.cache)
+        if len(rows) == len(variants):
+            return p
+        product = np.ones(len(variants))
+        np.multiply.at(product, [row for row, _ in rows], p)
+        return product
+
+    def distances(self, variants, examples, distance):
+        """How far the next-token distribution of each variant is from that of its text: (len(variants),).
+
+        A mean over the distributions that predict the tokens of the answer, where there are several.
+        Distances of variants that have a key are computed once a study.
+
+        Args:
+            variants: `forward.Variant`s.
+            examples: (len(variants),) int, of which text each one is a variant.
+            distance: (p, q), each (batch, vocabulary) -> (batch,); as `forward.distances` takes it.
+        """
+        answers = [(0,)] * len(self.encodings) if self.answers is None else self.answers
+        places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]
+        row_of = {place: row for row, place in enumerate(places)}
+        whole = self.once("next tokens", lambda: self._next_tokens(places, answers))
+        rows = [(row, step) for row, i in enumerate(examples) for step in range(len(answers[i]))]
+        keys = [
+            (distance, int(examples[r]), step, variants[r].encoding.ids.tobytes(), variants[r].key)
+            for r, step in rows
+        ]
+        new = {key: at for at, key in enumerate(keys) if key[-1] is None or key not in self._distances}
+        at = [n for n, key in enumerate(keys) if key[-1] is None or new.get(key) == n]
+        found = dict.fromkeys(range(len(keys)))
+        if at:
+            steps = [
+                continued(variants[r], answers[examples[r]][:step]) for r, step in map(rows.__getitem__, at)
+            ]
+            references = [row_of[int(examples[r]), step] for r, step in map(rows.__getitem__, at)]
+            values = forward.distances(self.model, steps, whole, references, distance)
+            for n, value in zip(at, values, strict=True):
+                found[n] = value
+                if keys[n][-1] is not None:
+                    self._distances[keys[n]] = value
+        values = [self._distances[key] if key[-1] is not None else found[n] for n, key in enumerate(keys)]
+        of = [row for row, _ in rows]
+        return np.bincount(of, values) / np.bincount(of)
+
+    def _next_tokens(self, places, answers):
+        """The distributions after each text and each part of its answer: (places, vocabulary)."""
+        variants = [continued(forward.unchanged(self.encodings[i]), answers[i][:step]) for i, step in places]
+        return forward.probabilities(self.model, variants, self.cache)
+
+    def once(self, what, compute):
+        """compute(), or what it gave before under the same name: what metrics of a study share."""
+        if what not in self._kept:
+            self._kept[what] = compute()
+        return self._kept[what]
 
     @cached_property
     def p_full(self):
@@ -67,3 +140,29 @@ class Inputs:
     def p_empty(self):
         """The probability of the target where every maskable token is a zero vector: (examples,)."""
         return self.target_probabilities([forward.zeroed(e, e.maskable) for e in self.encodings])
+
+
+def continued(variant, tokens):
+    """The variant followed by tokens that are neither maskable nor perturbed: a `forward.Variant`."""
+    if not len(tokens):
+        return variant
+    factor = variant.factor
+    return replace(
+        variant,
+        encoding=followed(variant.encoding, tokens),
+        factor=factor and (lambda: _extended(factor(), len(tokens))),
+        weight=None if variant.weight is None else _extended(variant.weight, len(tokens)),
+        base=variant.base and followed(variant.base, tokens),
+    )
+
+
+def followed(encoding, tokens):
+    """The encoding followed by tokens that are not maskable."""
+    longer = encoding.followed_by(list(tokens))
+    return replace(longer, maskable=np.append(encoding.maskable, np.zeros(len(tokens), bool)))
+
+
+def _extended(factor, n):
+    """A factor (tokens,) or (tokens, width) with n ones after it."""
+    factor = np.asarray(factor)
+    return np.concatenate([factor, np.ones((n, *factor.shape[1:]), factor.dtype)])

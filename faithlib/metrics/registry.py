@@ -38,6 +38,9 @@ class Metric:
             one attribution.
         level: "example", or "data set" for what has no value of a single example.
         source: the paper that defines it.
+        default: whether "default" of `evaluate` includes it; "all" does in any case.
+        passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
+        shared_passes: as `passes`, for what all attributions of a study share.
     """
 
     name: str
@@ -49,6 +52,9 @@ class Metric:
     function: Callable | str
     level: str = "example"
     source: str = ""
+    default: bool = True
+    passes: Callable | float = 1
+    shared_passes: Callable | float = 0
 
     def resolve(self):
         """The function, imported if need be."""
@@ -61,7 +67,7 @@ class Metric:
 _ENTRIES = {}  # name -> Metric, in the order of the tables
 
 
-def register(name, *, better, range, needs=(), label="", void="", source=""):
+def register(name, *, better, range, needs=(), label="", void="", source="", default=True):
     """Make a function known as a metric: it is then in every table that can hold it.
 
     Args:
@@ -72,6 +78,7 @@ def register(name, *, better, range, needs=(), label="", void="", source=""):
         label: for tables and figures; the name with blanks by default.
         void: when its value means nothing, in words; the function gives NaN there.
         source: where it is defined.
+        default: whether "default" of `evaluate` includes it.
 
     Returns:
         The decorator, which returns the function unchanged.
@@ -90,7 +97,11 @@ def register(name, *, better, range, needs=(), label="", void="", source=""):
 
     def join(function):
         text = label or name.replace("_", " ")
-        add(Metric(name, text, better, tuple(range), tuple(needs), void, function, source=source))
+        add(
+            Metric(
+                name, text, better, tuple(range), tuple(needs), void, function, source=source, default=default
+            )
+        )
         return function
 
     return join
@@ -139,25 +150,59 @@ def _place(function):
 
 _SOFT, _NOISER, _ROAR = "Zhao and Aletras (2023)", "Ghasemi Madani et al. (2025)", "Madsen et al. (2022)"
 _FLIP, _ERASER = "Chrysostomou and Aletras (2021)", "DeYoung et al. (2020)"
+_EQUAL, _AOPC = "after Huang and Chan (2026)", "Edin et al. (2025)"
 _NO_ERASURE = "the input without any token keeps the prediction (1 − S0 below 0.05)"
 _NO_CHANGE = "the model's next word does not depend on the prompt"
 _NO_EVIDENCE = "the text has no evidence among its tokens"
-_CLASSES, _WORDS = ("classifier",), ("evidence",)
+_NO_ROOM = "the best and the worst order of the tokens differ by less than 0.05"
+_CLASSES, _CAUSAL, _MASK, _WORDS = ("classifier",), ("causal",), ("mask",), ("evidence",)
+
+
+def _points(n):
+    """Passes of one perturbation curve."""
+    return min(n, 10)
+
+
+def _orders(n):
+    """Passes that find the best and the worst order: all subsets of a short text, else beam search."""
+    return 2**n if n <= 8 else 30 * n
+
+
 for _row in (
-    Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT),
-    Metric("nc", "NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "erasure:nc", source=_SOFT),
-    Metric("soft_ns", "Soft-NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "soft:soft_ns", source=_SOFT),
-    Metric("soft_nc", "Soft-NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "soft:soft_nc", source=_SOFT),
-    Metric("causal_soft_ns", "Soft-NS", "higher", (0, 1), ("causal",), _NO_CHANGE,
-           "soft_causal:causal_soft_ns", source=_NOISER),
-    Metric("causal_soft_nc", "Soft-NC", "higher", (0, inf), ("causal",), _NO_CHANGE,
-           "soft_causal:causal_soft_nc", source=_NOISER),
+    Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT, passes=5),
+    Metric("nc", "NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "erasure:nc", source=_SOFT, passes=5),
+    Metric("soft_ns", "Soft-NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "soft:soft_ns", source=_SOFT,
+           passes=3),
+    Metric("soft_nc", "Soft-NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "soft:soft_nc", source=_SOFT,
+           passes=3),
+    Metric("equal_soft_ns", "Soft-NS, equal retention", "higher", (-inf, 1), _CLASSES, _NO_ERASURE,
+           "normalised:equal_soft_ns", source=_EQUAL, passes=3),
+    Metric("equal_soft_nc", "Soft-NC, equal retention", "higher", (0, inf), _CLASSES, _NO_ERASURE,
+           "normalised:equal_soft_nc", source=_EQUAL, passes=3),
+    Metric("causal_soft_ns", "Soft-NS", "higher", (0, 1), _CAUSAL, _NO_CHANGE,
+           "soft_causal:causal_soft_ns", source=_NOISER, passes=3),
+    Metric("causal_soft_nc", "Soft-NC", "higher", (0, inf), _CAUSAL, _NO_CHANGE,
+           "soft_causal:causal_soft_nc", source=_NOISER, passes=3),
+    Metric("causal_equal_soft_ns", "Soft-NS, equal retention", "higher", (0, 1), _CAUSAL, _NO_CHANGE,
+           "normalised:causal_equal_soft_ns", source=_EQUAL, passes=3),
+    Metric("causal_equal_soft_nc", "Soft-NC, equal retention", "higher", (0, inf), _CAUSAL, _NO_CHANGE,
+           "normalised:causal_equal_soft_nc", source=_EQUAL, passes=3),
     Metric("decision_flip", "decision flip (fraction)", "lower", (0, 1), ("classifier", "mask"), "",
-           "flip:fraction_to_flip", source=_FLIP),
-    Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER),
-    Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of"),
+           "flip:fraction_to_flip", source=_FLIP, passes=_points),
+    Metric("naopc_comprehensiveness", "NAOPC, comprehensiveness", "higher", (0, 1), _MASK, _NO_ROOM,
+           "normalised:naopc_comprehensiveness", source=_AOPC, passes=_points, shared_passes=_orders),
+    Metric("naopc_sufficiency", "NAOPC, sufficiency", "lower", (0, 1), _MASK, _NO_ROOM,
+           "normalised:naopc_sufficiency", source=_AOPC, passes=_points),
+    Metric("aopc_comprehensiveness", "AOPC, comprehensiveness", "higher", (-1, 1), _MASK, "",
+           "normalised:aopc_comprehensiveness", source=_AOPC, default=False, passes=_points),
+    Metric("aopc_sufficiency", "AOPC, sufficiency", "lower", (-1, 1), _MASK, "",
+           "normalised:aopc_sufficiency", source=_AOPC, default=False, passes=_points),
+    Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER,
+           passes=0),
+    Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of",
+           passes=0),
     Metric("first_hit", "first hit (rank)", "lower", (1, inf), _WORDS, _NO_EVIDENCE,
-           "plausibility:first_hit_of"),
+           "plausibility:first_hit_of", passes=0),
     Metric("racu", "RACU", "higher", (-inf, 1), ("retraining",), "the random curve is flat", "curves:racu",
            "data set", _ROAR),
     Metric("acu", "ACU", "higher", (-1, 1), ("retraining",), "", "curves:acu", "data set", _ROAR),

@@ -14,9 +14,9 @@ from faithlib import forward
 from faithlib.metrics import erasure
 from faithlib.scores import DEFINITIONS, normal, permuted
 
-OPTIONS = ("minmax", "sigmoid", "softmax", "raw", "clip")
+OPTIONS = ("minmax", "sigmoid", "softmax", "raw", "clip", "equal")
 PERTURBATIONS = ("bernoulli", "gaussian_scores", "gaussian_noise", "attention")
-NORMALISING = ("minmax", "sigmoid", "softmax")  # raw scores will not do: N(0, 1) ones leave [0, 1]
+NORMALISING = ("minmax", "sigmoid", "softmax", "equal")  # raw scores will not do: N(0, 1) ones leave [0, 1]
 COLUMNS = ("example", "attribution", "baseline", "draw", "definition", "perturbation", "metric", "ratio")
 
 
@@ -28,7 +28,8 @@ def to_probability(scores, maskable, how="minmax"):
     minmax: (s − min) / (max − min) over the maskable tokens, ½ where all are equal: ranking and relative
     distances stay, the scale goes. sigmoid: 1 / (1 + e^−s). softmax: sums to 1 over the maskable tokens.
     raw: the scores themselves, which must lie in [0, 1]. clip: min(max(s, 0), 1), so that what is negative is
-    never kept and what is above 1 always, as in the release of Noiser; the scale stays.
+    never kept and what is above 1 always, as in the release of Noiser; the scale stays. equal: min-max, then
+    `equal_retention`, so that every attribution keeps half of the tokens in expectation.
     Raises ValueError for another name, for raw scores outside [0, 1] and for scores that are not finite.
     """
     s = np.asarray(scores, float)[maskable]
@@ -50,11 +51,34 @@ def to_probability(scores, maskable, how="minmax"):
         a = s
     elif how == "clip":
         a = s.clip(0, 1)
+    elif how == "equal":
+        a = equal_retention(to_probability(scores, maskable)[maskable])
     else:
         raise ValueError(f"score-to-probability {how!r} is unknown: use one of {', '.join(OPTIONS)}")
     probability = np.zeros(len(maskable))
     probability[maskable] = a
     return probability
+
+
+def equal_retention(a, share=0.5):
+    """Shift and clip min(max(a + b, 0), 1), with the b that gives the mean `share`: (n,) in [0, 1].
+
+    Monotone in a; after Huang & Chan 2026 (arXiv 2601.03089), who give every attribution the same expected
+    share of retained tokens. The paper's map is not restated in its abstract; shift and clip is our choice.
+
+    Args:
+        a: (n,) in [0, 1].
+        share: the mean of the result, in [0, 1].
+
+    Example:
+        >>> equal_retention([1, 0, 0, 0]).round(3).tolist()
+        [1.0, 0.333, 0.333, 0.333]
+    """
+    a = np.asarray(a, float)
+    shifts = np.unique(np.concatenate([-a, 1 - a]))  # between two of them the mean is linear in b
+    means = (a + shifts[:, None]).clip(0, 1).mean(1)
+    means, first = np.unique(means, return_index=True)
+    return (a + np.interp(share, means, shifts[first])).clip(0, 1)
 
 
 def released_probability(scores, maskable, option):
@@ -174,7 +198,7 @@ def values(classifier, encodings, targets, scores, plan, first=0, cache=None):
     a value: COLUMNS, `raw` (S or C before normalisation; with definition "released" the clipped value),
     `denominator` (1 − S0) and `value` (normalised).
     """
-    rows = _Rows(plan, classifier.embedding_table.shape[1])
+    rows = _Rows(plan, classifier.factor_width)
     for i, encoding in enumerate(encodings):
         rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, seed=first + i)
     reference = [
@@ -208,13 +232,23 @@ def values(classifier, encodings, targets, scores, plan, first=0, cache=None):
     )
 
 
-def soft_variants(encoding, a, where, retain, width, seeds, perturbation="bernoulli", sigma=1.0):
-    """Softly perturbed variants of one input, one for each seed: see `factor`."""
+def soft_variants(
+    encoding, a, where, retain, width, seeds, perturbation="bernoulli", sigma=1.0, shared=False
+):
+    """Softly perturbed variants of one input, one for each seed: see `factor`.
+
+    shared: whether equal draws are one input, which a cache then holds.
+    """
     if perturbation == "attention":  # nothing random about it: one variant
         weight = attention_weight(a, where, retain)
         return [forward.Variant(encoding, weight=weight, key=weight.tobytes())]
     draw = partial(factor, perturbation, a, where, retain, width, sigma=sigma)
-    return [forward.Variant(encoding, factor=partial(draw, seed=seed), key=None) for seed in seeds]
+    drawn = f"{perturbation} {retain} {sigma}".encode() + a.tobytes() + where.tobytes()
+    keys = [drawn + repr(seed).encode() if shared else None for seed in seeds]
+    return [
+        forward.Variant(encoding, factor=partial(draw, seed=seed), key=key)
+        for seed, key in zip(seeds, keys, strict=True)
+    ]
 
 
 def soft_ns(inputs, scores, draws=3):
@@ -227,19 +261,20 @@ def soft_ns(inputs, scores, draws=3):
     Returns:
         (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
     """
-    return _soft(inputs, scores, draws, keep=True)
+    return of_attribution(inputs, scores, draws, keep=True)
 
 
 def soft_nc(inputs, scores, draws=3):
     """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
-    return _soft(inputs, scores, draws, keep=False)
+    return of_attribution(inputs, scores, draws, keep=False)
 
 
-def _soft(inputs, scores, draws, keep):
-    width, variants = inputs.model.embedding_table.shape[1], []
+def of_attribution(inputs, scores, draws, keep, how="minmax"):
+    """Soft-NS (keep) or Soft-NC of one attribution, with scores made probabilities by `how`: (examples,)."""
+    width, variants = inputs.model.factor_width, []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
-        a = to_probability(s, e.maskable)
-        variants += soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws))
+        a = to_probability(s, e.maskable, how)
+        variants += soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws), shared=True)
     examples = np.repeat(np.arange(len(scores)), draws)
     p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
     return erasure.normalised(inputs, p, keep)

@@ -148,7 +148,7 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
         raise ValueError("scores 'random': this is the baseline's name, call them something else")
     examples = np.arange(len(encodings)) if examples is None else np.asarray(examples)
     steps = np.zeros(len(encodings), int) if steps is None else np.asarray(steps)
-    width = model.embedding_table.shape[1]
+    width = model.factor_width
     rows, variants, prompt_of = [], [], []
     for i, encoding in enumerate(encodings):
         seeds = [[plan.seed, int(examples[i]), int(steps[i]), draw] for draw in range(plan.soft_draws)]
@@ -208,22 +208,25 @@ def causal_soft_ns(inputs, scores, draws=3):
         inputs: `metrics.inputs.Inputs` of prompts; scores: [(tokens,)] of one attribution.
         draws: Bernoulli draws averaged; all attributions meet the same ones.
     """
-    return _of_attribution(inputs, scores, draws, keep=True)
+    return of_attribution(inputs, scores, draws, keep=True)
 
 
 def causal_soft_nc(inputs, scores, draws=3):
     """Soft-NC of a language model (Eq. 8): as `causal_soft_ns`, values from 0 on."""
-    return _of_attribution(inputs, scores, draws, keep=False)
+    return of_attribution(inputs, scores, draws, keep=False)
 
 
-def _of_attribution(inputs, scores, draws, keep):
-    model, encodings, variants = inputs.model, inputs.encodings, []
-    width, rows = model.embedding_table.shape[1], np.arange(len(encodings))
+def of_attribution(inputs, scores, draws, keep, how="clip"):
+    """Soft-NS (keep) or Soft-NC of one attribution, with scores made probabilities by `how`: (examples,).
+
+    Where an answer has several tokens, the distance is a mean over the distributions that predict them.
+    """
+    encodings, variants = inputs.encodings, []
+    width, rows = inputs.model.factor_width, np.arange(len(encodings))
     for i, (e, s) in enumerate(zip(encodings, scores, strict=True)):
-        a = soft.to_probability(s, e.maskable, "clip")
-        variants += soft.soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws))
-    whole = forward.probabilities(model, [forward.unchanged(e) for e in encodings], inputs.cache)
+        a = soft.to_probability(s, e.maskable, how)
+        variants += soft.soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws), shared=True)
     zero = [forward.zeroed(e, e.maskable) for e in encodings]
-    delta = forward.distances(model, zero + variants, whole, np.r_[rows, np.repeat(rows, draws)], hellinger)
+    delta = inputs.distances(zero + variants, np.r_[rows, np.repeat(rows, draws)], hellinger)
     delta_zero, moved = delta[: len(encodings), None], delta[len(encodings) :].reshape(-1, draws)
     return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)

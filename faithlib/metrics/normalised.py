@@ -1,0 +1,240 @@
+"""Metrics that compare models and attributions on one scale: equal-retention soft metrics, AOPC and NAOPC.
+
+Soft metrics with equal retention (after Huang & Chan 2026, arXiv 2601.03089): every attribution keeps the
+same expected share of the tokens, so that scale alone cannot raise a value. AOPC is the area over the
+perturbation curve; NAOPC puts it between the worst and the best order that the model can reach on the text
+(Edin et al. 2025, arXiv 2408.08137), found exactly for texts of at most `EXACT` tokens and by beam search for
+longer ones.
+"""
+
+import numpy as np
+
+from faithlib.metrics.erasure import LEAST
+from faithlib.scores import ranking
+
+SHARE = 0.5  # of the tokens that every attribution keeps, or removes, in expectation
+LEVELS = 10  # points of a perturbation curve, at most
+EXACT = 8  # tokens up to which all orders are compared: 2 ** 8 inputs
+BEAM = 3  # sets that the search keeps
+TIE = 6  # decimals: sums of float32 probabilities are no more precise
+
+
+# Equal retention ----------------------------------------------------------------------------------
+
+
+def equal_soft_ns(inputs, scores, draws=3):
+    """Soft-NS where every attribution keeps `SHARE` of the tokens in expectation: (examples,), higher better.
+
+    Args:
+        inputs: `metrics.inputs.Inputs` of a classifier; scores: [(tokens,)] of one attribution.
+        draws: Bernoulli draws averaged; all attributions meet the same ones.
+
+    Returns:
+        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
+    """
+    from faithlib.metrics import soft  # the formulas below are used without a model, and without torch
+
+    return soft.of_attribution(inputs, scores, draws, keep=True, how="equal")
+
+
+def equal_soft_nc(inputs, scores, draws=3):
+    """Soft-NC where every attribution removes `SHARE` of the tokens in expectation: as `equal_soft_ns`."""
+    from faithlib.metrics import soft
+
+    return soft.of_attribution(inputs, scores, draws, keep=False, how="equal")
+
+
+def causal_equal_soft_ns(inputs, scores, draws=3):
+    """`soft_causal.causal_soft_ns` where every attribution keeps `SHARE` of the tokens in expectation."""
+    from faithlib.metrics import soft_causal
+
+    return soft_causal.of_attribution(inputs, scores, draws, keep=True, how="equal")
+
+
+def causal_equal_soft_nc(inputs, scores, draws=3):
+    """`soft_causal.causal_soft_nc` where every attribution removes `SHARE` of the tokens in expectation."""
+    from faithlib.metrics import soft_causal
+
+    return soft_causal.of_attribution(inputs, scores, draws, keep=False, how="equal")
+
+
+# AOPC ---------------------------------------------------------------------------------------------
+
+
+def levels(n):
+    """How many of n tokens are masked at each point of a curve: each number up to LEVELS, else ⌈i · n / 10⌉.
+
+    Example:
+        >>> levels(4).tolist(), levels(25).tolist()
+        ([1, 2, 3, 4], [3, 5, 8, 10, 13, 15, 18, 20, 23, 25])
+    """
+    points = min(n, LEVELS)
+    return np.array([-(-i * n // points) for i in range(1, points + 1)])
+
+
+def aopc_comprehensiveness(inputs, scores):
+    """AOPC, most important tokens masked first: (examples,) in [−1, 1], higher is better.
+
+    AOPC = mean over levels k of y(x) − y(x with the first k tokens masked), y the target's probability.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution. Of equal scores the earlier
+            token goes first.
+    """
+    return _aopc(inputs, scores, 1)
+
+
+def aopc_sufficiency(inputs, scores):
+    """AOPC, least important tokens masked first: (examples,) in [−1, 1], lower is better."""
+    return _aopc(inputs, scores, -1)
+
+
+def naopc_comprehensiveness(inputs, scores):
+    """`aopc_comprehensiveness` between the worst (0) and the best (1) order that the model can reach.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
+
+    Returns:
+        (examples,) in [0, 1], higher is better; NaN where best and worst differ by less than
+        `erasure.LEAST`. A value beyond the bounds that beam search found counts as 0 or 1.
+    """
+    return _between(inputs, aopc_comprehensiveness(inputs, scores))
+
+
+def naopc_sufficiency(inputs, scores):
+    """`aopc_sufficiency` on the scale of `naopc_comprehensiveness`: (examples,), lower is better."""
+    return _between(inputs, aopc_sufficiency(inputs, scores))
+
+
+def bounds(inputs, beam=BEAM):
+    """The lowest and the highest AOPC of any order: two arrays (examples,); computed once a study."""
+    return inputs.once(("bounds of AOPC", beam), lambda: _bounds(inputs, beam))
+
+
+def _aopc(inputs, scores, sign):
+    masks, examples = [], []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        places = ranking(sign * np.asarray(s, float), e.maskable, False)
+        masks += [places < k for k in levels(int(e.maskable.sum()))]
+        examples += [i] * (len(masks) - len(examples))
+    falls = _falls(inputs, masks, examples)
+    return np.bincount(examples, falls) / np.bincount(examples)
+
+
+def _between(inputs, values):
+    low, high = bounds(inputs)
+    room = high - low
+    known = room >= LEAST
+    return np.where(known, ((values - low) / np.where(known, room, 1)).clip(0, 1), np.nan)
+
+
+def _falls(inputs, masks, examples):
+    """y(x) − y(x with the tokens of a mask replaced): (masks,)."""
+    from faithlib import forward
+
+    variants = [
+        forward.replaced(inputs.encodings[i], m, inputs.model.mask_id)
+        for i, m in zip(examples, masks, strict=True)
+    ]
+    return inputs.p_full[examples] - inputs.target_probabilities(variants, examples)
+
+
+def _bounds(inputs, beam):
+    low, high = np.empty((2, len(inputs.encodings)))
+    counts = np.array([e.maskable.sum() for e in inputs.encodings])
+    short, long = np.flatnonzero(counts <= EXACT), np.flatnonzero(counts > EXACT).tolist()
+    masks, examples = [], []
+    for i in short:
+        n, places = int(counts[i]), np.flatnonzero(inputs.encodings[i].maskable)
+        chosen = (np.arange(2**n)[:, None] >> np.arange(n)) & 1 == 1  # (subsets, n)
+        masks += [np.isin(np.arange(len(inputs.encodings[i].ids)), places[c]) for c in chosen]
+        examples += [int(i)] * 2**n
+    falls = _falls(inputs, masks, examples) if masks else np.empty(0)
+    for i in short:
+        n = int(counts[i])
+        own, falls = falls[: 2**n], falls[2**n :]
+        low[i], high[i] = (extreme_mean(own, n, best) for best in (min, max))
+    if long:
+        low[long], high[long] = (-_search(inputs, long, beam, -1), _search(inputs, long, beam, 1))
+    return low, high
+
+
+def extreme_mean(falls, n, best=max):
+    """The extreme of mean_k falls[first k tokens] over all orders of n tokens, by dynamic programming.
+
+    Args:
+        falls: (2 ** n,), of each subset of tokens; bit j of the index says whether token j is in it.
+        n: the number of tokens.
+        best: `max` or `min`.
+
+    Example:
+        >>> extreme_mean([0.0, 0.1, 0.5, 0.4], 2), extreme_mean([0.0, 0.1, 0.5, 0.4], 2, min)
+        (0.45, 0.25)
+    """
+    sums = [0.0] * 2**n
+    for subset in range(1, 2**n):
+        before = (sums[subset ^ 1 << j] for j in range(n) if subset >> j & 1)
+        sums[subset] = float(falls[subset]) + best(before)
+    return sums[-1] / n
+
+
+def _search(inputs, examples, beam, sign):
+    """The highest mean of sign · falls over levels that beam search finds: (examples,).
+
+    Each round masks the tokens up to the next level. Where a level adds several tokens, these are the best
+    ones taken singly, with the last of them exchanged for the next best in the other candidates.
+    """
+    places = {i: np.flatnonzero(inputs.encodings[i].maskable) for i in examples}
+    points = {i: np.append(0, levels(len(places[i]))) for i in examples}
+    best = {i: [(0.0, np.zeros(len(inputs.encodings[i].ids), bool))] for i in examples}
+    for step in range(LEVELS):
+        added = {i: k[step + 1] - k[step] for i, k in points.items() if step + 1 < len(k)}
+        free = {i: [places[i][~mask[places[i]]] for _, mask in best[i]] for i in added}
+        singles = {
+            i: [
+                (total, _with(mask, [j]))
+                for (total, mask), rest in zip(best[i], free[i], strict=True)
+                for j in rest
+            ]
+            for i in added
+        }
+        values, several = _of_each(inputs, singles, sign), {}
+        for i in added:
+            if added[i] > 1:
+                found = np.split(values[i].round(TIE), np.cumsum([len(rest) for rest in free[i]])[:-1])
+                several[i] = [
+                    grown
+                    for (total, mask), rest, v in zip(best[i], free[i], found, strict=True)
+                    for grown in _grown(total, mask, rest[np.argsort(-v, kind="stable")], added[i], beam)
+                ]
+        groups, values = singles | several, values | _of_each(inputs, several, sign)
+        for i in added:
+            sums = {}  # set -> its best sum; the first of equals stays
+            for (total, mask), value in zip(groups[i], values[i], strict=True):
+                key, total = mask.tobytes(), total + value
+                if key not in sums or round(total - sums[key][0], TIE) > 0:
+                    sums[key] = (total, mask)
+            best[i] = sorted(sums.values(), key=lambda found: -round(found[0], TIE))[:beam]
+    return np.array([best[i][0][0] / (len(points[i]) - 1) for i in examples])
+
+
+def _grown(total, mask, order, added, beam):
+    """The `beam` candidates that mask `added` more tokens, from their order when taken singly."""
+    return [(total, _with(mask, [*order[: added - 1], last])) for last in order[added - 1 :][:beam]]
+
+
+def _with(mask, tokens):
+    grown = mask.copy()
+    grown[tokens] = True
+    return grown
+
+
+def _of_each(inputs, groups, sign):
+    """{example: sign · falls of the last mask of each of its entries}."""
+    examples = [i for i, group in groups.items() for _ in group]
+    if not examples:
+        return {}
+    falls = sign * _falls(inputs, [entry[-1] for group in groups.values() for entry in group], examples)
+    ends = np.cumsum([len(group) for group in groups.values()])[:-1]
+    return dict(zip(groups, np.split(falls, ends), strict=True))
