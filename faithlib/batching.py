@@ -10,15 +10,21 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from faithlib.models import placement
+
 # Padded tokens a batch. A CPU core is fastest while a batch fits its caches: of 256 to 2,048 tokens, encoders
 # are fastest at 640 to 768 (10 % faster than at 256, 5 % than at 2,048); language models are 2 % faster at
 # 1,024. A GPU needs large batches.
 TOKEN_BUDGET = {"cpu": 768, "cuda": 65536, "mps": 8192}
 CPU_SHARE, GPU_SHARE = 8, 2  # one part in so many of the free memory is for what a pass copies
+# Soft draws are not counted. A factor is made when its pass begins: 4 bytes an element on the CPU and on the
+# device, where embeddings and product are float32 too, so 12 bytes times the width for each token. The
+# activations of one layer take 26 times the width in bfloat16 and 52 in float32 (an intermediate size of 3.5
+# widths), and the share above leaves as much again.
 
 
 class Limits(NamedTuple):
-    """What one pass may hold: padded tokens that are computed, and bytes of copied keys and values."""
+    """What one pass may hold: padded tokens that are computed, and bytes of what is copied or returned."""
 
     tokens: int
     bytes: float
@@ -29,14 +35,18 @@ def limits(model):
 
     Tokens: TOKEN_BUDGET of its device times its `lightness` if it has one, at most what is known to fit; the
     environment variable FAITHLIB_HALVINGS, set when a process is restarted after it ran out of memory, halves
-    them that many times. Bytes: a share of the memory that is free on the GPU or on this machine. Inside
-    `limited`, both are what the caller allows.
+    them that many times. On a GPU their activations fit into the bytes. Bytes: a share of the memory that is
+    free on this machine, or on the fullest of the GPUs that hold weights. Inside `limited`, both are what the
+    caller allows.
     """
     if own := getattr(model, "limits", None):
         return own
     whole = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
     whole >>= int(os.environ.get("FAITHLIB_HALVINGS", 0))
-    return Limits(max(1, min(whole, getattr(model, "tokens_that_fit", None) or whole)), _free(model.device))
+    free = _free(model)
+    if model.device.type == "cuda":
+        whole = min(whole, int(free / activation_bytes(model)))
+    return Limits(max(1, min(whole, getattr(model, "tokens_that_fit", None) or whole)), free)
 
 
 def token_budget(model):
@@ -69,23 +79,40 @@ def limited(model, budget):
 
 def activation_bytes(model):
     """Memory of one computed token without gradients, in bytes: one layer's activations at a time."""
-    config, size = model.model.config, _size(model)
-    width = config.hidden_size
-    return size * (2 * (getattr(config, "intermediate_size", None) or 4 * width) + 6 * width)
+    config = getattr(model.model, "config", None)
+    width = getattr(config, "hidden_size", None) or model.embedding_table.shape[1]
+    return _size(model) * (2 * (getattr(config, "intermediate_size", None) or 4 * width) + 6 * width)
 
 
-def batches_by_length(lengths, budget):
-    """Row indices in batches of at most `budget` padded tokens, longest first."""
+def attention_bytes(model):
+    """Memory of the attention weights of one pair of tokens in all layers and heads, in bytes.
+
+    Eager attention holds those of the layer that is computed three times more in float32: as scores, as
+    scores with the mask and as their softmax.
+    """
+    config = getattr(model.model, "config", None)
+    layers, heads = (getattr(config, f"num_{what}", 1) for what in ("hidden_layers", "attention_heads"))
+    return heads * (layers * _size(model) + 3 * 4)
+
+
+def output_bytes(model):
+    """Memory of the outputs of one row, in bytes: logits, their softmax, and two more of a distance."""
+    return 4 * 4 * model.outputs
+
+
+def batches_by_length(lengths, budget, most=None):
+    """Row indices in batches of at most `budget` padded tokens and `most` rows, longest first."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches, start = [], 0
     while start < len(order):
-        size = max(1, budget // int(lengths[order[start]]))
+        size = budget // int(lengths[order[start]])
+        size = max(1, size if most is None else min(size, most))
         batches.append(order[start : start + size])
         start += size
     return batches
 
 
-def batches_by_start(starts, lengths, order, limits, prefix_bytes=0):
+def batches_by_start(starts, lengths, order, limits, prefix_bytes=0, row_bytes=0):
     """Row indices in batches, each of which is computed from the earliest start of its rows.
 
     Batching rows with different prefix lengths recomputes tokens; that is accepted for small batches only.
@@ -96,6 +123,7 @@ def batches_by_start(starts, lengths, order, limits, prefix_bytes=0):
         order: the rows, in order of decreasing start.
         limits: `Limits` of a batch.
         prefix_bytes: memory of the keys and values of one token, which are copied for each row.
+        row_bytes: memory of the outputs of a row.
 
     Yields:
         Lists of rows, in the order given.
@@ -106,7 +134,7 @@ def batches_by_start(starts, lengths, order, limits, prefix_bytes=0):
         longest = max(longest, length)
         padded = (len(batch) + 1) * (longest - start)
         small, tight = padded <= budget // 8, 8 * (padded - needed - (length - start)) <= padded
-        copied = (len(batch) + 1) * start * prefix_bytes
+        copied = (len(batch) + 1) * (start * prefix_bytes + row_bytes)
         if batch and (padded > budget or copied > limits.bytes or not (small or tight)):
             yield batch
             batch, needed, longest = [], 0, length
@@ -131,7 +159,7 @@ def shrink(model, tokens):
         model.limits = Limits(min(own.tokens, model.tokens_that_fit), own.bytes)
 
 
-def halving(model, compute, rows, length):
+def halving(model, compute, rows, length, pairs=False):
     """compute(rows) as a list of one result, or, where memory runs out, of the results of smaller pieces.
 
     Args:
@@ -139,30 +167,48 @@ def halving(model, compute, rows, length):
         compute: rows -> a result.
         rows: a sequence that can be sliced.
         length: padded tokens of a row.
+        pairs: whether the pass returns the attention weights of all layers: then pairs of tokens are counted,
+            from the start by their memory, and remembered apart from the tokens of other passes.
     """
-    known = getattr(model, "tokens_that_fit", None)
-    if known and len(rows) > 1 and len(rows) * length > known:
-        size = max(1, known // length)
+    each, known = (length**2, _pairs(model)) if pairs else (length, getattr(model, "tokens_that_fit", None))
+    if known and len(rows) > 1 and len(rows) * each > known:
+        size = max(1, known // each)
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
-        return [result for piece in pieces for result in halving(model, compute, piece, length)]
+        return [result for piece in pieces for result in halving(model, compute, piece, length, pairs)]
     try:
         return [compute(rows)]
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error) or len(rows) == 1:
             raise
-    shrink(model, len(rows) * length)
+    if pairs:
+        model.pairs_that_fit = max(1, len(rows) * each // 2)
+    else:
+        shrink(model, len(rows) * each)
     half = len(rows) // 2
-    return halving(model, compute, rows[:half], length) + halving(model, compute, rows[half:], length)
+    return [x for part in (rows[:half], rows[half:]) for x in halving(model, compute, part, length, pairs)]
+
+
+def _pairs(model):
+    """Pairs of tokens whose attention weights fit into the memory of a pass, at least 1."""
+    most = max(1, int(limits(model).bytes / attention_bytes(model)))
+    return min(most, getattr(model, "pairs_that_fit", None) or most)
 
 
 def _size(model):
     return torch.finfo(getattr(model, "dtype", torch.float32)).bits // 8
 
 
-def _free(device):
-    """Bytes that a pass may copy."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] / GPU_SHARE
+def _free(model):
+    """Bytes of the free memory that a pass may use."""
+    if model.device.type == "cuda":
+        gpus = {device for device in placement.devices(model.model) if device.type == "cuda"}
+        return min(_free_on(device) for device in gpus | {model.device}) / GPU_SHARE
     import psutil
 
     return psutil.virtual_memory().available / CPU_SHARE
+
+
+def _free_on(gpu):
+    """Bytes that are free on a GPU; torch keeps some of them to itself."""
+    free, _ = torch.cuda.mem_get_info(gpu)
+    return free + torch.cuda.memory_reserved(gpu) - torch.cuda.memory_allocated(gpu)

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from faithlib.batching import batches_by_length, batches_by_start, halving, limits, token_budget
+from faithlib.batching import batches_by_length, batches_by_start, halving, limits, output_bytes, token_budget
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
+from faithlib.models.placement import without_gradients
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def _logits(model, variants, cache, progress, budget):
     )
 
 
-@torch.inference_mode()
+@without_gradients
 def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     """reduce(logits, rows) for all variants, (len(variants), width); equal (variant, tag) share one pass."""
     model.model.eval()
@@ -263,7 +264,8 @@ def _passes(model, variants, rows, budget):
         shared = _families(variants, rows)
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
-    for batch in batches_by_length([len(variants[i].encoding.ids) for i in plain], budget):
+    lengths = [len(variants[i].encoding.ids) for i in plain]
+    for batch in batches_by_length(lengths, budget, int(limits(model).bytes / output_bytes(model))):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
         found = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
@@ -292,7 +294,8 @@ def _after_prefixes(model, variants, families, budget):
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
     bounds = limits(model)._replace(tokens=budget)
-    for chosen in batches_by_start(starts, lengths, order, bounds, prefix.bytes_a_token):
+    copied = prefix.bytes_a_token, output_bytes(model)
+    for chosen in batches_by_start(starts, lengths, order, bounds, *copied):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)

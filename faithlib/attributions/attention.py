@@ -69,14 +69,14 @@ def layers_and_slope(model, batch, target, explained=None):
 
 def read_row(model, batch, layer):
     """Row r of attention weights (batch, heads, from, to), r the position read: (batch, heads, to)."""
-    return widened(layer[torch.arange(len(layer), device=layer.device), :, model.reads(batch)])
+    rows, read = torch.arange(len(layer), device=layer.device), model.reads(batch).to(layer.device)
+    return widened(layer[rows, :, read]).to(batch.ids.device)
 
 
 def rollout(model, batch, layers):
     """Row r of Π_l (½ A_l + ½ I): (batch, tokens), by vector-matrix products only."""
-    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1]).to(
-        widened(layers[0])
-    )  # (batch, tokens)
+    row = torch.nn.functional.one_hot(model.reads(batch), batch.ids.shape[1])  # (batch, tokens)
+    row = row.to(widened(layers[0][:0]).dtype)
     for layer in reversed(layers):
-        row = (row + (row[:, None] @ widened(layer).mean(1))[:, 0]) / 2
+        row = (row + (row[:, None] @ widened(layer).mean(1).to(row.device))[:, 0]) / 2
     return row

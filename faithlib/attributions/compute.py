@@ -124,7 +124,7 @@ def attribute(
         raise ValueError(
             f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
         )
-    functions = _functions(wanted, definition, paper)
+    functions, attending = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
     notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
@@ -136,7 +136,8 @@ def attribute(
             for function, own in functions.items():
                 given = {**settings, "wanted": own}
                 explain = partial(_explain, function, model, encodings, targets, given, progress)
-                for result in batching.halving(model, explain, rows, len(encodings[rows[0]].ids)):
+                length, pairs = len(encodings[rows[0]].ids), function in attending
+                for result in batching.halving(model, explain, rows, length, pairs):
                     _store(result, own, scores, notes_by_row)
     if notes is not None:
         listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}
@@ -145,13 +146,15 @@ def attribute(
 
 
 def _functions(wanted, definition, paper):
-    """The functions that yield `wanted`: {function: the names to take from its result}."""
-    functions = {}
+    """The functions that yield `wanted`, {function: names to take}, and those that need attention weights."""
+    functions, attending = {}, set()
     for name in wanted:
         release = RELEASED.get((paper, name)) if definition == "released" else None
         function = release.function if release else registry.get(name).resolve()
         functions.setdefault(function, set()).add(name)
-    return functions
+        if "attention" in (release or registry.get(name)).needs:
+            attending.add(function)
+    return functions, attending
 
 
 def _explain(function, model, encodings, targets, settings, overall, rows):

@@ -205,14 +205,20 @@ def y_at(model, batch, target, explained=None, **given):
 @contextmanager
 def frozen(module, but=None):
     """Context in which no parameter but `but` requires a gradient, so that less memory is used."""
-    changed = [p for p in module.parameters() if p.requires_grad != (p is but)]
-    for p in changed:
-        p.requires_grad_(p is but)
+    named = module.named_parameters(remove_duplicate=False)
+    changed = {name for name, p in named if p.requires_grad != (p is but)}
+    _flip(module, changed)
     try:
         yield
     finally:
-        for p in changed:
-            p.requires_grad_(p is not but)
+        _flip(module, changed)
+
+
+def _flip(module, names):
+    """Change whether the parameters `names` require a gradient; by name, as offloaded ones are replaced."""
+    named = module.named_parameters(remove_duplicate=False)
+    for p in {id(p): p for name, p in named if name in names}.values():  # tied ones once
+        p.requires_grad_(not p.requires_grad)
 
 
 def baseline_embedding(model, baseline=None):
@@ -220,11 +226,11 @@ def baseline_embedding(model, baseline=None):
     baseline = baseline or model.baseline
     table = model.embedding_table
     if baseline == "zero":
-        return torch.zeros(table.shape[1], device=table.device)
+        return torch.zeros(table.shape[1], device=model.device)
     token = model.mask_id if baseline == "token" else model.pad_id
     if token is None:
         raise ValueError(f"baseline={baseline!r}: {model.name} has no such token: use 'zero' or 'pad'")
-    return model.embed(torch.tensor(token, device=table.device))
+    return model.embed(torch.tensor(token, device=model.device))
 
 
 def before_text_b(batch):
@@ -407,10 +413,13 @@ def vocabulary_l2(model, slopes):
 def gram(model):
     """EᵀE, (width, width) float64, cached on the model until its embedding table changes."""
     table = model.embedding_table
-    state = table.data_ptr(), table._version
+    state = (
+        "offloaded" if table.is_meta else (table.data_ptr(), table._version)
+    )  # offloaded ones do not change
     if getattr(model, "_gram", (None, None))[0] != state:
-        precise = torch.float32 if table.device.type == "mps" else torch.float64  # Apple GPUs have no float64
-        square = torch.zeros(table.shape[1], table.shape[1], dtype=precise, device=table.device)
+        device = model.device
+        precise = torch.float32 if device.type == "mps" else torch.float64  # Apple GPUs have no float64
+        square = torch.zeros(table.shape[1], table.shape[1], dtype=precise, device=device)
         for ids in _vocabulary(model):
             rows = model.embed(ids).to(precise)
             square.addmm_(rows.T, rows)
@@ -421,4 +430,5 @@ def gram(model):
 def _vocabulary(model):
     """All token ids in blocks of CHUNK, to be embedded by the model, which may scale its table (Gemma-2)."""
     table = model.embedding_table
-    return torch.arange(len(table), device=table.device).split(CHUNK)
+    size = 32 * CHUNK if table.is_meta else CHUNK  # an offloaded table is loaded once for each block
+    return torch.arange(len(table), device=model.device).split(size)

@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 from faithlib.attributions.occlusion import removable, removed
 from faithlib.batching import batches_by_length, halving, token_budget
 from faithlib.forward import padded, target_values
+from faithlib.models.placement import without_gradients
 from faithlib.scores import generator
 
 KERNEL_WIDTH = 25  # of Ribeiro et al.'s text explainer, for 100 times the cosine distance
@@ -99,7 +100,7 @@ def _scattered(positions, values):
     return array
 
 
-@torch.inference_mode()
+@without_gradients
 def filled_probabilities(model, encoding, embeddings, kept, filler, target):
     """The target's probability when every embedding entry of tokens not kept is `filler`: (samples,).
 

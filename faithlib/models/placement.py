@@ -7,6 +7,7 @@ a weight, except through this module; a tensor is moved to the device of the lay
 
 import importlib.util
 from contextlib import contextmanager
+from functools import wraps
 
 import torch
 
@@ -112,13 +113,19 @@ def devices(module):
     return {weight.device for weight in module.parameters() if not weight.is_meta}
 
 
-def without_gradients(module):
-    """The context of passes without gradients.
+def without_gradients(function):
+    """Decorate a function of a Classifier or CausalLM, its first argument, whose passes need no gradients.
 
-    Inference mode is the faster one, but offloaded weights that are loaded in it could not have gradients
+    Inference mode is the faster way, but offloaded weights that are loaded in it could not have gradients
     afterwards.
     """
-    return torch.no_grad() if offloaded(module) else torch.inference_mode()
+
+    @wraps(function)
+    def decorated(model, *args, **kwargs):
+        with torch.no_grad() if offloaded(model.model) else torch.inference_mode():
+            return function(model, *args, **kwargs)
+
+    return decorated
 
 
 @contextmanager
