@@ -38,6 +38,14 @@ CARD = Card(
         "mimic_anemia": Use(OFFICIAL, "macro_f1", (4262, 729, 1242)),
         "mimic_diabetes": Use(OFFICIAL, "macro_f1", (8066, 1573, 1729)),
     },
+    choices={
+        "area": ("ACU", "RACU clipped"),
+        "collapsed models": ("kept", "interpolated over"),
+        "masking levels": ("all", "every second"),
+        "share of random": ("subtracted", "kept"),
+        "outputs of bAbI": ("6", "36"),  # the last two: where records hold them
+        "integrated gradients": ("Eq. 2", "released"),
+    },
     minutes={"paper": 2880},
     hours=hours,
 )

@@ -1,188 +1,391 @@
-"""The six findings of Madsen et al. 2022 (section 6) and the case for recursion, each with a verdict.
+"""The findings of Madsen et al. 2022 (section 6, appendix G) and the case for recursion, each with a verdict.
 
-Every statistic is a function of whole curves. Seeds are drawn anew, within each data set and model, and all
-measures of a seed move together, as they share its models; intervals are percentiles of 1,000 draws. With
-three to five seeds they are rough, as the paper's own are.
+Claims are about training: the seed is the unit, and intervals are t over seeds, on the test set that all of
+them share. RACU is a ratio. Whether it is above 0, or one measure's above another's of the same models, is
+tested on its numerator, ACU, which has the same sign and is not clipped; RACU as published is printed beside
+it. Where models or data sets are compared the denominators differ, and RACU itself is tested.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from faithlib import papers
 from faithlib.attributions.registry import describe
-from faithlib.metrics.curves import racu
-from faithlib.report.claims import CLAIMS, contributions, estimate, mean_of, resampled, row
+from faithlib.metrics import curves
+from faithlib.papers.recursive_roar.card import CARD
+from faithlib.papers.recursive_roar.tables import PAPER, complete_curves
+from faithlib.report.claims import Claim, accepted, intervals, multiverse_tables
+from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
-from faithlib.statistics import RESAMPLES
+from faithlib.statistics import Interval, seeds_interval
+from faithlib.statistics.cases import average, case_table
 
-RISE = 0.01  # a rise of performance that is worth the name, as a fraction
+RISE = 0.01  # a rise of performance that counts as one, as a fraction
+EARLY = 20  # per cent masked
+MIDDLE = 40  # per cent masked: levels above it against those up to it
+SETTINGS = ("train_size", "validation_size", "test_size", "ratios", "ig_steps")  # equal where models compare
+RATIO = "a ratio: its numerator, ACU, is tested"
+ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
-def claims(points, n_resamples=RESAMPLES, seed=0):
-    """The claims, each with a statistic of which more supports it.
+def claims(points, scale="small", records=(), gate=None):
+    """claims.csv and choices.csv.
 
     Args:
         points: from `tables.points`.
-        n_resamples, seed: of the intervals.
+        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        records: from `results.load`; without them, two models are compared whatever their settings.
+        gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        A row a claim. One about two models, or two data sets, is not there where records have only one; data
-        sets with one seed are left out. Areas are RACU, clipped as in the paper's Table 2.
+        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
+        data set that it is about has no row.
     """
-    drawn = _drawn(points[points.by == "ratio"], n_resamples, seed)
-    rows = [
-        _models_differ(drawn),
-        _tasks_differ(drawn),
-        *_attention(drawn),
-        _integrated_gradients(drawn),
-        _early(drawn),
-        _leakage(drawn),
-        _recursion(drawn),
-    ]
-    return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
-
-
-def _drawn(points, n_resamples, seed):
-    """{(dataset, model, recursive): {measure: DataFrame}}: mean curves, a column a step, behind them "racu".
-
-    A row a draw (1 + resamples), of which row 0 is the estimate. RACU is averaged over seeds as the paper
-    does, not taken of the averaged curves.
-    """
-    cells = {}
-    for key, part in points.groupby(["dataset", "model", "recursive"], sort=False):
-        table = part.pivot_table(index="seed", columns=["measure", "step"], values="value").dropna()
-        if len(table) < 2:
-            continue  # one seed does not tell its own noise; the table of RACU names incomplete ones
-        x, baseline = table[RANDOM].columns.to_numpy(float) / 100, table[RANDOM].to_numpy()
-        found = {}
-        for measure in table.columns.unique(0):
-            area = racu(x, table[measure].to_numpy(), baseline, clip=True)  # (seeds,)
-            found[measure] = table[measure].assign(racu=np.nan_to_num(area))
-        cells[key] = pd.concat(found, axis=1)
-    units = list(dict.fromkeys(zip(points.dataset, points.model, strict=True)))
-    streams = {key: units.index(key[:2]) for key in cells}  # ROAR and Recursive ROAR share their seeds
-    drawn = resampled(cells, n_resamples, seed, streams)
-    return {key: {m: means[m] for m in means.columns.unique(0)} for key, means in drawn.items()}
-
-
-def _areas(drawn, recursive=True):
-    """{(dataset, model): {measure: RACU (1 + resamples,)}}."""
-    return {
-        key[:2]: {m: curve.racu.to_numpy() for m, curve in found.items() if m != RANDOM}
-        for key, found in drawn.items()
-        if key[2] == recursive
-    }
-
-
-def _models_differ(drawn):
-    areas, found = _areas(drawn), {}
-    for one, other in combinations(areas, 2):
-        if one[0] == other[0]:
-            for measure in areas[one].keys() & areas[other].keys():
-                found[f"{one[0]}, {measure}"] = areas[one][measure] - areas[other][measure]
-    return _somewhere("a measure's faithfulness differs between models (clearest difference)", found, True)
-
-
-def _tasks_differ(drawn):
-    """The smaller of two differences, a above b on one data set and b above a on another."""
-    areas, found = _areas(drawn), {}
-    for one, other in combinations(areas, 2):
-        if one[0] != other[0] and one[1] == other[1]:
-            for a, b in combinations(sorted(areas[one].keys() & areas[other].keys()), 2):
-                first, second = areas[one][a] - areas[one][b], areas[other][a] - areas[other][b]
-                sign = np.sign(first[0])
-                found[f"{a} and {b}, {one[0]} and {other[0]}"] = np.minimum(sign * first, -sign * second)
-    return _somewhere(
-        "which of two measures is more faithful depends on the task (smaller of both leads)", found
+    kept = accepted(points, gate)
+    return multiverse_tables(
+        changes(lambda **options: statements(kept, records, **options)), CARD.choices, scale
     )
 
 
-def _attention(drawn):
-    """Of the BiLSTM, and in rows of their own of encoders: the paper does not measure theirs."""
-    rows = []
-    for name, is_bilstm in (("attention", True), ("an encoder's attention", False)):
-        own, leads = {}, {}
-        for key, areas in _areas(drawn).items():
-            if "attention" in areas and (key[1] == "bilstm") == is_bilstm:
-                case = ", ".join(key)
-                own[case] = areas["attention"]
-                if others := [area for measure, area in areas.items() if measure != "attention"]:
-                    leads[case] = own[case] - np.max(others, axis=0)
-        rows += [
-            _on_average(f"{name} is faithful (RACU above 0)", own),
-            _on_average(f"{name} leads the other measures (RACU less the best other)", leads),
-        ]
-    return rows
+def statements(
+    points,
+    records=(),
+    area="ACU",
+    collapsed_models="kept",
+    masking_levels="all",
+    share_of_random="subtracted",
+    **_,
+):
+    """The claims, each a statistic that is larger the more it supports the sentence.
 
+    Args:
+        points: from `tables.points`, of the data sets and models that take part.
+        records: from `results.load`.
+        area, collapsed_models, masking_levels, share_of_random: options of `CARD.choices`; others change
+            nothing in these records.
 
-def _integrated_gradients(drawn):
-    found = {}
-    for (dataset, model), of in _areas(drawn).items():
-        others = [of[m] for m in of if describe(m).family == "gradient" and describe(m).cost == "constant"]
-        if "integrated_gradients_abs" in of and others:
-            found[f"{dataset}, {model}"] = np.max(others, axis=0) - of["integrated_gradients_abs"]
-    return _somewhere("somewhere a cheaper gradient is more faithful than integrated gradients", found)
-
-
-def _early(drawn):
-    """Share of the whole drop that comes with the first 20 %, less what an even fall would give."""
-    shares = {}
-    for (dataset, model, recursive), of in drawn.items():
-        for measure, curve in of.items():
-            last = curve.columns[-2]
-            whole = (curve[0] - curve[last]).to_numpy()
-            if recursive and 20 in curve and measure != RANDOM and (whole > 0.05).all():
-                early = (curve[0] - curve[20]).to_numpy()
-                shares[f"{dataset}, {model}, {measure}"] = early / whole - 20 / last
-    return _on_average("the top 20 % bring more than 20 % of the drop", shares)
-
-
-def _leakage(drawn):
-    """The largest rise of a curve from one step to the next, less `RISE`."""
-    found = {}
-    for (dataset, model, recursive), of in drawn.items():
-        for measure, curve in of.items():
-            if measure != RANDOM:
-                steps = curve.columns[:-1]
-                rises = np.diff(curve[steps], axis=1)  # (1 + resamples, steps)
-                i = rises[0].argmax()
-                kind = "Recursive ROAR" if recursive else "ROAR"
-                name = f"{dataset}, {model}, {measure}, {kind}, from {steps[i]} to {steps[i + 1]} %"
-                found[name] = rises[:, i] - RISE
-    return _somewhere(f"class leakage: somewhere a curve rises by more than {RISE:.0%}", found)
-
-
-def _recursion(drawn):
-    plain, again = _areas(drawn, recursive=False), _areas(drawn)
-    found = {
-        f"{key[0]}, {key[1]}, {m}": again[key][m] - plain[key][m]
-        for key in again.keys() & plain.keys()
-        for m in again[key]
-    }
-    return _on_average("Recursive ROAR finds measures more faithful than ROAR does", found)
-
-
-def _on_average(claim, found):
-    """A claim about the mean of cases."""
-    if not found:
-        return None
-    where = contributions({name: found[name][0] for name in sorted(found)})
-    return row(claim, estimate(mean_of(found)), where)
-
-
-def _somewhere(claim, found, two_sided=False):
-    """A claim that something exists: its best case, the interval widened for having looked at all cases.
-
-    The best of many cases is above 0 by luck alone if one looks often enough: the level is divided by the
-    number of cases (Bonferroni).
+    Returns:
+        List of `report.claims.Claim`.
     """
-    if not found:
-        return None
-    if two_sided:
-        found = {name: statistic * np.sign(statistic[0]) for name, statistic in found.items()}
-    estimates = {name: estimate(statistic, 1 - 0.05 / len(found)) for name, statistic in found.items()}
-    best = max(estimates, key=lambda name: (estimates[name][1], estimates[name][0]))
-    supported = sum(low > 0 for _, low, _ in estimates.values())
-    where = f"{supported} of {len(found)} cases; clearest: {best}"
-    return row(claim, estimates[best], where)
+    found = complete_curves(points, collapsed_models, masking_levels)
+    return [
+        *_attention(found, area),
+        _cheaper_gradient(found, area),
+        _models_differ(found, _settings(records)),
+        _tasks_differ(found),
+        _early(found, share_of_random),
+        *_recursion(found, area),
+        *_leakage(found),
+    ]
+
+
+def cases(claims_):
+    """The cases of each claim: estimate, interval, p and its Holm adjustment, and why one has no interval.
+
+    Args:
+        claims_: from `statements`.
+
+    Returns:
+        DataFrame with the column claim and those of `statistics.cases.case_table`.
+    """
+    parts = [
+        case_table(intervals(claim), claim.relation, claim.threshold).assign(claim=claim.claim)
+        for claim in claims_
+        if len(claim.values)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    return table[["claim", *table.columns.drop("claim")]]
+
+
+def changes(state):
+    """`state` without what an option leaves as it is: the other claims about {case: Interval}, and ratios.
+
+    Args:
+        state: function from options to a list of `report.claims.Claim`.
+
+    Returns:
+        A function of the same kind, as `report.claims.multiverse_tables` takes it.
+    """
+    main = {claim.key: claim for claim in state()}
+
+    def changed(**options):
+        if not options:
+            return list(main.values())
+        return [
+            claim
+            for claim in state(**options)
+            if not isinstance(claim.values, dict)
+            or (claim.key in main and repr(claim.values) != repr(main[claim.key].values))
+            and any(case.exists for case in claim.values.values())
+        ]
+
+    return changed
+
+
+def difference(one, two):
+    """Interval of the difference of two independent means (Welch 1947).
+
+    Args:
+        one, two: `statistics.Interval` of trained models that share nothing.
+
+    Returns:
+        Interval of one - two; without ends where either has none.
+
+    >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
+    +0.400 [+0.173, +0.627] (3 seeds)
+    """
+    value, n = one.value - two.value, min(one.n_units, two.n_units)
+    if not (one.exists and two.exists):
+        return Interval(value, "seed", n, reason=one.reason or two.reason)
+    mean = average({"one": one, "two": replace(two, value=-two.value)})
+    parts = tuple((2 * se, df) for se, df in mean.components)
+    return replace(mean, value=value, components=parts, design="difference")
+
+
+# Areas --------------------------------------------------------------------------------------------
+
+
+def areas(found, area="ACU", recursive=True):
+    """Areas of all measures.
+
+    Args:
+        found: from `tables.complete_curves`.
+        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls.
+        recursive: of Recursive ROAR or of ROAR.
+
+    Returns:
+        {(data set, model): DataFrame seeds × measures}.
+    """
+    result = {}
+    for (dataset, model, again), table in found.items():
+        if again == recursive:
+            x, random = table.columns.to_numpy(float) / 100, table.loc[RANDOM]
+            own = {}
+            for measure in table.index.unique("measure").drop(RANDOM):
+                seeds = table.loc[measure].index.intersection(random.index)
+                given = x, table.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
+                own[measure] = pd.Series(_area(area, *given), seeds, dtype=float)
+            result[dataset, model] = pd.DataFrame(own)
+    return result
+
+
+def _area(name, x, measure, random):
+    if name == "ACU":
+        return curves.acu(x, measure, random)
+    flat = curves.room(x, random) < curves.FLAT
+    return np.where(flat, np.nan, curves.racu(x, measure, random, clip=name == "RACU clipped"))
+
+
+def _values(per_case):
+    """The DataFrame that a `Claim` takes, of {(data set, model): Series of seeds}."""
+    parts = [
+        pd.DataFrame({"dataset": d, "model": m, "seed": x.index, "value": x.to_numpy(float)})
+        for (d, m), x in per_case.items()
+    ]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["dataset", "model", "seed", "value"])
+
+
+def _on_average(claim, per_case, **more):
+    return Claim(claim, _values(per_case), "seeds", baseline="random", **more)
+
+
+def _somewhere(claim, intervals, **more):
+    """A claim about {case: Interval}; the names of cases begin with a data set."""
+    return Claim(claim, intervals, "seeds", quantifier="somewhere", baseline="random", **more)
+
+
+def _printed(claim, per_case, known):
+    """The row of a ratio: its mean beside the published one, and no verdict."""
+    titles, found = case_titles(per_case), {}
+    for case, values in per_case.items():
+        values = values.dropna()
+        if len(values):
+            found[titles[case]] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
+    return Claim(claim, found, "seeds", baseline="random", published=known)
+
+
+# Claims -------------------------------------------------------------------------------------------
+
+
+def _attention(found, area):
+    """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure."""
+    statistics = {
+        "is faithful": lambda table: table["attention"],
+        "leads the other measures": lambda table: _lead(table, "attention"),
+    }
+    tested, printed, result = areas(found, area), areas(found, "RACU clipped"), []
+    for name, bilstm in ATTENTION.items():
+        for verb, statistic in statistics.items():
+            own, ratio = (
+                {
+                    key: statistic(table)
+                    for key, table in part.items()
+                    if "attention" in table and table.shape[1] > 1 and (key[1] == "bilstm") == bilstm
+                }
+                for part in (tested, printed)
+            )
+            result.append(_on_average(f"{name} {verb} (ACU)", own))
+            known = _published(statistic) if bilstm else {}
+            result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, known))
+    return result
+
+
+def _cheaper_gradient(found, area):
+    """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
+    known = areas(found, area)
+    titles, compared = case_titles(known), {}
+    for key, table in known.items():
+        for measure in table:
+            about = describe(measure)
+            one_pass = about.family == "gradient" and about.cost == "constant"
+            if one_pass and "integrated_gradients_abs" in table:
+                gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
+                if len(gain):
+                    compared[f"{titles[key]}, {measure}"] = seeds_interval(gain)
+    return _somewhere("a cheaper gradient is more faithful than integrated gradients (ACU)", compared)
+
+
+def _models_differ(found, settings):
+    """Two models on one data set, in both directions; the cases with other settings have no interval."""
+    known, compared = areas(found, "RACU"), {}
+    for one, other in combinations(known, 2):
+        if one[0] != other[0]:
+            continue
+        unequal = [
+            name for name in SETTINGS if settings.get(one, {}).get(name) != settings.get(other, {}).get(name)
+        ]
+        for measure in known[one].columns.intersection(known[other].columns):
+            values = [known[key][measure].dropna() for key in (one, other)]
+            if not all(map(len, values)):
+                continue
+            case = difference(*map(seeds_interval, values))
+            if unequal:
+                reason = f"settings differ: {', '.join(unequal)}"
+                case = Interval(case.value, "seed", case.n_units, reason=reason)
+            directions = [((one[1], other[1]), 1), ((other[1], one[1]), -1)]
+            if not case.exists:  # not tested: the direction of the estimate is enough
+                directions = directions[:1] if case.value > 0 else directions[1:]
+            for (a, b), sign in directions:
+                name = f"{one[0]}, {measure}: {a} above {b}"
+                compared[name] = replace(case, value=sign * case.value)
+    return _somewhere("a measure's faithfulness differs between models (difference of RACU)", compared)
+
+
+def _tasks_differ(found):
+    """Measure a above b on one data set and b above a on another: both leads have to be shown.
+
+    The p of a case is the larger of the two, so its interval is that of the weaker lead: an
+    intersection-union test. As a and b can be above each other in one direction only, the direction costs
+    nothing (Gail and Simon 1985).
+    """
+    known, compared = areas(found, "RACU"), {}
+    for one, other in combinations(known, 2):
+        if one[0] == other[0] or one[1] != other[1]:
+            continue
+        for a, b in combinations(sorted(known[one].columns.intersection(known[other].columns)), 2):
+            first, second = ((known[key][a] - known[key][b]).dropna() for key in (one, other))
+            if not (len(first) and len(second)):
+                continue
+            sign = 1 if min(first.mean(), -second.mean()) >= min(-first.mean(), second.mean()) else -1
+            upper, lower = (a, b) if sign > 0 else (b, a)
+            leads = [seeds_interval(sign * first), seeds_interval(-sign * second)]
+            name = f"{one[0]}, {upper} above {lower}, on {other[0]} below"
+            compared[name] = max(leads, key=lambda lead: (not lead.exists, lead.pvalue()))
+    return _somewhere(
+        "which of two measures is more faithful depends on the task (weaker lead, RACU)", compared
+    )
+
+
+def _early(found, share_of_random):
+    """What the first 20 % take more than random's first 20 %, mean over the measures of a data set.
+
+    All curves of a seed have the same ends, so the difference of performance has the sign of that of shares.
+    """
+    gains = {}
+    for (dataset, model, recursive), table in found.items():
+        if not recursive or EARLY not in table:
+            continue
+        random, own = table.loc[RANDOM], table.drop(index=RANDOM, level="measure")
+        if share_of_random == "subtracted":
+            even = random[EARLY]
+        else:
+            even = random[0] - EARLY / 100 * (random[0] - random[100])
+        gains[dataset, model] = _per_seed(even - own[EARLY].unstack("measure").T)
+    return _on_average("the first 20 % take more performance than 20 % at random (mean over measures)", gains)
+
+
+def _recursion(found, area):
+    """Recursive ROAR's area less ROAR's, mean over measures: on average, and for each data set."""
+    again, plain = areas(found, area), areas(found, area, recursive=False)
+    gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
+    claim, titles = (
+        "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)",
+        case_titles(gains),
+    )
+    each = [_on_average(f"{claim}: {titles[key]}", {key: gain}) for key, gain in gains.items()]
+    return [_on_average(claim, gains), *(each if len(each) > 1 else [])]
+
+
+def _leakage(found):
+    """Performance that rises as more is masked, which only masks that tell the class can explain.
+
+    Mean performance at levels above 40 % less that at levels up to 40 %; appendix G of the paper: "We observe
+    [class leakage] for Recursive ROAR in bAbI with BiLSTM-Attention".
+    """
+    curve, mean = {}, {}
+    for (dataset, model, recursive), table in found.items():
+        if not recursive:
+            continue
+        levels = table.columns.to_numpy()
+        low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
+        own = table.drop(index=RANDOM, level="measure")
+        if not (low.any() and high.any() and len(own)):
+            continue
+        rises = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
+        for measure, rise in rises.groupby("measure", sort=False):
+            curve[dataset, model, measure] = seeds_interval(rise)
+        if dataset.startswith("babi"):
+            mean[dataset, model] = _per_seed(rises.unstack("seed"))
+    titles = case_titles([key[:2] for key in curve])
+    named = {f"{titles[d, m]}, {measure}": case for (d, m, measure), case in curve.items()}
+    return [
+        _on_average(
+            "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
+            mean,
+            threshold=RISE,
+        ),
+        _somewhere(
+            "class leakage of one measure: its curve rises with masking, by more than .01",
+            named,
+            threshold=RISE,
+        ),
+    ]
+
+
+def _per_seed(table):
+    """Mean over measures (rows) of each seed (column); NaN where a seed lacks a measure."""
+    return table.mean(axis=0, skipna=False)
+
+
+def _lead(table, measure):
+    """By how much a column is above the highest other one."""
+    return table[measure] - table.drop(columns=measure).max(axis=1)
+
+
+def _published(statistic):
+    """{data set: a statistic of the BiLSTM's published RACU}."""
+    table = select(papers.published(PAPER, "table_2"), model="bilstm")
+    wide = table.pivot(index="dataset", columns="measure", values="value") / 100
+    return statistic(wide).to_dict()
+
+
+def _settings(records):
+    """{(data set, model): what has to be equal where models are compared}."""
+    return {
+        (unit["dataset"], unit["model"]): {name: record["params"].get(name) for name in SETTINGS}
+        for record in records
+        for unit in [unit_columns(record)]
+    }

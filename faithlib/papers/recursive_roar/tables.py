@@ -11,6 +11,7 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.metrics import curves
 from faithlib.papers.recursive_roar.card import CARD
+from faithlib.report import claims
 from faithlib.report.tables import (
     groups,
     metric_rows,
@@ -35,6 +36,54 @@ def points(values):
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     kept = values[values.metric == values.dataset.map(metric)]
     return kept.assign(model=[results.slug(model) for model in kept.model])
+
+
+def gates(values):
+    """Which data sets × models take part in claims: those above chance before anything is masked.
+
+    Args:
+        values: from `results.load`. The score is macro-F1, which stands in for balanced accuracy too.
+
+    Returns:
+        DataFrame as `report.claims.gates`.
+    """
+    own = select(values, measure=RANDOM, step=0, by="ratio")
+    own = own.assign(model=[results.slug(model) for model in own.model])
+    return claims.gates(own.drop_duplicates(["dataset", "model", "seed", "metric"]))
+
+
+def complete_curves(points, collapsed_models="kept", masking_levels="all"):
+    """The curves by ratio of all measures, those without a gap.
+
+    Args:
+        points: from `points`.
+        collapsed_models: "kept", or "interpolated over": the value of a masking level whose model predicts a
+            single class is then that of the line between its neighbours. The model of fully masked texts, of
+            which nothing else is expected, is kept.
+        masking_levels: "all", or "every second".
+
+    Returns:
+        {(data set, model, recursive): DataFrame (measure, seed) × masking levels in per cent}.
+    """
+    found = {}
+    points = points[points.by == "ratio"]
+    if collapsed_models != "kept":
+        points = points.assign(value=points.value.mask(collapsed(points)))
+    for key, part in points.groupby(CURVE, sort=False):
+        table = part.pivot(index=["measure", "seed"], columns="step", values="value")
+        if collapsed_models != "kept":
+            table = table.T.interpolate(method="index", limit_area="inside").T
+        if masking_levels != "all" and table.shape[1] % 2:
+            table = table.iloc[:, ::2]
+        table = table.dropna()
+        if RANDOM in table.index.unique("measure"):
+            found[key] = table
+    return found
+
+
+def collapsed(points):
+    """Where the model of a masking level predicts a single class, before everything is masked: booleans."""
+    return points.step.between(1, 99) & (points.classes_predicted == 1)
 
 
 def performance(records, points):
@@ -78,13 +127,16 @@ def racu(points):
     Returns:
         A row a curve; higher is better. racu is unclipped (Eq. 3), racu_clipped as released, so it is what
         `published` compares with. flat counts seeds whose random curve hardly falls: there RACU is a quotient
-        of noise.
+        of noise. collapsed counts the models of the curves that predict a single class although something is
+        left; `complete_curves` gives the curves without them.
     """
     paper = papers.published(PAPER, "table_2")
     rows = curves.summary(points[points.by == "ratio"], CURVE).to_dict("records")
+    single = points[(points.by == "ratio") & collapsed(points)].groupby([*CURVE, "measure"]).size()
     for row in rows:
         given = {"model": row["model"], "measure": row["measure"]}
         known = published_row(paper, row["dataset"], **given) if row["recursive"] else {}
+        row["collapsed"] = int(single.get(tuple(row[name] for name in (*CURVE, "measure")), 0))
         row |= published_interval(known)
     return pd.DataFrame(rows)
 

@@ -1,52 +1,160 @@
 """Claims of recursive_roar: each verdict on values that decide it, and when there is none."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from sample.recursive_roar import record
 
-from faithlib.papers.recursive_roar import claims
+from faithlib.papers.recursive_roar import claims, tables
+from faithlib.papers.recursive_roar.card import CARD
 from faithlib.report.claims import CLAIMS
+from faithlib.statistics import seeds_interval
+
+MODELS = "a measure's faithfulness differs between models (difference of RACU)"
+TASKS = "which of two measures is more faithful depends on the task (weaker lead, RACU)"
+EARLY = "the first 20 % take more performance than 20 % at random (mean over measures)"
+RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)"
+GRADIENT = "a cheaper gradient is more faithful than integrated gradients (ACU)"
+
+
+@pytest.fixture
+def points(points):
+    """Curves whose areas vary over seeds, of each measure in its own way."""
+    x = points.step / 100
+    i = points.measure.map({name: i for i, name in enumerate(points.measure.unique())})
+    return points.assign(
+        value=points.value + 0.01 * points.seed * x * (1 - x) * i / 4 * (1 + points.recursive / 2)
+    )
+
+
+def table_of(points, **given):
+    return claims.claims(points, **given)[0].set_index("claim")
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points):
-    table = claims.claims(points, n_resamples=200).set_index("claim")
-    assert list(table.reset_index()) == CLAIMS
-    assert "a measure's faithfulness differs between models (clearest difference)" not in table.index
-    verdicts = table.verdict
-    tasks = "which of two measures is more faithful depends on the task (smaller of both leads)"
-    assert verdicts[tasks] == "holds"
-    assert verdicts["attention is faithful (RACU above 0)"] == "holds"
-    assert table.value["attention is faithful (RACU above 0)"] == pytest.approx(0.9, abs=1e-2)
-    assert verdicts["attention leads the other measures (RACU less the best other)"] == "holds"
-    assert verdicts["somewhere a cheaper gradient is more faithful than integrated gradients"] == "holds"
-    assert verdicts["the top 20 % bring more than 20 % of the drop"] == "holds"
-    leak = table.loc["class leakage: somewhere a curve rises by more than 1%"]
-    assert leak.verdict == "holds" and leak.value == pytest.approx(0.9 - 0.75 - 0.01, abs=2e-3)
-    assert "from 50 to 60 %" in leak["where"]
-    gain = table.loc["Recursive ROAR finds measures more faithful than ROAR does"]
-    assert gain.value == pytest.approx(0.45 / 3, abs=1e-2)  # attention gains, the other two do not
+    found, choices = claims.claims(points)
+    assert list(found) == CLAIMS and MODELS not in set(found.claim)
+    table = found.set_index("claim")
+    attention = table.loc["attention is faithful (ACU)"]
+    assert attention.verdict == "holds (bilstm, 3 seeds)" and attention.n_units == 3
+    assert attention.value == pytest.approx(0.225, abs=1e-2)  # trapezoids between LINE and DROP
+    assert table.verdict["attention leads the other measures (ACU)"].startswith("holds")
+    tasks = table.loc[TASKS]
+    assert tasks.verdict.startswith(
+        "holds (shown on babi_1, integrated_gradients_abs above gradient_l2, on sst"
+    )
+    assert table.verdict[GRADIENT].startswith("holds (shown on sst, gradient_l2")
+    assert table.verdict[EARLY].startswith("holds")
+    shares = [(0.9 - 0.5) + (0.9 - 0.7) + 0]  # of attention, the half-way and the rising curve at 20 %
+    assert table.value[EARLY] == pytest.approx(np.mean(shares) / 3, abs=1e-2)
+    assert table.value[RECURSION] == pytest.approx(0.1125 / 3, abs=1e-2)  # attention gains, the others do not
+    assert {"area", "masking levels", "share of random"} <= set(choices.choice) <= {"main", *CARD.choices}
 
 
-def test_two_models_are_compared(points):
+def test_the_ratio_is_printed_beside_the_published_one_of_the_same_data_sets(points):
+    row = table_of(points).loc["attention is faithful (RACU, clipped as published)"]
+    assert row.verdict == "not tested (a ratio: its numerator, ACU, is tested)" and np.isnan(row.ci_low)
+    assert row.value == pytest.approx(0.9, abs=2e-2)
+    assert row.published == pytest.approx((0.665 + 0.157) / 2)  # Table 2: bAbI-1 and SST, no other
+    assert row.published_cases == "babi_1, sst"
+
+
+def test_two_models_are_compared_where_their_settings_are_equal(points):
     other = points[points.dataset == "sst"].assign(model="other")
-    other.loc[other.measure == "attention", "value"] = other[other.measure == "random"].value.to_numpy()
-    table = claims.claims(pd.concat([points, other]), n_resamples=200).set_index("claim")
-    row = table.loc["a measure's faithfulness differs between models (clearest difference)"]
-    assert row.verdict == "holds" and row.value == pytest.approx(0.9, abs=1e-2)
-    assert "sst, attention" in row["where"]
-    # The encoder's attention, equal to random, has rows of its own.
-    assert table.value["attention is faithful (RACU above 0)"] == pytest.approx(0.9, abs=1e-2)
-    assert table.value["an encoder's attention is faithful (RACU above 0)"] == pytest.approx(0, abs=1e-2)
-    where = table["where"]["the top 20 % bring more than 20 % of the drop"]
-    assert "sst, bilstm, attention +0.797" in where and "sst, other, attention -0.003" in where
+    own = other.measure == "attention"
+    other.loc[own, "value"] = 1 - (1 - other[own].value) * 0.2
+    both = pd.concat([points, other])
+    row = table_of(both).loc[MODELS]
+    assert row.verdict.startswith("holds (shown on sst, attention: bilstm above other")
+    one, two = record("sst"), record("sst", model="other")
+    one["params"]["ig_steps"], two["params"]["ig_steps"] = 50, 10
+    row = table_of(both, records=[one, two]).loc[MODELS]
+    assert row.verdict == "not tested (settings differ: ig_steps)" and np.isnan(row.ci_low)
+    encoder = table_of(both).loc["an encoder's attention is faithful (ACU)"]
+    assert encoder.verdict.endswith("(other, 3 seeds)") and np.isnan(encoder.published)
 
 
-def test_the_top_20_percent_are_what_a_grid_has_at_20_percent(points):
-    claim = "the top 20 % bring more than 20 % of the drop"
-    whole = points[points.recursive]
+def test_two_seeds_have_values_and_no_verdict(points):
+    table = table_of(points[points.seed < 2])
+    assert table.verdict["attention is faithful (ACU)"] == "not tested (2 seeds: an interval needs 3)"
+    assert table.value["attention is faithful (ACU)"] == pytest.approx(0.225, abs=1e-2)
+    assert table.ci_low.isna().all() and not table.verdict.str.contains("holds").any()
 
-    def values(*steps):
-        some = whole[whole.step.isin([0, *steps, 100])]
-        return claims.claims(some, n_resamples=50).set_index("claim").value
 
-    assert values(20, 50)[claim] == pytest.approx(values(*range(10, 100, 10))[claim])
-    assert claim not in values(25, 50) and len(values(25, 50))
+def test_quick_runs_have_numbers_and_no_verdicts(points):
+    table = table_of(points, scale="quick")
+    assert set(table.verdict) == {""} and table.published.isna().all() and table.value.notna().all()
+
+
+def test_opposite_data_sets_are_mixed_and_have_rows_of_their_own(points):
+    worse = (
+        points.recursive
+        & (points.dataset == "sst")
+        & (points.measure != "random")
+        & points.step.between(1, 99)
+    )
+    points = points.assign(value=points.value.where(~worse, points.value + 0.3))
+    better = points.recursive & (points.dataset == "babi_1") & points.step.between(1, 99)
+    better &= points.measure != "random"
+    points = points.assign(value=points.value.where(~better, points.value - 0.2))
+    table = table_of(points)
+    assert table.verdict[RECURSION].startswith("mixed (above on babi_1, below on sst")
+    assert table.verdict[f"{RECURSION}: babi_1"].startswith("holds")
+    assert table.verdict[f"{RECURSION}: sst"].startswith("does not hold")
+
+
+def test_leakage_is_a_rise_with_masking(points):
+    rising = points.recursive & (points.dataset == "babi_1") & points.step.between(50, 90)
+    rising &= points.measure != "random"
+    claim = "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)"
+    assert table_of(points).verdict[claim].startswith("does not hold")
+    points = points.assign(value=points.value.where(~rising, points.value + 0.5))
+    row = table_of(points).loc[claim]
+    assert row.verdict.startswith("holds") and row.cases == "babi_1"
+
+
+def test_a_collapsed_model_is_counted_and_interpolated_over(points):
+    at = points.recursive & (points.measure == "attention") & (points.step == 50) & (points.seed == 1)
+    at &= points.dataset == "sst"
+    points = points.assign(
+        classes_predicted=points.classes_predicted.where(~at, 1), value=points.value.where(~at, 0.0)
+    )
+    racu = tables.racu(points).set_index(["dataset", "recursive", "measure"]).collapsed
+    assert racu["sst", True, "attention"] == 1 and racu.sum() == 1
+    curve = tables.complete_curves(points, "interpolated over")["sst", "bilstm", True].loc["attention", 1]
+    assert curve[50] == pytest.approx((curve[40] + curve[60]) / 2)
+    assert tables.complete_curves(points)["sst", "bilstm", True].loc["attention", 1][50] == 0
+
+
+def test_a_data_set_below_the_gate_takes_no_part(points):
+    gate = pd.DataFrame({"dataset": ["babi_1", "sst"], "model": "bilstm", "accepted": [True, False]})
+    table = table_of(points, gate=gate)
+    assert table.cases["attention is faithful (ACU)"] == "babi_1" and TASKS not in table.index
+
+
+def test_the_gate_is_on_macro_f1_before_masking(points):
+    values = points.assign(metric="macro_f1", value=points.value.where(points.dataset != "sst", 0.5))
+    gate = tables.gates(values).set_index("dataset")
+    assert gate.accepted.to_dict() == {"babi_1": True, "sst": False}
+    assert "is not above chance (0.500)" in gate.reason["sst"]
+
+
+def test_another_data_set_leaves_every_other_interval_as_it_is(points):
+    one = claims.cases(claims.statements(points[points.dataset == "sst"]))
+    both = claims.cases(claims.statements(points))
+    claim = "attention is faithful (ACU)"
+    (row,), (again,) = (
+        t[(t.claim == claim) & (t.case == "sst")][["value", "ci_low", "ci_high"]].to_numpy()
+        for t in (one, both)
+    )
+    assert row.tolist() == again.tolist()
+
+
+def test_the_difference_of_two_models_is_welchs():
+    from scipy import stats
+
+    one, two = [0.5, 0.6, 0.9], [0.1, 0.2, 0.15, 0.4]
+    found = claims.difference(seeds_interval(one), seeds_interval(two))
+    low, high = stats.ttest_ind(one, two, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert not claims.difference(seeds_interval(one), seeds_interval(two[:2])).exists
