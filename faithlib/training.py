@@ -1,6 +1,7 @@
 """Fine-tuning of classifiers (plain, masked, or with a salience loss), and their performance."""
 
 import math
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from faithlib.batching import batches_by_length, halving, out_of_memory, token_budget
 from faithlib.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffled_by_length
+from faithlib.models.placement import offloaded, without_gradients
 from faithlib.progress import bar
 from faithlib.salience import Guide
 from faithlib.scores import DEFINITIONS, one_of
@@ -85,6 +87,8 @@ def fine_tune(
     salience=None,
     salience_weight=0.0,
     definition="paper",
+    accumulate=1,
+    checkpointing=False,
 ):
     """Fine-tune a classifier in place and keep the weights of the best evaluation.
 
@@ -126,6 +130,10 @@ def fine_tune(
         salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
         salience_weight: λ, 0 or above; 0 is plain fine-tuning.
         definition: of the salience loss, "paper" or "released".
+        accumulate: micro-batches whose gradients are added up for an optimiser step of `batch_size` examples:
+            the same step up to rounding, except for the draws of dropout, in less memory.
+        checkpointing: keep the inputs of each layer alone and compute its activations again for the gradient:
+            the same step in less memory and about a third more time.
 
     Returns:
         The history, a list of one dict an evaluation: "epoch" (a float), "train_loss" and "validation_loss"
@@ -134,9 +142,10 @@ def fine_tune(
         With masking or checking, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
 
     Raises:
-        ValueError: a setting out of range; a model in float16; a salience that is 0 everywhere or not as
-            `fit` returns it; salience together with masking; salience for a model without attention;
-            masking for a model without a mask token.
+        ValueError: a setting out of range; a model in float16 or with offloaded weights; a salience that is
+            0 everywhere or not as `fit` returns it; salience together with masking or checkpointing, and
+            the released one with accumulation; salience for a model without attention; masking for a model
+            without a mask token; checkpointing for a model that cannot.
         FloatingPointError: a loss is not finite.
 
     Example:
@@ -160,6 +169,7 @@ def fine_tune(
     plain, guided = (masking, checking) == ("none", "unmasked"), salience is not None and salience_weight
     if classifier.dtype == torch.float16:
         raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
+    _check_memory(classifier, accumulate, checkpointing, guided, definition)
     if guided and not plain:
         raise ValueError(
             f"masking={masking!r}, checking={checking!r} and a salience: masked fine-tuning and "
@@ -188,10 +198,11 @@ def fine_tune(
         for step, rows in enumerate(shuffled_by_length(data.lengths, batch_size, generator), 1)
     )
     random, shown = torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step")
-    with random, classifier.training_precision(), shown as progress:
+    recomputed = classifier.checkpointing() if checkpointing else nullcontext()
+    with random, classifier.training_precision(), recomputed, shown as progress:
         torch.manual_seed(seed)  # dropout draws from torch's global generator
         for epoch, step, rows in batches:
-            losses.append(_step(classifier, data, rows, stepper, clip, guide))
+            losses.append(_step(classifier, data, rows, stepper, clip, guide, accumulate))
             rates.step()
             progress.update()
             if step in evaluated_steps:
@@ -204,7 +215,7 @@ def fine_tune(
     return selection.history
 
 
-@torch.inference_mode()
+@without_gradients
 def evaluate(classifier, encodings, labels):
     """Performance of a classifier on a split.
 
@@ -340,15 +351,15 @@ class _MaskedSelection(_Selection):
         return found[self.checking], extra
 
 
-def _step(classifier, data, rows, stepper, clip, guide):
+def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):
     """Take an optimiser step on the examples `rows`; returns L_c and, with a guide, L_sal: (1 or 2,).
 
-    When memory runs out, the step is retried with the gradients of halves, quarters and so on added up: the
-    same step except for the draws of dropout.
+    The gradients of `accumulate` pieces are added up. When memory runs out, the step is retried with twice as
+    many pieces, and so on: the same step except for the draws of dropout.
     """
     classifier.model.train()
     batch, labels = data.at(rows)
-    pieces = 1
+    pieces = min(accumulate, len(rows))
     while True:
         stepper.zero_grad()
         try:
@@ -383,6 +394,25 @@ def _backward(classifier, batch, labels, rows, piece, guide):
         loss = losses[0] + guide.weight * losses[1]
     (loss * share if share < 1 else loss).backward()
     return torch.stack(losses).detach() * share
+
+
+def _check_memory(classifier, accumulate, checkpointing, guided, definition):
+    """Raise ValueError for what of memory and its savings a training cannot have."""
+    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
+        raise ValueError(f"accumulate={accumulate!r} must be a whole number of at least 1")
+    if accumulate > 1 and guided and definition == "released":
+        raise ValueError(
+            f"accumulate={accumulate} and the released salience loss, which squares a sum over the batch: "
+            "set accumulate=1 or definition='paper'"
+        )
+    if checkpointing and guided:
+        raise ValueError("checkpointing=True and a salience, which keeps attention weights: leave one out")
+    if checkpointing and not getattr(classifier.model, "supports_gradient_checkpointing", False):
+        raise ValueError(
+            f"checkpointing=True: {classifier.name} cannot compute its layers again: leave it out"
+        )
+    if offloaded(classifier.model):
+        raise ValueError(f"{classifier.name} has offloaded weights: load it without device_map to train it")
 
 
 def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):

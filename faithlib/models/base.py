@@ -130,6 +130,17 @@ class Transformer:
         finally:
             self.cast(self.dtype)
 
+    @contextmanager
+    def checkpointing(self):
+        """Inside, a training pass keeps the inputs of layers alone, and computes layers again backwards."""
+        names = ("activation_checkpointing", "gradient_checkpointing")  # as newer and older transformers say
+        name = next(name for name in names if hasattr(self.model, f"{name}_enable"))
+        getattr(self.model, f"{name}_enable")({"use_reentrant": False})
+        try:
+            yield
+        finally:
+            getattr(self.model, f"{name}_disable")()
+
     def cast(self, dtype):
         """Convert the weights, and not the buffers: rotary frequencies are used in float32."""
         for weight in self.model.parameters():
