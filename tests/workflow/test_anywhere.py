@@ -72,6 +72,14 @@ def test_a_notebook_is_executed_in_its_project(project, tmp_path):
     assert (project / "here").read_text() == f"{project} 0"
 
 
+def test_an_error_of_faithlib_in_a_folder_with_blanks_is_one_line():
+    path = (
+        "File /tmp/pfad mit leer ü/faithlib/results.py:82, in start(paper)\n---> 82 raise ValueError('x')\n"
+    )
+    assert execute.told("ValueError", path)
+    assert not execute.told("ValueError", path.replace("faithlib/", "elsewhere/"))
+
+
 def test_the_grid_outside_a_project_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no scales: run this in the project's folder"):
