@@ -46,3 +46,18 @@ def bar(total, what, unit):
             yield progress
         finally:
             _open.remove(progress)
+
+
+@contextmanager
+def silent():
+    """Inside, no progress bar is shown.
+
+    Example:
+        >>> with silent(), bar(3, "adding", "number") as progress:
+        ...     _ = progress.update(3)
+    """
+    _open.append(tqdm(disable=True))
+    try:
+        yield
+    finally:
+        _open.pop()

@@ -23,7 +23,7 @@ def inputs_of(model, texts, targets=None):
 
 
 def additive(weights):
-    """Inputs whose target probability is 1 minus the weights of the masked tokens, which stand at 1, 2, ..."""
+    """Inputs whose target probability is 1 minus the weights of the masked tokens, at 1, 2, ..."""
     encoding = tiny.encoding(len(weights) + 2, range(1, len(weights) + 1), ids=[2, *[5] * len(weights), 3])
 
     class Additive(Inputs):

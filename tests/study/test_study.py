@@ -59,6 +59,7 @@ def test_the_default_is_every_metric_that_can_have_a_value(classifier):
         name
         for name in registry.names()
         if registry.get(name).level == "example"
+        and registry.get(name).default
         and set(registry.get(name).needs) <= {"classifier", "mask", "evidence"}
     }
     assert found == wanted >= {"ns", "soft_nc", "auprc"}

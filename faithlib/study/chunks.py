@@ -1,0 +1,91 @@
+"""Finished chunks of a study as files, so that a study that was stopped goes on."""
+
+import hashlib
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from faithlib.provenance import code_digest, weights_digest
+from faithlib.records import digest, read_part, write_parquet
+
+CODE = (
+    "attributions", "metrics", "models", "study", "forward.py", "batching.py", "scores.py",
+)  # fmt: skip
+
+
+class Chunks:
+    """The chunks of one model on its texts: scores of an attribution, values of an attribution and a metric.
+
+    A chunk is found again only where model, texts, targets, seed, settings and code are the same.
+
+    Args:
+        folder: where the files are, or None to keep nothing.
+        model: the model that is explained.
+        encodings, targets: what is explained.
+        about: further plain values that every chunk depends on.
+
+    Raises:
+        ValueError: the folder is a file.
+    """
+
+    def __init__(self, folder, model, encodings, targets, **about):
+        self.folder = folder and Path(folder)
+        if not self.folder:
+            return
+        texts = hashlib.sha256()
+        for e in encodings:
+            for field in (e.ids, e.types, e.maskable):
+                texts.update(np.ascontiguousarray(field).tobytes())
+        explained = (targets.listed, targets.contrast)
+        self.key = (
+            weights_digest(model.model), str(getattr(model, "dtype", "")), texts.hexdigest(), str(explained),
+            code_digest(*CODE), sorted(about.items(), key=str),
+        )  # fmt: skip
+
+    def scores(self, name, function, settings, encodings, compute):
+        """compute(), [(tokens,)] of each text, or what an earlier run kept of it."""
+        if not self.folder:
+            return compute()
+        path = self._path(name, "scores", source(function), sorted(settings.items()))
+        if (kept := read_part(path)) is not None and len(kept) == len(encodings):
+            return [np.array(row, float) for row in kept.scores]
+        found = compute()
+        write_parquet(path, pd.DataFrame({"scores": [list(map(float, row)) for row in found]}))
+        return found
+
+    def values(self, name, metric, scores, compute):
+        """compute(), a DataFrame of values of one attribution and metric, or what an earlier run kept."""
+        if not self.folder:
+            return compute()
+        given = hashlib.sha256(b"".join(np.asarray(s, float).tobytes() for s in scores)).hexdigest()
+        path = self._path(name, metric.name, source(metric.function), given)
+        if (kept := read_part(path)) is not None:
+            return kept
+        found = compute()
+        write_parquet(path, found)
+        return found
+
+    def _path(self, name, what, *about):
+        return self.folder / f"{name}.{what}.{digest([self.key, name, what, *about])[:16]}.parquet"
+
+
+def check(folder):
+    """Raise ValueError for a `resume` that is no folder and cannot become one."""
+    if folder is None:
+        return
+    if not isinstance(folder, (str, Path)) or not str(folder):
+        raise ValueError(f"resume={folder!r}: give the folder that keeps what is finished")
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise ValueError(f"resume={str(folder)!r} is a file: give a folder")
+
+
+def source(function):
+    """What a function of one's own depends on: its text, or its name where it is built in."""
+    if isinstance(function, str):
+        return function
+    try:
+        return inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):  # typed into a terminal, or an object
+        return getattr(getattr(function, "__code__", None), "co_code", b"").hex() or repr(function)

@@ -1,0 +1,147 @@
+"""The texts of a study: read from what a person has, and compared with the model before any work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+
+GENERIC = "label_"  # transformers' names of classes that have none: LABEL_0, LABEL_1, ...
+
+
+@dataclass
+class Texts:
+    """The rows of a study.
+
+    Attributes:
+        frame: DataFrame with the column text, and text_b, label, evidence, target and contrast where given.
+        name: of the data set; "" where it has none. It names the random streams of intervals.
+        label_names: the classes, in order; () where they are not known.
+    """
+
+    frame: pd.DataFrame
+    name: str = ""
+    label_names: tuple = ()
+
+    def column(self, name):
+        """A column as a list, or None where the data have none."""
+        return list(self.frame[name]) if name in self.frame else None
+
+    def encode(self, model):
+        """The texts as `model` reads them, [Encoding]; ValueError for what it cannot take."""
+        pairs = [self.column("text_b")] if "text_b" in self.frame else []
+        if pairs and hasattr(model, "prefix"):
+            raise ValueError(f"data has the column text_b, and {model.name} is a language model: drop it")
+        encodings = model.encode(self.column("text"), *pairs)
+        model.check(encodings)
+        return encodings
+
+
+def read(data):
+    """Anything that holds texts as `Texts`.
+
+    Args:
+        data: a list of texts, a DataFrame, a `datasets.Dataset`, what `load_data` gives or {split: table}; of
+            several splits "test" is taken.
+
+    Returns:
+        Texts.
+
+    Raises:
+        ValueError: a single string, no rows, no column text, no split "test" among several, a text that is
+            no string or is blank, evidence that is no list of words of the text.
+
+    Example:
+        >>> read(["the plot was great"]).frame.shape
+        (1, 1)
+    """
+    name, label_names = "", ()
+    if hasattr(data, "task") and hasattr(data, "splits"):
+        name, label_names = data.task.name, tuple(data.task.labels or ())
+        data = data.splits
+    if isinstance(data, Mapping):
+        if "test" not in data and len(data) != 1:
+            raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
+        data = data["test"] if "test" in data else next(iter(data.values()))
+    if isinstance(data, str):
+        raise ValueError(
+            f"data={data[:40]!r} is one text: give a list of texts, or a table with the column text"
+        )
+    if isinstance(data, (list, tuple)):
+        data = pd.DataFrame({"text": pd.Series(list(data), dtype=object)})
+    if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
+        raise ValueError(
+            f"data is of type {type(data).__name__}: give a list of texts, a DataFrame or a Dataset"
+        )
+    frame = data if isinstance(data, pd.DataFrame) else data.to_pandas()
+    if "text" not in frame:
+        raise ValueError(
+            f"data has the columns {', '.join(map(str, frame))}: name the column of texts 'text'"
+        )
+    if frame.empty:
+        raise ValueError("data has no rows: give at least one text")
+    frame = frame.reset_index(drop=True)
+    for column in {"text", "text_b"} & set(frame):
+        for row, text in enumerate(frame[column]):
+            if not isinstance(text, str) or column == "text" and not text.strip():
+                raise ValueError(f"data: {column} of row {row} is {text!r}: give a text, or drop the row")
+    if "evidence" in frame:
+        _check_evidence(frame)
+    return Texts(frame, name, label_names)
+
+
+def labels(texts, model):
+    """The label of each text as a class of `model`: (texts,) int, or None where the data have none.
+
+    Raises:
+        ValueError: other classes than the model's, or in another order; a label that is missing or unknown.
+    """
+    names = class_names(model)
+    given = texts.label_names
+    if given and len(given) != model.outputs:
+        raise ValueError(
+            f"data has the {len(given)} classes {', '.join(given)}, {model.name} has {model.outputs}: "
+            "give data and a model of the same classes"
+        )
+    if given and names and [n.casefold() for n in given] != [n.casefold() for n in names]:
+        raise ValueError(
+            f"data has the classes {', '.join(given)}, {model.name} has {', '.join(names)}: give data and a "
+            "model of the same classes in the same order"
+        )
+    if "label" not in texts.frame:
+        return None
+    known = names or given or [str(i) for i in range(model.outputs)]
+    return np.array([class_of(x, known, f"label of row {i}") for i, x in enumerate(texts.frame.label)])
+
+
+def class_of(value, names, what):
+    """The number of a class given by number or name; ValueError for another."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < len(names):
+        return int(value)
+    if isinstance(value, str) and value in names:
+        return list(names).index(value)
+    raise ValueError(
+        f"{what} is {value!r}: the model has the classes 0 to {len(names) - 1} ({', '.join(names)})"
+    )
+
+
+def class_names(model):
+    """The names of a model's classes in order, [] where it has none of its own."""
+    config = getattr(model.model, "config", None)
+    names = [str(name) for _, name in sorted((getattr(config, "id2label", None) or {}).items())]
+    generic = all(name.casefold().startswith(GENERIC) for name in names)
+    return [] if generic or len(names) != model.outputs else names
+
+
+def _check_evidence(frame):
+    for row, (text, words) in enumerate(zip(frame.text, frame.evidence, strict=True)):
+        count = len(text.split())
+        listed = isinstance(words, (list, tuple, np.ndarray))
+        whole = listed and all(isinstance(w, Integral) and not isinstance(w, bool) for w in words)
+        if not whole:
+            raise ValueError(f"data: evidence of row {row} is {words!r}: give a list of indices of words")
+        if beyond := [int(w) for w in words if not 0 <= w < count]:
+            raise ValueError(
+                f"data: evidence of row {row} has word {beyond[0]}, its text has 0 to {count - 1}"
+            )

@@ -1,0 +1,129 @@
+"""The attributions of a study: registered names, functions that join for one call, and scores given."""
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import signature
+
+import torch
+
+from faithlib.attributions import registry
+from faithlib.forward import padded
+
+
+@dataclass
+class Methods:
+    """What a study explains with.
+
+    Attributes:
+        computed: {name in the table: registered name}.
+        given: {name in the table: scores from elsewhere}.
+    """
+
+    computed: dict = field(default_factory=dict)
+    given: dict = field(default_factory=dict)
+    order: list = field(default_factory=list)
+
+
+@contextmanager
+def joined(wanted):
+    """Inside, all attributions that are asked for are registered.
+
+    Args:
+        wanted: a list of names and functions (model, batch, target) -> scores (batch, tokens), or {name: a
+            registered name, a function or scores of all texts}.
+
+    Yields:
+        Methods.
+
+    Raises:
+        ValueError: none, a name given twice, an unknown one, a function that cannot be called or has the
+            name of another.
+
+    Example:
+        >>> def first(model, batch, target):
+        ...     return batch.maskable * 1.0
+        >>> with joined(["lime", first]) as methods:
+        ...     methods.computed
+        {'lime': 'lime', 'first': 'first'}
+    """
+    methods, added = Methods(), []
+    try:
+        for name, what in _pairs(wanted):
+            if name in methods.order:
+                raise ValueError(f"attribution {name!r} is given twice: give each once")
+            methods.order.append(name)
+            if isinstance(what, str):
+                methods.computed[name] = registry.get(what).name
+            elif callable(what):
+                methods.computed[name] = _register(name, what, added)
+            else:
+                methods.given[name] = what
+        yield methods
+    finally:
+        for name in added:
+            registry.unregister(name)
+
+
+def _pairs(wanted):
+    """[(name in the table, name, function or scores)]."""
+    if isinstance(wanted, Mapping):
+        pairs = list(wanted.items())
+    elif isinstance(wanted, str) or callable(wanted):
+        pairs = [(wanted if isinstance(wanted, str) else _name(wanted), wanted)]
+    else:
+        unique = list(dict.fromkeys(w if isinstance(w, str) or callable(w) else _refused(w) for w in wanted))
+        pairs = [(w if isinstance(w, str) else _name(w), w) for w in unique]
+    if not pairs:
+        known = ", ".join(sorted(registry.names()))
+        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {known}")
+    for name, _ in pairs:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"attribution {name!r}: give a name of letters, digits and _")
+    return pairs
+
+
+def _refused(what):
+    raise ValueError(
+        f"attributions: {type(what).__name__} in a list: give names and functions, or {{name: scores}}"
+    )
+
+
+def _name(function):
+    name = getattr(function, "__name__", type(function).__name__)
+    if name.isidentifier():
+        return name
+    raise ValueError(f"attributions: {name} has no name of its own: give {{name: function}}")
+
+
+def _register(name, function, added):
+    """The registered name of a function, which joins under `name` if it is not registered yet."""
+    for known in registry.names():
+        if registry.get(known).function is function and known == name:
+            return known
+    try:
+        signature(function).bind(None, None, None)
+    except TypeError as error:
+        raise ValueError(
+            f"attribution {name!r}: {error}: give a function of (model, batch, target)"
+        ) from error
+    if name in registry.names():
+        raise ValueError(f"attribution {name!r} is registered already: choose another name")
+
+    @wraps(function)
+    def explain(model, batch, target, **settings):
+        found = function(model, batch, target, **settings)
+        found = found if isinstance(found, Mapping) else {name: found}
+        return {key: _tensor(value, batch) for key, value in found.items()}
+
+    registry.register(name, signed=True, family="perturbation")(explain)
+    added.append(name)
+    return name
+
+
+def _tensor(value, batch):
+    rows = isinstance(value, (list, tuple)) and [len(row) for row in value]
+    if rows and rows == [len(e.ids) for e in batch.encodings]:
+        return padded(value, batch)
+    return torch.as_tensor(value)

@@ -1,0 +1,327 @@
+"""`evaluate`: attributions × metrics of one model, or several, on one's own texts."""
+
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from numbers import Integral
+
+import numpy as np
+import pandas as pd
+
+from faithlib import attributions as methods
+from faithlib import batching, forward, scores
+from faithlib.metrics.inputs import Inputs
+from faithlib.progress import bar, silent
+from faithlib.study import chunks, plan, table
+from faithlib.study import targets as explained
+from faithlib.study.data import labels, read
+from faithlib.study.methods import joined
+
+
+@dataclass
+class Study:
+    """What `evaluate` returns.
+
+    Attributes:
+        table: a row for each attribution and metric, with COLUMNS. value: the mean over the n texts where the
+            metric means something; ci_low, ci_high: its 95 % interval; void: texts left out because the value
+            means nothing there; diagnosticity: share of texts on which the attribution's value is better
+            than that of its own scores in random order (ties count ½); unit: what the interval speaks of;
+            flag: why there is no value or interval, and what else to know.
+        values: a row for each model, text (example), attribution, metric, baseline ("" or "matched") and draw
+            of the baseline.
+        scores: {attribution: [(tokens,) of each text]}; of the first model, where there are several.
+        encodings, targets: the texts as the model reads them, and what was explained: (texts,) int, the
+            class, or the (first) token.
+        texts: the texts, [str].
+        tokens: the tokens of each text, [[str]].
+        model_name: name of the model; of several, joined by commas.
+        notes: what to know before the table is read, in sentences.
+        labels, predicted: (texts,) int, the classes given and predicted; None where there are none.
+        parts: a Study for each model, where there are several.
+        estimate: `plan.Estimate`, what the study was thought to cost.
+    """
+
+    table: pd.DataFrame
+    values: pd.DataFrame = field(repr=False)
+    scores: dict = field(repr=False)
+    encodings: list = field(repr=False)
+    targets: np.ndarray = field(repr=False)
+    texts: list = field(repr=False, default_factory=list)
+    tokens: list = field(repr=False, default_factory=list)
+    model_name: str = ""
+    notes: list = field(default_factory=list)
+    labels: np.ndarray | None = field(repr=False, default=None)
+    predicted: np.ndarray | None = field(repr=False, default=None)
+    parts: tuple = field(repr=False, default=())
+    estimate: plan.Estimate | None = field(repr=False, default=None)
+
+    def show(self, **options):
+        """Show the table, a figure and heat maps of a few texts: see `report.study.show`."""
+        return import_module("faithlib.report.study").show(self, **options)
+
+    def agreement(self, **options):
+        """Rank agreement of the metrics: see `report.study.agreement`."""
+        return import_module("faithlib.report.study").agreement(self, **options)
+
+    def save(self, folder, **options):
+        """Save record, tables, figures and explorer in a folder: see `report.study.save`."""
+        return import_module("faithlib.report.study").save(self, folder, **options)
+
+
+def evaluate(
+    model,
+    data,
+    attributions,
+    metrics="default",
+    targets=None,
+    *,
+    contrast=None,
+    baselines=1,
+    seed=0,
+    budget=None,
+    resume=None,
+    progress=True,
+    **settings,
+):
+    """Score attributions of a model by faithfulness metrics, on any texts.
+
+    Args:
+        model: a `Classifier` or `CausalLM`, as `load_model` gives; or a list of them, such as one for each
+            seed of training: then intervals are over models × texts.
+        data: a list of texts, a DataFrame, a `datasets.Dataset` or what `load_data` gives (its split "test",
+            or the only one), with the column text; columns text_b (never masked or scored), label, evidence
+            (indices of decisive words), target and contrast (of prompts) are used where they are there.
+        attributions: names of `faithlib.attributions.names()` and functions (model, batch, target) -> scores
+            (batch, tokens); or {name: name, function or scores of all texts}, as `imports.align` takes them.
+        metrics: names of `faithlib.metrics.registry.names()`; "default" for what this model and data can have
+            a value of; "all" for the others of single texts too.
+        targets: what is explained, one a text: a class by number or name; for language models a token id,
+            several, or the text of an answer. By default what the model predicts.
+        contrast: as targets; then p(target) − p(contrast) is explained.
+        baselines: how often each attribution's scores are put in random order, for the diagnosticity.
+        seed: of every random draw.
+        budget: padded tokens of a pass; by default what fits the processor's caches or the GPU's memory.
+        resume: a folder that keeps finished chunks, so that a study that was stopped goes on.
+        progress: whether an estimate and progress bars are shown.
+        settings: of the attributions, such as `steps=50`.
+
+    Returns:
+        A `Study`.
+
+    Raises:
+        ValueError: an unknown attribution, metric or setting, a metric whose needs are not met, texts that
+            are empty or too long, labels that are not the model's, targets that it does not have; before any
+            work starts.
+
+    Example:
+        >>> from faithlib import evaluate, load_data, load_model
+        >>> reviews = load_data("sentiment", sizes={"train": 200, "validation": 20, "test": 20})
+        >>> model = load_model("tiny-bert", reviews.task.labels, reviews.splits["train"]["text"])
+        >>> texts = reviews.splits["test"].select_columns(["text", "evidence"])
+        >>> study = evaluate(model, texts, ["gradient_l2", "lime"], ["auprc"], samples=20)
+        >>> study.table[["attribution", "metric", "n"]].values.tolist()
+        [['gradient_l2', 'auprc', 20], ['lime', 'auprc', 20]]
+    """
+    _check(baselines, seed, budget, resume)
+    models = list(model) if isinstance(model, (list, tuple)) else [model]
+    if not models:
+        raise ValueError("model=[] leaves nothing to explain: give at least one")
+    texts = read(data)
+    settings = {"seed": seed, **settings}
+    with joined(attributions) as wanted:
+        sessions = [
+            _Session(m, texts, wanted, metrics, targets, contrast, baselines, budget, resume, settings)
+            for m in models
+        ]
+        with nullcontext() if progress else silent():
+            return _finished(sessions, _names(models), texts, progress)
+
+
+class _Session:
+    """One model on its texts: checked on construction, then run."""
+
+    def __init__(self, model, texts, wanted, metrics, given, contrast, baselines, budget, resume, settings):
+        self.model, self.texts, self.wanted, self.settings = model, texts, wanted, settings
+        self.given, self.contrast, self.baselines, self.budget = given, contrast, baselines, budget
+        self.resume, self.found_now = resume, {}
+        self.encodings = texts.encode(model)
+        longest = max(len(e.ids) for e in self.encodings)
+        if budget is not None and budget < longest:
+            raise ValueError(f"budget={budget} is smaller than the longest text, of {longest} tokens")
+        self.labels = None if hasattr(model, "prefix") else labels(texts, model)
+        names = list(dict.fromkeys(wanted.computed.values()))
+        methods.check(names or ["random_uniform"], model, **settings)
+        self.targets = explained.resolve(model, texts, self.encodings, given, contrast)
+        explained.check(self.targets, names)
+        self.found = _aligned(wanted.given, texts, model, self.encodings)
+        self.cache = forward.Cache()
+        zeros = np.zeros(len(self.encodings), int)
+        self.inputs = Inputs(
+            model, self.encodings, zeros, texts.column("evidence"), settings["seed"], self.cache
+        )
+        self.metrics = plan.chosen(metrics, self.inputs)
+
+    def predict(self):
+        """What the model predicts, which is what is explained unless targets are given; and the estimate."""
+        with batching.limited(self.model, self.budget):
+            per_token = plan.seconds_per_token(self.model, self.encodings, self.cache)
+            self.predicted, _ = explained.predictions(self.model, self.encodings, self.cache)
+        self.targets = explained.resolve(
+            self.model, self.texts, self.encodings, self.given, self.contrast, self.predicted
+        )
+        self.inputs.targets = self.targets.first
+        self.inputs.answers, self.inputs.contrast = self.targets.answers, self.targets.contrast
+        names = set(self.wanted.computed.values())
+        return plan.estimate(
+            self.model, self.encodings, names, len(self.found), self.metrics, self.baselines, self.budget,
+            per_token, **self.settings,
+        )  # fmt: skip
+
+    def explain(self):
+        """Scores of all attributions, in their order."""
+        about = {"baselines": self.baselines, "evidence": str(self.inputs.evidence)}
+        self.chunks = chunks.Chunks(
+            self.resume, self.model, self.encodings, self.targets, seed=self.settings["seed"], **about
+        )
+        names = list(dict.fromkeys(self.wanted.computed.values()))
+        if self.resume is None:
+            found = self._attributed(names) if names else {}
+        else:
+            found = {name: self._kept(name) for name in names}
+        computed = {shown: found[name] for shown, name in self.wanted.computed.items()}
+        return {name: (computed | self.found)[name] for name in self.wanted.order}
+
+    def _attributed(self, names):
+        return explained.attribute(
+            self.model, self.encodings, self.targets, names, cache=self.cache, budget=self.budget,
+            **self.settings,
+        )  # fmt: skip
+
+    def _kept(self, name):
+        """Scores of an attribution from its chunk; its function runs if there is none."""
+        function = methods.get(name).function
+        family = [other for other in self.wanted.computed.values() if methods.get(other).function == function]
+
+        def compute():
+            if name not in self.found_now:
+                self.found_now.update(self._attributed(list(dict.fromkeys(family))))
+            return self.found_now[name]
+
+        return self.chunks.scores(name, function, self.settings, self.encodings, compute)
+
+    def measure(self, found):
+        """Values of every metric, text by text: of each attribution, and of its scores in random order."""
+        rows, known = [], self.chunks.values
+        total = len(found) * len(self.metrics) * (1 + self.baselines)
+        with batching.limited(self.model, self.budget), bar(total, "measuring", "metric") as shown:
+            for metric in self.metrics:
+                for name, of_texts in found.items():
+                    compute = partial(self._measured, metric, name, of_texts)
+                    rows.append(known(name, metric, of_texts, compute))
+                    shown.update(1 + self.baselines)
+        return pd.concat(rows, ignore_index=True)
+
+    def _measured(self, metric, name, of_texts):
+        """Values of one attribution and metric, and of its baselines."""
+        examples, parts = np.arange(len(self.encodings)), []
+        sources = [("", 0, of_texts)]
+        sources += [("matched", k, self._matched(of_texts, k)) for k in range(self.baselines)]
+        for baseline, draw, given in sources:
+            value = np.asarray(metric.resolve()(self.inputs, given), float)
+            if value.shape != examples.shape:
+                raise ValueError(
+                    f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
+                    "texts: give one a text"
+                )
+            about = {"example": examples, "attribution": name, "metric": metric.name, "baseline": baseline}
+            parts.append(pd.DataFrame({**about, "draw": draw, "value": value}))
+        return pd.concat(parts, ignore_index=True)
+
+    def _matched(self, of_texts, draw):
+        """An attribution's own scores in random order: the k-th baseline, the same for every metric."""
+        return self.inputs.once(
+            ("matched", id(of_texts), draw),
+            lambda: [
+                scores.permuted(s, e, np.random.default_rng([*self.inputs.seeds(i, draw + 1)[draw], 1]))
+                for i, (s, e) in enumerate(zip(of_texts, self.encodings, strict=True))
+            ],
+        )
+
+
+def _finished(sessions, names, texts, shown):
+    """The `Study` of sessions that are ready: predictions first, then scores, values and the table."""
+    estimates = [session.predict() for session in sessions]
+    estimate = plan.Estimate(
+        sum(e.passes for e in estimates), sum(e.seconds for e in estimates), max(e.bytes for e in estimates)
+    )
+    at_chance, notes = "", []
+    if sessions[0].labels is not None:
+        at_chance = table.chance(sessions[0].labels, [session.predicted for session in sessions])
+    if at_chance:
+        notes.append(
+            f"{', '.join(names)} on {texts.name or 'these texts'}: {at_chance}. No value is given: "
+            "what explains such predictions says nothing."
+        )
+        print(notes[0], flush=True)
+    if shown and estimate.seconds >= plan.WORTH_SAYING:
+        first = sessions[0]
+        counts = len(first.encodings), len(first.wanted.order), len(first.metrics)
+        what = "{} texts, {} attributions, {} metrics".format(*counts)
+        print(f"{what}: {estimate}", file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
+    parts = []
+    for session, name in zip(sessions, names, strict=True):
+        found = session.explain()
+        values = session.measure(found)
+        values.insert(0, "model", name)
+        flat = {n: sum(map(_flat, s, session.encodings)) for n, s in found.items()}
+        own = table.table(values, session.metrics, texts.name, at_chance, flat)
+        parts.append(
+            Study(
+                own, values, found, session.encodings, session.targets.first, texts.column("text"),
+                [session.model.tokens(e) for e in session.encodings], name, list(notes), session.labels,
+                session.predicted, (), estimate,
+            )
+        )  # fmt: skip
+    if len(parts) == 1:
+        return parts[0]
+    values = pd.concat([part.values for part in parts], ignore_index=True)
+    first, joint = parts[0], table.table(values, sessions[0].metrics, texts.name, at_chance)
+    return Study(
+        joint, values, first.scores, first.encodings, first.targets, first.texts, first.tokens,
+        ", ".join(names), notes, first.labels, first.predicted, tuple(parts), estimate,
+    )  # fmt: skip
+
+
+def _flat(s, encoding):
+    own = np.asarray(s)[encoding.maskable]
+    return int(len(own) > 1 and np.ptp(own) == 0)
+
+
+def _aligned(given, texts, model, encodings):
+    """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
+    if not given:
+        return {}
+    align = import_module("faithlib.imports").align
+    found = align(given, texts.column("text"), model, texts_b=texts.column("text_b"))
+    scores.check_scores(encodings, found)
+    return found
+
+
+def _names(models):
+    """The models' names; of equal ones the later are numbered."""
+    names, seen = [], {}
+    for model in models:
+        seen[model.name] = seen.get(model.name, 0) + 1
+        names.append(model.name if seen[model.name] == 1 else f"{model.name} ({seen[model.name]})")
+    return names
+
+
+def _check(baselines, seed, budget, resume):
+    for name, value, least in (("baselines", baselines, 0), ("seed", seed, 0), ("budget", budget, 1)):
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not (whole and value >= least or name == "budget" and value is None):
+            raise ValueError(f"{name}={value!r}: give a whole number of at least {least}")
+    chunks.check(resume)

@@ -1,0 +1,99 @@
+"""From values per text to the table of a study: means, intervals and flags."""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.metrics.diagnosticity import indicator
+from faithlib.statistics import crossed_interval, text_interval
+
+COLUMNS = [
+    "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "flag",
+]  # fmt: skip
+ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval speaks of
+
+
+def table(values, metrics, data="", chance="", flat=None):
+    """A row for each attribution and metric, with COLUMNS.
+
+    Args:
+        values: DataFrame, a row for each model, attribution, metric, baseline, draw and text.
+        metrics: the `Metric`s.
+        data: name of the data set; with model, attribution and metric it names the random stream.
+        chance: why nothing about the model's predictions can be believed, else "". Then no value is given.
+        flat: {attribution: texts in which all its scores are equal}.
+
+    Returns:
+        DataFrame. Values that are NaN are left out and counted in `void`. With several models a text that
+        is void for one of them is left out of all.
+    """
+    models = list(dict.fromkeys(values.model))
+    rows = []
+    grouped = {key: part for key, part in values.groupby(["attribution", "metric"], sort=False)}
+    for name in values.attribution.unique():
+        for metric in metrics:
+            part = grouped[name, metric.name]
+            own = (
+                part[part.baseline == ""].pivot(index="model", columns="example", values="value").loc[models]
+            )
+            known = own.loc[:, own.notna().all()]
+            n, void = known.shape[1], own.shape[1] - known.shape[1]
+            flags = [chance] if chance else []
+            interval = _interval(known.to_numpy(), (data, *models, name, metric.name), metric.range)
+            found = (np.nan,) * 3
+            if interval is None:
+                flags.append("no text has a value")
+            elif not chance:
+                found = (interval.value, interval.low, interval.high)
+                flags += [interval.reason] if interval.reason else []
+            if alike := (flat or {}).get(name):
+                flags.append(f"all scores are equal in {alike} text{'s' * (alike != 1)}")
+            share = np.nan if chance else _diagnosticity(part, own, 1 if metric.better == "higher" else -1)
+            unit = ONE if len(models) == 1 else SEVERAL
+            rows.append((name, metric.name, *found, n, void, share, unit, "; ".join(flags)))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _interval(known, names, limits):
+    """The `Interval` of values (models, texts); None where there is none of them."""
+    if not known.size:
+        return None
+    if len(known) == 1:
+        return text_interval(known[0], names, limits=limits)
+    return crossed_interval(known, unit="model", limits=limits)
+
+
+def _diagnosticity(part, own, sign):
+    """Share of texts, models and draws on which the attribution's value is better than its baseline's."""
+    matched = part[part.baseline == "matched"]
+    if matched.empty:
+        return np.nan
+    first = own.stack(future_stack=True).rename("own")
+    pairs = matched.join(first, on=["model", "example"])
+    preferred = indicator(sign * pairs.own, sign * pairs.value, "half")
+    return float(np.nanmean(preferred)) if np.isfinite(preferred).any() else np.nan
+
+
+def chance(labels, predicted):
+    """Why the models are at chance on labelled data, or "": see `statistics.gates.gate`.
+
+    The score is Matthews' correlation. Data with labels of a single class cannot tell and pass.
+
+    Args:
+        labels: (texts,) int.
+        predicted: for each model (texts,) int.
+
+    Example:
+        >>> chance([0, 1, 0, 1], [[0, 1, 0, 1]]), chance([0, 1, 0, 1], [[0, 0, 1, 1]])[:9]
+        ('', 'at chance')
+    """
+    from sklearn.metrics import matthews_corrcoef, recall_score
+
+    from faithlib.statistics.gates import gate
+
+    present = sorted(set(np.asarray(labels).tolist()))
+    if len(present) < 2:
+        return ""
+    scores = [matthews_corrcoef(labels, p) for p in predicted]
+    recalls = [recall_score(labels, p, labels=present, average="macro", zero_division=0) for p in predicted]
+    found = gate(scores, recalls, len(present))
+    return "" if found.accepted else f"at chance: {found.reason}"

@@ -1,0 +1,168 @@
+"""What is explained: a class, the next token, an answer of several tokens, or a contrast of two."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from faithlib import attributions, forward
+from faithlib.metrics.inputs import followed
+from faithlib.models.causal import CausalLM
+from faithlib.study.data import class_names, class_of
+
+
+@dataclass
+class Targets:
+    """The targets of all texts.
+
+    Attributes:
+        first: (texts,) int, the class, or the first token of the answer.
+        answers: [(int, ...)] the tokens of each answer, or None where each is one class or token.
+        contrast: as answers, of what is subtracted; or None.
+    """
+
+    first: np.ndarray
+    answers: list | None = None
+    contrast: list | None = None
+
+    @property
+    def listed(self):
+        """The answers, also where each has one token."""
+        return self.answers or [(int(t),) for t in self.first]
+
+
+def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
+    """The `Targets` of a study.
+
+    Args:
+        model: a Classifier or CausalLM.
+        texts: `data.Texts`; a language model takes its columns target and contrast.
+        encodings: the texts as the model reads them.
+        given: one a text: a class (number or name); for language models a token id, several, or a text, which
+            is what follows the prompt. None for the column target, else for what the model predicts.
+        contrast: as given, of what is subtracted: p(given) − p(contrast) is explained.
+        predicted: (texts,) int, what the model predicts; None to check what is given only.
+
+    Raises:
+        ValueError: another number of targets than of texts, a target that the model does not have, an answer
+            that leaves no room, a contrast equal to the target.
+    """
+    causal = isinstance(model, CausalLM)
+    if given is None and causal:
+        given = texts.column("target")
+    if contrast is None and causal:
+        contrast = texts.column("contrast")
+    known = given is not None or predicted is not None
+    predicted = np.zeros(len(encodings), int) if predicted is None else predicted
+    answers = _listed(model, texts, encodings, given, "targets", predicted)
+    foils = None if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None)
+    for i, foil in enumerate(foils or ()):
+        if known and foil == answers[i]:
+            raise ValueError(f"contrast of text {i} is its target: give another")
+    several = any(len(answer) > 1 for answer in answers) or foils is not None
+    first = np.array([answer[0] for answer in answers])
+    return Targets(first, answers if several else None, foils)
+
+
+def check(targets, names):
+    """Raise ValueError for attributions that have no meaning under a contrast: those without a sign."""
+    if targets.contrast is None:
+        return
+    for name in names:
+        entry = attributions.get(name)
+        if not entry.signed and entry.family != "random baseline":
+            raise ValueError(
+                f"attribution {name!r} has no sign, and a contrast is a difference of scores: leave it out"
+            )
+
+
+def attribute(model, encodings, targets, names, **settings):
+    """`attributions.attribute` of a class, a token, an answer or a contrast: {name: [(tokens,)]}.
+
+    The scores of an answer are the sum of those of its tokens, each explained after those before it; the
+    scores of a contrast are those of the answer minus those of the other. Random baselines stay as they are.
+    """
+    if targets.answers is None:
+        return attributions.attribute(model, encodings, targets.first, names, **settings)
+    found = _of_answers(model, encodings, targets.answers, names, settings)
+    if targets.contrast is not None:
+        other = _of_answers(model, encodings, targets.contrast, names, settings)
+        for name in names:
+            if attributions.get(name).family != "random baseline":
+                found[name] = [s - o for s, o in zip(found[name], other[name], strict=True)]
+    return found
+
+
+def _of_answers(model, encodings, answers, names, settings):
+    places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]
+    inputs = [followed(encodings[i], answers[i][:step]) if step else encodings[i] for i, step in places]
+    tokens = [answers[i][step] for i, step in places]
+    steps = attributions.attribute(model, inputs, tokens, names, **settings)
+    found = {name: [np.zeros(len(e.ids)) for e in encodings] for name in names}
+    for name in names:
+        for (i, _), s in zip(places, steps[name], strict=True):
+            found[name][i] += s[: len(encodings[i].ids)]
+    return found
+
+
+def _listed(model, texts, encodings, given, what, predicted):
+    """The tokens of each text's target: [(int, ...)]."""
+    if given is None:
+        return [(int(p),) for p in predicted]
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise ValueError(f"{what}={given!r}: give one a text")
+    if len(given) != len(encodings):
+        raise ValueError(f"{what}: {len(given)} for {len(encodings)} texts: give one a text")
+    read = _tokens if isinstance(model, CausalLM) else _class
+    found = []
+    for i, value in enumerate(given):
+        if isinstance(value, str) and not value.strip() and predicted is not None:
+            found.append((int(predicted[i]),))  # prompts without a known next word
+        else:
+            found.append(read(model, texts.frame.text[i], encodings[i], value, f"{what} of text {i}"))
+    return found
+
+
+def _class(model, text, encoding, value, what):
+    names = class_names(model) or [str(i) for i in range(model.outputs)]
+    return (class_of(value, names, what),)
+
+
+def _tokens(model, text, encoding, value, what):
+    """The token ids of a next token or an answer."""
+    if isinstance(value, str):
+        tokens = _continuation(model, text, encoding, value)
+    else:
+        tokens = (value,) if isinstance(value, Integral) else value
+    listed = hasattr(tokens, "__len__") and len(tokens) > 0
+    if not listed or not all(isinstance(t, Integral) and not isinstance(t, bool) for t in tokens):
+        raise ValueError(f"{what} is {value!r}: give a token id, a list of them, or a text")
+    if wrong := [int(t) for t in tokens if not 0 <= t < model.outputs]:
+        raise ValueError(f"{what} is {wrong[0]}: {model.name} has the tokens 0 to {model.outputs - 1}")
+    if len(encoding.ids) + len(tokens) - 1 > model.max_length:
+        raise ValueError(
+            f"{what} has {len(tokens)} tokens after a prompt of {len(encoding.ids)}, {model.name} takes "
+            f"{model.max_length}: give a shorter one"
+        )
+    return tuple(int(t) for t in tokens)
+
+
+def _continuation(model, text, encoding, answer):
+    """The tokens that follow the prompt where it is read together with its answer."""
+    if not answer.strip():
+        return ()
+    apart = "" if text[-1:].isspace() or answer[:1].isspace() else " "
+    (whole,) = model.encode([text + apart + answer])
+    n = len(encoding.ids)
+    if (whole.ids[:n] == encoding.ids).all() if len(whole.ids) > n else False:
+        after = whole.ids[n:][whole.maskable[n:]]
+    else:  # the last token of the prompt and the first of the answer are one, or a special token is between
+        (alone,) = model.encode([answer])
+        after = alone.ids[alone.maskable]
+    return tuple(int(t) for t in after)
+
+
+def predictions(model, encodings, cache):
+    """What the model predicts: (texts,) int, and the probability of each class for classifiers, else None."""
+    p = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache)
+    return p.argmax(1), None if isinstance(model, CausalLM) else p
