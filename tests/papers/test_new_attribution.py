@@ -36,28 +36,32 @@ def register():
 
 def fmm_points(**levels):
     """The curves of the sample, and those of further measures, {measure: how far from LINE to DROP}."""
-    records = [fmm_sample.record(*unit) for unit in fmm_sample.UNITS]
-    values = fmm_sample.every(fmm_sample.curves_of)
+    units = [(dataset, seed) for dataset in ("sst2", "cola") for seed in range(3)]
+    records = [fmm_sample.record(*unit) for unit in units]
+    values = fmm_sample.every(fmm_sample.curves_of, units)
     line = values[values.measure == "random"]
     for measure, level in levels.items():
         drop = fmm_sample.LINE + level * (fmm_sample.DROP - fmm_sample.LINE)
         curve = line.assign(measure=measure, value=np.where(line.metric == "loss", 0, drop[line.step // 10]))
         values = pd.concat([values, curve], ignore_index=True)
-    return records, fmm.points(values, records)
+    x = values.step / 100
+    i = values.measure.map({name: i for i, name in enumerate(values.measure.unique())})
+    varied = values.assign(value=values.value + 0.001 * (values.seed - 1) * x * (1 - x) * i)
+    return records, fmm.points(varied, records)
 
 
 def fmm_verdicts(**levels):
     records, points = fmm_points(**levels)
-    return fmm_claims.claims(fmm.scores(records), points).set_index("claim")
+    return fmm_claims.claims(fmm.scores(records), points)[0].set_index("claim")
 
 
 def test_a_new_gradient_takes_part_in_the_claims_of_fmm(register):
     before = fmm_verdicts()
-    assert before.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=1e-3)
+    assert before.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=2e-3)
     register("gradient_l3", signed=False, family="gradient")
     after = fmm_verdicts(gradient_l3=1.5)  # above Beam, the best occlusion, which is at 1.1
     assert after.value[OCCLUSION] == pytest.approx((1.1 - 1.5) * 0.225, abs=2e-3)
-    assert after.verdict[OCCLUSION] == "does not hold"
+    assert after.verdict[OCCLUSION] == "does not hold (MiniLM, 3 seeds)"
     assert after.value[ABSOLUTE] == pytest.approx((0.5 - 1.5) * 0.225, abs=1e-3)
     assert after.published[OCCLUSION] == before.published[OCCLUSION]  # the paper has no such measure
 
@@ -75,7 +79,7 @@ def test_a_new_perturbation_and_its_absolute_twin_take_part_in_the_claims_of_fmm
 def test_a_new_attribution_of_another_family_changes_no_claim_about_occlusion(register):
     register("heads", signed=False, family="attention")
     after = fmm_verdicts(heads=3.0)
-    assert after.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=1e-3)
+    assert after.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=2e-3)
 
 
 def test_a_new_attribution_has_its_row_and_its_sign_in_the_tables_of_fmm(register):

@@ -27,6 +27,13 @@ CARD = Card(
     tables=("performance", "racu", "curves", "masf", "walltime"),
     reads=("recursive_roar",),
     hours=hours,
+    choices={
+        "area": ("ACU", "RACU"),
+        "fully masked test": ("counted once", "counted for every measure"),
+        "unconverged seeds": ("kept", "left out"),
+        "flat random curves": ("kept", "left out"),
+        "p of a data set": ("Simes", "Fisher"),  # where records hold it
+    },
     tasks={
         # By position, as for GLUE, is no use for IMDB: the hub sorts the reviews by label.
         "imdb": Use(Recipe(holdout=0.2), "macro_f1", (20000, 5000, 25000)),

@@ -1,8 +1,10 @@
-"""The claims of Madsen et al. 2024, each a mean over data sets with an interval and a verdict.
+"""The claims of Madsen et al. 2024 (sections 5.1 to 5.3), each with a verdict.
 
-Every statistic is a number a seed, within a data set and model; the 95 % t interval of its mean over data
-sets (`statistics.mean_over_groups`) is wide with few seeds, as it should be. Data sets with one seed take no
-part. Which measures occlude, which are gradients and which are signed is what the registry says of them.
+Claims are about training: the seed is the unit, and intervals are t over seeds, on the test texts that all of
+them share. Which of two measures of one model is more faithful is tested on ACU, the numerator of RACU, which
+has the same sign. Tests of one model share its reference distribution: the share of them that pass has the
+seed as its cluster, and the test of fully masked texts, the same input for every measure, counts once. Which
+measures occlude, which are gradients and which are signed is what the registry says of them.
 """
 
 import numpy as np
@@ -12,55 +14,109 @@ from faithlib.attributions import registry
 from faithlib.metrics import curves
 from faithlib.papers.fmm.card import CARD
 from faithlib.papers.fmm.tables import (
-    CURVE,
     MASKED,
     PLAIN,
     PUBLISHED_MODEL,
     measure_order,
     published_areas,
     published_roar,
-    roar_racu,
 )
+from faithlib.papers.recursive_roar import claims as recursive_roar
+from faithlib.papers.recursive_roar.tables import complete_curves
 from faithlib.report import label
-from faithlib.report.claims import CLAIMS, row_over_seeds
-from faithlib.report.tables import select
+from faithlib.report.claims import Claim, accepted, multiverse_tables
+from faithlib.report.tables import case_titles, select
 from faithlib.scores import RANDOM
+from faithlib.statistics import Interval, seeds_interval, share_interval
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
 SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
 OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
+SST = {"sst2": "sst"}  # whose Recursive ROAR stands beside it in the paper's Table 1
+VALUES = ["dataset", "model", "seed", "value"]
 
 
-def claims(scores, points, tests=None, roar=None):
-    """The claims of sections 5.1 to 5.3, and against Recursive ROAR.
+def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
+    """claims.csv and choices.csv.
 
     Args:
         scores, points, tests: from `tables.scores`, `tables.points` and `tables.load_parts(..., "masf")`.
-        roar: from `tables.load_roar`.
+        roar: from `tables.load_roar_points`.
+        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        A row a claim; `value` is such that more supports it, `where` has the mean of each data set. A claim
-        is not there where no data set has two seeds of what it compares. Areas are ACU of masked fine-tuning,
-        but RACU against Recursive ROAR; `published` is the same statistic of Table 11.
+        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
+        data set that it is about has no row.
     """
-    rows = [*_performance(scores), *_in_distribution(tests), *_faithfulness(points), _roar(points, roar)]
-    return pd.DataFrame([row for row in rows if row], columns=CLAIMS)
+    tests = None if tests is None or tests.empty else accepted(tests, gate)
+    given = accepted(scores, gate), accepted(points, gate), tests, roar
+    state = recursive_roar.changes(lambda **options: statements(*given, **options))
+    return multiverse_tables(state, CARD.choices, scale)
 
 
-def areas(points, area=curves.acu):
-    """{(dataset, model): DataFrame seeds × measures} of masked fine-tuning; NaN where a curve has a gap."""
+def statements(
+    scores,
+    points,
+    tests=None,
+    roar=None,
+    area="ACU",
+    fully_masked_test="counted once",
+    unconverged_seeds="kept",
+    flat_random_curves="kept",
+    **_,
+):
+    """The claims, each a statistic that is larger the more it supports the sentence.
+
+    Args:
+        scores, points, tests, roar: as `claims` takes them, of the data sets and models that take part.
+        area, fully_masked_test, unconverged_seeds, flat_random_curves: options of `CARD.choices`; others
+            change nothing in these records.
+
+    Returns:
+        List of `report.claims.Claim`.
+    """
+    if unconverged_seeds != "kept":
+        scores, points = scores[scores.converged], points[points.converged]
+        tests = tests if tests is None else tests[tests.converged]
+    return [
+        *_performance(scores),
+        *_in_distribution(tests, fully_masked_test == "counted once"),
+        *_faithfulness(areas(points, area, flat_random_curves == "kept")),
+        _roar(areas(points, "RACU", False), roar),
+    ]
+
+
+def areas(points, area="ACU", flat=True):
+    """Areas of all measures with masked fine-tuning, of the curves without a gap.
+
+    Args:
+        points: from `tables.points`.
+        area: "ACU" or "RACU".
+        flat: whether to keep seeds whose random curve hardly falls; RACU never has them.
+
+    Returns:
+        {(dataset, model): DataFrame seeds × measures}.
+    """
     found = {}
     for key, part in points[points.strategy == MASKED].groupby(["dataset", "model"], sort=False):
         wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
-        x, baseline = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM]
-        found[key] = {}
+        if RANDOM not in wide.index.unique("measure"):
+            continue
+        x, baseline, own = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
         for measure in wide.index.unique("measure").drop(RANDOM):
             seeds = wide.loc[measure].index.intersection(baseline.index)
-            values = area(x, wide.loc[measure].loc[seeds], baseline.loc[seeds])
-            found[key][measure] = pd.Series(values, seeds)
-        found[key] = pd.DataFrame(found[key])
+            curve, random = wide.loc[measure].loc[seeds].to_numpy(), baseline.loc[seeds].to_numpy()
+            values = {"ACU": curves.acu, "RACU": curves.racu}[area](x, curve, random)
+            if not flat or area == "RACU":
+                values = np.where(curves.room(x, random) < curves.FLAT, np.nan, values)
+            own[measure] = pd.Series(values, seeds, dtype=float)
+        found[key] = pd.DataFrame(own)
     return found
+
+
+# Performance and distribution ---------------------------------------------------------------------
 
 
 def _performance(scores):
@@ -76,50 +132,58 @@ def _performance(scores):
             above[key] = wide[MASKED, 100] - majority[key]
         if (PLAIN, 100) in wide and key in majority:
             below[key] = majority[key] - wide[PLAIN, 100]
+    kept = f"at or above the class majority with masked fine-tuning (at most {NEAR:.2f} below)"
     return [
-        _row(f"masked fine-tuning loses no performance: at most {MARGIN:.2f}", gained, ">=", -MARGIN),
-        _row(
-            "everything masked: at or above the class majority with masked fine-tuning "
-            f"(at most {NEAR:.2f} below)",
-            above,
-            ">=",
-            -NEAR,
-        ),
-        _row("everything masked: below the class majority with plain fine-tuning", below),
+        _claim(f"masked fine-tuning loses no performance: at most {MARGIN:.2f}", gained, ">=", -MARGIN),
+        _claim(f"everything masked: {kept}", above, ">=", -NEAR),
+        _claim("everything masked: below the class majority with plain fine-tuning", below),
     ]
 
 
-def _in_distribution(tests):
+def _in_distribution(tests, once):
     """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
     if tests is None or tests.empty:
         return []
     masked = tests[(tests.ratio > 0) & (tests.measure != "validation")]
     masked = masked.assign(passed=masked.p >= SIGNIFICANT)
-    rows = []
+    if once:
+        of = ["dataset", "model", "strategy", "seed", "definition", "ratio"]
+        masked = masked[(masked.ratio < 100) | ~masked.duplicated(of)]
+    result = []
     for definition, part in masked.groupby("definition", sort=False):
-        shares = part.groupby([*CURVE, "seed"], sort=False).passed.mean()
-        own, more = {}, {}
-        for key, share in shares.groupby(["dataset", "model"], sort=False):
-            wide = share.unstack("strategy").reset_index(["dataset", "model"], drop=True)
-            if MASKED in wide:
-                own[key] = wide[MASKED]
-            if {MASKED, PLAIN} <= set(wide):
-                more[key] = wide[MASKED] - wide[PLAIN]
-        claim = (
-            "masked data is in distribution with masked fine-tuning "
-            f"(share of tests, {CONSISTENT:.0%} expected)"
-        )
-        against = "masked data is in distribution in more tests than with plain fine-tuning"
-        rows += [
-            _row(claim, own, ">=", CONSISTENT - 1e-9, definition=definition),
-            _row(against, more, definition=definition),
+        own, more, titles = {}, {}, case_titles(zip(part.dataset, part.model, strict=True))
+        for key, of in part.groupby(["dataset", "model"], sort=False):
+            with_masks = of[of.strategy == MASKED]
+            if len(with_masks):
+                own[titles[key]] = share_interval(with_masks.passed, with_masks.seed, "seed")
+            shares = of.groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
+            if {MASKED, PLAIN} <= set(shares):
+                more[key] = shares[MASKED] - shares[PLAIN]
+        share = f"share of tests, {CONSISTENT:.0%} expected on every data set"
+        result += [
+            Claim(
+                f"masked data is in distribution with masked fine-tuning ({share})",
+                own,
+                "seeds",
+                ">=",
+                CONSISTENT,
+                "everywhere",
+                definition=definition,
+            ),
+            _claim(
+                "masked data is in distribution in more tests than with plain fine-tuning",
+                more,
+                definition=definition,
+            ),
         ]
-    return rows
+    return result
 
 
-def _faithfulness(points):
-    """Section 5.3: which measures are more faithful, by ACU."""
-    found, known = areas(points), _published()
+# Faithfulness -------------------------------------------------------------------------------------
+
+
+def _faithfulness(found):
+    """Section 5.3: which measures are more faithful, by area."""
     measures = dict.fromkeys(measure for table in found.values() for measure in table)
     twins = [m for m in measure_order() if {m, f"{m}_abs"} <= measures.keys()]
     compared = {
@@ -128,12 +192,19 @@ def _faithfulness(points):
         **{f"signed above absolute: {label(m)}": _difference(m, f"{m}_abs") for m in twins},
         "Beam at or above leave-one-out": _difference("beam", "leave_one_out"),
     }
-    rows = []
+    known, result = _published(), []
     for claim, compare in compared.items():
         relation = ">=" if claim.startswith("Beam") else ">"
         gains = {key: compare(table) for key, table in found.items()}
-        rows.append(_row(claim, gains, relation, published=compare(known).mean()))
-    return rows
+        gains = {key: gain for key, gain in gains.items() if gain.notna().any()}
+        printed = {
+            dataset: compare(known.loc[[dataset], known.columns.intersection(found[dataset, model].columns)])
+            for dataset, model in gains
+            if dataset in known.index
+        }
+        printed = {dataset: float(values.iloc[0]) for dataset, values in printed.items()}
+        result.append(_claim(claim, gains, relation, baseline=RANDOM, published=printed))
+    return result
 
 
 def _occlusion(table):
@@ -160,27 +231,34 @@ def _difference(upper, lower):
     return difference
 
 
-def _roar(points, roar):
-    """RACU less Recursive ROAR's, mean over the measures of both; seeds with a flat baseline are left out."""
-    gains, sources = {}, set()
-    for key, table in areas(points, _readable_racu).items():
-        theirs = pd.DataFrame({measure: roar_racu(roar, *key, measure) for measure in table}).T
-        theirs = theirs[theirs.roar.notna()]
-        gains[key] = (table[theirs.index] - theirs.roar.astype(float)).mean(axis=1)
-        sources |= set(theirs.roar_of)
-    theirs = select(published_roar(), model=PUBLISHED_MODEL)
-    theirs = theirs.pivot(index="dataset", columns="measure", values="value") / 100
-    row = _row(
+def _roar(found, roar):
+    """RACU less Recursive ROAR's of the same architecture, mean over the measures of both.
+
+    Published values of another architecture never stand in. The two are trained apart, so the interval is
+    Welch's.
+    """
+    theirs = {} if roar is None else recursive_roar.areas(complete_curves(roar), "RACU")
+    known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
+    printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
+    titles, cases, gains = case_titles(found), {}, {}
+    for (dataset, model), table in found.items():
+        other = theirs.get((SST.get(dataset, dataset), model), pd.DataFrame())
+        both = table.columns.intersection(other.columns)
+        means = [t[both].mean(axis=1, skipna=False).dropna() for t in (table, other)]
+        if len(both) and all(map(len, means)):
+            cases[titles[dataset, model]] = recursive_roar.difference(*map(seeds_interval, means))
+            if dataset in known.index and dataset in printed.index:
+                gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
+    if found and not cases:
+        reason = "no data set has Recursive ROAR's records of the same architecture"
+        cases = {titles[key]: Interval(np.nan, "seed", 0, reason=reason) for key in found}
+    return Claim(
         "more faithful than the same measures by Recursive ROAR (RACU)",
-        gains,
-        published=(_published("racu") - theirs).stack().mean(),
+        cases,
+        "seeds",
+        baseline=RANDOM,
+        published=gains,
     )
-    return row and row | {"where": f"{row['where']}; Recursive ROAR: {', '.join(sorted(sources))}"}
-
-
-def _readable_racu(x, measure, baseline):
-    flat = curves.room(x, baseline) < curves.FLAT
-    return np.where(flat, np.nan, curves.racu(x, measure, baseline))
 
 
 def _published(statistic="acu"):
@@ -189,8 +267,11 @@ def _published(statistic="acu"):
     return table.pivot(index="dataset", columns="measure", values="value") / 100
 
 
-def _row(claim, gains, relation=">", threshold=0.0, **more):
-    """One row of claims; None where no data set has two seeds. gains: {(dataset, model): a number a seed}."""
-    gains = {key: gain.dropna() for key, gain in gains.items()}
-    gains = {key: gain for key, gain in gains.items() if len(gain) > 1}
-    return row_over_seeds(claim, gains, relation, threshold, **more)
+def _claim(claim, gains, relation=">", threshold=0.0, **more):
+    """A claim on average over data sets; gains: {(data set, model): a number a seed}."""
+    parts = [
+        pd.DataFrame({"dataset": d, "model": m, "seed": x.index, "value": x.to_numpy(float)})
+        for (d, m), x in gains.items()
+    ]
+    values = pd.concat(parts).dropna() if parts else pd.DataFrame(columns=VALUES)
+    return Claim(claim, values, "seeds", relation, threshold, **more)

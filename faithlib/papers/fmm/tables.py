@@ -33,6 +33,8 @@ from faithlib.report.tables import (
     unit_columns,
 )
 from faithlib.scores import RANDOM
+from faithlib.statistics.gates import gate_table
+from faithlib.tasks.table import TASKS
 
 PAPER = "fmm"
 MASKED, PLAIN = "half/both", "none/unmasked"
@@ -71,6 +73,34 @@ def with_convergence(frame, records, leave_out=False):
     rows = frame[keys].itertuples(index=False, name=None)
     frame = frame.assign(converged=[found.get(row, True) for row in rows])
     return frame[frame.converged] if leave_out else frame
+
+
+def gates(values, records):
+    """Which data sets × models take part in claims: those above chance before anything is masked.
+
+    Args:
+        values, records: from `results.load`.
+
+    Returns:
+        DataFrame as `statistics.gates.gate_table`, of masked fine-tuning. The score is that of the test split
+        where the paper's metric corrects for chance (MCC, macro-F1), else macro-F1 of the explained texts,
+        which stands in for balanced accuracy.
+    """
+    keys = ["dataset", "model", "seed"]
+    values = values.assign(model=[results.slug(model) for model in values.model])
+    own = select(values, strategy=MASKED, measure=RANDOM, step=0, metric="macro_f1")
+    explained = own.drop_duplicates(keys).set_index(keys).value
+    scores = select(metric_rows(records), split="test", strategy=MASKED, masked=0)
+    rows = []
+    for row in scores[scores.metric == scores.dataset.map(CARD.metric)].itertuples():
+        unit = row.dataset, row.model, row.seed
+        classes = len(TASKS[row.dataset].labels) if row.dataset in TASKS else 0
+        if classes < 2 or unit not in explained:
+            continue
+        score = row.value if row.metric in ("mcc", "macro_f1") else explained[unit]
+        chance = 0.0 if row.metric == "mcc" else 1 / classes
+        rows.append((*unit, score, explained[unit], classes, chance))
+    return gate_table(pd.DataFrame(rows, columns=[*keys, "score", "balanced_accuracy", "classes", "chance"]))
 
 
 def load_parts(results_dir, scale, records, part, leave_out=False):
@@ -152,12 +182,20 @@ def racu(points, roar=None):
 
 def load_roar(results_dir, scale):
     """Recursive ROAR's RACU at a scale, the rows with recursion; None where there are no records of it."""
+    points = load_roar_points(results_dir, scale)
+    if points is None:
+        return None
+    table = recursive_roar.racu(points)
+    return table[table.recursive.astype(bool)]
+
+
+def load_roar_points(results_dir, scale):
+    """Recursive ROAR's curves at a scale, as `recursive_roar.tables.points`; None without records of it."""
     try:
         _, values = results.load(results_dir, scale, recursive_roar.PAPER)
     except FileNotFoundError:
         return None
-    table = recursive_roar.racu(recursive_roar.points(values))
-    return table[table.recursive.astype(bool)]
+    return recursive_roar.points(values)
 
 
 def roar_racu(roar, dataset, model, measure):

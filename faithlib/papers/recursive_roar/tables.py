@@ -83,7 +83,8 @@ def complete_curves(points, collapsed_models="kept", masking_levels="all"):
 
 def collapsed(points):
     """Where the model of a masking level predicts a single class, before everything is masked: booleans."""
-    return points.step.between(1, 99) & (points.classes_predicted == 1)
+    classes = points.get("classes_predicted", pd.Series(np.nan, points.index))
+    return points.step.between(1, 99) & (classes == 1)
 
 
 def performance(records, points):
