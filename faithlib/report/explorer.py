@@ -1,0 +1,184 @@
+"""The explorer of a study: one HTML file with token heat maps and metric values, to sort and filter.
+
+The file needs no server and no network: style, script and data stand in it, and its policy forbids the
+browser to load or run anything else. Data are JSON, and the script writes texts as text, never as HTML.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from faithlib.metrics import registry
+from faithlib.report.style import label
+
+PARTS = Path(__file__).parent / "html"
+LEVELS = 999  # a score is stored as a share of its row's largest one, in this many steps
+DIGITS = 5  # of a metric's value
+
+
+def write(study, path, title=""):
+    """Write the explorer of a study.
+
+    Args:
+        study: as `page` takes it.
+        path: the file, such as "out/explorer.html"; its folder is made.
+        title: of the page; by default the model's name.
+
+    Returns:
+        The path, a `Path`.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(study, title), encoding="utf-8")
+    return path
+
+
+def page(study, title=""):
+    """The explorer of a study as HTML.
+
+    Args:
+        study: a `Study`: its values, scores, encodings and targets, and where it has them model_name, texts,
+            tokens, predicted and labels (texts, numbers or None, one a text), label_names (of classes) and
+            target_names (one a text, such as the words of next tokens).
+        title: of the page; by default the model's name.
+
+    Returns:
+        str, a whole page; below 1 MB for 200 texts of 60 tokens and 5 attributions.
+
+    Example:
+        >>> from types import SimpleNamespace as Some
+        >>> import pandas as pd
+        >>> row = {"example": 0, "attribution": "lime", "metric": "ns", "baseline": "", "value": 0.5}
+        >>> text = Some(maskable=np.array([True, True]), words=np.array([0, 1]), ids=np.array([5, 6]))
+        >>> study = Some(values=pd.DataFrame([row]), scores={"lime": [np.array([0.1, -0.2])]},
+        ...              encodings=[text], targets=[1], tokens=[["good", "</script>"]])
+        >>> page(study).count("</script>")  # of the page itself
+        2
+    """
+    title = title or " ".join(
+        filter(None, ["Explanations of", getattr(study, "model_name", "") or "a model"])
+    )
+    style, script = (_part(f"explorer.{kind}") for kind in ("css", "js"))
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_fingerprint(script)}'"
+    content = {
+        "POLICY": policy,
+        "TITLE": html.escape(title),
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": _json(data(study)),
+    }
+    return re.sub("@@([A-Z]+)@@", lambda found: content[found[1]], _part("explorer.html"))
+
+
+def data(study):
+    """What the page shows, as plain values.
+
+    Args:
+        study: as `page` takes it.
+
+    Returns:
+        dict: about, levels, metrics [{label, better}], attributions (labels) and texts. A text has its text,
+        tokens and kinds (a letter for each: "o" is not scored, "j" continues the token before, "w" begins a
+        word), target, predicted, gold (texts, "" where they are not known), right (bool, or None), scores
+        [attributions × tokens] in steps of 1 / `levels` of `largest` [attributions], and values
+        [attributions × metrics], None where a metric means nothing.
+    """
+    names = list(study.scores)
+    own = study.values[study.values.baseline == ""]
+    metrics = [registry.get(name) for name in own.metric.unique()]
+    wide = own.pivot_table(index=["example", "attribution"], columns="metric", values="value", dropna=False)
+    wide = wide.reindex(columns=[metric.name for metric in metrics])
+    texts = []
+    for i, facts in enumerate(described(study)):
+        scores = [_steps(study.scores[name][i], study.encodings[i].maskable) for name in names]
+        rows = [wide.loc[(i, name)].to_numpy(float) if (i, name) in wide.index else [] for name in names]
+        texts.append(
+            facts
+            | {"scores": [steps for steps, _ in scores], "largest": [largest for _, largest in scores]}
+            | {"values": [[_rounded(value) for value in row] or [None] * len(metrics) for row in rows]}
+        )
+    about = f"{len(texts)} texts, {len(names)} attributions, {len(metrics)} metrics."
+    if model := getattr(study, "model_name", ""):
+        about = f"{model}: {about}"
+    return {
+        "about": " ".join([about, *map(str, getattr(study, "notes", None) or [])]),
+        "levels": LEVELS,
+        "metrics": [{"label": metric.label, "better": metric.better} for metric in metrics],
+        "attributions": [label(name) for name in names],
+        "texts": texts,
+    }
+
+
+def described(study):
+    """Each text of a study as it is shown: a list of dicts, see `data`."""
+    given = {name: getattr(study, name, None) for name in ("texts", "tokens", "predicted", "labels")}
+    targets = getattr(study, "target_names", None) or [_name(study, target) for target in study.targets]
+    found = []
+    for i, encoding in enumerate(study.encodings):
+        tokens = [str(x) for x in (encoding.ids if given["tokens"] is None else given["tokens"][i])]
+        shown, kinds = zip(*map(_shown, tokens, _continues(encoding), encoding.maskable), strict=True)
+        text = " ".join(tokens) if given["texts"] is None else str(list(given["texts"])[i])
+        predicted = targets[i] if given["predicted"] is None else _name(study, given["predicted"][i])
+        gold = "" if given["labels"] is None else _name(study, given["labels"][i])
+        found.append(
+            {"text": text, "tokens": list(shown), "kinds": "".join(kinds), "target": targets[i]}
+            | {"predicted": predicted, "gold": gold, "right": predicted == gold if gold else None}
+        )
+    return found
+
+
+def _name(study, value):
+    """A class or token in words, "" for none."""
+    names = getattr(study, "label_names", None)
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return str(names[value]) if number and names is not None and 0 <= value < len(names) else str(value)
+
+
+def _continues(encoding):
+    """Whether each token continues the word of the token before it: (tokens,) bool."""
+    words = np.asarray(encoding.words)
+    return np.append(False, (words[1:] == words[:-1]) & (words[1:] >= 0))
+
+
+def _shown(token, continues, maskable):
+    """A token as it is read, without the tokenizer's marks of word boundaries, and its kind."""
+    if not maskable:
+        return token, "o"
+    text = token.removeprefix("##") if continues else token
+    text = text.lstrip("Ġ▁") or text
+    return text, "j" if continues else "w"
+
+
+def _steps(scores, maskable):
+    """Scores as whole numbers of at most LEVELS, and the largest absolute one."""
+    scores = np.where(maskable, np.asarray(scores, float), 0.0)
+    largest = np.abs(scores).max() if len(scores) else 0.0
+    return np.rint(LEVELS * scores / (largest or 1)).astype(int).tolist(), float(f"{largest:.6g}")
+
+
+def _rounded(value):
+    return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+
+
+def _part(name):
+    return (PARTS / name).read_text(encoding="utf-8")
+
+
+def _fingerprint(script):
+    """A script's hash as a content security policy writes it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _json(value):
+    """JSON that no browser takes for HTML: <, > and & are written as escapes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
