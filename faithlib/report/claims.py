@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from faithlib.report.cards import WITHOUT_INTERVAL, card_block  # noqa: F401  read as claims.card_block
 from faithlib.report.resampled import (  # noqa: F401  for papers that still use them
     by_dataset,
     contributions,
@@ -41,7 +42,6 @@ from faithlib.tasks.table import TASKS
 CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
 VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
-WITHOUT_INTERVAL = "all data sets, no interval"
 UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 
 
@@ -69,7 +69,7 @@ class Claim:
         ValueError: for an unknown quantifier and for values that lack a column.
 
     >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
-    >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds", published={"sst": 0.4})
+    >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds")
     >>> table([claim], "small").verdict.tolist()
     ['inconclusive (bert, 3 seeds)']
     """
@@ -246,39 +246,35 @@ def judged(claim, gate=None):
     return apply(cases, claim.relation, claim.threshold), cases
 
 
-def rows(claim, scale, gate=None, choices="", verdict=None):
+def rows(claim, scale, gate=None):
     """The rows of claims.csv of one claim.
 
     Args:
         claim: Claim.
         scale: "quick", "small" or "paper": at quick there are numbers, but no verdict and no published value.
         gate: from `gates`.
-        choices: text of that column.
-        verdict: Verdict of a multiverse, in place of the claim's own.
 
     Returns:
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    own, cases = judged(claim, gate)
-    found = verdict or own
+    return _rows(claim, scale, *judged(claim, gate))
+
+
+def _rows(claim, scale, own, cases, over=None):
+    """`rows` of a claim that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     shown = scale in VERDICT_SCALES
     value, of = published(claim, own, cases) if shown else (math.nan, "")
-    first = names | found.row(_model(claim)) | {"published": value, "published_cases": of, "choices": choices}
+    first = names | (over.verdict if over else own).row(_model(claim))
+    first |= {"published": value, "published_cases": of, "choices": over.summary if over else ""}
     if not shown:
         first |= {"verdict": "", "failing_cases": "", "borderline": False, "choices": ""}
     if math.isnan(own.value_all):
         return [first]
-    blank = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan)
-    second = {
-        "claim": f"{claim.claim} ({WITHOUT_INTERVAL})",
-        "value": own.value_all,
-        "n_units": 0,
-        "cases": ", ".join(cases),
-        "borderline": False,
-    }
-    return [first, blank | names | second]
+    second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": own.value_all, "n_units": 0}
+    return [first, second | {"cases": ", ".join(cases), "borderline": False}]
 
 
 def table(claims, scale, gate=None):
@@ -306,15 +302,17 @@ def published(claim, verdict, cases):
 
     Returns:
         (value, names of the data sets): on average the mean over the data sets of our interval (all of them
-        where there is none), else the value of the case that decides. (NaN, "") where one is generated or has
-        no published value.
+        where there is none), else the value of the case that decides. (NaN, "") where one of ours is
+        generated or has no published value.
     """
     names = verdict.cases or tuple(cases)
+    if any(_generated(name.split(", ")[0]) for name in names):
+        return math.nan, ""
     if claim.quantifier != "on average" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(name.split(", ")[0] for name in names))
     known = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not known or any(math.isnan(x) for x in known) or any(map(_generated, datasets)):
+    if not known or any(math.isnan(x) for x in known):
         return math.nan, ""
     return float(np.mean(known)), ", ".join(datasets)
 
@@ -340,7 +338,7 @@ def multiverse_tables(state, choices, scale, gate=None):
     Args:
         state: function that returns the claims of the main setting, and with `state(<choice>=<option>)` those
             of one choice changed; keywords are choices with "_" for " ". A claim that the option leaves as it
-            is, or does not have, is not counted.
+            is, or does not have, is not counted. None where no record has the option: it is "not tested".
         choices: {choice: (main option, other options ...)}, as in `Card.choices`.
         scale: "quick", "small" or "paper".
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
@@ -350,15 +348,18 @@ def multiverse_tables(state, choices, scale, gate=None):
         definition and baseline behind the claim. Verdicts are "" at quick.
     """
     main = [claim for claim in state() if len(claim.values)]
-    changed = {
-        (choice, option): {c.key: c for c in state(**{choice.replace(" ", "_"): option})}
-        for choice, (_, *options) in choices.items()
-        for option in options
-    }
+    changed = {}
+    for choice, (_, *options) in choices.items():
+        for option in options:
+            others = state(**{choice.replace(" ", "_"): option})
+            changed[choice, option] = None if others is None else {other.key: other for other in others}
     found, options_of = [], []
     for claim in main:
         options, differences = {}, {}
         for name, others in changed.items():
+            if others is None:
+                options[name] = Verdict(UNTESTED, detail="no records")
+                continue
             other = others.get(claim.key)
             if other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
@@ -366,12 +367,13 @@ def multiverse_tables(state, choices, scale, gate=None):
         if gate is not None and not isinstance(claim.values, dict):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]
+        own, cases = judged(claim, gate)
         if not options:
-            found += rows(claim, scale, gate)
+            found += _rows(claim, scale, own, cases)
             continue
         known = {name: x for name, x in differences.items() if x is not None}
-        over = multiverse(claim.claim, judged(claim, gate)[0], options, known)
-        found += rows(claim, scale, gate, over.summary, over.verdict)
+        over = multiverse(claim.claim, own, options, known)
+        found += _rows(claim, scale, own, cases, over)
         options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)

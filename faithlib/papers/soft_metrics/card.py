@@ -13,6 +13,16 @@ CARD = Card(
         "the hard metrics do.",
     ),
     tables=("performance", "diagnosticity", "faithfulness_by_ratio"),
+    choices={
+        "ties": ("half, released as at least", "half", "strict", "at least"),
+        "baseline": ("normal", "matched"),
+        "attributions": ("all", "without DeepLIFT", "without |input × gradient|"),
+        "texts": ("all", "1 - S0 of .05 and more", "correctly predicted"),
+        "probability": ("min-max", "rank", "equal mean retention"),
+        "attribution code": ("ours", "released"),
+        "removal": ("zero", "[MASK]", "delete"),
+        "label": ("predicted", "gold"),
+    },
     tasks={
         "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
         "ag_news": Use(AG, "macro_f1", (102000, 18000, 7600), AG_NOTE),

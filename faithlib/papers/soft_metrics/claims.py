@@ -1,127 +1,275 @@
-"""The claims of Zhao & Aletras 2023, each a statistic with an interval and a verdict.
+"""The claims of Zhao & Aletras 2023: what each compares, a number a seed and text.
 
-Every statistic is a function of the *cube* of diagnosticities: data set × baseline × attribution ×
-metric, strict ties (Eq. 6 as written). The cube is resampled as a whole, examples within each data
-set, so that what two cells share by looking at the same examples is kept.
+Claims are about metrics, so models and texts vary: the interval is crossed over seeds × texts, and with one
+seed over the texts of that model. The number of a seed and text is a difference of preferences (Eq. 6),
+averaged over attributions. Ties count one half; in the released definition, a win.
 """
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from faithlib import papers
-from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER
-from faithlib.report.claims import CLAIMS, contributions, estimate, pivot_groups, resampled, row
-from faithlib.statistics import RESAMPLES
+from faithlib import papers, results
+from faithlib.papers.soft_metrics.card import CARD
+from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences
+from faithlib.report.claims import Claim, accepted, gates, linearised, multiverse_tables
+from faithlib.report.tables import groups, metric_rows, select
 
 BASELINES = ("normal", "matched")
+CONTROL = "normal - matched"
 SHARE = 16 / 18  # of the cases: 5 attributions and 4 data sets, for two metrics
-M = {metric: i for i, metric in enumerate(METRICS)}  # the cube's last axis
+ALL = "all data sets"  # the one case of a share over attributions and data sets
+TIES = {"half": "half", "strict": "strict", "at least": "at_least"}  # options and columns of `preferences`
+OF_DEFINITION = {"paper": "half", "released": "at_least"}  # the main setting
+ROUNDING = 1e-9  # of averages: closer ones are equal, and no win
+SMALLEST = 0.05  # of 1 - S0, in the option that excludes texts whose prediction hardly needs the text
+WITHOUT = {"without DeepLIFT": "deeplift", "without |input × gradient|": "input_x_gradient_abs"}
+LARGE = "1 - S0 of .05 and more"
+MEASURED = {  # the options that records of the main setting can show; others need records of their own
+    "ties": (*TIES, "half, released as at least"),
+    "baseline": BASELINES,
+    "attributions": ("all", *WITHOUT),
+    "texts": ("all", LARGE),
+}
+UNIT = ["dataset", "model", "seed", "example"]
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(preferred, n_resamples=RESAMPLES, seed=0):
-    """All claims on all definitions and baselines: (a) to (d) of the paper, (e) a control of it.
+def claims(records, values, scale):
+    """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
-    (a) soft more diagnostic than hard on average, (b) in 16 of 18 cases, taken as that share of the cases
-    there are here, (c) NC above NS, (d) less spread over attributions for soft, (e) a smaller advantage of
-    soft against the matched baseline.
+    (a) soft more diagnostic than hard, on average and on every data set, (b) in 16 of 18 averages, taken as
+    that share of those there are here, (c) NC above NS, (d) less spread over attributions for soft, (e) a
+    smaller advantage of soft against the matched baseline, which is no claim of the paper.
 
     Args:
-        preferred: from `preferences(aopc(values))`.
-        n_resamples, seed: of the 95 % percentile intervals over examples.
+        records, values: from `results.load`.
+        scale: "quick", "small" or "paper".
 
     Returns:
-        A row a claim, definition and baseline; value: a difference of mean diagnosticities, a share of cases
-        (b) or the difference of two sds (d), such that more supports the claim.
+        (claims, choices), as `report.claims.multiverse_tables`. value: a difference of mean diagnosticities,
+        a share of cases (b) or a difference of standard deviations (d), such that more supports the claim.
     """
-    rows = []
-    for definition, part in preferred.groupby("definition", observed=True, sort=False):
-        cube, names = _cube(part, n_resamples, seed)
-        for i, baseline in enumerate(BASELINES):
-            if not np.isnan(cube[0, :, i]).all():
-                found = _paper_claims(cube[:, :, i], names)
-                unknown = {} if baseline == "normal" else {"published": np.nan}
-                rows += [r | {"definition": definition, "baseline": baseline} | unknown for r in found]
-        if not np.isnan(cube[0]).all(axis=(0, 2, 3)).any():
-            control = {"definition": definition, "baseline": "normal - matched"}
-            rows += [r | control for r in _control_claims(cube, names[0])]
-    return pd.DataFrame(rows, columns=CLAIMS)
+    gate = gate_of(records)
+    preferred = preferences(aopc(values), by=("model", "seed", "example"))
+    preferred["dataset"] = [name.split(" (")[0] for name in preferred.dataset]  # `aopc` may add the model
+    state = partial(statements, preferred, results.design(records), small_denominators(values), gate)
+    return multiverse_tables(state, CARD.choices, scale, gate)
 
 
-def _cube(preferred, n_resamples, seed):
-    """(1 + resamples, data sets, baselines, attributions, metrics); row 0 is the estimate."""
+def gate_of(records):
+    """Which data sets take part, by macro-F1 on the test set (`report.claims.gates`)."""
+    return gates(select(metric_rows(records), split="test"), "macro_f1")
+
+
+def small_denominators(values):
+    """The units (dataset, model, seed, example, definition) whose 1 - S0 is below SMALLEST: a DataFrame."""
+    keys = [*UNIT, "definition"]
+    if "denominator" not in values:
+        return pd.DataFrame(columns=keys)
+    return values[values.denominator < SMALLEST][keys].drop_duplicates()
+
+
+def statements(preferred, design, small, gate=None, **setting):
+    """The claims of all definitions and baselines at one setting.
+
+    Args:
+        preferred: from `preferences(aopc(values), by=("model", "seed", "example"))`.
+        design: "crossed" or "nested", from `results.design`.
+        small: from `small_denominators`.
+        gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
+        setting: options that depart from the main setting, by `CARD.choices`.
+
+    Returns:
+        List of Claim; None for an option that these records do not show.
+    """
+    if any(option not in MEASURED.get(choice, (MAIN[choice],)) for choice, option in setting.items()):
+        return None
+    setting = MAIN | setting
     kept = preferred[preferred.metric.isin(METRICS)]
-    attributions = kept.attribution.unique().tolist()
-    axes = (BASELINES, attributions, METRICS)
-    cells = pivot_groups(kept, "dataset", ["baseline", "attribution", "metric"], "strict")
-    drawn = resampled(cells, n_resamples, seed)
-    order = pd.MultiIndex.from_product(axes)
-    cube = [means.reindex(columns=order).to_numpy().reshape(-1, *map(len, axes)) for means in drawn.values()]
-    return np.stack(cube, axis=1), (list(drawn), attributions)
+    kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]
+    if setting["texts"] == LARGE:
+        kept = kept.merge(small, how="left", indicator="small")
+        kept = kept[kept.small == "left_only"]
+    found = []
+    for definition, part in kept.groupby("definition", observed=True, sort=False):
+        ties = TIES.get(setting["ties"], OF_DEFINITION[definition])
+        cells = {
+            baseline: _cells(own, ties)
+            for baseline in BASELINES
+            if len(own := part[part.baseline == baseline])
+        }
+        for baseline, own in cells.items():
+            if baseline == "normal":
+                own = cells.get(setting["baseline"], own)
+            known = published_cells() if baseline == "normal" else None
+            more = {"definition": definition, "baseline": baseline}
+            found += [*_differences(own, known, design, more), *_share(own, known, gate, more)]
+            found += _spread(own, known, more)
+        if len(cells) == len(BASELINES):
+            more = {"definition": definition, "baseline": CONTROL}
+            found += _control(cells, design, more)
+    return [claim for claim in found if len(claim.values)]
 
 
-def _paper_claims(cube, names):
-    """Claims (a) to (d) on a cube (1 + resamples, data sets, attributions, metrics)."""
-    datasets, attributions = names
-    text = papers.published(PAPER, "text").set_index("name").value
-    sd = papers.published(PAPER, "table_2").dropna(subset="sd").set_index("metric").sd
-    average = {metric: text[f"average_{metric.lower().replace('-', '_')}"] for metric in METRICS}
-    for soft, hard in HARD.items():
-        known = average[soft] - average[hard]
-        yield _difference(f"{soft} above {hard} on average", cube, soft, hard, datasets, known)
-    won, cases = _cases(cube, names)
-    lost = [f"{soft} ({', '.join(names)})" for soft, names in _lost(won[0], cases).items()]
-    yield row(
+def published_cells():
+    """Table 6 of the paper: {data set: DataFrame attributions × metrics}."""
+    table = papers.published(PAPER, "table_6")
+    return {
+        dataset: part.pivot(index="attribution", columns="metric", values="value")
+        for dataset, part in table.groupby("dataset", sort=False)
+    }
+
+
+def _cells(preferred, ties):
+    """{(dataset, model): DataFrame (seed, example) × (metric, attribution)} without gaps."""
+    found = {}
+    for row, part in groups(preferred, ["dataset", "model"]):
+        wide = part.pivot(index=["seed", "example"], columns=["metric", "attribution"], values=ties).dropna()
+        found[row["dataset"], row["model"]] = wide
+    return found
+
+
+def _long(by_case):
+    """{(dataset, model): Series by seed (and example)} as one table with the column value."""
+    parts = [
+        values.rename("value").reset_index().assign(dataset=dataset, model=model)
+        for (dataset, model), values in by_case.items()
+    ]
+    columns = [*UNIT, "value"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _difference(wide, upper, lower):
+    """One metric's preference less another's, averaged over attributions: by seed and text."""
+    return wide[upper].mean(axis=1) - wide[lower].mean(axis=1)
+
+
+def _known(cells, known, statistic):
+    """{data set: statistic of its published cells, of our attributions}; {} where nothing is published."""
+    found = {}
+    for (dataset, _), wide in cells.items():
+        names = wide.columns.unique("attribution")
+        if known and dataset in known and names.isin(known[dataset].index).all():
+            found[dataset] = float(statistic(known[dataset].loc[names]))
+    return found
+
+
+def _differences(cells, known, design, more):
+    """Claims (a), on average and on every data set, and (c)."""
+    pairs = [(soft, hard, both) for soft, hard in HARD.items() for both in ("on average", "everywhere")]
+    pairs += [("NC", "NS", "on average"), ("Soft-NC", "Soft-NS", "on average")]
+    for upper, lower, quantifier in pairs:
+        own = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
+        where = "on every data set" if quantifier == "everywhere" else "on average"
+        yield Claim(
+            f"{upper} above {lower} {where}",
+            _long({key: _difference(wide, upper, lower) for key, wide in own.items()}),
+            design,
+            quantifier=quantifier,
+            published=_known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean()),
+            limits=(-1, 1),
+            **more,
+        )
+
+
+def _share(cells, known, gate, more):
+    """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
+
+    It is one number of all data sets, a value a seed that they share; texts of one model give no interval of
+    a count of averages.
+    """
+    table = pd.DataFrame(list(cells), columns=["dataset", "model"])
+    taking_part = set(accepted(table, gate).itertuples(index=False, name=None))
+    of = {key: wide for key, wide in cells.items() if key in taking_part}
+    of = {key: wide.groupby(level="seed").mean() for key, wide in (of or cells).items() if len(wide)}
+    if not of:
+        return
+    seeds = set.intersection(*(set(mean.index) for mean in of.values()))
+    rows = [
+        {"dataset": ALL, "model": model, "seed": seed, "value": _won(cubes)}
+        for model in dict.fromkeys(model for _, model in of)
+        for seed in sorted(seeds)
+        if (cubes := [mean.loc[seed].unstack("metric") for (_, m), mean in of.items() if m == model])
+    ]
+    datasets = [dataset for dataset, _ in of]
+    names = next(iter(of.values())).columns.unique("attribution")
+    published = {}
+    if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
+        published = {ALL: _won([known[dataset].loc[names] for dataset in dict.fromkeys(datasets)])}
+    yield Claim(
         "soft above hard in 16 of 18 cases (share)",
-        estimate(won.mean(axis=-1)),
-        f"{won[0].sum():.0f} of {len(cases)} cases; lost: {', '.join(lost) or 'none'}",
+        pd.DataFrame(rows),
+        "seeds",
         ">=",
-        SHARE - 1e-9,
-        published=text.cases_won / text.cases,
+        SHARE,
+        published=published,
+        limits=(0, 1),
+        **more,
     )
-    for upper, lower in (("NC", "NS"), ("Soft-NC", "Soft-NS")):
-        known = average[upper] - average[lower]
-        yield _difference(f"{upper} above {lower} on average", cube, upper, lower, datasets, known)
-    if len(attributions) > 1:  # one attribution has no spread to speak of
-        spread = np.nanmean(cube, axis=1).std(axis=1)  # (1 + resamples, metrics), population sd
-        for soft, hard in HARD.items():
-            yield row(
-                f"{soft} varies less over attributions than {hard}",
-                estimate(spread[:, M[hard]] - spread[:, M[soft]]),
-                f"sd {spread[0, M[soft]]:.3f} against {spread[0, M[hard]]:.3f}",
-                published=sd[hard] - sd[soft],
-            )
 
 
-def _control_claims(cube, datasets):
-    """Claim (e): soft's advantage against the paper's baseline less that against the matched."""
-    shift = cube[:, :, 0] - cube[:, :, 1]  # (1 + resamples, data sets, attributions, metrics)
+def _won(cubes):
+    """Share of averages, per attribution and per data set, in which soft is above hard.
+
+    cubes: a DataFrame attributions × metrics for each data set.
+    """
+    of_attributions = sum(cubes) / len(cubes)
+    of_datasets = pd.DataFrame([cube.mean() for cube in cubes])
+    leads = [m[soft] - m[hard] for soft, hard in HARD.items() for m in (of_attributions, of_datasets)]
+    return float((pd.concat(leads) > ROUNDING).mean())
+
+
+def _spread(cells, known, more):
+    """Claim (d): standard deviation over attributions of the hard metric's diagnosticity, less the soft's.
+
+    With one seed the interval is over texts (`linearised`), else over seeds ("on this test set").
+    """
     for soft, hard in HARD.items():
-        yield _difference(f"{soft} less above {hard} against matched baseline", shift, soft, hard, datasets)
+        several = any(wide.index.unique("seed").size > 1 for wide in cells.values())
+        values = {}
+        for key, wide in cells.items():
+            own = wide[[hard, soft]]
+            if len(own.columns) > 2 and len(own):
+                gradient = partial(_spread_gradient, size=own[hard].shape[1])
+                statistic = partial(_spread_difference, size=own[hard].shape[1])
+                values[key] = (
+                    own.groupby(level="seed").mean().apply(lambda m, s=statistic: s(m.to_numpy()), axis=1)
+                    if several
+                    else pd.Series(linearised(own, statistic, gradient), own.index)
+                )
+        yield Claim(
+            f"{soft} varies less over attributions than {hard}",
+            _long(values),
+            "seeds" if several else "crossed",
+            published=_known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0)),
+            **more,
+        )
 
 
-def _difference(claim, cube, upper, lower, datasets, published=np.nan):
-    """The row of a claim that one metric is above another, averaged over data sets and attributions."""
-    above = cube[..., M[upper]] - cube[..., M[lower]]  # (1 + resamples, data sets, attributions)
-    each = dict(zip(datasets, np.nanmean(above[0], axis=-1), strict=True))
-    found = estimate(np.nanmean(above, axis=(1, 2)))
-    return row(claim, found, contributions(each), published=published)
+def _spread_difference(means, size):
+    """Population sd of the first `size` means less that of the others."""
+    return means[:size].std() - means[size:].std()
 
 
-def _cases(cube, names):
-    """Wins of soft over hard, (1 + resamples, cases): averages per attribution and per data set."""
-    datasets, attributions = names
-    won, cases = [], []
-    for axis, labels in ((1, attributions), (2, datasets)):  # averaged over the other one
-        mean = np.nanmean(cube, axis=axis)  # (1 + resamples, labels, metrics)
-        for soft, hard in HARD.items():
-            won.append(mean[..., M[soft]] > mean[..., M[hard]])
-            cases += [(soft, name) for name in labels]
-    return np.concatenate(won, axis=1), cases
+def _spread_gradient(means, size):
+    """Of `_spread_difference`; 0 where a standard deviation is 0."""
+    parts = []
+    for sign, own in ((1, means[:size]), (-1, means[size:])):
+        sd = own.std()
+        parts.append(sign * (own - own.mean()) / (len(own) * sd) if sd > 0 else np.zeros_like(own))
+    return np.concatenate(parts)
 
 
-def _lost(won, cases):
-    lost = {}
-    for (soft, name), win in zip(cases, won, strict=True):
-        if not win:
-            lost.setdefault(soft, []).append(name)
-    return lost
+def _control(cells, design, more):
+    """Claim (e): soft's advantage against the paper's baseline less that against the matched."""
+    normal, matched = (cells[baseline] for baseline in BASELINES)
+    for soft, hard in HARD.items():
+        values = {
+            key: (_difference(normal[key], soft, hard) - _difference(matched[key], soft, hard)).dropna()
+            for key in normal
+            if key in matched
+        }
+        claim = f"{soft} less above {hard} against matched baseline"
+        yield Claim(claim, _long(values), design, limits=(-2, 2), **more)

@@ -1,11 +1,10 @@
-"""The tables of Zhao & Aletras 2023 from per-example values: functions from frames to frames.
+"""The tables of Zhao & Aletras 2023 from per-example values.
 
 `values` is what `faithlib.results.load` returns: one row per value, with the columns dataset,
 model, seed, example, attribution, baseline ("" = the attribution itself), draw, definition,
 perturbation, metric, ratio, value (normalised) and raw (S or C before that). The steps: `aopc` (one
 value an example) → `preferences` (Eq. 6 an example, averaged over random draws and seeds) → tables.
-An example is the unit of every interval; seeds and draws are averaged first, so an interval does
-not cover the training seeds.
+An example is the unit of every interval of a cell; seeds and draws are averaged first. Claims know seeds.
 """
 
 import numpy as np
@@ -140,7 +139,7 @@ def at_ratios(values):
     return _with_names(values.assign(ratio=values.ratio.astype(float).round(3)))
 
 
-def preferences(measured):
+def preferences(measured, by=("example",)):
     """Eq. 6 an example: how often the attribution is preferred to its random baseline.
 
     It compares S and C before normalisation, which never changes their order but leaves NS and NC undefined
@@ -148,6 +147,7 @@ def preferences(measured):
 
     Args:
         measured: from `aopc` or `at_ratios`.
+        by: what else has rows of its own: ("model", "seed", "example") for claims.
 
     Returns:
         A row a cell, attribution, baseline and example with a finite value: a column per tie rule (strict,
@@ -157,7 +157,7 @@ def preferences(measured):
         ValueError: a baseline covers only some of the attribution's examples.
     """
     pairs = _pairs(measured).dropna(subset=list(TIES))
-    return _mean(pairs, [*CELL, "attribution", "baseline", "example"], list(TIES))
+    return _mean(pairs, [*CELL, "attribution", "baseline", *by], list(TIES))
 
 
 def diagnosticity(preferred):

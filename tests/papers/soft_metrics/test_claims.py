@@ -1,43 +1,115 @@
-"""Claims of soft_metrics: each verdict on values that decide it, and when there is none."""
+"""Claims of soft_metrics: each value by hand, and when there is no verdict."""
 
+import numpy as np
 import pandas as pd
 import pytest
-from sample.soft_metrics import N
+from sample.soft_metrics import N, record, unit
 
-from faithlib.papers.soft_metrics.claims import claims
+from faithlib import papers
+from faithlib.papers.soft_metrics import claims
+from faithlib.papers.soft_metrics.card import CARD
+from faithlib.report.claims import CLAIMS
+
+RECORDS = [record(dataset, "org/tiny", 0, 0.9) for dataset in ("sst", "topics")]
 
 
-def test_claims_and_their_verdicts(preferred):
-    table = claims(preferred)
-    assert list(table.columns)[:7] == ["claim", "baseline", "verdict", "value", "ci_low", "ci_high", "where"]
+@pytest.fixture(scope="module")
+def made(values):
+    return claims.claims(RECORDS, values, "small")
+
+
+def test_values_are_those_by_hand(made):
+    table, _ = made
+    assert list(table) == CLAIMS and set(table.definition) == {"paper", "released"}
     paper = table[table.definition == "paper"]
     normal = paper[paper.baseline == "normal"].set_index("claim")
-    expected = {  # value by hand from WINS
-        "Soft-NS above NS on average": (14 - 7) / N,
-        "Soft-NC above NC on average": (18 - 10) / N,
-        "soft above hard in 16 of 18 cases (share)": 1.0,
-        "NC above NS on average": (10 - 7) / N,
+    ns, nc = (7 + 0.5) / N, (10 + 1) / N  # wins of both attributions and half of the ties, by WINS
+    expected = {
+        "Soft-NS above NS on average": 14 / N - ns,
+        "Soft-NS above NS on every data set": 14 / N - ns,
+        "Soft-NC above NC on average": 18 / N - nc,
+        "Soft-NC above NC on every data set": 18 / N - nc,
+        "NC above NS on average": nc - ns,
         "Soft-NC above Soft-NS on average": (18 - 14) / N,
-        "Soft-NS varies less over attributions than NS": 1 / N,  # sd of 6 and 8 is 1
-        "Soft-NC varies less over attributions than NC": 2 / N,
+        "soft above hard in 16 of 18 cases (share)": 1.0,
+        "Soft-NS varies less over attributions than NS": 0.5 / N,  # sd of 7 and 8
+        "Soft-NC varies less over attributions than NC": 3 / N,  # sd of 8 and 14
     }
     assert normal.value.to_dict() == pytest.approx(expected)
-    assert (normal.verdict[:3] == "holds").all()
-    assert normal.published["Soft-NS above NS on average"] == pytest.approx(0.113)
-    assert normal["where"]["soft above hard in 16 of 18 cases (share)"] == ("8 of 8 cases; lost: none")
+    assert normal.verdict["Soft-NS above NS on average"] == "holds for tiny (20 texts)"
+    assert normal.verdict["soft above hard in 16 of 18 cases (share)"].startswith("not tested (1 seed")
     matched = paper[paper.baseline == "matched"].set_index("claim")
-    assert matched.value["Soft-NS above NS on average"] == pytest.approx((8 - 7) / N)
-    assert matched.value["soft above hard in 16 of 18 cases (share)"] == 0.5
-    assert matched.verdict["soft above hard in 16 of 18 cases (share)"] == "does not hold"
-    assert "Soft-NC (deeplift, sst, topics)" in matched["where"]["soft above hard in 16 of 18 cases (share)"]
-    assert matched.published.isna().all()
+    assert matched.value["Soft-NS above NS on average"] == pytest.approx((8 - 7) / N)  # no tie there
+    assert matched.value["soft above hard in 16 of 18 cases (share)"] == pytest.approx(0.5)
     shift = paper[paper.baseline == "normal - matched"].set_index("claim").value
-    assert shift["Soft-NS less above NS against matched baseline"] == pytest.approx(6 / N)
-    assert shift["Soft-NC less above NC against matched baseline"] == pytest.approx(8 / N)
-    assert set(table.definition) == {"paper", "released"}
+    assert shift["Soft-NS less above NS against matched baseline"] == pytest.approx((6.5 - 1) / N)
+    assert shift["Soft-NC less above NC against matched baseline"] == pytest.approx((7 - 0) / N)
 
 
-def test_claims_do_not_depend_on_chance_and_do_without_a_matched_baseline(preferred):
-    pd.testing.assert_frame_equal(claims(preferred), claims(preferred))
-    table = claims(preferred[preferred.baseline == "normal"])
+def test_intervals_have_a_width_and_three_units(made):
+    table, listed = made
+    for frame in (table, listed):
+        known = frame[frame.ci_low.notna()]
+        assert len(known) and (known.ci_high - known.ci_low > 1e-6).all()
+    assert (table.n_units[table.ci_low.notna()] >= 3).all()
+    everywhere = table[table.claim.str.contains("every data set") & table.verdict.str.startswith("holds")]
+    assert (everywhere.failing_cases == "").all()
+
+
+def test_published_are_of_our_attributions_and_never_beside_generated_corpora(values):
+    made, _ = claims.claims(RECORDS, values, "small")
+    assert made.published.isna().all()  # "topics" is generated
+    table, _ = claims.claims(RECORDS[:1], values[values.dataset == "sst"], "small")
+    own = table[(table.baseline == "normal") & (table.definition == "paper")].set_index("claim")
+    cells = papers.published("soft_metrics", "table_6")
+    cells = cells[(cells.dataset == "sst") & cells.attribution.isin(["attention", "deeplift"])]
+    mean = cells.groupby("metric").value.mean()
+    row = own.loc["Soft-NC above NC on average"]
+    assert row.published == pytest.approx(mean["Soft-NC"] - mean["NC"]) and row.published_cases == "sst"
+    assert table[table.baseline == "matched"].published.isna().all()
+
+
+def test_ties_are_a_choice_and_what_no_record_shows_is_not_tested(made):
+    table, listed = made
+    row = listed[(listed.claim == "NC above NS on average") & (listed.definition == "paper")]
+    row = row[row.baseline == "normal"].set_index("option").value
+    assert row[["main", "strict", "at least"]].tolist() == pytest.approx([3.5 / N, 3 / N, 4 / N])
+    assert row["without DeepLIFT"] == pytest.approx((8 - 7) / N)
+    assert {"rank", "released", "[MASK]", "gold"} <= set(listed.option[listed.verdict == "not tested"])
+    summary = table.choices[table.claim == "NC above NS on average"].iloc[0]
+    assert summary.endswith(", 7 not tested")
+    released = listed[(listed.claim == "NC above NS on average") & (listed.definition == "released")]
+    assert "at least" not in set(released.option)  # which is the main setting there
+    assert all(set(claims.MEASURED[c]) <= set(CARD.choices[c]) for c in claims.MEASURED)
+
+
+def test_three_seeds_are_crossed_with_texts(values):
+    seeds = [unit("sst", seed) for seed in range(3)]
+    worse = (seeds[1].metric == "Soft-NS") & (seeds[1].baseline == "") & (seeds[1].example < 3)
+    seeds[1]["raw"] -= np.where(worse, 1, 0)  # three wins less
+    table, _ = claims.claims([record("sst", "org/tiny", s, 0.9) for s in range(3)], pd.concat(seeds), "small")
+    normal = table[table.baseline == "normal"].set_index("claim")
+    row = normal.loc["Soft-NS above NS on average"]
+    assert row.unit == "seed" and row.n_units == 3 and row.value == pytest.approx((6.5 - 1) / N)
+    assert row.ci_high - row.value >= 4.302 * 3 / N / 3 - 1e-9  # t(.975, 2) · sd / √3, sd of (0, 3, 0) / N
+    assert normal.verdict["NC above NS on average"].startswith("not tested")  # every seed has the same values
+    two, _ = claims.claims(RECORDS[:1], pd.concat(seeds[:2]), "small")
+    assert two.verdict.str.startswith("not tested").all()
+
+
+def test_what_is_at_chance_takes_no_part(values):
+    records = [RECORDS[0], record("topics", "org/tiny", 0, 0.2)]
+    table, listed = claims.claims(records, values, "small")
+    assert set(table.cases) <= {"sst", "all data sets"}
+    assert "data sets" in set(listed.choice)
+
+
+def test_quick_has_numbers_and_no_verdict(values):
+    table, listed = claims.claims(RECORDS, values, "quick")
+    assert set(table.verdict) == {""} == set(listed.verdict) and table.value.notna().all()
+    assert table.published.isna().all()
+
+
+def test_claims_do_without_a_matched_baseline(values):
+    table, _ = claims.claims(RECORDS, values[values.baseline != "matched"], "small")
     assert set(table.baseline) == {"normal"} and table.value.notna().all()

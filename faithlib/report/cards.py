@@ -1,0 +1,125 @@
+"""What a paper's card says of its claims: a block of Markdown made from claims.csv."""
+
+import math
+
+import pandas as pd
+
+from faithlib import papers
+from faithlib.results import project_root
+
+WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
+BEGIN, END = "<!-- generated: verdicts -->", "<!-- end -->"
+GROUPS = {
+    "holds": "Holds",
+    "does not hold": "Does not hold",
+    "mixed": "Mixed",
+    "inconclusive": "Inconclusive",
+    "not tested": "Not tested",
+}  # what a verdict begins with, and what the paragraph calls it
+
+
+def card_block(claims):
+    """The verdicts of a paper as Markdown: a paragraph, then a table of every claim.
+
+    Args:
+        claims: DataFrame with the columns `report.claims.CLAIMS`, as claims.csv at scale small or paper.
+
+    Returns:
+        The text between the markers BEGIN and END, with both.
+
+    >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
+    >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
+    >>> row |= {"failing_cases": "", "borderline": False, "published": 0.3, "published_cases": "sst"}
+    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[2])
+    **Holds** (1 of 1): A above B.
+    """
+    lines = [BEGIN, ""]
+    judged = claims[claims.verdict.astype(str) != ""]
+    for (definition, baseline), part in judged.groupby(["definition", "baseline"], sort=False):
+        about = _about(definition, baseline, judged)
+        lines += [f"{about}{_paragraph(part)}", ""]
+    lines += ["| claim | published | ours, 95 % interval | verdict | options |", "|---|---|---|---|---|"]
+    for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
+        if about := _about(definition, baseline, claims):
+            lines.append(f"| *{about.removesuffix(': ')}* | | | | |")
+        lines += [_line(row) for row in part.itertuples()]
+    return "\n".join([*lines, "", END])
+
+
+def read_claims(path):
+    """claims.csv with texts that are never NaN."""
+    table = pd.read_csv(path)
+    texts = [name for name in table if name not in ("value", "ci_low", "ci_high", "published", "n_units")]
+    return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
+
+
+def with_block(text, block):
+    """A card's text with its generated block replaced.
+
+    Raises:
+        ValueError: a card without the markers, or with an end before its begin.
+
+    >>> with_block(f"a {BEGIN} old {END} b", f"{BEGIN} new {END}") == f"a {BEGIN} new {END} b"
+    True
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the card has no block to write: add the lines {BEGIN} and {END}")
+    return before + block + after
+
+
+def write_cards(results_dir="results", scale="small"):
+    """Write the block of every card notebooks/<paper>/README.md that has its markers.
+
+    Returns:
+        Names of the papers whose card was written.
+    """
+    root, written = project_root(), []
+    for name in papers.names():
+        card = root / "notebooks" / name / "README.md"
+        path = root / results_dir / scale / name / "claims.csv"
+        if path.is_file() and card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
+            card.write_text(with_block(text, card_block(read_claims(path))), encoding="utf-8")
+            written.append(name)
+    return written
+
+
+def _about(definition, baseline, claims):
+    """ "definition released, baseline matched: " where a table has several of them, else ""."""
+    words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
+    words += [f"random baseline {baseline}"] if claims.baseline.nunique() > 1 else []
+    text = ", ".join(words)
+    return f"{text[0].upper()}{text[1:]}: " if text else ""
+
+
+def _paragraph(part):
+    texts = []
+    for verdict, words in GROUPS.items():
+        own = part[part.verdict.str.startswith(verdict)]
+        if len(own):
+            names = "; ".join(
+                _escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
+                for row in own.itertuples()
+            )
+            texts.append(f"**{words}** ({len(own)} of {len(part)}): {names}.")
+    return " ".join(texts)
+
+
+def _depends(verdict):
+    """What a mixed verdict depends on: the words behind "depends on"."""
+    _, found, rest = verdict.partition("depends on ")
+    return rest.split(";")[0].rstrip(")") if found else ""
+
+
+def _line(row):
+    ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
+    known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({row.published_cases})"
+    verdict = row.verdict + (", borderline" if str(row.borderline) == "True" else "")
+    failing = f"; violated on {row.failing_cases}" if row.failing_cases and "not shown" in verdict else ""
+    cells = (row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices)
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text):
+    return str(text).replace("|", "\\|").replace("<", "&lt;")

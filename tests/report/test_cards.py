@@ -1,0 +1,78 @@
+"""The generated block of a paper's card, and that committed cards say what the committed claims say."""
+
+import pandas as pd
+import pytest
+
+from faithlib import papers
+from faithlib.report import cards
+from faithlib.report.cards import BEGIN, END, card_block, read_claims, with_block
+from faithlib.report.claims import CLAIMS
+from faithlib.results import project_root
+
+WRITTEN = [
+    name
+    for name in papers.names()
+    if BEGIN in (project_root() / "notebooks" / name / "README.md").read_text(encoding="utf-8")
+]
+ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
+ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "n_units": 3, "cases": "sst"}
+
+
+def row(claim, verdict, **more):
+    return ROW | {"claim": claim, "verdict": verdict} | more
+
+
+def test_the_paragraph_groups_claims_by_verdict():
+    nan = float("nan")
+    table = pd.DataFrame(
+        [
+            row("A above |B|", "holds (bert, 3 seeds)", published_cases="sst"),
+            row(
+                "C", "mixed (depends on ties; bert, 3 seeds)", choices="1 of 2 options agree, sign equal in 1"
+            ),
+            row("D", "not tested (2 seeds: an interval needs 3)", ci_low=nan, ci_high=nan, published=nan),
+            row("E", "holds on average, not shown on cb (3 seeds)", borderline=True, failing_cases="cb"),
+        ]
+    )
+    block = card_block(table).splitlines()
+    assert block[0] == BEGIN and block[-1] == END
+    assert block[2] == (
+        "**Holds** (2 of 4): A above \\|B\\|; E. **Mixed** (1 of 4): C (depends on ties). "
+        "**Not tested** (1 of 4): D."
+    )
+    assert block[6] == (
+        "| A above \\|B\\| | +0.500 (sst) | +0.200 [+0.100, +0.300] (sst) | holds (bert, 3 seeds) |  |"
+    )
+    assert "| D |  | +0.200 (sst) | not tested" in block[8]
+    assert block[9].endswith("| holds on average, not shown on cb (3 seeds), borderline; violated on cb |  |")
+
+
+def test_definitions_and_baselines_have_paragraphs_of_their_own():
+    table = pd.DataFrame([row("A", "holds (3 seeds)"), row("A", "holds (3 seeds)", definition="released")])
+    block = card_block(table)
+    assert "Definition paper: **Holds** (1 of 1): A." in block
+    assert "| *Definition released* | | | | |" in block
+
+
+def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="no block to write"):
+        with_block("text", "block")
+    folder = tmp_path / "results" / "small" / "fmm"
+    folder.mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    card = tmp_path / "notebooks" / "fmm" / "README.md"
+    card.parent.mkdir(parents=True)
+    card.write_text(f"# Title\n\n{BEGIN}\n{END}\n\nafter\n")
+    monkeypatch.setattr(cards, "project_root", lambda: tmp_path)
+    assert cards.write_cards() == ["fmm"] == cards.write_cards()
+    text = card.read_text()
+    assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
+
+
+@pytest.mark.parametrize("paper", WRITTEN)
+def test_committed_cards_say_what_the_claims_say(paper):
+    claims = project_root() / "results" / "small" / paper / "claims.csv"
+    card = (project_root() / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
+    assert with_block(card, card_block(read_claims(claims))) == card, (
+        "run `python -m faithlib.report small --cards`"
+    )
