@@ -1,12 +1,17 @@
-"""What notebooks show: token heat maps as plain HTML that any viewer shows, figures with their captions."""
+"""What notebooks show: token heat maps as plain HTML that any viewer shows, figures with their captions.
+
+IPython, which a terminal may lack, is imported by the functions that show.
+"""
 
 import html
 import io
+import sys
+from contextlib import contextmanager
 
 import numpy as np
-from IPython.display import HTML, Image, Markdown, display
 
 from faithlib.report.io import save_figure
+from faithlib.report.style import STYLE
 
 COLOURS = 96  # of a picture in a notebook
 DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
@@ -21,6 +26,8 @@ def heat(tokens, rows, notes=None, largest=None):
     {name: text behind the row}.
     Raises ValueError where a row has another length than the tokens.
     """
+    from IPython.display import HTML
+
     lines = []
     for name, scores in rows.items():
         if len(scores) != len(tokens):
@@ -46,15 +53,41 @@ def show_figure(figure, stem, captions):
     Raises:
         ValueError: a figure that has no caption.
     """
-    import matplotlib.pyplot as plt
-
     known = [name for name in captions if stem.name.startswith(name)]
     if not known:
         raise ValueError(f"figure {stem.name!r} has no caption: add one to CAPTIONS ({', '.join(captions)})")
     save_figure(figure, stem)
+    show_drawn(figure, captions[max(known, key=len)])
+
+
+def show_drawn(figure, caption):
+    """Show a figure and under it its caption; the figure is closed."""
+    import matplotlib.pyplot as plt
+    from IPython.display import Image, Markdown, display
+
     picture = _picture(figure)
     plt.close(figure)
-    display(Image(picture), Markdown(captions[max(known, key=len)]))
+    display(Image(picture), Markdown(caption))
+
+
+def in_notebook():
+    """Whether this runs in a Jupyter kernel.
+
+    Example:
+        >>> in_notebook()
+        False
+    """
+    shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
+    return bool(shell) and hasattr(shell, "kernel")
+
+
+@contextmanager
+def figure_style():
+    """Inside, figures are in faithlib's style; afterwards the user's own style is as it was."""
+    import matplotlib.pyplot as plt
+
+    with plt.style.context(STYLE):
+        yield
 
 
 def _picture(figure):

@@ -1,0 +1,210 @@
+"""Rank agreement of the metrics of a study, over attributions and over texts: a table and two heat maps.
+
+matplotlib and seaborn are imported by the functions that draw.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from faithlib.metrics import registry
+from faithlib.report import figures
+from faithlib.report.display import figure_style, in_notebook, show_drawn
+from faithlib.report.tables import cell_text
+from faithlib.statistics import FEWEST_UNITS, LEVEL, stream
+
+DRAWS = 500  # resamples of an interval
+COLUMNS = ["over", "metric_a", "metric_b", "rho", "ci_low", "ci_high", "n"]
+LEVELS = {"attributions": "ranks of attributions", "texts": "ranks of texts"}
+CAPTION = (
+    "Spearman's rank correlation of each pair of metrics, turned so that better is higher, with 95 % "
+    "bootstrap intervals over texts. Left: of the attributions' means. Right: of single texts' values, "
+    "averaged over attributions."
+)
+
+
+def agreement(study, draws=DRAWS):
+    """Rank agreement of the metrics of a study: Spearman's ρ of each pair.
+
+    Values are turned so that higher is better. Over attributions: the ranks that two metrics give to the
+    attributions, by their means over texts. Over texts: the ranks that they give to the texts, for each
+    attribution, averaged over attributions. Intervals are 95 % percentile intervals over texts, drawn anew
+    together for all attributions and metrics. In a notebook the heat map is shown, too.
+
+    Args:
+        study: a `Study`.
+        draws: resamples of the intervals, at least 1.
+
+    Returns:
+        DataFrame with the columns COLUMNS; over: "attributions" or "texts"; n: how many of them both
+        metrics have values of, the least over attributions. ρ is NaN below 3 of them and where a metric has
+        one value for all. No rows with a single metric.
+
+    Raises:
+        ValueError: no draws.
+
+    Example:
+        >>> from types import SimpleNamespace as Some
+        >>> rows = [(i, name, metric, "", value * (1 if metric == "ns" else -1))
+        ...         for i in range(4) for metric in ("ns", "decision_flip")
+        ...         for name, value in (("lime", i), ("attention", i + 1), ("deeplift", i + 3))]
+        >>> values = pd.DataFrame(rows, columns=["example", "attribution", "metric", "baseline", "value"])
+        >>> agreement(Some(values=values), draws=9)[["over", "rho", "n"]].values.tolist()
+        [['attributions', 1.0, 3], ['texts', 1.0, 4]]
+    """
+    table = computed(study, draws)
+    if len(table) and in_notebook():
+        with figure_style():
+            show_drawn(figure(table), CAPTION)
+    return table
+
+
+def computed(study, draws=DRAWS):
+    """The table of `agreement`; nothing is shown."""
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
+        raise ValueError(f"draws={draws!r}: give a whole number of at least 1")
+    own = study.values[study.values.baseline == ""]
+    names, metrics = list(own.attribution.unique()), list(own.metric.unique())
+    cube = _cube(own, names, metrics)  # (attributions, metrics, texts)
+    texts = cube.shape[2]
+    generator = stream("agreement", getattr(study, "model_name", ""), *names, *metrics)
+    drawn = np.vstack(
+        [np.arange(texts), generator.integers(texts, size=(draws, texts))]
+    )  # the estimate first
+    of_means, of_texts = _means(cube, drawn), _Ranks(cube, drawn)
+    rows = []
+    for a, b in combinations(range(len(metrics)), 2):
+        rho = spearman(of_means[..., a], of_means[..., b])
+        n = int(np.isfinite(of_means[0, :, [a, b]]).all(axis=0).sum())
+        rows.append(("attributions", metrics[a], metrics[b], *_estimate(rho, texts), n))
+    for a, b in combinations(range(len(metrics)), 2):
+        known = np.isfinite(cube[:, [a, b]]).all(axis=1).sum(-1)
+        with_rho = [of_texts.spearman(i, a, b) for i in range(len(names))]
+        rows.append(("texts", metrics[a], metrics[b], *_estimate(_mean(with_rho), texts), int(known.min())))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def figure(table):
+    """The agreement of metrics as two heat maps, each with a cell for every pair.
+
+    Args:
+        table: as `agreement` returns it, with at least one pair.
+
+    Returns:
+        A matplotlib figure.
+    """
+    import matplotlib.pyplot as plt
+
+    order = list(dict.fromkeys([*table.metric_a, *table.metric_b]))
+    labels = {name: registry.get(name).label for name in order}
+    size = len(order) - 1
+    drawn, axes = plt.subplots(
+        1, len(LEVELS), figsize=(figures.WIDTH, 1.2 + 0.42 * size), sharey=True, squeeze=False
+    )
+    for axis, (over, title) in zip(axes.flat, LEVELS.items(), strict=True):
+        part = table[table.over == over].assign(
+            cell=lambda rows: [
+                cell_text(r.rho, r.ci_low, r.ci_high, precision=2).replace(" ", "\n", 1)
+                for r in rows.itertuples()
+            ]
+        )
+        square = {
+            column: part.pivot(index="metric_b", columns="metric_a", values=column).reindex(
+                index=order[1:], columns=order[:-1]
+            )
+            for column in ("rho", "cell")
+        }
+        cells = square["cell"].fillna("").to_numpy()
+        artist = figures.heat(
+            axis, square["rho"].rename(labels).rename(columns=labels), cells, (-1, 1), "PuOr"
+        )
+        axis.tick_params(axis="x", rotation=90)
+        counts = part.n.unique()
+        axis.set_title(f"{title} ({'–'.join(map(str, sorted({counts.min(), counts.max()})))})")
+    drawn.colorbar(artist, ax=axes, label="Spearman's ρ", fraction=0.04)
+    return drawn
+
+
+def spearman(x, y):
+    """Spearman's rank correlation over the last axis; ties have their mean rank.
+
+    Args:
+        x, y: (..., n) float; where one of them is NaN, both are left out.
+
+    Returns:
+        (...) in [-1, 1], NaN where fewer than 3 pairs are known or one side is constant.
+
+    Example:
+        >>> spearman(np.array([1.0, 2.0, 3.0, np.nan]), np.array([5.0, 9.0, 7.0, 1.0])).item()
+        0.5
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    return _correlation(_ranked(x, known), _ranked(y, known), known)
+
+
+def _ranked(x, known):
+    return rankdata(np.where(known, x, np.inf), axis=-1)  # those that are not known come last
+
+
+def _correlation(x, y, known):
+    n = known.sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        x, y = (np.where(known, v - (v * known).sum(-1, keepdims=True) / n[..., None], 0.0) for v in (x, y))
+        rho = (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+    return np.where(n >= FEWEST_UNITS, np.clip(rho, -1, 1), np.nan)
+
+
+class _Ranks:
+    """Correlations over texts of all resamples, each ranking computed once."""
+
+    def __init__(self, cube, drawn):
+        self.cube, self.drawn, self.kept = cube, drawn, {}
+
+    def spearman(self, attribution, a, b):
+        """(1 + draws,) of one attribution and two metrics."""
+        known = np.isfinite(self.cube[attribution, [a, b]]).all(axis=0)  # (texts,)
+        ranks = [self._of(attribution, metric, known) for metric in (a, b)]
+        return _correlation(*ranks, known[self.drawn])
+
+    def _of(self, attribution, metric, known):
+        key = attribution, metric, known.tobytes()
+        if key not in self.kept:
+            drawn = self.cube[attribution, metric][self.drawn]
+            self.kept[key] = _ranked(drawn, known[self.drawn]).astype(np.float32)  # halves are exact
+        return self.kept[key].astype(float)
+
+
+def _cube(own, names, metrics):
+    """Values turned so that higher is better, averaged over models: (attributions, metrics, texts)."""
+    wide = own.groupby(["attribution", "metric", "example"]).value.mean().unstack("example")
+    signs = {metric: 1 if registry.get(metric).better == "higher" else -1 for metric in metrics}
+    return np.array([[signs[m] * wide.loc[(name, m)] for m in metrics] for name in names], float)
+
+
+def _means(cube, drawn):
+    """Means over resampled texts: (1 + draws, attributions, metrics)."""
+    texts = cube.shape[2]
+    weights = np.array([np.bincount(row, minlength=texts) for row in drawn], float)
+    flat = cube.reshape(-1, texts)
+    known = np.isfinite(flat)
+    with np.errstate(invalid="ignore"):
+        means = weights @ np.where(known, flat, 0).T / (weights @ known.T)
+    return means.reshape(len(drawn), *cube.shape[:2]).round(12)  # equal up to rounding is a tie
+
+
+def _mean(rhos):
+    """The mean over attributions of those that are known: (1 + draws,)."""
+    rhos = np.array(rhos)
+    known = np.isfinite(rhos)
+    with np.errstate(invalid="ignore"):
+        return np.where(known, rhos, 0).sum(0) / known.sum(0)
+
+
+def _estimate(rho, texts):
+    """The estimate, row 0, and the percentile interval of the draws; none below 3 texts."""
+    found = rho[1:][np.isfinite(rho[1:])]
+    if not np.isfinite(rho[0]) or texts < FEWEST_UNITS or 2 * len(found) < len(rho):
+        return rho[0], np.nan, np.nan
+    return rho[0], *np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
