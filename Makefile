@@ -29,6 +29,10 @@ SCALE ?= quick
 PROFILE ?= default
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Snakemake keeps its cache in the home folder; where that cannot be written, the project's own folder serves.
+ifneq ($(shell d="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir -p "$$d" 2>/dev/null && test -w "$$d" && echo yes),yes)
+export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
+endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
 .PHONY: help results plan fetch verify stale test test-slow test-cluster bench lab unlock lock
 
@@ -47,7 +51,7 @@ stale: .venv/installed-batch
 	@$(BIN)/python workflow/stale.py
 test: .venv/installed-test
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check .
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 test-slow: .venv/installed-test
 	@$(BIN)/python -m pytest -q -m slow
 test-cluster: .venv/installed-batch,cluster
