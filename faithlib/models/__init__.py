@@ -4,6 +4,7 @@ from faithlib.models.base import Batch, Encoding, check_examples
 from faithlib.models.causal import CausalLM, Prefix
 from faithlib.models.classifier import Classifier
 from faithlib.models.loading import load, load_causal, locate
+from faithlib.models.own import load_model
 
 __all__ = [
     "Batch",
@@ -14,5 +15,6 @@ __all__ = [
     "check_examples",
     "load",
     "load_causal",
+    "load_model",
     "locate",
 ]

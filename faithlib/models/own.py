@@ -1,0 +1,289 @@
+"""`load_model`: anyone's model as faithlib explains it, with its own head, labels, tokenizer and dtype."""
+
+import pathlib
+
+import torch
+from transformers import AutoModelForSequenceClassification, PreTrainedModel
+
+from faithlib.models import fit, placement
+from faithlib.models.causal import CausalLM
+from faithlib.models.classifier import Classifier
+from faithlib.models.loading import (
+    BILSTM,
+    TINY,
+    TINY_CAUSAL,
+    draw_head,
+    load,
+    load_causal,
+    name_classes,
+    read,
+    read_config,
+    read_tokenizer,
+    with_head,
+)
+from faithlib.models.precision import DTYPES, resolve
+from faithlib.scores import one_of
+
+ADAPTER = ("outputs", "embedding_table", "embed", "logits", "attentions", "encode", "collate")
+
+
+def load_model(
+    source,
+    tokenizer=None,
+    *,
+    labels=None,
+    data=None,
+    new_head=False,
+    seed=0,
+    dtype="",
+    device="",
+    max_length=0,
+    model_dir="",
+    device_map=None,
+    attn_implementation=None,
+):
+    """Load a model to explain it as it is: nothing of it is replaced, renamed or cast unless asked for.
+
+    Args:
+        source: a folder, or a name on the hub, of a classifier or a causal language model, which its config
+            decides; a transformers model in memory, with its tokenizer; an adapter of any torch module (see
+            docs/adding.md), which is returned as it is; or "tiny-bert", "bilstm" or "tiny-llama", which are
+            built with fresh weights and the words of `data`.
+        tokenizer: in place of the one that is saved with the model: a fast tokenizer, a folder or a name.
+        labels: the names of the classes, in order; by default those of `data`, else those of the model. They
+            are compared with the model's.
+        data: what `load_data` returns, or a list of texts: its labels are compared with the model's, and its
+            texts tried on the tokenizer.
+        new_head: whether to draw a new classification head for `labels` at random, in place of the model's.
+        seed: of fresh weights.
+        dtype: what the model computes in: one of `precision.DTYPES` or "auto"; "" for the model's own.
+        device: where the model is put; "" for the CPU, or where a model in memory is.
+        max_length: tokens that an input may have; 0 for as many as the model has positions.
+        model_dir: a folder of models to look in first; "" for none.
+        device_map: where each layer is put instead of `device`, for folders and names; see `placement.check`.
+        attn_implementation: how attention is computed, for folders and names; None for transformers' choice.
+
+    Returns:
+        A `Classifier` or `CausalLM` in evaluation mode, or the adapter.
+
+    Raises:
+        FileNotFoundError: no such model is found, or its files are damaged.
+        ValueError: a setting of the wrong kind; a head that does not fit `labels` or `data` (number, names,
+            order), is missing, multi-label or of regression; weights that are missing, left over or of
+            another shape; a tokenizer of another vocabulary, or that knows no word; a family that does not
+            work, such as an encoder-decoder.
+
+    Example:
+        >>> load_model("tiny-bert", labels=("no", "yes"), data=["the plot was great"]).outputs
+        2
+        >>> load_model("tiny-llama", data=["the plot was great"]).explains
+        'probability'
+    """
+    _check_settings(new_head, seed, dtype, max_length)
+    asked, texts = _asked(labels, data)
+    if isinstance(source, pathlib.Path):
+        source = str(source)
+    if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
+        return _adapter(source, asked)
+    placed = {"device_map": device_map, "attn_implementation": attn_implementation}
+    if isinstance(source, torch.nn.Module):
+        if device_map is not None or attn_implementation is not None:
+            raise ValueError(
+                "device_map and attn_implementation are for folders and names: leave them out, a model in "
+                "memory keeps its own"
+            )
+        return _in_memory(source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length)
+    if not isinstance(source, str) or not source:
+        raise ValueError(
+            f"source={source!r} is no model: give a folder, a name on the hub, a transformers model with its "
+            "tokenizer, or an adapter (docs/adding.md, 'A model family')"
+        )
+    device = device or "cpu"
+    placement.check(device, device_map, attn_implementation, dtype or "float32")
+    if source in (TINY, BILSTM, TINY_CAUSAL):
+        return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device, max_length)
+    if isinstance(tokenizer, (str, pathlib.Path)):
+        tokenizer = read_tokenizer(tokenizer, source)
+    config = read_config(source, model_dir)
+    dtype = _dtype(dtype, device, config)
+    kind = fit.kind(config)
+    if kind == "causal":
+        _no_classes(source, labels, new_head)
+        name = str(dtype).removeprefix("torch.")
+        lm = load_causal(
+            source, None, model_dir, seed, device, max_length, name, tokenizer=tokenizer, **placed
+        )
+        fit.check_tokenizer(lm.tokenizer, lm.model, source, texts)
+        return lm
+    if new_head:
+        _check_new(source, asked)
+        model, tokenizer, _ = with_head(
+            source, model_dir, asked, seed, dtype, tokenizer, replace=True, **placed
+        )
+        _say_new(source, asked, seed)
+        name_classes(model.config, asked)
+    else:
+        if not kind:
+            raise ValueError(
+                f"model {source!r} ({', '.join(config.architectures or ['no architecture'])}) has no "
+                "classification head and is no causal language model: fine-tune it first, or give "
+                "new_head=True and labels to draw a head at random"
+            )
+        fit.check_head(config, asked, source)
+        auto = AutoModelForSequenceClassification
+        model, tokenizer, info, where = read(
+            auto, source, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
+        )
+        fit.check_encoder(model, info, source, where)
+        fit.check_weights(info, source, where, head=True)
+        if asked and fit.label_names(config) is None:
+            name_classes(model.config, asked)
+    model = model if device_map is not None else model.to(device)
+    return _checked(Classifier, model, tokenizer, source, max_length, dtype, texts)
+
+
+def _checked(kind, model, tokenizer, name, max_length, dtype, texts):
+    """The `Classifier` or `CausalLM`, tried on short inputs."""
+    fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
+    wrapped = kind(model, tokenizer, name, max_length, dtype)
+    wrapped.cast(dtype)
+    fit.check_runs(wrapped)
+    return wrapped
+
+
+def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length):
+    """A transformers model in memory: it is used as it is, and not copied."""
+    if not isinstance(model, PreTrainedModel):
+        raise ValueError(
+            f"{type(model).__name__} is a torch module that transformers does not know: write an adapter "
+            "of five methods (docs/adding.md, 'A model family') and give that"
+        )
+    name = model.config.name_or_path or type(model).__name__
+    if isinstance(tokenizer, (str, pathlib.Path)):
+        tokenizer = read_tokenizer(tokenizer, name)
+    if tokenizer is None:
+        raise ValueError(f"model {name!r} is in memory, without a tokenizer: give tokenizer=")
+    fit.check_family(model.config, name)
+    own = next(model.parameters()).dtype
+    dtype = resolve(dtype, device or "cpu") if dtype else own
+    if device:
+        model = model.to(placement.existing(device))
+    kind = fit.kind(model.config, [type(model).__name__])
+    if kind == "causal":
+        _no_classes(name, asked, new_head)
+        return _checked(CausalLM, model, tokenizer, name, max_length, dtype, texts)
+    if kind != "classifier":
+        raise ValueError(
+            f"model {name!r} is a {type(model).__name__}: give a ...ForSequenceClassification or a "
+            "...ForCausalLM of transformers"
+        )
+    if new_head:
+        _check_new(name, asked)
+        name_classes(model.config, asked)
+        model.config.problem_type, model.num_labels = None, len(asked)
+        draw_head(model, seed)
+        _say_new(name, asked, seed)
+    else:
+        fit.check_head(model.config, asked, name)
+        if asked and fit.label_names(model.config) is None:
+            name_classes(model.config, asked)
+    return _checked(Classifier, model, tokenizer, name, max_length, dtype, texts)
+
+
+def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
+    """A model with fresh weights, which its name says, and the words of `texts`."""
+    if tokenizer is not None:
+        raise ValueError(f"{name!r} is built with a tokenizer of its own: leave tokenizer out")
+    if not texts:
+        raise ValueError(f"{name!r} is built with the words of texts: give data")
+    if name == TINY_CAUSAL:
+        return load_causal(name, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
+    _check_new(name, asked)
+    return load(name, asked, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
+
+
+def _adapter(model, asked):
+    if asked is not None and not isinstance(model, CausalLM) and len(asked) != model.outputs:
+        raise ValueError(
+            f"model {model.name!r} has {model.outputs} classes and labels names {len(asked)} "
+            f"({', '.join(asked)}): give labels and data in the model's order"
+        )
+    return model
+
+
+# What was asked for -------------------------------------------------------------------------------
+
+
+def _check_settings(new_head, seed, dtype, max_length):
+    one_of("dtype", dtype, ("", *DTYPES, "auto"))
+    if not isinstance(new_head, bool):
+        raise ValueError(f"new_head={new_head!r} must be True or False")
+    for what, value in (("seed", seed), ("max_length", max_length)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ValueError(f"{what}={value!r} must be a whole number of at least 0")
+
+
+def _asked(labels, data):
+    """(the names of the classes or None, some texts) of what is given as labels and data."""
+    texts, named = [], None
+    if isinstance(data, str):
+        raise ValueError(f"data={data[:40]!r} is a string: give load_data({data[:40]!r}), or a list of texts")
+    if hasattr(data, "splits") and hasattr(data, "task"):
+        rows = data.splits.get("train", next(iter(data.splits.values())))
+        texts = [*rows["text"], *(t for t in (rows["text_b"] if "text_b" in rows.column_names else []) if t)]
+        named = tuple(data.task.labels) or None
+    elif data is not None:
+        try:
+            texts = list(data["text"] if hasattr(data, "columns") or hasattr(data, "column_names") else data)
+        except (KeyError, TypeError, ValueError):
+            texts = [None]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"data of {type(data).__name__} holds no texts: give what load_data returns, or a list "
+                "of texts"
+            )
+    if labels is None:
+        return named, texts
+    if isinstance(labels, str) or not all(isinstance(x, str) for x in _listed(labels)):
+        raise ValueError(f"labels={labels!r} are no names: give a list such as ['negative', 'positive']")
+    labels = tuple(labels)
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise ValueError(
+            f"labels={list(labels)} must be at least two names that differ, in the model's order"
+        )
+    if named is not None and named != labels:
+        raise ValueError(
+            f"labels ({', '.join(labels)}) and data ({', '.join(named)}) name different classes: leave "
+            "labels out, or load the data with them"
+        )
+    return labels, texts
+
+
+def _listed(labels):
+    try:
+        return list(labels)
+    except TypeError:
+        return [None]
+
+
+def _dtype(dtype, device, config):
+    """The `torch.dtype` asked for, or that of the saved weights."""
+    if dtype:
+        return resolve(dtype, device)
+    own = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
+    return resolve(own if own in DTYPES else "float32", device)
+
+
+def _no_classes(name, labels, new_head):
+    if new_head or labels is not None:
+        given = "new_head=True" if new_head else "labels"
+        raise ValueError(f"model {name!r} is a causal language model without classes: leave {given} out")
+
+
+def _check_new(name, asked):
+    if asked is None:
+        raise ValueError(f"model {name!r} gets a new head: give labels, the names of its classes, in order")
+
+
+def _say_new(name, asked, seed):
+    print(f"{name}: a new head of {len(asked)} classes, drawn at random (seed {seed}): train it first")

@@ -1,0 +1,93 @@
+"""What fits: kinds of models, names of classes, weights and tokenizers, each by hand-made cases."""
+
+import pytest
+import tiny
+from transformers import BertConfig, GPT2Config, LlamaConfig
+
+from faithlib.models import fit
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (BertConfig(architectures=["BertForSequenceClassification"]), "classifier"),
+        (BertConfig(architectures=["BertForMaskedLM"]), ""),
+        (BertConfig(), ""),
+        (GPT2Config(architectures=["GPT2LMHeadModel"]), "causal"),
+        (LlamaConfig(architectures=["LlamaForSequenceClassification"]), "classifier"),
+    ],
+)
+def test_the_architecture_says_what_a_model_is(config, expected):
+    assert fit.kind(config) == expected
+
+
+def test_names_of_classes_are_in_the_order_of_their_numbers():
+    assert fit.label_names(BertConfig(id2label={1: "good", 0: "bad"})) == ("bad", "good")
+    assert fit.label_names(BertConfig(num_labels=3)) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (None, ""),
+        (("bad", "good"), ""),
+        (("Bad", "GOOD"), ""),
+        (("0", "1"), ""),
+        (("1", "0"), "of other names"),
+        (("good", "bad"), "in another order"),
+        (("no", "yes"), "of other names"),
+        (("a", "b", "c"), "not of the 3 (a, b, c)"),
+    ],
+)
+def test_why_a_head_does_not_fit(asked, reason):
+    found = fit.unfit_head(BertConfig(id2label={0: "bad", 1: "good"}), asked)
+    assert (found == "") == (reason == "") and reason in found
+
+
+def info(missing=(), unexpected=(), mismatched=()):
+    return {
+        "missing_keys": set(missing),
+        "unexpected_keys": set(unexpected),
+        "mismatched_keys": set(mismatched),
+    }
+
+
+def test_buffers_and_poolers_that_are_left_over_do_no_harm():
+    fit.check_weights(
+        info(unexpected=["bert.embeddings.position_ids", "roberta.pooler.dense.weight"]), "m", "f"
+    )
+    with pytest.raises(
+        ValueError, match=r"model 'm' has weights that its architecture does not use \(score\)"
+    ):
+        fit.check_weights(info(unexpected=["score"]), "m", "f")
+    told = r"lacks weights of its classification head \(classifier.weight\) and has score of another head"
+    with pytest.raises(ValueError, match=told):
+        fit.check_weights(info(["classifier.weight"], ["score"]), "m", "f", head=True)
+
+
+def test_an_encoder_may_lack_a_pooler_and_nothing_else():
+    network = tiny.classifier().model
+    fit.check_encoder(
+        network, info(["bert.pooler.dense.weight", "classifier.weight"], ["cls.bias"]), "m", "f"
+    )
+    with pytest.raises(ValueError, match=r"lacks weights of its encoder \(bert.a and 1 more\)"):
+        fit.check_encoder(network, info(["bert.a", "bert.b"]), "m", "f")
+    with pytest.raises(ValueError, match=r"layers that its config does not name \(bert.encoder.layer.7.x\)"):
+        fit.check_encoder(network, info(unexpected=["bert.encoder.layer.7.x"]), "m", "f")
+
+
+def test_a_model_that_works_passes_and_one_whose_embeddings_are_ignored_does_not(monkeypatch):
+    model = tiny.classifier()
+    fit.check_runs(model)
+    fit.check_runs(tiny.causal())
+    embed = model.embed
+    monkeypatch.setattr(model, "embed", lambda ids: 2 * embed(ids))
+    with pytest.raises(ValueError, match="its logits from embeddings are not those from token ids"):
+        fit.check_runs(model)
+
+
+def test_a_classifier_needs_a_mask_token():
+    words, network = tiny.causal().tokenizer, tiny.causal().model
+    fit.check_tokenizer(words, network, "m")
+    with pytest.raises(ValueError, match="model 'm': its tokenizer has no mask token"):
+        fit.check_tokenizer(words, network, "m", mask=True)
