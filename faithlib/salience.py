@@ -200,7 +200,8 @@ class Guide:
         """Logits (batch, classes) of the examples `rows`, and their salience loss, in one graph."""
         logits, layers = self.classifier.attentions(batch)
         index = torch.arange(len(logits), device=logits.device)
-        attention = layers[-1][index, :, self.classifier.reads(batch)].float().mean(1)  # (batch, tokens)
+        last = layers[-1].to(logits.device)
+        attention = last[index, :, self.classifier.reads(batch)].float().mean(1)  # (batch, tokens)
         salience = self.salience[torch.as_tensor(rows, device=logits.device), : attention.shape[1]]
         tokens = batch.maskable if self.definition == "paper" else batch.present
         return logits, salience_loss(attention, salience, tokens, self.definition)

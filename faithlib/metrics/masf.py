@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from faithlib import batching
+from faithlib.models.placement import without_gradients
 from faithlib.progress import bar
 
 DEFINITIONS = ("paper", "released", "calibrated")
@@ -33,7 +34,7 @@ class Stages:
     p: np.ndarray  # (M,), p of a z3 that large
 
 
-@torch.inference_mode()
+@without_gradients
 def signals(model, encodings, budget=None):
     """Maximum of each embedding over the sequence, z1 = max_t e_lht: (examples, layers, width) float32.
 
