@@ -14,7 +14,7 @@ _HOME = {  # what faithlib offers, and the module that it stands in: imported wh
     "evaluate": "study",
     "load_causal": "models:load_causal",
     "load_data": "tasks:load",
-    "load_model": "models:load",
+    "load_model": "models",
     "register": "attributions",
     "register_metric": "metrics.registry:register",
     "register_task": "tasks",

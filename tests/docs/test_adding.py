@@ -87,7 +87,7 @@ def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
 def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
     follow(section(PAGE, "A model family"), project(tmp_path))
     with pytest.raises(FileNotFoundError, match="^model 'my-modle' cannot be loaded") as error:
-        load_model("my-modle", ("no", "yes"), model_dir=str(tmp_path / "models"))
+        load_model("my-modle", labels=("no", "yes"), model_dir=str(tmp_path / "models"))
     assert "\n" not in str(error.value)
     (module,) = plugins.load([tmp_path / "mean_of_words.py"])
     words = tiny.tokenizer("bert")
