@@ -213,9 +213,10 @@ def roar_racu(roar, dataset, model, measure):
         if len(own):
             names = {"roar": "racu_clipped", "roar_low": "racu_clipped_low", "roar_high": "racu_clipped_high"}
             return {name: own.iloc[0][column] for name, column in names.items()} | {"roar_of": "ours"}
-    known = published_row(
-        published_roar(), published_dataset(dataset), model=PUBLISHED_MODEL, measure=measure
-    )
+    known = {}
+    if original(dataset) == dataset:
+        of = {"model": PUBLISHED_MODEL, "measure": measure}
+        known = published_row(published_roar(), published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
 
 
@@ -332,8 +333,8 @@ def measure_order():
 
 
 def published_dataset(dataset):
-    """The published data set to look up: that which a generated one imitates; SST2 for SST."""
-    return {"sst": "sst2"}.get(original(dataset), original(dataset))
+    """The published data set to look up: SST2 for SST."""
+    return {"sst": "sst2"}.get(dataset, dataset)
 
 
 @cache
@@ -377,9 +378,10 @@ def _seeds(part):
 def _published(table, row, measure=None):
     """The published row of a row's data set and model, RoBERTa-base's for a model that the paper lacks.
 
-    {} where there is none, and for other strategies than masked fine-tuning. measure: which of the table.
+    {} where there is none, beside generated data, and for other strategies than masked fine-tuning. measure:
+    which of the table.
     """
-    if row["strategy"] != MASKED:
+    if row["strategy"] != MASKED or original(row["dataset"]) != row["dataset"]:
         return {}
     model = row["model"] if row["model"] in set(table.model) else PUBLISHED_MODEL
     given = {"measure": measure} if measure else {}

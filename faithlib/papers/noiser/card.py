@@ -16,6 +16,15 @@ CARD = Card(
     kind="prompts",
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
     tables=("prompts", "faithfulness", "boundings"),
+    choices={
+        "scores": ("as printed", "as released"),
+        "random baseline": ("uniform", "matched"),
+        "prompts of a fact": ("averaged", "independent"),
+        # the others where records hold them
+        "normalisation": ("none", "sum 1, signed", "|s| / sum", "min-max"),
+        "baseline of integrated gradients": ("token", "zero"),
+        "clip": ("each draw", "the mean"),
+    },
     tasks={
         "knowns": Use(PROMPTS, "soft_ns_nc", (None, None, 1208)),
         "longra": Use(PROMPTS, "soft_ns_nc", (None, None, 573)),

@@ -1,162 +1,229 @@
-"""The claims of Ghasemi Madani et al. 2025, each a statistic with an interval and a verdict.
+"""The claims of Ghasemi Madani et al. 2025, each a statistic of one model with an interval and a verdict.
 
-A claim that something is best is its lead over the best other, averaged over tasks and models; "everywhere"
-is a share of cases. Prompts are drawn anew within each task and model, and all that is compared on them moves
-together; 95 % percentile intervals. Against the baseline "random" scale and ranking of scores count as in the
-paper; against "matched", a method's own scores in random order, what is left is ranking.
+The model is fixed: texts are the unit, and a verdict reads "holds for <model>". Prompts of one fact of a
+generated world are one observation; where every seed has its own world, three seeds or more are the unit. A
+log ratio is a function of means, whose error is that of its linear part (the delta method). That something is
+best is its lead over the best other, by the estimates: too small a lead where several others are equal, so
+"holds" is cautious.
+
+The paper compares with "the random baseline" and does not say which: "random" are scores of U[0, 1), as here,
+for which scale and ranking count; "matched" are a method's own scores in random order, which leaves ranking.
+Which scores become probabilities, and how, decides the verdicts: see `CARD.choices`.
 """
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from faithlib import papers
+from faithlib.papers.noiser.card import CARD
 from faithlib.papers.noiser.tables import PAPER, TOPS, task_columns
-from faithlib.report.claims import (
-    CLAIMS,
-    contributions,
-    estimate,
-    lead,
-    mean_of,
-    pivot_groups,
-    published_lead,
-    resampled,
-    row,
-)
+from faithlib.report.claims import Claim, multiverse_tables
 from faithlib.report.tables import select
 from faithlib.scores import RANDOM
-from faithlib.statistics import RESAMPLES
+from faithlib.tasks.table import TASKS
 
 LEAST = 1e-6  # a mean of 0 counts as this: its logarithm would be −∞
 BASELINES = ("random", "matched")
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 NOISER = ("noiser", "k_min")
+CASE = ["task", "model", "seed"]
+VALUES = ["dataset", "model", "seed", "example", "value"]
 
 
-def claims(values, answers=(), parts=(), evidence=(), n_resamples=RESAMPLES, seed=0):
-    """The claims of faithfulness, answerability, the distractor and the evidence.
+def claims(values, answers=(), parts=(), evidence=(), facts=None, scale="small"):
+    """claims.csv and choices.csv: faithfulness, answerability, the distractor and the evidence.
 
     Args:
         values: of soft metrics, from `results.load`.
         answers, parts, evidence: from `results.load_tables`, with the columns of `metrics.answerability`,
             `metrics.parts` and `metrics.plausibility`.
-        n_resamples, seed: of the intervals.
+        facts: from `tables.facts`: which prompts are one observation; None: each is its own.
+        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
 
     Returns:
-        A row a claim, definition and baseline, none where records lack what it compares; `value` is such
-        that more supports the claim. `published`: the same statistic of the published tables.
+        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without
+        anything to compare has no row.
     """
-    rows = []
-    for definition, part in task_columns(values).groupby("definition", sort=False):
-        for baseline in BASELINES:
-            ratios = _log_ratios(part, baseline, n_resamples, seed)
-            found = [*_most_faithful(ratios), *_best_bounding(ratios)]
-            unknown = {"published": np.nan} if baseline == "matched" else {}
-            rows += [r | {"baseline": baseline, "definition": definition} | unknown for r in found]
-    for table, claims_of in ((answers, _answerability), (parts, _distractor), (evidence, _evidence)):
-        if len(table):
-            rows += [r for r in claims_of(task_columns(table), n_resamples, seed) if r]
-    return pd.DataFrame(rows, columns=CLAIMS)
+    return multiverse_tables(
+        partial(statements, values, answers, parts, evidence, facts), CARD.choices, scale
+    )
+
+
+def statements(
+    values,
+    answers=(),
+    parts=(),
+    evidence=(),
+    facts=None,
+    scores="as printed",
+    random_baseline="uniform",
+    prompts_of_a_fact="averaged",
+    **_,
+):
+    """The claims, each a statistic that is larger the more it supports the sentence.
+
+    Args:
+        values, answers, parts, evidence, facts: as `claims` takes them.
+        scores, random_baseline, prompts_of_a_fact: options of `CARD.choices`; others change nothing in these
+            records. The first two are options of the claims by the paper's definition against random scores.
+
+    Returns:
+        List of `report.claims.Claim`.
+    """
+    facts = facts if prompts_of_a_fact == "averaged" else None
+    values, changed = task_columns(values), random_baseline != "uniform"
+    definition = {"as printed": "paper", "as released": "released"}[scores]
+    if definition != "paper" or changed:
+        values = values[values.definition == definition].assign(definition="paper")
+    result = []
+    for name, part in values.groupby("definition", sort=False):
+        cells = _units(part, ["attribution", "bounding", "baseline"], ["soft_ns", "soft_nc"], facts)
+        for baseline in BASELINES[:1] if changed or definition != "paper" else BASELINES:
+            ratios = _log_ratios(cells, "matched" if changed else baseline)
+            more = {"definition": name, "baseline": baseline}
+            result += [*_most_faithful(ratios, more), *_best_bounding(ratios, more)]
+    if definition == "paper" and not changed:
+        for table, claims_of in ((answers, _answerability), (parts, _distractor), (evidence, _evidence)):
+            if len(table):
+                result += claims_of(task_columns(table), facts)
+    return [claim for claim in result if len(claim.values)]
+
+
+# Units --------------------------------------------------------------------------------------------
+
+
+def _units(table, columns, value, facts=None, more=()):
+    """{(task, model, seed): DataFrame units × cells}, of the prompts that have a value in every cell.
+
+    A unit is a fact, or a prompt that has none: steps and draws of a prompt, then prompts of a fact, are
+    averaged. A task that is not generated has one model: its seeds, other random draws, are averaged first.
+    """
+    found = {}
+    fixed = [task not in TASKS or not TASKS[task].generated for task in table.task]
+    table = table.assign(seed=table.seed.mask(fixed, 0))
+    for key, part in table.groupby([*CASE[:2], *more, "seed"], sort=False):
+        wide = part.pivot_table(index="example", columns=columns, values=value).dropna()
+        task, seed = key[0], key[-1]
+        own = pd.Series(dtype=object)
+        if facts is not None:
+            own = select(facts, task=task, seed=seed).drop_duplicates("example").set_index("example").fact
+        if len(own) and len(wide):
+            wide = wide.groupby(own.reindex(wide.index).fillna(wide.index.to_series().astype(str))).mean()
+        if len(wide):
+            found[(task, ", judge ".join(map(str, key[1:-1])), seed)] = wide
+    return found
+
+
+def _log_ratios(cells, baseline):
+    """{case: DataFrame units × (attribution, bounding)}, whose means are log ratios.
+
+    ln m is replaced by ln m + (x - m) / m, m the mean over units: its mean is ln m, its spread that of ln m.
+    """
+    found = {}
+    for case, frame in cells.items():
+        means = frame.mean().clip(lower=LEAST)
+        logs = np.log(means) + (frame - frame.mean()) / means
+        both, ratios = logs["soft_ns"] + logs["soft_nc"], {}
+        for attribution, bounding, kind in both:
+            random = (attribution, bounding) if baseline == "matched" else (RANDOM, "")
+            if kind == "" and (*random, baseline) in both:
+                ratios[attribution, bounding] = both[attribution, bounding, ""] - both[(*random, baseline)]
+        found[case] = pd.DataFrame(ratios)
+    return found
+
+
+def _leads(units, best, is_other):
+    """{case: units}: lead of the column `best` over the best other of its task and model."""
+    means = {}
+    for case, frame in units.items():
+        others = [column for column in frame if column != best and is_other(column)]
+        if best in frame and others:
+            means.setdefault(case[:2], []).append(frame[others].mean())
+    best_other = {
+        pair: pd.concat(of, axis=1).mean(axis=1, skipna=False).idxmax() for pair, of in means.items()
+    }
+    return {
+        case: frame[best] - frame[best_other[case[:2]]]
+        for case, frame in units.items()
+        if case[:2] in best_other
+    }
+
+
+def _claim(claim, cases, published=None, **more):
+    """A claim about one value a unit; cases: {(task, model, seed): Series of units}."""
+    rows = [
+        pd.DataFrame({"dataset": t, "model": m, "seed": s, "example": x.index.astype(str), "value": x.array})
+        for (t, m, s), x in cases.items()
+    ]
+    values = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=VALUES)
+    return Claim(claim, values, "nested", published=published or {}, **more)
 
 
 # Faithfulness -------------------------------------------------------------------------------------
 
 
-def _log_ratios(values, baseline, n_resamples, seed):
-    """{(task, model): (1 + resamples) × (attribution, bounding)}: log ratios, row 0 the estimate."""
-    columns = ["attribution", "bounding", "baseline"]
-    cells = pivot_groups(values, ["task", "model"], columns, ["soft_ns", "soft_nc"])
-    found = {}
-    for key, means in resampled(cells, n_resamples, seed).items():
-        logs = np.log(means.clip(lower=LEAST))
-        both = logs["soft_ns"] + logs["soft_nc"]
-        ratios = {}
-        for attribution, bounding, kind in both:
-            random = (attribution, bounding) if baseline == "matched" else (RANDOM, "")
-            if kind == "" and (*random, baseline) in both:
-                ratios[attribution, bounding] = both[attribution, bounding, ""] - both[(*random, baseline)]
-        found[key] = pd.DataFrame(ratios)
-    return found
-
-
-def _most_faithful(ratios):
+def _most_faithful(ratios, more):
     leads = _leads(ratios, NOISER, lambda pair: pair[0] != NOISER[0])
-    if not leads:
-        return []
     known = _published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
-    won = mean_of({case: found > 0 for case, found in leads.items()})
-    lost = "; ".join(", ".join(case) for case, found in leads.items() if found[0] <= 0) or "none"
-    where = f"{won[0] * len(leads):.0f} of {len(leads)} cases; lost: {lost}"
-    everywhere = "Noiser is the most faithful everywhere (share of cases)"
+    known = known if more["baseline"] == RANDOM else {}
     return [
-        *_mean_row("Noiser is the most faithful (lead over the best other, log ratio)", leads, known),
-        row(everywhere, estimate(won), where, ">=", 1 - 1e-9, published=1.0),
+        _claim("Noiser is the most faithful (lead over the best other, log ratio)", leads, known, **more),
+        _claim("Noiser is the most faithful everywhere", leads, known, quantifier="everywhere", **more),
     ]
 
 
-def _best_bounding(ratios):
+def _best_bounding(ratios, more):
     leads = _leads(ratios, NOISER, lambda pair: pair[0] == NOISER[0])
-    known = _published_lead("k_min", "model", "bounding", "table_2")
-    return _mean_row("k_min is the best bounding (lead over the best other, log ratio)", leads, known)
+    known = _published_lead("k_min", "model", "bounding", "table_2") if more["baseline"] == RANDOM else {}
+    claim = "k_min is the best bounding (lead over the best other, log ratio)"
+    return [_claim(claim, leads, known, **more)]
 
 
 # Answerability, distractor, evidence --------------------------------------------------------------
 
 
-def _answerability(answers, n_resamples, seed):
+def _answerability(answers, facts):
     """Who leads in score (over all prompts, as the paper prints it) and in rate, and is the ranking why?"""
-    rows = []
+    result, more = [], ["judge"] if answers.judge.nunique() > 1 else []
     for top, published in TOPS.items():
         right = answers.place.between(1, top).astype(float)
         table = answers.assign(rate=right, score=right * answers.mass)
         for metric, best, name in BEST:
-            drawn = _means(table, metric, n_resamples, seed, ["judge"])
-            claim = f"{name} has the highest answerability {metric} (top {top}, lead over the next)"
+            units = _units(table, ["attribution", "baseline"], metric, facts, more)
             known = _published_lead(best, "model", "attribution", published, metric=metric)
-            rows += _mean_row(claim, _leads(drawn, (best, ""), _other(best)), known, baseline="none")
+            leads = _leads(units, (best, ""), _other(best))
+            claim = f"{name} has the highest answerability {metric} (top {top}, lead over the next)"
+            result.append(_claim(claim, leads, known))
             gains = {
-                case: (means[best, ""] - means[best, "matched"]).to_numpy()
-                for case, means in drawn.items()
-                if (best, "matched") in means
+                case: frame[best, ""] - frame[best, "matched"]
+                for case, frame in units.items()
+                if {(best, ""), (best, "matched")} <= set(frame)
             }
             claim = f"{name}: answerability {metric} above its scores in random order (top {top})"
-            rows += _mean_row(claim, gains, baseline="matched")
-    return rows
+            result.append(_claim(claim, gains, baseline="matched"))
+    return result
 
 
-def _distractor(parts, n_resamples, seed):
+def _distractor(parts, facts):
     """Noiser's share on the distractor: below the share of its tokens, and below the least other's."""
     table = parts[parts.part == "distractor"]
     table = table.assign(spared=table.chance - table.share, little=-table.share)
-    spared = _means(table, "spared", n_resamples, seed)
-    below = {case: m["noiser", ""].to_numpy() for case, m in spared.items() if ("noiser", "") in m}
-    leads = _leads(_means(table, "little", n_resamples, seed), ("noiser", ""), _other("noiser"))
+    columns = ["attribution", "baseline"]
+    spared = _units(table, columns, "spared", facts)
+    below = {case: frame["noiser", ""] for case, frame in spared.items() if ("noiser", "") in frame}
+    leads = _leads(_units(table, columns, "little", facts), ("noiser", ""), _other("noiser"))
     claim = "Noiser ignores the distractor (its share of tokens less its share of scores)"
     least = "Noiser gives the distractor less than the best other does"
-    return [*_mean_row(claim, below, baseline="matched"), *_mean_row(least, leads, baseline="none")]
+    return [_claim(claim, below, baseline="matched"), _claim(least, leads)]
 
 
-def _evidence(evidence, n_resamples, seed):
+def _evidence(evidence, facts):
     own = evidence[(evidence.metric == "auprc") & (evidence.attribution == "noiser")].dropna(subset="value")
-    drawn = _means(own.assign(gain=own.value - own.chance), "gain", n_resamples, seed)
-    gains = {case: means.iloc[:, 0].to_numpy() for case, means in drawn.items()}
-    claim = "Noiser finds the known evidence (AUPRC above a random order)"
-    return _mean_row(claim, gains, baseline="matched")
-
-
-def _means(table, column, n_resamples, seed, more=()):
-    """{(task, model, ...): (1 + resamples) × (attribution, baseline)}: means, row 0 the estimate."""
-    cells = pivot_groups(table, ["task", "model", *more], ["attribution", "baseline"], column)
-    return resampled(cells, n_resamples, seed)
-
-
-def _leads(drawn, best, is_other):
-    """{case: (1 + resamples,)}: lead of the column `best` over the best other, wherever there are others."""
-    others = {case: [c for c in means if c != best and is_other(c)] for case, means in drawn.items()}
-    return {
-        case: lead(means, best, others[case])
-        for case, means in drawn.items()
-        if best in means and others[case]
-    }
+    units = _units(own.assign(gain=own.value - own.chance), ["attribution"], "gain", facts)
+    gains = {case: frame["noiser"] for case, frame in units.items()}
+    return [_claim("Noiser finds the known evidence (AUPRC above a random order)", gains, baseline="matched")]
 
 
 def _other(best):
@@ -165,14 +232,16 @@ def _other(best):
 
 
 def _published_lead(best, index, columns, table, **given):
-    """The published lead of one column over the best other, averaged over models."""
+    """{data set: published lead of one column over the best other, mean over the paper's models}.
+
+    Cells that the paper copied from another model are left out. Tables without a data set are of Knowns.
+    """
     frame = select(papers.published(PAPER, table), **given).query("model != 'average'")
-    return published_lead(frame.pivot(index=index, columns=columns, values="value"), best)
-
-
-def _mean_row(claim, cases, published=np.nan, **more):
-    """[the row of a claim about a mean over cases], [] where there is none."""
-    if not cases:
-        return []
-    where = contributions({", ".join(case): found[0] for case, found in cases.items()}, "; ")
-    return [row(claim, estimate(mean_of(cases)), where, published=published, **more)]
+    frame = frame[~frame.copied] if "copied" in frame else frame
+    wide = frame.pivot(index=index, columns=columns, values="value")
+    leads = wide[best] - wide.drop(columns=best).max(axis=1)
+    return (
+        leads.groupby("dataset").mean().to_dict()
+        if "dataset" in wide.index.names
+        else {"knowns": leads.mean()}
+    )

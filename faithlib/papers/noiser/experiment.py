@@ -105,7 +105,7 @@ def train_tiny(run, data, name, settings, seed, gaps=None, model_dir=""):
 
     splits = {split: data.splits[split] for split in ("train", "validation")}
     words = [f"{row['text']} {row['target']}" for row in splits["train"]]
-    lm = models.load_causal(name, words, model_dir, seed, run.device)
+    lm = models.load_causal(name, words, model_dir, seed, run.device, dtype=run.dtype)
     change = str if gaps is None else partial(_with_gaps, seed=gaps)
     encoded = {
         split: (
@@ -237,7 +237,7 @@ def make_judge(name, run, data, settings, seed, answers, model_dir=""):
     if data.task.generated:
         lm, _ = train_tiny(run, data, name, settings, seed + 1000, gaps=seed, model_dir=model_dir)
         return LocalJudge(lm, tokens=1)
-    return LocalJudge(models.load_causal(name, [], model_dir, seed, run.device), TEMPLATE)
+    return LocalJudge(models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype), TEMPLATE)
 
 
 def summarise_answers(answers, minimum, attributions):

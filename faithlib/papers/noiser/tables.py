@@ -4,13 +4,16 @@
 model, seed and those of `metrics.log_ratio.measure`, and bounding ("" but for Noiser). A prompt is the unit
 of all intervals: its steps, draws and seeds are averaged first. The columns "task" and "method" hold data
 sets and attributions, as in the paper. Published numbers are those of the same model, and for a model that
-the paper has not the average over its models; a generated task's are those of the one it imitates.
+the paper has not the average over its models; beside a generated task there are none.
 """
+
+import re
 
 import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
+from faithlib.corpora.world import COUNTRIES, PEOPLE
 from faithlib.metrics import log_ratio
 from faithlib.papers.attributions import tables as attributions
 from faithlib.report import label
@@ -21,11 +24,11 @@ from faithlib.report.tables import (
     groups,
     metric_rows,
     ordered,
-    original,
     over_examples,
     select,
 )
 from faithlib.scores import RANDOM
+from faithlib.tasks.table import TASKS
 
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")
@@ -46,8 +49,9 @@ def faithfulness(values):
 
     Returns:
         A row a method and baseline. log_ratio: 0 is as faithful as the baseline, higher is better; 95 %
-        percentile intervals over the n prompts. baseline "random" is the paper's and has `published` beside
-        it, "matched" the method's own scores in random order: what is left there is ranking, not scale.
+        percentile intervals over the n prompts. baseline "random": scores of U[0, 1), our choice, since the
+        paper says only "the random baseline"; `published` stands beside it. "matched": the method's own
+        scores in random order, which leaves ranking, not scale.
         log_ns, log_nc: the parts of log_ratio (Table 5). mc_error: what the baseline's draws leave.
         undefined: prompts without a value.
     """
@@ -97,7 +101,7 @@ def answerability(answers, minimum=None):
     keys, rows = ["task", "model", "attribution", "baseline", "judge"], []
     needed = None if minimum is None or minimum.empty else task_columns(minimum)
     for key, part in groups(task_columns(answers), keys):
-        method, published = key["attribution"], original(key["task"]) == "knowns" and not key["baseline"]
+        method, published = key["attribution"], key["task"] == "knowns" and not key["baseline"]
         for top, table in TOPS.items():
             each = part.assign(right=part.place.between(1, top).astype(float))
             each["score_all"] = each.mass * each.right
@@ -163,10 +167,39 @@ def prompts(records):
     paper = papers.published(PAPER, "table_7")
     paper = (paper.kept / paper.prompts).groupby([paper.dataset, paper.model]).first()
     table["published"] = [
-        _or_average(paper.get(original(task), {}), model)
-        for task, model in zip(table.task, table.model, strict=True)
+        _or_average(paper.get(task, {}), model) for task, model in zip(table.task, table.model, strict=True)
     ]
     return table
+
+
+def facts(examples):
+    """Which prompts of a generated world ask for the same fact, and so are one observation.
+
+    Args:
+        examples: from `results.load_tables(..., "examples")`: tokens and target of each prompt and step; a
+            column `fact`, where records have it, is taken as it is.
+
+    Returns:
+        DataFrame with columns task, seed, example and fact: the names that stand outside brackets and, where
+        one word is explained, that word. Prompts of other tasks have no row.
+    """
+    columns = ["task", "seed", "example", "fact"]
+    if not len(examples):
+        return pd.DataFrame(columns=columns)
+    table = examples.rename(columns={"dataset": "task"})
+    table = table[[task in TASKS and TASKS[task].generated for task in table.task]]
+    if "fact" not in table:
+        table = table.assign(fact=[_names(tokens) for tokens in table.tokens])
+        steps = table.groupby(["task", "seed", "example"]).target.transform("size")
+        words = table.target.astype(str).where(steps == 1, "")
+        table["fact"] = (table.fact + " " + words).where(table.fact != "", table.example.astype(str))
+    return table[columns].drop_duplicates(columns[:3])
+
+
+def _names(tokens):
+    """The names of a prompt of a generated world, without those of a distractor in brackets."""
+    text = re.sub(r"\(.*?\)", " ", " ".join(map(str, tokens)))
+    return " ".join(sorted({word for word in text.split() if word in {*PEOPLE, *COUNTRIES}}))
 
 
 def as_printed(table, value, rows=("method",), columns=("task", "model"), known="published"):
@@ -220,8 +253,8 @@ def _published_log_ratio(row):
     if row.baseline != RANDOM:
         return np.nan
     if row.bounding in ("", "k_min"):
-        return _published("table_1", row.model, dataset=original(row.task), attribution=row.method)
-    if original(row.task) != "knowns":
+        return _published("table_1", row.model, dataset=row.task, attribution=row.method)
+    if row.task != "knowns":
         return np.nan
     return _published("table_2", row.model, bounding=row.bounding)
 

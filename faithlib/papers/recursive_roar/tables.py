@@ -15,6 +15,7 @@ from faithlib.report import claims
 from faithlib.report.tables import (
     groups,
     metric_rows,
+    original,
     over_seeds,
     published_interval,
     published_row,
@@ -104,7 +105,7 @@ def performance(records, points):
     rows = []
     for row, part in groups(points[points.measure == RANDOM], ["dataset", "model"]):
         own = select(part, by="ratio")
-        known = published_row(paper, row["dataset"], model=row["model"])
+        known = _published(paper, row["dataset"], model=row["model"])
         row |= {
             "metric": CARD.metric(row["dataset"]),
             "seeds": part.seed.nunique(),
@@ -136,7 +137,7 @@ def racu(points):
     single = points[(points.by == "ratio") & collapsed(points)].groupby([*CURVE, "measure"]).size()
     for row in rows:
         given = {"model": row["model"], "measure": row["measure"]}
-        known = published_row(paper, row["dataset"], **given) if row["recursive"] else {}
+        known = _published(paper, row["dataset"], **given) if row["recursive"] else {}
         row["collapsed"] = int(single.get(tuple(row[name] for name in (*CURVE, "measure")), 0))
         row |= published_interval(known)
     return pd.DataFrame(rows)
@@ -205,3 +206,8 @@ def load_shares(results_dir, scale, records):
         for r in records
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _published(table, dataset, **given):
+    """The published row of a data set; {} where there is none, and beside generated data."""
+    return published_row(table, dataset, **given) if original(dataset) == dataset else {}

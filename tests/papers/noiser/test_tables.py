@@ -11,6 +11,12 @@ from faithlib.metrics.plausibility import chance
 from faithlib.papers.noiser import tables
 
 
+@pytest.fixture
+def values(values):
+    """The values as if their prompts were the paper's."""
+    return values.replace({"dataset": {"world_facts": "knowns", "world_agreement": "longra"}})
+
+
 def test_faithfulness_by_hand(values):
     table = tables.faithfulness(values)
     assert list(table)[:13] == [
@@ -28,7 +34,7 @@ def test_faithfulness_by_hand(values):
         "n",
         "published",
     ]
-    here = {"task": "world_facts", "definition": "paper"}
+    here = {"task": "knowns", "definition": "paper"}
     row = cell(table, **here, method="noiser", bounding="k_min", baseline="random")
     assert row.log_ratio == pytest.approx(np.log(2) + np.log(8)) and row.ci_low < row.log_ratio < row.ci_high
     assert (row.log_ns, row.log_nc) == pytest.approx((np.log(2), np.log(8)))
@@ -36,17 +42,17 @@ def test_faithfulness_by_hand(values):
     row = cell(table, **here, method="noiser", bounding="k_min", baseline="matched")
     assert row.log_ratio == pytest.approx(2 * np.log(2)) and np.isnan(row.published)
     assert cell(table, **here, method="leave_one_out", baseline="random").published == 0.4645
-    first = table[(table.task == "world_facts") & (table.definition == "paper")]
+    first = table[(table.task == "knowns") & (table.definition == "paper")]
     assert first.method.drop_duplicates().tolist() == ["attention", "leave_one_out", "noiser"]
-    assert cell(table, task="world_agreement", method="attention", baseline="random").published == 0.4715
+    assert cell(table, task="longra", method="attention", baseline="random").published == 0.4715
 
 
 def test_boundings_stand_beside_table_2(values):
-    table = tables.boundings(tables.faithfulness(values), [record()])
-    row = cell(table, task="world_facts", definition="paper", baseline="random", bounding="l2")
+    table = tables.boundings(tables.faithfulness(values), [record("knowns")])
+    row = cell(table, task="knowns", definition="paper", baseline="random", bounding="l2")
     assert row.published == 1.7185 and np.isnan(row.k)
-    assert np.isnan(cell(table, task="world_agreement", baseline="random", bounding="l2").published)
-    row = cell(table, task="world_facts", definition="paper", baseline="random", bounding="k_min")
+    assert np.isnan(cell(table, task="longra", baseline="random", bounding="l2").published)
+    row = cell(table, task="knowns", definition="paper", baseline="random", bounding="k_min")
     assert (row.k, row.flipped, row.published) == (0.2, 0.95, 1.8103)
 
 
@@ -63,7 +69,7 @@ def test_published_numbers_of_a_models_own():
 
 
 def test_answerability_by_hand():
-    table = tables.answerability(judged(), needed())
+    table = tables.answerability(judged("knowns"), needed("knowns"))
     row = cell(table, method="noiser", baseline="", top=1)
     assert (row.rate, row.score, row.score_all) == pytest.approx((0.7, 0.95, 0.665)) and row.n == N
     assert row.rate_ci_low < 0.7 < row.rate_ci_high and row.min_top_k == pytest.approx(0.3)
@@ -73,7 +79,13 @@ def test_answerability_by_hand():
     row = cell(table, method="noiser", baseline="matched", top=1)
     assert (row.rate, row.score) == pytest.approx((0.5, 0.95)) and np.isnan(row.published_rate)
     assert table.method.drop_duplicates().tolist() == ["attention", "leave_one_out", "noiser", "random"]
-    assert tables.answerability(judged()).min_top_k.isna().all()
+    assert tables.answerability(judged("knowns")).min_top_k.isna().all()
+
+
+def test_beside_a_generated_task_stands_no_published_value():
+    assert tables.faithfulness(soft()).published.isna().all()
+    assert tables.answerability(judged()).published_rate.isna().all()
+    assert tables.prompts([record()]).published.isna().all()
 
 
 def test_evidence_parts_and_prompts():
@@ -101,10 +113,10 @@ def test_shown_has_the_published_in_brackets(values):
         table[(table.baseline == "random") & (table.definition == "paper") & (table.bounding != "l2")],
         "log_ratio",
     ).set_index("method")
-    assert wide.columns.tolist() == ["world_facts, tiny", "world_agreement, tiny"]
-    assert wide.loc["Noiser", "world_facts, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
+    assert wide.columns.tolist() == ["knowns, tiny", "longra, tiny"]
+    assert wide.loc["Noiser", "knowns, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
     assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]
-    answers = tables.answerability(judged())
+    answers = tables.answerability(judged("knowns"))
     answers = answers[(answers.top == 1) & (answers.baseline == "")]
     wide = tables.as_printed(answers, "rate", known="published_rate").set_index("method")
     assert wide.loc["leave-one-out"].tolist() == ["0.80 (0.51)"] and wide.loc["random"].tolist() == ["0.25"]
