@@ -37,8 +37,12 @@ import pandas as pd
 import pyarrow as pa
 from safetensors import SafetensorError, safe_open
 
+from faithlib.tasks.files import task_slug
+
 FORMAT = 2  # of a record, see above
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
+# Parameters that not all records have, and what is the same as to lack them.
+EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05}
 HOW = ("workers",)  # parameters that change no value
 DESIGNS = ("crossed", "nested")
 
@@ -58,7 +62,8 @@ def unit_name(task, model, seed, variant=""):
     """The name of a unit, and of its files.
 
     Args:
-        task, model, seed: as in the notebook's parameters.
+        task, model, seed: as in the notebook's parameters; of a task that is a path, its last part names
+            the unit.
         variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
             that it is never the name of a table.
 
@@ -76,7 +81,7 @@ def unit_name(task, model, seed, variant=""):
             f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
             "first, such as 'only-masking' or '36-outputs'"
         )
-    return f"{task}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
+    return f"{task_slug(task)}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
 
 
 def expand(scale, defaults, row):
@@ -103,16 +108,22 @@ def differences(old, new):
     Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
     empty there, as records older than a parameter lack it.
     """
+    old, new = current_names(old), current_names(new)
     found = []
     for name in dict.fromkeys([*old, *new]):
         if name in old and name in new:
             same = old[name] == new[name]
         else:
-            same = old.get(name, new.get(name)) in ("", [])
+            same = old.get(name, new.get(name)) in ("", [], EARLIER.get(name))
         if not same and name not in HOW:
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
             found.append(f"{name}={has}, not {wanted}")
     return found
+
+
+def current_names(params):
+    """Parameters by their present names: `dtype` was called `precision` in one notebook."""
+    return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
 def listed(names, most=4):

@@ -33,6 +33,7 @@ from faithlib.records import (
     HOW,
     PLACES,
     as_text,
+    current_names,
     design,
     design_of,
     differences,
@@ -53,6 +54,8 @@ from faithlib.records import (
     write_atomically,
     write_parquet,
 )
+from faithlib.scores import one_of
+from faithlib.tasks.files import task_slug
 
 __all__ = [
     "as_text", "check_device", "code_digest", "code_provenance", "design", "DESIGNS", "device_name",
@@ -76,6 +79,7 @@ class Run:
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
     device: "torch.device"  # noqa: F821, imported where models are run
+    dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=lambda: time.time())
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
@@ -88,7 +92,7 @@ class Run:
         (plain values); another key or other code are other parts.
         """
         code = code_digest("attributions", "metrics", "models", "forward.py", "scores.py")
-        version, parts = digest([key, size, code])[:12], []
+        version, parts = digest([key, size, self.dtype, code])[:12], []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
                 stop = min(start + size, count)
@@ -113,7 +117,7 @@ class Run:
         """
         from safetensors.torch import load_model, save_file
 
-        version = digest([key, classifier.name, code_digest("training.py", "models")])[:12]
+        version = digest([key, classifier.name, self.dtype, code_digest("training.py", "models")])[:12]
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
         if about is None:
@@ -175,6 +179,7 @@ class Run:
             "provenance": {
                 **code_provenance(),
                 "device": device_name(self.device),
+                "dtype": self.dtype,
                 **({"weights": self.weights} if self.weights else {}),
                 **(provenance or {}),
             },
@@ -214,14 +219,17 @@ def start(paper, parameters):
     Args:
         paper: its short name.
         parameters: a notebook's globals() while only its parameters cell has run. Relative folders are taken
-            from the project's root. `variant`, where it is given and not "", names a unit that departs from
-            the main setting.
+            from the project's root; parts that survive an interruption go to `checkpoints` beside
+            `results_dir`. `variant`, where it is given and not "", names a unit that departs from the main
+            setting.
 
     Raises:
-        ValueError: an unknown scale or device, a seed or a limit below 0, a variant that is no slug, or other
+        ValueError: an unknown scale, device or dtype, a seed or a limit below 0, a variant that is no slug, or other
             parameters than those of the record that has this unit's name.
     """
     import torch
+
+    from faithlib.models.precision import DTYPES, resolve
 
     given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(given.get("plugins", []), project_root())
@@ -242,12 +250,16 @@ def start(paper, parameters):
         raise ValueError(
             f"device={device!r} but this machine shows {gpus}: use 'cuda:0' to 'cuda:{gpus - 1}'"
         )
+    dtype = given.get("dtype", "float32")
+    one_of("dtype", dtype, (*DTYPES, "auto"))
+    if dtype == "auto":
+        dtype = str(resolve(dtype, device)).removeprefix("torch.")
     unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
-    places = ("results_dir", "checkpoint_dir")
-    folder, kept = (project_root() / given[place] / scale / paper for place in places)
+    root = project_root() / given["results_dir"]
+    folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
     params = {name: value for name, value in given.items() if name not in PLACES}
     _check_existing(folder / f"{unit}.json", params)
-    return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device))
+    return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device), dtype)
 
 
 def _check_existing(path, params):
@@ -352,12 +364,12 @@ def load(results_dir, scale, paper, variants=("",)):
             of_variants.append(unit)
             continue
         asked = {key: value for key, value in units[unit].items() if key not in PLACES}
-        if changed := differences({key: value for key, value in params.items() if key in asked}, asked):
+        if changed := differences({k: v for k, v in current_names(params).items() if k in asked}, asked):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
         own = params.get("plugins", [])
         plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
         values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
-        records.append(record)
+        records.append(record | {"params": params | {"task": task_slug(params["task"])}})
     if of_variants:
         print(f"Variants, which are not in these tables: {listed(of_variants)}.")
     if not records:
@@ -370,7 +382,7 @@ def load(results_dir, scale, paper, variants=("",)):
 def _names(record):
     """What tells a record's rows from those of others."""
     params = record["params"]
-    names = {"dataset": params["task"], "model": params["model"], "seed": params["seed"]}
+    names = {"dataset": task_slug(params["task"]), "model": params["model"], "seed": params["seed"]}
     return names | {"variant": params.get("variant", "")}
 
 

@@ -69,7 +69,6 @@ def unit(folder, stop="", ready=None, largest=None):
             "scale": "quick",
             "device": "cpu",
             "results_dir": f"{folder}/results",
-            "checkpoint_dir": f"{folder}/kept",
         },
     )
     classifier = tiny.classifier()

@@ -113,7 +113,7 @@ def test_a_folder_that_may_not_be_written_is_told_in_a_line(tmp_path):
 @linux
 def test_parts_and_weights_that_are_damaged_are_made_again(processes, undisturbed, tmp_path):
     assert finish(processes, tmp_path) == 0
-    for path in (tmp_path / "kept").rglob("*.*"):
+    for path in (tmp_path / "checkpoints").rglob("*.*"):
         if path.is_file():
             path.write_bytes(path.read_bytes()[:-50])  # as a disk may leave it; a write of ours does not
     (tmp_path / "results/quick/paper/sst.tiny.s0.json").unlink()
@@ -128,7 +128,6 @@ def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
         "scale": "quick",
         "device": "cpu",
         "results_dir": str(tmp_path / "r"),
-        "checkpoint_dir": str(tmp_path / "k"),
     }
     now = [0.0]
     for clock in ("monotonic", "time"):
@@ -209,10 +208,10 @@ def test_units_of_the_quick_scale_need_two_gib_at_most(paper, tmp_path, monkeypa
     monkeypatch.chdir(toy.ROOT)
     _, papers, _ = project.read({"scale": "quick", "papers": paper})
     for unit, parameters in papers[paper].units.items():
-        places = {"results_dir": str(tmp_path), "checkpoint_dir": str(tmp_path / "kept")}
+        places = {"results_dir": str(tmp_path / "results")}
         given = papers[paper].experiment, tmp_path / "out.ipynb", json.dumps(parameters | places)
         subprocess.run([sys.executable, "workflow/execute.py", *given], check=True)
-        record = json.loads((tmp_path / "quick" / paper / f"{unit}.json").read_text())
+        record = json.loads((tmp_path / "results/quick" / paper / f"{unit}.json").read_text())
         assert record["volatile"]["peak_memory_mib"] <= 2048
 
 

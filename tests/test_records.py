@@ -28,7 +28,6 @@ def given(tmp_path):
         "device": "cpu",
         "epochs": 3,
         "results_dir": str(tmp_path / "results"),
-        "checkpoint_dir": str(tmp_path / "kept"),
     }
 
 
@@ -188,7 +187,10 @@ def test_what_is_replaced_is_kept(given, capsys):
 def test_what_tells_parameters_apart():
     assert results.differences({"a": 1}, {"a": 1, "variant": "", "plugins": []}) == []
     assert results.differences({"a": 1, "b": [1]}, {"a": 2}) == ["a=1, not 2", "b=[1], not unknown"]
-    assert results.differences({}, {"precision": "float32"}) == ["precision=unknown, not 'float32'"]
+    assert results.differences({}, {"epochs": 2}) == ["epochs=unknown, not 2"]
+    assert results.differences({}, {"dtype": "float32"}) == []  # older records know no other
+    assert results.differences({"precision": "bfloat16"}, {"dtype": "bfloat16"}) == []
+    assert results.differences({}, {"dtype": "bfloat16"}) == ["dtype=unknown, not 'bfloat16'"]
     assert results.differences({"workers": 1}, {"workers": 2}) == []
 
 

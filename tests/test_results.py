@@ -31,7 +31,7 @@ METRICS = [{"metric": "accuracy", "split": "test", "value": 0.75, "n": 4}]
 
 @pytest.fixture
 def given(tmp_path):
-    return {**GIVEN, "results_dir": str(tmp_path / "results"), "checkpoint_dir": str(tmp_path / "kept")}
+    return {**GIVEN, "results_dir": str(tmp_path / "results")}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_unit_is_named_after_task_model_and_seed(given, tmp_path):
         run = results.start("soft_metrics", {**given, "model": model})
         assert run.unit == f"sst.{slug}.s3"
     assert run.folder == tmp_path / "results/quick/soft_metrics"
-    assert run.kept == tmp_path / "kept/quick/soft_metrics/sst.folder.s3"
+    assert run.kept == tmp_path / "checkpoints/quick/soft_metrics/sst.folder.s3"
 
 
 def test_parameters_are_the_plain_values_and_no_places(given):

@@ -71,7 +71,7 @@ def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):
     code = (
         "from faithlib import judge, results\n"
         f"run = results.start('paper', dict(globals(), results_dir={str(tmp_path / 'results')!r},\n"
-        f"                    checkpoint_dir={str(tmp_path / 'kept')!r}, device='cpu'))\n"
+        "                    device='cpu'))\n"
         "import pandas as pd\n"
         "run.save([], pd.DataFrame({'x': [1]}))\n"
         "print(globals().keys())\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from faithlib import attributions, corpora, plugins, results
 from faithlib.scores import DEFINITIONS, suggestion
+from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
 
 PACKAGE = Path(results.__file__).parent
@@ -119,8 +120,6 @@ def check_value(name, value, zeros=(), default=None):
         refuse(name, value, "it must be above 0", "give a rate such as 1.0e-5")
     if name in SHARES and not 0 < value <= 1:
         refuse(name, value, "it is outside (0, 1]", "give a share such as 0.5")
-    if name == "step" and not (value >= 1 if isinstance(value, int) else 0 < value <= 1):
-        refuse(name, value, "it is no share in (0, 1] and no number of tokens", "give 0.05, or 1")
 
 
 def check_steps(name, value, default):
@@ -164,9 +163,8 @@ def check_places(parameters):
     for name in ("data_dir", "model_dir"):
         if (value := parameters.get(name)) and not Path(value).expanduser().is_dir():
             refuse(name, value, "there is no such folder", "check the path")
-    for name, own in (("results_dir", "results"), ("checkpoint_dir", "checkpoints")):
-        if (value := parameters.get(name, own)) != own:
-            refuse(name, value, f"the workflow keeps {own}/", "leave it out; execute.py takes it")
+    if (value := parameters.get("results_dir", "results")) != "results":
+        refuse("results_dir", value, "the workflow keeps results/", "leave it out; execute.py takes it")
     if "device" in parameters:
         results.check_device(parameters["device"])
     if (value := parameters.get("vectors")) and not Path(value).expanduser().is_file():
@@ -174,8 +172,14 @@ def check_places(parameters):
 
 
 def check_task(card, parameters):
-    """The task's row: known, of the kind that the paper explains, and no larger than its generator."""
+    """The task's row: known, of the kind that the paper explains, and no larger than its generator.
+
+    None for files of one's own, which must be there.
+    """
     name = parameters["task"]
+    if files.is_path(name):
+        files.find(name)
+        return None
     if name not in TASKS:
         known = suggestion(name, sorted(TASKS))
         raise ValueError(
@@ -210,7 +214,7 @@ def check_model(card, task, parameters):
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {names['TINY']!r} or an encoder")  # fmt: skip
     judge = parameters.get("judge")
-    if judge == names["TINY_CAUSAL"] and not task.generated and not parameters.get("tokens"):
+    if judge == names["TINY_CAUSAL"] and not (task and task.generated) and not parameters.get("tokens"):
         refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
 
 

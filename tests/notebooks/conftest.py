@@ -9,7 +9,7 @@ from faithlib import training
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    return {"results_dir": str(tmp_path / "results"), "checkpoint_dir": str(tmp_path / "kept")}
+    return {"results_dir": str(tmp_path / "results")}
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
 def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_table(folders, tmp_path):
     unit, found = "relation.tiny-bert.s0", []
     for name in ("one", "two"):
-        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**FEW, **places, "task": "relation"}, EVIDENCE)
         found.append(science(places["results_dir"], unit, "attributions", ["seconds_per_example"]))
     assert sorted(found[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]

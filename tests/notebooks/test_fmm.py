@@ -51,7 +51,7 @@ def test_wrong_parameters_of_fmm_are_told_before_training(folders, no_training, 
 def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     unit, found = "sentiment.tiny-bert.s0", []
     for name in ("one", "two"):
-        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**TINY, **places}, FMM)
         found.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
     assert sorted(found[0]) == [

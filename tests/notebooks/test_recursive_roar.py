@@ -56,7 +56,7 @@ def test_wrong_parameters_of_roar_are_told_before_training(folders, no_training,
 def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     unit, found = "relation.bilstm.s0", []
     for name in ("one", "two"):
-        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**BRIEF, **places, "task": "relation", "counts": [1, 2]}, ROAR)
         found.append(science(places["results_dir"], unit, "recursive_roar", ["seconds_of_models"]))
     assert sorted(found[0]) == [

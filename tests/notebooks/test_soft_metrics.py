@@ -79,7 +79,8 @@ def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, 
         run_here({**SMALL, **folders, **wrong})
     message = str(error.value)
     assert named in message and "\n" not in message
-    assert not Path(folders["results_dir"]).exists() and not Path(folders["checkpoint_dir"]).exists()
+    assert not Path(folders["results_dir"]).exists()
+    assert not Path(folders["results_dir"]).with_name("checkpoints").exists()
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch_size": 0}, {"learning_rate": 0.0}])
@@ -91,14 +92,14 @@ def test_training_refuses_its_own_settings(folders, wrong):
 def test_the_same_unit_twice_is_the_same_bytes(folders, tmp_path):
     unit, found = "sentiment.tiny-bert.s0", []
     for name in ("one", "two"):
-        places = {key: f"{folder}/{name}" for key, folder in folders.items()}
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
         execute.run(NOTEBOOK, tmp_path / f"{name}.ipynb", {**SMALL, **places})
         found.append(science(places["results_dir"], unit))
     assert sorted(found[0]) == [f"{unit}{end}" for end in (".examples.parquet", ".json", ".parquet")]
     assert found[0] == found[1]
     assert_valid(places["results_dir"], "quick", unit, examples=4)
     # What an interrupted run has finished: nothing is trained or measured again, and the bytes stay.
-    places["results_dir"] = folders["results_dir"] + "/resumed"
+    places["results_dir"] = f"{tmp_path}/two/resumed"  # beside the same checkpoints
     with pytest.MonkeyPatch.context() as patch:
         for name in ("training.fine_tune", "metrics.soft.values"):
             patch.setattr(f"faithlib.{name}", None)

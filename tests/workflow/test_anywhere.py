@@ -143,7 +143,6 @@ epochs = 1
 scale = "quick"
 device = "cpu"
 results_dir = "results"
-checkpoint_dir = "checkpoints"
 """
 
 

@@ -64,8 +64,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("recursive_roar", {"recursive": []}, ["recursive = []"]),
     ("recursive_roar", {"recursive": ["yes"]}, ["['yes']", "wrong type"]),
     ("saloss", {"fresh_ratios": [2]}, ["fresh_ratios = 2", "(0, 1]"]),
-    ("saloss", {"step": 0.0}, ["step = 0.0"]),
-    ("saloss", {"step": 1.5}, ["step = 1.5"]),
+    ("saloss", {"dtype": "auto"}, ["'auto'", "float32"]),
     ("noiser", {"judge_share": 1.5}, ["judge_share = 1.5", "(0, 1]"]),
     # draws and numbers of things
     ("soft_metrics", {"soft_draws": 0}, ["soft_draws = 0", "at least 1"]),
@@ -85,7 +84,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("recursive_roar", {"width": 0}, ["width = 0"]),
     ("saloss", {"tuning_examples": -1}, ["tuning_examples = -1"]),
     ("noiser", {"noise": 0}, ["noise = 0"]),
-    ("noiser", {"halvings": 0}, ["halvings = 0"]),
+    ("recursive_roar", {"dtype": "float16"}, ["'float16' is not for bilstm"]),
     ("noiser", {"samples": 0}, ["samples = 0"]),
     ("noiser", {"every": 0}, ["every = 0"]),
     ("noiser", {"tokens": -1}, ["tokens = -1"]),
@@ -107,7 +106,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("soft_metrics", {"data_dir": "/nope"}, ["'/nope'", "no such folder"]),
     ("soft_metrics", {"model_dir": "/nope"}, ["'/nope'", "no such folder"]),
     ("soft_metrics", {"results_dir": "/tmp/elsewhere"}, ["'/tmp/elsewhere'", "results/"]),
-    ("soft_metrics", {"checkpoint_dir": "kept"}, ["'kept'", "checkpoints/"]),
+    ("soft_metrics", {"checkpoint_dir": "kept"}, ["unknown parameter 'checkpoint_dir'", "results_dir"]),
     ("soft_metrics", {"plugins": ["nope.py"]}, ["'nope.py'", "no file"]),
     ("soft_metrics", {"plugins": "nope.py"}, ["'nope.py'", "wrong type"]),
     ("recursive_roar", {"vectors": "nope.txt"}, ["'nope.txt'", "no such file"]),
@@ -115,6 +114,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("soft_metrics", {"task": "knowns"}, ["'knowns' holds prompts", "classification"]),
     ("soft_metrics", {"task": "sstt"}, ["'sstt' is unknown", "sst"]),
     ("soft_metrics", {"task": ""}, ["task = ''", "unknown"]),
+    ("soft_metrics", {"task": "nope/reviews.csv"}, ["'nope/reviews.csv'", "no such file"]),
     ("noiser", {"task": "sst", "model": "gpt2"}, ["'sst' holds classification", "prompts"]),
     ("noiser", {"task": "knowns"}, ["tiny-llama", "world_facts"]),
     ("noiser", {"model": "gpt2"}, ["tiny-llama"]),
@@ -137,7 +137,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("soft_metrics", {"scale": "small"}, ["'small'", "leave it out"]),
     ("soft_metrics", {"epoch": 5}, ["unknown parameter 'epoch'", "epochs"]),
     ("soft_metrics", {"long_texts": "cut"}, ["'cut' is unknown", "error, truncate"]),
-    ("recursive_roar", {"precision": "float8"}, ["'float8' is unknown", "float32"]),
+    ("recursive_roar", {"dtype": "float8"}, ["'float8' is unknown", "float32"]),
 ]  # fmt: skip
 GOOD = yaml.safe_dump(
     {"version": 2, "scale": "quick", "papers": {"fmm": {"units": [UNITS["fmm"]]}}}, sort_keys=False
