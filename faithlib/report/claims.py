@@ -338,7 +338,8 @@ def multiverse_tables(state, choices, scale, gate=None):
     Args:
         state: function that returns the claims of the main setting, and with `state(<choice>=<option>)` those
             of one choice changed; keywords are choices with "_" for " ". A claim that the option leaves as it
-            is, or does not have, is not counted. None where no record has the option: it is "not tested".
+            is, or does not have, is not counted. None where no record has the option: it is "not tested", for
+            all claims; a claim with `values={}` for that claim alone.
         choices: {choice: (main option, other options ...)}, as in `Card.choices`.
         scale: "quick", "small" or "paper".
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
@@ -357,11 +358,10 @@ def multiverse_tables(state, choices, scale, gate=None):
     for claim in main:
         options, differences = {}, {}
         for name, others in changed.items():
-            if others is None:
+            other = None if others is None else others.get(claim.key)
+            if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, detail="no records")
-                continue
-            other = others.get(claim.key)
-            if other is not None and len(other.values) and not _same(claim, other):
+            elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
                 differences[name] = _difference(claim, other, gate)
         if gate is not None and not isinstance(claim.values, dict):
@@ -386,17 +386,19 @@ def _same(claim, other):
     one, two = claim.values, other.values
     if isinstance(one, dict) or isinstance(two, dict):
         return one is two
-    return len(one) == len(two) and np.array_equal(one.value.to_numpy(), two.value.to_numpy(), equal_nan=True)
+    return len(one) == len(two) and np.array_equal(
+        *(x.value.to_numpy(float) for x in (one, two)), equal_nan=True
+    )
 
 
 def _difference(claim, other, gate):
     """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
-    if isinstance(claim.values, dict) or claim.quantifier != "on average":
+    if isinstance(claim.values, dict) or isinstance(other.values, dict) or claim.quantifier != "on average":
+        return None
+    if claim.cluster or other.design != claim.design:
         return None
     keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
     one, two = (accepted(c.values, gate)[[*keys, "value"]].dropna() for c in (claim, other))
-    if claim.cluster or other.design != claim.design:
-        return None
     both = one.merge(two, on=keys, suffixes=("", "_other"))
     cases = {}
     for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):

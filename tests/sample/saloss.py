@@ -64,6 +64,7 @@ def record(dataset="sst", seed=0, ratio=0.2):
         "unit": f"{dataset}.tiny.s{seed}",
         "metrics": rows,
         "files": {},
+        "design": "crossed",
         "params": {"task": dataset, "model": "folder/tiny", "seed": seed},
     }
 

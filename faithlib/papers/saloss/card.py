@@ -17,6 +17,15 @@ CARD = Card(
     ),
     attributions=(*(name for name in COMPARED if name != RANDOM), "random_normal"),
     tables=("performance", "decision_flip", "lambdas", "fresh"),
+    choices={
+        "texts": ("all", "those that flip"),
+        "over texts": ("mean", "median"),
+        "attributions": ("all", "attention alone"),
+        "weights": ("0.01, 0.1, 1", "0.0001, 0.001, 0.01"),
+        "weight chosen by": ("fewest tokens to a flip", "lowest loss"),
+        "removal": ("[MASK]", "deleted", "id 0"),
+        "flip step": ("5 %", "one token"),
+    },
     tasks={
         "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
         "ag_news": Use(AG, "macro_f1", (102000, 18000, 7600), AG_NOTE),

@@ -1,183 +1,232 @@
-"""The claims of Chrysostomou & Aletras 2021, each a statistic with an interval and a verdict.
+"""The claims of Chrysostomou & Aletras 2021: what each compares, a number a seed (and text).
 
-Those about decision flips are paired over examples: within a data set and model, examples are drawn anew and
-all saliences and attributions move together; 95 % percentile intervals. Those about F1 are paired over seeds:
-a t interval of the mean over data sets (`statistics.mean_over_groups`), wide with two or three seeds. Every
-definition of the loss has claims of its own, against the same model trained without salience.
+Claims are about a way to train, so the trained model is the unit: texts never stand in for seeds. Decision
+flips are means over texts that all seeds share (crossed); F1 and leads over the best other attribution are a
+number a seed, on this test set. Every definition of the loss has claims of its own, against the same model
+trained without salience.
 """
+
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
+from faithlib.papers.saloss.card import CARD
 from faithlib.papers.saloss.tables import (
     PAPER,
-    SIGNIFICANT,
     THRESHOLDERS,
     f1,
     published_flips,
     salience_title,
     select_definition,
 )
-from faithlib.report import label
-from faithlib.report.claims import (
-    CLAIMS,
-    by_dataset,
-    estimate,
-    lead,
-    mean_of,
-    published_lead,
-    resampled,
-    row,
-    row_over_seeds,
-)
-from faithlib.report.tables import original
+from faithlib.report.claims import Claim, accepted, gates, multiverse_tables
+from faithlib.report.tables import original, select
 from faithlib.scores import RANDOM
-from faithlib.statistics import RESAMPLES, rank_sum
+from faithlib.statistics import FEWEST_UNITS
 
 SHARE = 19 / 20  # of the cases: 4 attributions on 5 data sets
 MARGIN = 0.02  # of macro-F1: the most that any data set of Table 1 loses
 HARD = ("sst", "semeval")  # the data sets whose rationales the paper finds better
 OTHERS = ("tfidf", "chi2", "uniform")  # TextRank is compared with; uniform is no claim of the paper
 TITLES = {"top_k": "top-k", "contiguous": "contiguous"}
+ROUNDING = 1e-9  # of means: closer ones are equal, and no win
+ALL = "all data sets"  # the one case of a share over attributions and data sets
+OF_FLIPS = ("removal", "flip_step")  # choices that leave F1 as it is
+UNIT = ["dataset", "model", "seed", "example"]
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+FLIPPED, MEDIAN, ATTENTION = "those that flip", "median", "attention alone"
+MEASURED = {  # the options that records of the main setting can show; others need records of their own
+    "texts": ("all", FLIPPED),
+    "over_texts": ("mean", MEDIAN),
+    "attributions": ("all", ATTENTION),
+}
 
 
-def claims(records, values, n_resamples=RESAMPLES, seed=0):
-    """The claims of each definition of the loss.
+def claims(records, values, scale):
+    """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
     Args:
         records, values: from `results.load`.
-        n_resamples, seed: of the intervals over examples.
+        scale: "quick", "small" or "paper".
 
     Returns:
-        A row a claim and definition, none where records lack what it compares; `value` is such that more
-        supports the claim. `baseline` is "none": no random baseline takes part. `published` is the same
-        statistic of the published tables. One seed has no interval of F1, which is inconclusive.
+        (claims, choices), as `report.claims.multiverse_tables`; no row where records
+        lack what a claim compares. `baseline` is "none": no random baseline takes part.
     """
-    scores, flips = f1(records), values[values.attribution != RANDOM]
-    rows = []
+    gate = gate_of(records)
+    flips = values[values.attribution != RANDOM]
+    state = partial(statements, f1(records), flips, results.design(records), gate)
+    return multiverse_tables(state, CARD.choices, scale, gate)
+
+
+def gate_of(records):
+    """Which data sets take part: macro-F1 of the model without salience (`report.claims.gates`)."""
+    scores = f1(records)
+    return gates(select(scores, input="text", salience="none"), "macro_f1")
+
+
+def statements(scores, flips, design, gate=None, **setting):
+    """The claims of each definition of the loss at one setting.
+
+    Args:
+        scores: from `tables.f1`.
+        flips: values without the random attribution.
+        design: "crossed" or "nested", from `results.design`.
+        gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
+        setting: options that depart from the main setting, by `CARD.choices`.
+
+    Returns:
+        List of `report.claims.Claim`. Of an option that these records do not show: None, or the claims that
+        it changes, without values.
+    """
+    unknown = [
+        choice for choice, option in setting.items() if option not in MEASURED.get(choice, (MAIN[choice],))
+    ]
+    if set(unknown) & set(OF_FLIPS):
+        claims = statements(scores, flips, design, gate)
+        return [
+            replace(claim, values={}) for claim in claims if "flip" in claim.claim or "lead" in claim.claim
+        ]
+    if unknown:
+        return None
+    setting = MAIN | setting
+    found = []
     for definition in flips.definition[flips.salience != "none"].unique():
-        cells = _paired_examples(flips, definition)
-        drawn = resampled(cells, n_resamples, seed)
-        found = [
-            _performance(scores, definition),
-            *_fewer_tokens(drawn, cells),
-            _attention(drawn),
-            *(_salience(drawn, other) for other in OTHERS),
+        cells = _cells(flips, definition, setting["texts"] == FLIPPED)
+        own = cells
+        if setting["attributions"] == ATTENTION:
+            own = {key: wide.loc[:, (slice(None), ["attention"])] for key, wide in cells.items()}
+        gain = partial(_gain, own, design, setting["over_texts"] == MEDIAN)
+        of_definition = [
+            *_performance(scores, definition),
+            gain("none", "fewer tokens to a flip than the baseline, on average"),
+            gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
+            _share(own, gate),
+            _attention(cells),
+            *(
+                gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")
+                for name in OTHERS
+            ),
             *(_rationales(scores, definition, thresholder) for thresholder in TITLES),
         ]
-        rows += [row | {"definition": definition, "baseline": "none"} for row in found if row]
-    return pd.DataFrame(rows, columns=CLAIMS)
+        found += [replace(claim, definition=definition) for claim in of_definition if len(claim.values)]
+    return found
 
 
-def _paired_examples(values, definition):
-    """{(dataset, model): DataFrame examples × (salience, attribution)}: fractions, without gaps.
+# Decision flips -----------------------------------------------------------------------------------
 
-    The model without salience counts with the seeds that have others.
+
+def _cells(flips, definition, flipped):
+    """{(dataset, model): DataFrame (seed, example) × (salience, attribution)} of fractions.
+
+    Of the model without salience, the seeds that have others. flipped: texts that never flip, with any of
+    them, are left out; else they count as 1.
     """
-    cells = {}
-    for (dataset, model), part in values.groupby(["dataset", "model"], sort=False):
+    found = {}
+    for key, part in flips.groupby(["dataset", "model"], sort=False):
         own = part[(part.salience != "none") & (part.definition == definition)]
+        if own.empty:
+            continue
         part = pd.concat([own, part[(part.salience == "none") & part.seed.isin(own.seed)]])
-        wide = part.pivot_table(index="example", columns=["salience", "attribution"], values="fraction")
-        cells[dataset, results.slug(model)] = wide.dropna()
-    return cells
+        wide = part.pivot(
+            index=["seed", "example"], columns=["salience", "attribution"], values=["fraction", "flipped"]
+        )
+        table = wide["fraction"].astype(float).dropna()
+        if flipped:
+            table = table[wide["flipped"].loc[table.index].astype(bool).all(axis=1)]
+        if len(table):
+            found[key] = table
+    return found
 
 
-def _fewer_tokens(drawn, cells):
-    """TextRank's model against that of no salience: tokens saved on average, and in how many cases."""
-    gains = _gains(drawn, "none")
-    if not gains:
-        return []
-    paper = _published_fractions()
-    text = papers.published(PAPER, "text").set_index("name").value
-    won = mean_of({case: gain > 0 for case, gain in gains.items()})
-    lost = [f"{dataset} {label(name)}" for (dataset, _, name), gain in gains.items() if gain[0] <= 0]
-    clear = sum(gain[0] > 0 and _rank_sum(cells, *case) < SIGNIFICANT for case, gain in gains.items())
-    where = (
-        f"{won[0] * len(gains):.0f} of {len(gains)} cases, {clear} of them by a rank-sum at p < .05; "
-        f"lost: {', '.join(lost) or 'none'}"
+def _gains(cells, other):
+    """{(dataset, model): DataFrame (seed, example) × attribution}: another's fraction less TextRank's."""
+    found = {}
+    for key, wide in cells.items():
+        if {other, "textrank"} <= set(wide.columns.unique(0)):
+            gain = (wide[other] - wide["textrank"]).dropna(axis=1, how="all")
+            found |= {key: gain} if gain.shape[1] else {}
+    return found
+
+
+def _gain(cells, design, median, other, claim, quantifier="on average"):
+    """The claim that TextRank's model needs fewer tokens than another, averaged over attributions.
+
+    With fewer than three seeds, or medians, it is a number a seed: texts do not stand in for seeds.
+    """
+    gains, known = _gains(cells, other), _published_fractions()
+    values = {key: gain.mean(axis=1) for key, gain in gains.items()}
+    several = any(value.index.unique("seed").size >= FEWEST_UNITS for value in values.values())
+    if median:
+        values = {
+            key: cells[key][[other]].mean(axis=1).groupby(level="seed").median()
+            - cells[key][["textrank"]].mean(axis=1).groupby(level="seed").median()
+            for key in values
+        }
+    elif not several:
+        values = {key: value.groupby(level="seed").mean() for key, value in values.items()}
+    published = {}
+    for (dataset, _), gain in gains.items():
+        of = known.loc[dataset] if dataset in known.index.unique("dataset") else None
+        if of is not None and other in of and gain.columns.isin(of.index).all():
+            published[dataset] = float((of[other] - of.textrank).loc[gain.columns].mean())
+    return Claim(
+        claim,
+        _long(values),
+        design if several and not median else "seeds",
+        quantifier=quantifier,
+        published=published,
+        limits=(-1, 1),
     )
-    share = text.cases_won / text.cases
-    known = (paper.none - paper.textrank).mean()
-    return [
-        _mean_row("fewer tokens to a flip than the baseline, on average", gains, known),
-        row(
-            "fewer tokens to a flip in 19 of 20 cases (share)",
-            estimate(won),
-            where,
-            ">=",
-            SHARE - 1e-9,
-            published=share,
-        ),
-    ]
 
 
-def _attention(drawn):
-    """By how much attention needs fewer tokens than the best other attribution of the same model."""
-    leads = {}
-    for key, means in drawn.items():
-        own = -means["textrank"] if "textrank" in means else {}
-        if "attention" in own and len(own.columns) > 1:
-            leads[*key, "attention"] = lead(own, "attention", own.columns.drop("attention"))
-    known = published_lead(-_published_fractions().textrank.unstack(), "attention")
-    return _mean_row("attention is the best attribution (lead over the best other)", leads, known)
+def _share(cells, gate):
+    """The share of cases, data sets × attributions, in which TextRank's model needs fewer tokens.
+
+    A number a seed. The paper's 19 of 20 differ significantly; its share of any difference is compared.
+    """
+    gains = _gains(cells, "none")
+    taking_part = accepted(pd.DataFrame(list(gains), columns=["dataset", "model"]), gate)
+    keys = set(taking_part.itertuples(index=False, name=None)) or set(gains)
+    won = {key: (gain.groupby(level="seed").mean() > ROUNDING) for key, gain in gains.items() if key in keys}
+    rows, published = [], {}
+    for model in dict.fromkeys(model for _, model in won):
+        own = [table for (_, m), table in won.items() if m == model]
+        for seed in sorted(set.intersection(*(set(table.index) for table in own))):
+            share = np.concatenate([table.loc[seed].to_numpy(float) for table in own]).mean()
+            rows.append({"dataset": ALL, "model": model, "seed": seed, "value": share})
+    known = _published_fractions()
+    wanted = [(dataset, name) for (dataset, _), table in won.items() for name in table]
+    if wanted and all(case in known.index for case in wanted):
+        of = known.loc[list(dict.fromkeys(wanted))]
+        published = {ALL: float((of.none - of.textrank > ROUNDING).mean())}
+    return Claim(
+        "fewer tokens to a flip in 19 of 20 cases (share)",
+        pd.DataFrame(rows, columns=["dataset", "model", "seed", "value"]),
+        "seeds",
+        ">=",
+        SHARE,
+        published=published,
+        limits=(0, 1),
+    )
 
 
-def _salience(drawn, other):
-    paper = _published_fractions()
-    known = (paper[other] - paper.textrank).mean() if other in paper else np.nan
-    claim = f"TextRank needs fewer tokens to a flip than {salience_title(other)}"
-    return _mean_row(claim, _gains(drawn, other), known)
-
-
-def _mean_row(claim, cases, published):
-    """The row of a claim about a mean over cases; None where there is none."""
-    return cases and row(claim, estimate(mean_of(cases)), by_dataset(cases), published=published)
-
-
-def _performance(scores, definition):
-    gains = _f1_gains(scores[scores.input == "text"], definition)
-    paper = papers.published(PAPER, "table_1").pivot(index="dataset", columns="salience", values="value")
-    claim = f"same performance: at most {MARGIN:.2f} of macro-F1 lost"
-    known = (paper.textrank - paper.none).mean()
-    return row_over_seeds(claim, gains, threshold=-MARGIN, published=known)
-
-
-def _rationales(scores, definition, thresholder):
-    """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
-    own = scores[(scores.input == thresholder) & (scores.attribution == "attention")]
-    gains = _f1_gains(own[own.dataset.map(original).isin(HARD)], definition)
-    paper = papers.published(PAPER, THRESHOLDERS[thresholder])
-    paper = paper.pivot(index="dataset", columns="salience", values="value").loc[list(HARD)]
-    claim = f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)"
-    return row_over_seeds(claim, gains, published=(paper.textrank - paper.none).mean())
-
-
-def _f1_gains(scores, definition):
-    """{(dataset, model): (seeds,)}: macro-F1 with TextRank less that with no salience, ratios averaged."""
-    gains = {}
-    for key, part in select_definition(scores, definition).groupby(["dataset", "model"], sort=False):
-        wide = part.pivot_table(index="seed", columns="salience", values="value")
-        if {"none", "textrank"} <= set(wide):
-            gain = (wide.textrank - wide.none).dropna()
-            gains |= {key: gain.to_numpy()} if len(gain) else {}
-    return gains
-
-
-def _gains(drawn, other):
-    """{(dataset, model, attribution): (1 + resamples,)}: fraction of another salience less TextRank."""
-    return {
-        (*key, name): (means[other, name] - means["textrank", name]).to_numpy()
-        for key, means in drawn.items()
-        for salience, name in means
-        if salience == "textrank" and (other, name) in means
-    }
-
-
-def _rank_sum(cells, dataset, model, attribution):
-    wide = cells[dataset, model]
-    return rank_sum(wide["textrank", attribution], wide["none", attribution])
+def _attention(cells):
+    """By how much attention needs fewer tokens than the best other attribution of TextRank's model."""
+    leads, published, known = {}, {}, _published_fractions()
+    for key, wide in cells.items():
+        if ("textrank", "attention") in wide and wide["textrank"].shape[1] > 1:
+            means = wide["textrank"].groupby(level="seed").mean()
+            others = means.columns.drop("attention")
+            leads[key] = means[others].min(axis=1) - means.attention
+            if (key[0] in known.index.unique("dataset")) and others.isin(known.loc[key[0]].index).all():
+                of = known.loc[key[0]].textrank
+                published[key[0]] = float(of[others].min() - of["attention"])
+    claim = "attention is the best attribution (lead over the best other)"
+    return Claim(claim, _long(leads), "seeds", published=published)
 
 
 def _published_fractions():
@@ -185,3 +234,56 @@ def _published_fractions():
     both = published_flips()
     both = both[both.attribution != RANDOM]
     return both.pivot_table(index=["dataset", "attribution"], columns="salience", values="value")
+
+
+# F1 -----------------------------------------------------------------------------------------------
+
+
+def _performance(scores, definition):
+    gains = _f1_gains(select(scores, input="text"), definition)
+    published = _published_gain("table_1")
+    for quantifier, where in (("on average", "on average"), ("everywhere", "on every data set")):
+        yield Claim(
+            f"same performance {where}: at most {MARGIN:.2f} of macro-F1 lost",
+            gains,
+            "seeds",
+            threshold=-MARGIN,
+            quantifier=quantifier,
+            published=published,
+        )
+
+
+def _rationales(scores, definition, thresholder):
+    """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
+    own = select(scores, input=thresholder, attribution="attention")
+    return Claim(
+        f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)",
+        _f1_gains(own[own.dataset.map(original).isin(HARD)], definition),
+        "seeds",
+        published=_published_gain(THRESHOLDERS[thresholder]),
+    )
+
+
+def _f1_gains(scores, definition):
+    """Macro-F1 with TextRank less that with no salience, ratios averaged: a row a model and seed."""
+    gains = {}
+    for key, part in select_definition(scores, definition).groupby(["dataset", "model"], sort=False):
+        wide = part.pivot_table(index="seed", columns="salience", values="value")
+        if {"none", "textrank"} <= set(wide):
+            gains[key] = (wide.textrank - wide.none).dropna()
+    return _long(gains)
+
+
+def _published_gain(table):
+    """{data set: published value with TextRank less that with no salience}."""
+    wide = papers.published(PAPER, table).pivot(index="dataset", columns="salience", values="value")
+    return (wide.textrank - wide.none).dropna().to_dict()
+
+
+def _long(by_case):
+    """{(dataset, model): Series by seed (and example)} as one table with the column value."""
+    parts = [
+        values.rename("value").reset_index().assign(dataset=dataset, model=model)
+        for (dataset, model), values in by_case.items()
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*UNIT, "value"])
