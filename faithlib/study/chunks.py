@@ -2,13 +2,14 @@
 
 import hashlib
 import inspect
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from faithlib.provenance import code_digest, weights_digest
-from faithlib.records import digest, read_part, write_parquet
+from faithlib.records import digest, file_digest, read_part, write_parquet
 
 CODE = (
     "attributions", "metrics", "models", "study", "forward.py", "batching.py", "scores.py",
@@ -82,10 +83,17 @@ def check(folder):
 
 
 def source(function):
-    """What a function of one's own depends on: its text, or its name where it is built in."""
+    """What a function of one's own depends on: its text, file and settings; its name where it is built in."""
     if isinstance(function, str):
         return function
+    function, bound = inspect.unwrap(function), ()
+    if isinstance(function, partial):
+        function, bound = function.func, (function.args, function.keywords)
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    plain = [value for value in cells if isinstance(value, (int, float, str, tuple, bool))]
+    settings = [plain, bound, getattr(function, "__defaults__", None)]
     try:
-        return inspect.getsource(inspect.unwrap(function))
+        text, file = inspect.getsource(function), inspect.getsourcefile(function)
     except (OSError, TypeError):  # typed into a terminal, or an object
-        return getattr(getattr(function, "__code__", None), "co_code", b"").hex() or repr(function)
+        return [getattr(getattr(function, "__code__", None), "co_code", b"").hex(), *settings]
+    return [text, file_digest(file) if Path(file).is_file() else "", *settings]

@@ -119,7 +119,7 @@ def evaluate(
     Example:
         >>> from faithlib import evaluate, load_data, load_model
         >>> reviews = load_data("sentiment", sizes={"train": 200, "validation": 20, "test": 20})
-        >>> model = load_model("tiny-bert", reviews.task.labels, reviews.splits["train"]["text"])
+        >>> model = load_model("tiny-bert", data=reviews)
         >>> texts = reviews.splits["test"].select_columns(["text", "evidence"])
         >>> study = evaluate(model, texts, ["gradient_l2", "lime"], ["auprc"], samples=20)
         >>> study.table[["attribution", "metric", "n"]].values.tolist()
@@ -156,7 +156,7 @@ class _Session:
         methods.check(names or ["random_uniform"], model, **settings)
         self.targets = explained.resolve(model, texts, self.encodings, given, contrast)
         explained.check(self.targets, names)
-        self.found = _aligned(wanted.given, texts, model, self.encodings)
+        self.found = _aligned(self)  # checked: which output of several is meant is known later
         self.cache = forward.Cache()
         zeros = np.zeros(len(self.encodings), int)
         self.inputs = Inputs(
@@ -174,6 +174,7 @@ class _Session:
         )
         self.inputs.targets = self.targets.first
         self.inputs.answers, self.inputs.contrast = self.targets.answers, self.targets.contrast
+        self.found = _aligned(self)
         names = set(self.wanted.computed.values())
         return plan.estimate(
             self.model, self.encodings, names, len(self.found), self.metrics, self.baselines, self.budget,
@@ -300,13 +301,14 @@ def _flat(s, encoding):
     return int(len(own) > 1 and np.ptp(own) == 0)
 
 
-def _aligned(given, texts, model, encodings):
+def _aligned(session):
     """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
+    given, texts = session.wanted.given, session.texts
     if not given:
         return {}
-    align = import_module("faithlib.imports").align
-    found = align(given, texts.column("text"), model, texts_b=texts.column("text_b"))
-    scores.check_scores(encodings, found)
+    align, pairs = import_module("faithlib.imports").align, texts.column("text_b")
+    found = align(given, texts.column("text"), session.model, session.targets.first, pairs)
+    scores.check_scores(session.encodings, found)
     return found
 
 

@@ -153,10 +153,10 @@ def _continuation(model, text, encoding, answer):
         return ()
     apart = "" if text[-1:].isspace() or answer[:1].isspace() else " "
     (whole,) = model.encode([text + apart + answer])
-    n = len(encoding.ids)
-    if (whole.ids[:n] == encoding.ids).all() if len(whole.ids) > n else False:
-        after = whole.ids[n:][whole.maskable[n:]]
-    else:  # the last token of the prompt and the first of the answer are one, or a special token is between
+    prompt, both = encoding.ids[encoding.maskable], whole.ids[whole.maskable]
+    if len(both) > len(prompt) and (both[: len(prompt)] == prompt).all():
+        after = both[len(prompt) :]
+    else:  # the last token of the prompt and the first of the answer are one
         (alone,) = model.encode([answer])
         after = alone.ids[alone.maskable]
     return tuple(int(t) for t in after)

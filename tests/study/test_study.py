@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import attributions, forward
+from faithlib import attributions, forward, load_data, load_model
 from faithlib.metrics import registry
 from faithlib.scores import permuted
-from faithlib.study import COLUMNS, evaluate
+from faithlib.statistics import crossed_interval
+from faithlib.study import COLUMNS, evaluate, plan
 
 ATTRIBUTIONS = ["gradient_l2", "random_uniform"]
 
@@ -155,3 +156,157 @@ def test_a_metric_of_another_shape_is_told(classifier):
             evaluate(classifier, tiny.TEXTS, ["random_uniform"], ["short"])
     finally:
         registry.unregister("short")
+
+
+# Labels, several models and the rest of a call ------------------------------------------------------
+
+
+def labelled(labels):
+    return pd.DataFrame({"text": tiny.TEXTS, "label": labels})
+
+
+def predicted(model):
+    encodings = model.encode(tiny.TEXTS)
+    return forward.probabilities(model, [forward.unchanged(e) for e in encodings]).argmax(1)
+
+
+def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
+    model = tiny.classifier(seed=4)
+    right = predicted(model)
+    assert len(set(right)) > 1
+    study = evaluate(model, labelled((right + 1) % 3), ["gradient_l2"], ["nc", "soft_nc"])
+    told = capsys.readouterr().out
+    assert told.startswith("tiny-bert on these texts: at chance: score -") and told.count("\n") == 1
+    assert study.notes == [told.strip()]
+    assert study.table[["value", "ci_low", "ci_high", "diagnosticity"]].isna().all(axis=None)
+    assert study.table.flag.str.startswith("at chance").all() and study.values.value.notna().any()
+    fine = evaluate(model, labelled(right), ["gradient_l2"], ["nc", "soft_nc"])
+    assert capsys.readouterr().out == "" and fine.notes == [] and fine.table.value.notna().all()
+    assert fine.labels.tolist() == fine.predicted.tolist() == right.tolist()
+
+
+def test_erasure_that_changes_nothing_is_void(classifier, monkeypatch):
+    study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns", "soft_ns", "equal_soft_ns"])
+    p = forward.probabilities(classifier, [forward.unchanged(e) for e in study.encodings])
+    zero = forward.probabilities(classifier, [forward.zeroed(e, e.maskable) for e in study.encodings])
+    rows = np.arange(len(p))
+    room = np.maximum(0, p[rows, study.targets] - zero[rows, study.targets])  # 1 − S0
+    void = (room < 0.05).sum()
+    assert 0 < void < len(rows) and (study.table.void == void).all()
+    assert (study.table.n + study.table.void == len(rows)).all()
+
+
+def test_flat_scores_are_flagged(classifier):
+    def flat(model, batch, target):
+        return batch.maskable * 0.5
+
+    study = evaluate(classifier, tiny.TEXTS, [flat, "gradient_l2"], ["decision_flip"])
+    assert "all scores are equal in 4 texts" in study.table.flag[0]  # the fifth has one token
+    assert "all scores" not in study.table.flag[1]
+
+
+def test_several_models_are_crossed_with_texts():
+    models = [tiny.classifier(seed=seed) for seed in (2, 4, 5)]
+    study = evaluate(models, tiny.TEXTS, ["gradient_l2", "random_uniform"], ["nc", "decision_flip"])
+    assert [part.model_name for part in study.parts] == ["tiny-bert", "tiny-bert (2)", "tiny-bert (3)"]
+    assert study.model_name == "tiny-bert, tiny-bert (2), tiny-bert (3)"
+    assert set(study.table.unit) == {"models × texts"} and set(study.parts[0].table.unit) == {
+        "texts, for this model"
+    }
+    wide = study.values.query("baseline == '' and attribution == 'gradient_l2' and metric == 'decision_flip'")
+    wide = wide.pivot(index="model", columns="example", values="value").to_numpy()
+    expected = crossed_interval(wide, limits=(0, 1))
+    row = study.table.set_index(["attribution", "metric"]).loc["gradient_l2", "decision_flip"]
+    assert [row.value, row.ci_low, row.ci_high] == pytest.approx(
+        [expected.value, expected.low, expected.high]
+    )
+    alone = evaluate(models[1], tiny.TEXTS, ["gradient_l2", "random_uniform"], ["nc", "decision_flip"])
+    assert study.parts[1].values.value.tolist() == pytest.approx(alone.values.value.tolist(), nan_ok=True)
+
+
+def test_baselines_are_drawn_as_often_as_asked(classifier, position):
+    study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position], baselines=3)
+    matched = study.values.query("baseline == 'matched'")
+    assert sorted(set(matched.draw)) == [0, 1, 2] and len(matched) == 3 * len(tiny.TEXTS)
+    assert len(set(matched[matched.example == 4].value)) > 1
+    own = study.values.query("baseline == ''").set_index("example").value
+    first = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position]).values.query(
+        "baseline == 'matched'"
+    )
+    assert first.value.tolist() == matched[matched.draw == 0].value.tolist()
+    won = [np.sign(own[i] - v) / 2 + 0.5 for i, v in zip(matched.example, matched.value, strict=True)]
+    assert study.table.diagnosticity[0] == pytest.approx(np.mean(won))
+    none = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position], baselines=0)
+    assert none.table.diagnosticity.isna().all() and set(none.values.baseline) == {""}
+
+
+def test_the_same_seed_gives_the_same_study(classifier):
+    names, metrics = ["lime", "random_normal"], ["soft_ns", "equal_soft_nc"]
+    first, again, other = (
+        evaluate(classifier, tiny.TEXTS, names, metrics, seed=seed, samples=10) for seed in (3, 3, 4)
+    )
+    pd.testing.assert_frame_equal(first.values, again.values)
+    pd.testing.assert_frame_equal(first.table, again.table)
+    assert not np.allclose(first.scores["random_normal"][0], other.scores["random_normal"][0])
+    assert not np.allclose(first.values.value, other.values.value, equal_nan=True)
+
+
+def test_a_budget_bounds_every_pass(classifier, monkeypatch):
+    sizes, logits = [], classifier.logits
+
+    def watching(batch, **given):
+        sizes.append(batch.ids.numel())
+        return logits(batch, **given)
+
+    whole = evaluate(classifier, tiny.TEXTS, ["leave_one_out"], ["soft_ns", "naopc_sufficiency"])
+    monkeypatch.setattr(classifier, "logits", watching)
+    small = evaluate(classifier, tiny.TEXTS, ["leave_one_out"], ["soft_ns", "naopc_sufficiency"], budget=15)
+    assert max(sizes) <= 15
+    assert small.values.value.tolist() == pytest.approx(whole.values.value.tolist(), abs=1e-5, nan_ok=True)
+
+
+def test_an_estimate_is_one_line_where_it_takes_long(classifier, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "seconds_per_token", lambda *given: 10.0)
+    study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"])
+    told = capsys.readouterr()
+    (line,) = [line for line in (told.out + told.err).splitlines() if "passes" in line]
+    assert line == f"5 texts, 1 attributions, 1 metrics: {study.estimate}"
+    evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"], progress=False)
+    assert "passes" not in "".join(capsys.readouterr())
+    monkeypatch.setattr(plan, "seconds_per_token", lambda *given: 0.0)
+    evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"])
+    assert "passes" not in "".join(capsys.readouterr())
+
+
+def test_what_is_loaded_is_read_from_its_test_split(classifier):
+    reviews = load_data("sentiment", sizes={"train": 40, "validation": 20, "test": 6})
+    model = load_model("tiny-bert", data=reviews)
+    study = evaluate(model, reviews, ["gradient_l2"], ["auprc"])
+    assert study.texts == list(reviews.splits["test"]["text"]) and study.labels is not None
+    assert len(study.tokens) == 6 and [len(t) for t in study.tokens] == [len(e.ids) for e in study.encodings]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dict(baselines=1.5), "baselines=1.5: give a whole number of at least 0"),
+        (dict(baselines=-1), "baselines=-1"),
+        (dict(baselines=True), "baselines=True"),
+        (dict(seed=-1), "seed=-1: give a whole number of at least 0"),
+        (dict(seed="0"), "seed='0'"),
+        (dict(budget=0), "budget=0: give a whole number of at least 1"),
+        (dict(budget=3), "budget=3 is smaller than the longest text, of 1"),
+        (dict(resume=3), "resume=3: give the folder"),
+        (dict(model=[]), "model=[] leaves nothing to explain"),
+        (dict(metrics=[]), "metrics=[] leaves nothing to measure"),
+        (dict(targets=[0, 1]), "targets: 2 for 5 texts"),
+        (dict(contrast=[0, 1, 2, 0, 1], targets=[0, 0, 0, 1, 0]), "contrast of text 0 is its target"),
+        (dict(attributions={"mine": [[0.5]] * 5}), "'mine'"),
+    ],
+)
+def test_wrong_calls_are_one_line_before_any_work(classifier, monkeypatch, given, told):
+    monkeypatch.setattr(classifier, "logits", None)
+    request = {"model": classifier, "data": tiny.TEXTS, "attributions": ["lime"], "metrics": ["ns"], **given}
+    with pytest.raises(ValueError) as error:
+        evaluate(**request)
+    assert told in str(error.value) and "\n" not in str(error.value)

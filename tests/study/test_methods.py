@@ -1,0 +1,96 @@
+"""The attributions of a study: names, functions that join for one call, scores given."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from faithlib import attributions
+from faithlib.study import evaluate, methods
+
+NAMES = attributions.names()
+
+
+def keep(model, batch, target):
+    return batch.maskable * 1.0
+
+
+def sized(model, batch, target, size=1.0):
+    return {"sized": batch.maskable * size * torch.arange(batch.ids.shape[1])}
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered():
+    yield
+    assert attributions.names() == NAMES
+
+
+def test_functions_are_registered_for_one_call():
+    with methods.joined([keep, "lime", sized]) as found:
+        assert found.computed == {"keep": "keep", "lime": "lime", "sized": "sized"}
+        assert {"keep", "sized"} <= set(attributions.names())
+    with methods.joined({"mine": keep, "theirs": "lime", "given": [[0.5]]}) as found:
+        assert found.computed == {"mine": "mine", "theirs": "lime"} and found.given == {"given": [[0.5]]}
+        assert found.order == ["mine", "theirs", "given"]
+
+
+def test_they_leave_when_the_call_fails():
+    with pytest.raises(ZeroDivisionError), methods.joined([keep]):
+        _ = 1 / 0
+
+
+def test_functions_return_scores_or_a_dict_or_rows():
+    model = tiny.classifier()
+
+    def rows(model, batch, target):
+        return [np.where(e.maskable, 1.0, 0) for e in batch.encodings]
+
+    def array(model, batch, target):
+        return batch.maskable.numpy() * 1.0
+
+    study = evaluate(model, tiny.TEXTS, [keep, rows, array, sized], ["ns"], size=2.0)
+    for i, e in enumerate(study.encodings):
+        for name in ("keep", "rows", "array"):
+            assert study.scores[name][i].tolist() == e.maskable.astype(float).tolist()
+        assert study.scores["sized"][i].tolist() == (2.0 * e.maskable * np.arange(len(e.ids))).tolist()
+
+
+def test_settings_of_one_attribution():
+    model = tiny.classifier()
+    given = {"two": partial(sized, size=2.0), "one": "gradient_l2"}
+
+    def two(model, batch, target):
+        return given["two"](model, batch, target)["sized"]
+
+    study = evaluate(model, tiny.TEXTS, {**given, "two": two}, ["ns"])
+    assert list(study.scores) == ["two", "one"] and study.scores["two"][0][2] == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "attributions=[] leaves nothing to explain with"),
+        ({}, "attributions=[] leaves nothing to explain with"),
+        (["limes"], "'limes' is unknown: did you mean 'lime'"),
+        ([7], "attributions: int in a list"),
+        ([lambda model, batch, target: None], "<lambda> has no name of its own: give {name: function}"),
+        ([lambda: None], "has no name of its own"),
+        ({"mine": lambda batch: None}, "attribution 'mine': too many positional arguments"),
+        ({"my method": keep}, "attribution 'my method': give a name of letters"),
+        ({"lime": keep}, "attribution 'lime' is registered already: choose another name"),
+        ({3: keep}, "attribution 3: give a name"),
+        ({"mine": [[0.1]]}, "'mine'"),
+        ({"mine": 7}, "'mine'"),
+    ],
+)
+def test_wrong_attributions_are_one_line(given, told):
+    with pytest.raises(ValueError) as error:
+        evaluate(tiny.classifier(), tiny.TEXTS, given, ["ns"])
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_function_that_returns_another_name_is_refused():
+    with pytest.raises(ValueError, match="attribution 'mine': its function returns 'sized'"):
+        evaluate(tiny.classifier(), tiny.TEXTS, {"mine": sized}, ["ns"])

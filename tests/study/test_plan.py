@@ -1,0 +1,76 @@
+"""What a study costs before it starts, by hand, and which metrics it has."""
+
+import pytest
+import tiny
+
+from faithlib.metrics import registry
+from faithlib.metrics.inputs import Inputs
+from faithlib.study import plan
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    model = tiny.classifier()
+    return Inputs(model, model.encode(["the plot was great", "it was"]), [0, 0])
+
+
+def passes(inputs, names, metrics, baselines=1, **settings):
+    found = plan.chosen(metrics, inputs)
+    return plan.estimate(inputs.model, inputs.encodings, names, 0, found, baselines, **settings).passes
+
+
+def test_passes_by_hand(inputs):
+    assert passes(inputs, ["leave_one_out"], ["ns"], baselines=0) == 2 * (1 + 5) + 6
+    assert passes(inputs, ["leave_one_out", "leave_one_out_abs"], ["ns"]) == 2 * (1 + 4 * 5) + 6
+    assert passes(inputs, ["lime"], ["ns"], baselines=0, samples=70) == 2 * (1 + 70 + 5)
+    assert passes(inputs, ["random_uniform"], ["decision_flip"], baselines=0) == 2 + 4 + 2
+    both = ["naopc_sufficiency", "naopc_comprehensiveness"]
+    assert passes(inputs, ["random_uniform"], both, baselines=0) == 2 + 2 * (4 + 2) + 2**4 + 2**2
+
+
+def test_seconds_and_memory(inputs):
+    model, (metric,) = inputs.model, plan.chosen(["ns"], inputs)
+    given = dict(names=["random_uniform"], given=1, metrics=[metric], baselines=0, budget=100)
+    found = plan.estimate(model, inputs.encodings, per_token=0.5, **given)
+    assert found.seconds == pytest.approx(0.5 * (1 + 2 * 5) * (6 + 4))
+    weights = 4 * sum(w.numel() for w in model.model.parameters())
+    assert found.bytes == weights + 100 * 4 * (2 * 32 + 6 * 16)
+    assert plan.seconds_per_token(model, inputs.encodings) > 0
+
+
+def test_the_line():
+    assert str(plan.Estimate(12, 3.2, 2**20)) == "about 12 passes, 3 s, 0.0 GiB"
+    assert str(plan.Estimate(2_500_000, 5400, 2**31)) == "about 2,500,000 passes, 90 min, 2.0 GiB"
+
+
+def test_default_and_all(inputs):
+    default, every = ([m.name for m in plan.chosen(which, inputs)] for which in ("default", "all"))
+    assert {"ns", "soft_nc", "equal_soft_ns", "decision_flip", "naopc_sufficiency"} <= set(default)
+    assert set(every) - set(default) == {"aopc_comprehensiveness", "aopc_sufficiency"}
+    assert [m.name for m in plan.chosen("ns", inputs)] == ["ns"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        ([], "metrics=[] leaves nothing to measure"),
+        (["nz"], "metric 'nz' is unknown"),
+        ("defaults", "metric 'defaults' is unknown"),
+        (["racu"], "metric 'racu' needs models trained again"),
+        (["causal_soft_ns"], "needs a causal language model"),
+    ],
+)
+def test_wrong_metrics_are_one_line(inputs, metrics, told):
+    with pytest.raises(ValueError) as error:
+        plan.chosen(metrics, inputs)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_every_metric_of_texts_has_a_cost():
+    for name in registry.names():
+        metric = registry.get(name)
+        assert (
+            (plan._count(metric.passes, [5, 50]) >= 0).all()
+            if callable(metric.passes)
+            else metric.passes >= 0
+        )

@@ -1,0 +1,180 @@
+"""What is explained: next tokens, answers of several tokens by teacher forcing, contrasts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+
+from faithlib import attributions, forward
+from faithlib.metrics.inputs import Inputs
+from faithlib.study import data, evaluate, targets
+
+ANSWERS = ["great", "long and boring", "it"]
+
+
+@pytest.fixture(scope="module")
+def causal():
+    return tiny.causal()
+
+
+def resolved(model, texts, given=None, **more):
+    texts = data.read(texts)
+    return targets.resolve(model, texts, texts.encode(model), given, **more)
+
+
+def token(model, word):
+    return model.tokenizer.convert_tokens_to_ids(word)
+
+
+def next_p(model, ids):
+    """Next-token probabilities after ids, by the Hugging Face model itself."""
+    import torch
+
+    with torch.no_grad():
+        return model.model(torch.tensor([ids])).logits[0, -1].double().softmax(-1).numpy()
+
+
+def test_targets_are_tokens_words_and_answers(causal):
+    great, it = token(causal, "great"), token(causal, "it")
+    prompts = tiny.PROMPTS[:2]
+    assert resolved(causal, prompts, [great, np.int64(it)]).listed == [(great,), (it,)]
+    assert resolved(causal, prompts, ["great", "it"]).answers is None
+    several = resolved(causal, prompts, ["great", [it, great]])
+    assert several.answers == [(great,), (it, great)] and several.first.tolist() == [great, it]
+    frame = pd.DataFrame({"text": prompts, "target": ["it", ""]})
+    assert resolved(causal, frame, predicted=np.array([5, 9])).listed == [(it,), (9,)]
+
+
+def test_an_answer_is_read_as_it_follows_the_prompt():
+    """A byte-level tokenizer: the blank belongs to the word after it."""
+    model = tiny.classifier("roberta")
+    (prompt,) = model.encode(["the plot was"])
+    (whole,) = model.encode(["the plot was great"])
+    expected = whole.ids[whole.maskable][prompt.maskable.sum() :]
+    assert len(expected) and targets._continuation(model, "the plot was", prompt, "great") == tuple(expected)
+
+
+def test_the_probability_of_an_answer_is_by_teacher_forcing(causal):
+    texts = data.read(tiny.PROMPTS[:3])
+    encodings = texts.encode(causal)
+    found = targets.resolve(causal, texts, encodings, ANSWERS)
+    inputs = Inputs(causal, encodings, found.first, answers=found.answers)
+    for e, answer, p in zip(encodings, found.answers, inputs.p_full, strict=True):
+        ids, by_hand = e.ids.tolist(), 1.0
+        for t in answer:
+            by_hand *= next_p(causal, ids)[t]
+            ids.append(t)
+        assert p == pytest.approx(by_hand, rel=1e-4)
+    erased = [forward.zeroed(e, e.maskable) for e in encodings]
+    for i, (e, answer) in enumerate(zip(encodings, found.answers, strict=True)):
+        by_hand = 1.0
+        for k, t in enumerate(answer):
+            longer = targets.followed(e, answer[:k]) if k else e
+            variant = forward.zeroed(longer, longer.maskable)
+            by_hand *= forward.target_values(causal, [variant], [t], "probability")[0]
+        assert inputs.target_probabilities(erased)[i] == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_scores_of_an_answer_are_the_sum_over_its_tokens(causal):
+    texts = data.read(tiny.PROMPTS[:2])
+    encodings = texts.encode(causal)
+    found = targets.resolve(causal, texts, encodings, ["great", "it was"])
+    scores = targets.attribute(causal, encodings, found, ["leave_one_out"])["leave_one_out"]
+    e, (first, second) = encodings[1], found.answers[1]
+    for place in np.flatnonzero(e.maskable):
+        masked = e.ids.copy()
+        masked[place] = causal.mask_id
+        loss = next_p(causal, e.ids.tolist())[first] - next_p(causal, masked.tolist())[first]
+        loss += (
+            next_p(causal, [*e.ids.tolist(), first])[second]
+            - next_p(causal, [*masked.tolist(), first])[second]
+        )
+        assert scores[1][place] == pytest.approx(loss, abs=1e-5)
+    plain = attributions.attribute(causal, encodings[:1], found.first[:1], ["leave_one_out"])
+    assert scores[0] == pytest.approx(plain["leave_one_out"][0], abs=1e-6)
+
+
+def test_a_contrast_is_a_difference(causal):
+    prompts, a, b = tiny.PROMPTS[:2], ["great", "it"], ["boring", "long"]
+    names = ["input_x_gradient", "leave_one_out", "random_uniform"]
+    of_a, of_b = (evaluate(causal, prompts, names, ["aopc_comprehensiveness"], t) for t in (a, b))
+    both = evaluate(causal, prompts, names, ["aopc_comprehensiveness"], a, contrast=b)
+    for name in names[:2]:
+        for i in range(2):
+            assert both.scores[name][i] == pytest.approx(
+                of_a.scores[name][i] - of_b.scores[name][i], abs=1e-6
+            )
+    assert both.scores["random_uniform"][0] == pytest.approx(of_a.scores["random_uniform"][0])
+    same = [s.values.query("attribution == 'random_uniform'").value.to_numpy() for s in (both, of_a, of_b)]
+    assert same[0] == pytest.approx(same[1] - same[2], abs=1e-6)
+
+
+def test_a_contrast_of_classes():
+    model = tiny.classifier()
+    found = evaluate(
+        model, tiny.TEXTS[:2], ["input_x_gradient"], ["naopc_sufficiency"], [0, 1], contrast=[1, 2]
+    )
+    assert found.targets.tolist() == [0, 1] and len(found.table) == 1
+
+
+def test_a_study_of_answers_has_every_metric(causal):
+    frame = pd.DataFrame({"text": tiny.PROMPTS[:3], "target": ANSWERS})
+    study = evaluate(causal, frame, ["input_x_gradient", "gradient_l2"], "all")
+    assert study.targets.tolist() == [token(causal, word) for word in ("great", "long", "it")]
+    assert {"causal_soft_ns", "causal_equal_soft_nc", "naopc_sufficiency"} <= set(study.table.metric)
+    assert study.values.value.notna().any()
+    assert all(
+        (s[~e.maskable] == 0).all() for e, s in zip(study.encodings, study.scores["gradient_l2"], strict=True)
+    )
+
+
+def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
+    """Prompts that end at each token of an answer, measured alone: the distances are averaged."""
+    from faithlib.metrics.soft_causal import hellinger
+
+    encodings = causal.encode(tiny.PROMPTS[:1])
+    answer = (token(causal, "great"), token(causal, "it"))
+    inputs = Inputs(causal, encodings, [answer[0]], answers=[answer])
+    variant = forward.zeroed(encodings[0], encodings[0].maskable)
+    found = inputs.distances([variant], [0], hellinger)
+    second = targets.followed(encodings[0], answer[:1])
+    apart = [
+        Inputs(causal, [e], [0]).distances([forward.zeroed(e, e.maskable)], [0], hellinger)[0]
+        for e in (encodings[0], second)
+    ]
+    assert found == pytest.approx([np.mean(apart)], abs=1e-6)
+    assert inputs.distances([variant], [0], hellinger) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "told"),
+    [
+        ([1], {}, "targets: 1 for 2 texts: give one a text"),
+        ("great", {}, "targets='great': give one a text"),
+        (3, {}, "targets=3: give one a text"),
+        ([1, 10**6], {}, "targets of text 1 is 1000000: tiny-llama has the tokens 0 to"),
+        ([1, -1], {}, "targets of text 1 is -1"),
+        ([1, 2.5], {}, "targets of text 1 is 2.5: give a token id"),
+        ([1, []], {}, "targets of text 1 is []"),
+        ([1, True], {}, "targets of text 1 is True"),
+        ([1, [2] * 70], {}, "targets of text 1 has 70 tokens after a prompt of"),
+        ([1, 2], dict(contrast=[3, 2]), "contrast of text 1 is its target"),
+        ([1, 2], dict(contrast=[3]), "contrast: 1 for 2 texts"),
+        ([1, 2], dict(contrast=[3, ""]), "contrast of text 1 is ''"),
+    ],
+)
+def test_wrong_targets_are_one_line(causal, given, more, told):
+    with pytest.raises(ValueError) as error:
+        resolved(causal, tiny.PROMPTS[:2], given, **more)
+    assert told in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("given", [[0, 3], [0, -1], [0, 0.5], [0, "perhaps"], [[0], [1]], [0, None]])
+def test_classes_that_a_model_does_not_have_are_one_line(given):
+    with pytest.raises(ValueError, match=r"targets of text [01] is .*the model has the classes 0 to 2"):
+        resolved(tiny.classifier(), tiny.TEXTS[:2], given)
+
+
+def test_a_contrast_needs_a_sign(causal):
+    with pytest.raises(ValueError, match="attribution 'gradient_l2' has no sign, and a contrast is"):
+        evaluate(causal, tiny.PROMPTS[:1], ["gradient_l2"], targets=[5], contrast=[6])
