@@ -17,11 +17,12 @@ from faithlib.statistics import FEWEST_UNITS, LEVEL, stream
 
 DRAWS = 500  # resamples of an interval
 COLUMNS = ["over", "metric_a", "metric_b", "rho", "ci_low", "ci_high", "n"]
+BESIDE = 4  # metrics: of more the heat maps stand below each other, without intervals
 LEVELS = {"attributions": "ranks of attributions", "texts": "ranks of texts"}
 CAPTION = (
     "Spearman's rank correlation of each pair of metrics, turned so that better is higher, with 95 % "
-    "bootstrap intervals over texts. Left: of the attributions' means. Right: of single texts' values, "
-    "averaged over attributions."
+    "bootstrap intervals over texts. Ranks of attributions: by their means. Ranks of texts: by their own "
+    "values, averaged over attributions."
 )
 
 
@@ -99,17 +100,20 @@ def figure(table):
 
     order = list(dict.fromkeys([*table.metric_a, *table.metric_b]))
     labels = {name: registry.get(name).label for name in order}
-    size = len(order) - 1
+    size, few = len(order) - 1, len(order) <= BESIDE
+    shape = (1, len(LEVELS)) if few else (len(LEVELS), 1)
+    height = 1.2 + 0.42 * size if few else len(LEVELS) * (0.5 + 0.25 * size) + 0.7
     drawn, axes = plt.subplots(
-        1, len(LEVELS), figsize=(figures.WIDTH, 1.2 + 0.42 * size), sharey=True, squeeze=False
+        *shape, figsize=(figures.WIDTH, height), sharex=True, sharey=True, squeeze=False
     )
     for axis, (over, title) in zip(axes.flat, LEVELS.items(), strict=True):
-        part = table[table.over == over].assign(
-            cell=lambda rows: [
-                cell_text(r.rho, r.ci_low, r.ci_high, precision=2).replace(" ", "\n", 1)
-                for r in rows.itertuples()
-            ]
-        )
+        part = table[table.over == over]
+        ends = part[["ci_low", "ci_high"]].to_numpy() if few else np.full((len(part), 2), np.nan)
+        texts = [
+            cell_text(r, *end, precision=2).replace(" ", "\n", 1)
+            for r, end in zip(part.rho, ends, strict=True)
+        ]
+        part = part.assign(cell=[text.replace("-", "−") for text in texts])
         square = {
             column: part.pivot(index="metric_b", columns="metric_a", values=column).reindex(
                 index=order[1:], columns=order[:-1]
@@ -121,6 +125,7 @@ def figure(table):
             axis, square["rho"].rename(labels).rename(columns=labels), cells, (-1, 1), "PuOr"
         )
         axis.tick_params(axis="x", rotation=90)
+        axis.set_facecolor("none")  # of the half that is left out
         counts = part.n.unique()
         axis.set_title(f"{title} ({'–'.join(map(str, sorted({counts.min(), counts.max()})))})")
     drawn.colorbar(artist, ax=axes, label="Spearman's ρ", fraction=0.04)

@@ -236,9 +236,15 @@ def figure(study):
         A matplotlib figure, in faithlib's style inside `use_style` only.
     """
     table = study.table
-    names, metrics = list(table.attribution.unique()), _metrics(study)
+    names = list(table.attribution.unique())
+    titles = {m: "\N{NO-BREAK SPACE}".join(text.rsplit(" ", 1)) for m, text in _metrics(study).items()}
     drawn = figures.panels(
-        table, by=["metric"], height=0.5 + 0.2 * len(names), names=metrics.get, left=1.5, sharex=False
+        table,
+        by=["metric"],
+        height=0.5 + 0.2 * len(names),
+        names=lambda name: titles[name],
+        left=1.5,
+        sharex=False,
     )
     for axis, part in drawn:
         figures.guide(axis, 0)
