@@ -85,8 +85,8 @@ def load(
     """
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
-    placement.check(device, device_map, attn_implementation, dtype)
-    dtype = resolve(dtype, device)
+    built = name if name in (TINY, BILSTM) else ""
+    dtype = resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
     with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
         torch.manual_seed(seed)
         if name == TINY:
@@ -149,8 +149,8 @@ def load_causal(
         >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
         8
     """
-    placement.check(device, device_map, attn_implementation, dtype)
-    dtype = resolve(dtype, device)
+    built = name if name == TINY_CAUSAL else ""
+    dtype = resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
     if name == TINY_CAUSAL:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -262,6 +262,11 @@ def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settin
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         if isinstance(error, ValueError) and str(error).startswith("model "):
             raise
+        attention = settings.get("attn_implementation")
+        if attention and "attention" in (reason := fit.first_line(error)):
+            raise ValueError(
+                f"attn_implementation={attention!r}: model {name!r} cannot have it ({reason}): leave it out"
+            ) from error
         raise _unreadable(name, source, error) from error
     finally:
         logging.set_verbosity(verbosity)

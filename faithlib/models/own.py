@@ -99,13 +99,14 @@ def load_model(
             "tokenizer, or an adapter (docs/adding.md, 'A model family')"
         )
     device = device or "cpu"
-    placement.check(device, device_map, attn_implementation, dtype or "float32")
-    if source in (TINY, BILSTM, TINY_CAUSAL):
+    built = source if source in (TINY, BILSTM, TINY_CAUSAL) else ""
+    computing = placement.check(device, device_map, attn_implementation, dtype or "float32", built)
+    if built:
         return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device, max_length)
     if isinstance(tokenizer, (str, pathlib.Path)):
         tokenizer = read_tokenizer(tokenizer, source)
     config = read_config(source, model_dir)
-    dtype = _dtype(dtype, device, config)
+    dtype = _dtype(dtype, computing, config)
     kind = fit.kind(config)
     if kind == "causal":
         _no_classes(source, labels, new_head)

@@ -56,7 +56,7 @@ def existing(device):
     return found
 
 
-def check(device="cpu", device_map=None, attn_implementation=None, dtype="float32"):
+def check(device="cpu", device_map=None, attn_implementation=None, dtype="float32", built=""):
     """Check where a model is to be loaded, and how it is to compute attention, before any work.
 
     Args:
@@ -65,15 +65,24 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
             a module: device, its number, "cpu" or "disk"}; None for `device`.
         attn_implementation: one of IMPLEMENTATIONS; None for transformers' choice.
         dtype: what the model computes in, one of `precision.DTYPES` or "auto".
+        built: the name of a model that is built with fresh weights, which both are not for; "" for others.
 
     Returns:
-        The `torch.device`, "cpu" beside a device_map.
+        The `torch.device` that computes; the first GPU, if there is one, beside a device_map.
 
     Raises:
         ValueError: a device that does not exist; device and device_map together; an unknown device_map or
-            attn_implementation; a package that is not installed.
+            attn_implementation, or one for a model that is built; a package that is not installed.
+
+    Example:
+        >>> check("cpu", attn_implementation="sdpa")
+        device(type='cpu')
     """
     found = existing(device)
+    if built and (device_map, attn_implementation) != (None, None):
+        raise ValueError(
+            f"device_map and attn_implementation are for saved models: leave them out for {built!r}"
+        )
     if device_map is not None:
         if found.type != "cpu":
             raise ValueError(f"device={str(device)!r} and device_map={device_map!r}: give one of them")
@@ -90,7 +99,8 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
                 f"attn_implementation={attn_implementation!r} computes in half precision only: "
                 "set dtype='bfloat16' or use 'sdpa'"
             )
-    return found
+    gpu = device_map is not None and torch.cuda.is_available()
+    return torch.device("cuda") if gpu else found
 
 
 def device_of(module, otherwise):
