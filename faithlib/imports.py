@@ -40,7 +40,7 @@ def align(scores, texts, model, targets=None, texts_b=None):
 
     Example:
         >>> from faithlib import load_model
-        >>> model = load_model("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> model = load_model("tiny-bert", labels=("no", "yes"), data=["the plot was great"])
         >>> aligned = align({"mine": [[0.0, 0.2, 0.1, 0.9]]}, ["the plot was great"], model)
         >>> aligned["mine"][0].tolist()  # with [CLS] and [SEP]
         [0.0, 0.0, 0.2, 0.1, 0.9, 0.0]

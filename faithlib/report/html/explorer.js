@@ -2,6 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const PAGE = 20; // texts
+  const COLUMNS = 6; // metrics that a table beside the tokens may have
   const $ = (id) => document.getElementById(id);
   const arrow = { higher: "↑", lower: "↓" };
   let chosen = data.texts.map((_, i) => i), first = 0;
@@ -38,6 +39,11 @@
     label.append(box, " " + name);
     $("shown").append(label);
   });
+
+  const narrow = matchMedia("(max-width: 52rem)");
+  const stack = () => $("texts").classList.toggle("stacked", narrow.matches || data.metrics.length > COLUMNS);
+  narrow.addEventListener("change", stack);
+  stack();
 
   // What a text is sorted by: larger is better; null where there is no value
   const key = (text) => {
