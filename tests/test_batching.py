@@ -1,5 +1,7 @@
 """Budgets of passes: tokens, copied keys and values, and what is remembered after memory ran out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tiny
@@ -102,3 +104,104 @@ def test_other_errors_are_not_taken_for_a_full_memory():
         batching.halving(model, broken, [0, 1], 4)
     assert getattr(model, "tokens_that_fit", None) is None
     assert forward.probabilities(model, [forward.unchanged(e) for e in model.encode(["a"])]).shape[0] == 1
+
+
+# Attention weights and outputs --------------------------------------------------------------------
+
+ATTENDING = ["attention", "scaled_attention", "attention_rollout"]
+
+
+def watched(model, monkeypatch, most=None):
+    """The sizes (rows, tokens) of the passes with attention weights; those of more than `most` pairs fail."""
+    sizes, attentions = [], model.attentions
+
+    def seen(batch):
+        rows, tokens = batch.ids.shape
+        sizes.append((rows, tokens))
+        if most and rows * tokens**2 > most:
+            raise torch.OutOfMemoryError("full")
+        return attentions(batch)
+
+    monkeypatch.setattr(model, "attentions", seen)
+    return sizes
+
+
+def test_attention_weights_are_counted_by_layers_and_heads():
+    # 2 heads, 2 layers of float32, and 3 more float32 copies of the layer that is computed
+    assert batching.attention_bytes(tiny.classifier()) == 2 * (2 * 4 + 3 * 4)
+    half = tiny.causal()
+    half.dtype = torch.bfloat16
+    assert batching.attention_bytes(half) == 2 * (2 * 2 + 3 * 4)
+
+
+def attention_scores(model, kind):
+    encodings = model.encode([tiny.TEXTS[1]] * 5 if kind == "classifier" else [tiny.PROMPTS[1]] * 5)
+    return len(encodings[0].ids), attribute(model, encodings, [0] * 5, ATTENDING)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "causal"])
+def test_passes_with_attention_weights_hold_what_the_memory_allows(kind, monkeypatch):
+    model = tiny.classifier() if kind == "classifier" else tiny.causal()
+    tokens, whole = attention_scores(model, kind)
+    sizes = watched(model, monkeypatch)
+    monkeypatch.setattr(batching, "_free", lambda model: 2 * tokens**2 * batching.attention_bytes(model) + 1)
+    _, split = attention_scores(model, kind)
+    assert [rows for rows, n in sizes if n == tokens] == [2, 2, 1]  # and one pass of the check before
+    for name in ATTENDING:
+        assert all(np.abs(a - b).max() < 1e-6 for a, b in zip(whole[name], split[name], strict=True))
+
+
+@pytest.mark.parametrize("kind", ["classifier", "causal"])
+@pytest.mark.parametrize("definition", ["paper", "released"])
+def test_attention_weights_that_do_not_fit_are_halved_and_remembered_apart(kind, definition, monkeypatch):
+    model = tiny.classifier() if kind == "classifier" else tiny.causal()
+    paper = "saloss" if kind == "classifier" else "noiser"
+    names = ["attention", "scaled_attention" if kind == "classifier" else "attention_rollout"]
+    encodings, targets = model.encode(tiny.PROMPTS), [0] * len(tiny.PROMPTS)
+    given = (encodings, targets, names, definition, paper)
+    whole = attribute(model, *given)
+    longest = max(len(e.ids) for e in encodings)
+    sizes = watched(model, monkeypatch, most=longest**2)
+    split = attribute(model, *given)
+    for name in names:
+        assert all(np.abs(a - b).max() < 1e-5 for a, b in zip(whole[name], split[name], strict=True))
+    failed = sum(rows * n**2 > longest**2 for rows, n in sizes)
+    assert failed and getattr(model, "tokens_that_fit", None) is None and model.pairs_that_fit
+    sizes.clear()
+    attribute(model, *given)
+    assert not any(rows * n**2 > longest**2 for rows, n in sizes)  # what fits is remembered
+
+
+def test_rows_are_counted_by_their_outputs():
+    assert batching.output_bytes(tiny.classifier()) == 3 * 16  # three classes
+    lengths = [4, 3, 3, 2, 1]
+    assert [b.tolist() for b in batching.batches_by_length(lengths, 100, most=2)] == [[0, 1], [2, 3], [4]]
+    assert [len(b) for b in batching.batches_by_length(lengths, 100, most=0)] == [1] * 5
+    rows = list(batching.batches_by_start([2] * 3, [4] * 3, range(3), batching.Limits(100, 60), 5, 20))
+    assert rows == [[0, 1], [2]]  # each copies 2 tokens of 5 bytes and returns 20
+
+
+@pytest.mark.parametrize("kind", ["classifier", "causal"])
+def test_passes_return_no_more_than_the_memory_allows(kind, monkeypatch):
+    model = tiny.classifier() if kind == "classifier" else tiny.causal()
+    variants = [forward.unchanged(e) for e in model.encode(tiny.TEXTS)]
+    whole = forward.probabilities(model, variants)
+    monkeypatch.setattr(batching, "_free", lambda model: 2 * batching.output_bytes(model))
+    sizes, logits = [], model.logits
+    monkeypatch.setattr(
+        model, "logits", lambda batch, **g: sizes.append(len(batch.ids)) or logits(batch, **g)
+    )
+    assert np.abs(whole - forward.probabilities(model, variants)).max() < 1e-6 and sizes == [2, 2, 1]
+
+
+def test_a_gpu_holds_the_activations_of_its_passes(monkeypatch):
+    table, gpu = torch.empty(5, 16), torch.device("cuda", 0)
+    model = SimpleNamespace(device=gpu, model=torch.nn.Linear(2, 2), embedding_table=table, outputs=2)
+    each = batching.activation_bytes(model)
+    assert each == 4 * (2 * 64 + 6 * 16)  # without a config, an intermediate size of four widths
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1000 * each, 0))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 500 * each)  # kept by torch
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 300 * each)
+    assert batching.limits(model) == (600, 600 * each)  # half of 1,000 + 500 - 300
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**12, 0))
+    assert batching.limits(model).tokens == batching.TOKEN_BUDGET["cuda"]
