@@ -120,11 +120,10 @@ def chosen_texts(study, count):
     """
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
         raise ValueError(f"texts={count!r}: give how many texts are shown, a whole number of at least 0")
-    own = study.values[(study.values.baseline == "") & study.values.value.notna()]
-    if own.empty:
+    metric, own = _first_metric(study)
+    if metric is None:
         return list(range(min(count, len(study.encodings)))), "The first texts; no metric has a value."
-    metric = registry.get(own.metric.iloc[0])
-    means = own[own.metric == metric.name].groupby("example").value.mean()
+    means = own.groupby("example").value.mean()
     order = (means * _sign(metric)).sort_values(kind="stable").index.to_numpy()
     count = min(count, len(order))
     places = np.rint(np.linspace(0, len(order) - 1, count)) if count > 1 else [(len(order) - 1) // 2] * count
@@ -171,19 +170,26 @@ def _show_html(study, chosen, rule):
     if not len(chosen):
         return
     display(HTML(html.escape(rule)))
-    facts, metrics = explorer.described(study), _metrics(study)
-    own = study.values[study.values.baseline == ""].groupby(["example", "attribution", "metric"]).value.mean()
+    facts, (metric, own) = explorer.described(study), _first_metric(study)
+    known = own.groupby(["example", "attribution"]).value.mean()
     for i in chosen:
+        found = {name: cell_text(known.get((i, name), np.nan)) or "–" for name in study.scores}
         values = {
-            name: ", ".join(
-                f"{metrics[m]} {cell_text(own.get((i, name, m), np.nan)) or '–'}" for m in metrics
-            )
-            for name in study.scores
+            name: f"{_metrics(study)[metric.name]} {text}" if metric else "" for name, text in found.items()
         }
         rows = {name: of_texts[i] for name, of_texts in study.scores.items()}
         labels = _distinct({name: label(name) for name in rows})
         display(HTML(f"<b>{html.escape(_about(i, facts[i]))}</b>"))
         display(heat(facts[i]["tokens"], _renamed(rows, labels), _renamed(values, labels)))
+
+
+def _first_metric(study):
+    """The first `Metric` that has values, None if there is none, and its values."""
+    own = study.values[(study.values.baseline == "") & study.values.value.notna()]
+    if own.empty:
+        return None, own
+    name = own.metric.iloc[0]
+    return registry.get(name), own[own.metric == name]
 
 
 def _highest(facts, scores):
