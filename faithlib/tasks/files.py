@@ -1,14 +1,18 @@
 """A data set that only the user has as the task of a paper: a file or a folder, named by its path.
 
-What such files hold says `faithlib.tasks.own`, which reads them; here they get the splits that a paper
-trains, chooses and tests on. Nothing here is imported that takes long.
+Its tables have the columns text and label, and text_b (never masked or scored) and evidence where they are
+known; of prompts text, and target where an answer is given. `tasks.own` reads them. A folder holds a file for
+each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests on.
 """
 
 import re
 from pathlib import Path
 
+from faithlib.tasks.table import SPLITS
+
 SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")
-SHARES = {"validation": 0.15, "test": 0.15}  # of all rows, where the files leave a split out
+SHARES = {"test": 0.15, "validation": 0.15}  # of all rows, where there is no such split
+COLUMNS = {"classification": ("text_b", "label", "evidence"), "prompts": ("target", "evidence")}
 
 
 def is_path(task):
@@ -35,15 +39,77 @@ def task_slug(task):
     return re.sub(r"[^\w-]+", "-", stem).strip("-") or "data"
 
 
-def find(task, root="."):
-    """The path of a task, absolute or from the project's root.
+def find(task):
+    """The path of a task.
 
     Raises:
         FileNotFoundError: there is no such file or folder.
     """
-    path = Path(root, Path(task).expanduser())
+    path = Path(task).expanduser()
     if not path.exists():
         raise FileNotFoundError(
-            f"task={task!r}: there is no such file or folder: check the path, or name a task"
+            f"task={task!r}: unknown task, and there is no such file or folder: check the path"
         )
     return path
+
+
+def read(task, kind="classification"):
+    """A task that is named by its path, divided into splits.
+
+    Args:
+        task: a file or a folder, as a parameter of an experiment.
+        kind: "classification" or "prompts", what the paper explains.
+
+    Returns:
+        (Task, {split: DataFrame}, provenance: where rows come from and how they were divided).
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: no column text, or label; what `tasks.own.load_data` refuses; too few rows of a class.
+    """
+    from faithlib.tasks import own  # it reads all kinds of data, this module names them
+
+    path = find(task)
+    tables = own._read_path(path)[2].values()
+    there = [str(name) for name in next(iter(tables)) if all(name in table for table in tables)]
+    named = {name: name for name in COLUMNS[kind] if name in there}
+    if kind == "classification" and "label" not in named:
+        raise ValueError(
+            f"{path.name} has no column 'label', only {', '.join(there)}: give each text a label, or rename "
+            "the column that holds it"
+        )
+    data = own.load_data(path, **named)
+    frames = {split: rows.to_pandas() for split, rows in data.splits.items()}
+    origin = {"file": path.name, "source_rows": {split: len(frame) for split, frame in frames.items()}}
+    if kind == "prompts":
+        return data.task, {"test": frames.get("test", next(iter(frames.values())))}, origin
+    if path.is_file():
+        frames = {"train": frames["test"]}
+    if missing := [split for split in SPLITS if split not in frames]:
+        frames = _divided(frames, missing, path)
+        origin["drawn"] = {split: SHARES[split] for split in missing}
+        rows = ", ".join(f"{len(frames[split])} {split}" for split in SPLITS)
+        print(f"{path.name} has no split {' or '.join(missing)}: drawn from its rows for all seeds: {rows}")
+    return data.task, {split: frames[split] for split in SPLITS}, origin
+
+
+def _divided(frames, missing, path):
+    """The frames and the splits that are missing, drawn from train with the same shares of classes."""
+    from sklearn.model_selection import train_test_split
+
+    if "train" in missing:
+        raise ValueError(f"{path.name} has no split 'train', which a paper trains on: add train.csv")
+    rest, found = frames["train"], {split: frame for split, frame in frames.items() if split != "train"}
+    rows = len(rest)
+    for split in missing:
+        try:
+            rest, found[split] = train_test_split(
+                rest, test_size=round(SHARES[split] * rows), random_state=0, stratify=rest["label"]
+            )
+        except ValueError:
+            raise ValueError(
+                f"{path.name} has {rows} rows, {frames['train']['label'].value_counts().min()} of the rarest "
+                f"class: too few to draw {split}; give more rows, or a folder with {', '.join(SPLITS)}"
+            ) from None
+    found["train"] = rest
+    return {split: frame.sort_index().reset_index(drop=True) for split, frame in found.items()}

@@ -15,9 +15,12 @@ import numpy as np
 import pandas as pd
 
 from faithlib import corpora
+from faithlib.tasks import files
 from faithlib.tasks.sources import read_hub, read_mirror, tidy
 from faithlib.tasks.splits import split_rows, subset
 from faithlib.tasks.table import SPLITS, TASKS, Task, Use
+
+_said = set()  # what was printed, once a process
 
 
 @dataclass
@@ -29,7 +32,7 @@ class Loaded:
 
     task: Task
     splits: dict  # {split: datasets.Dataset}
-    source: str  # "generated", "mirror" or "hub"
+    source: str  # "generated", "mirror", "hub" or "file"
     provenance: dict  # where the rows come from; rows and sha256 of each split
     differences: list  # {split, rows, published, note} where the size is not the paper's
 
@@ -42,14 +45,24 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
     from the hub; `sizes` then keeps that many examples of a split, drawn with `seed`, in their
     order. `sizes` = {split: n}; a split that is missing or 0 keeps its default size, or all rows.
 
+    A path, such as "mine.csv", names a data set that only you have; see `tasks.files`.
+
     Raises ValueError (unknown name, split or size, a task that the paper cannot explain; no source; bad
     rows), FileNotFoundError (no such folder, task or split) and ConnectionError (no answer from the hub),
     one line each.
     """
-    task = _find(name)
-    use = card.use(task.name) if card else Use(task.recipe, task.metric)
-    sizes = _check_sizes(task, sizes, seed)
-    if task.generated:
+    own = files.is_path(name)
+    if own:
+        task, frames, origin = files.read(name, card.kind if card else "classification")
+        use = Use()
+    else:
+        task = _find(name)
+        use = card.use(task.name) if card else Use(task.recipe, task.metric)
+    sizes = check_sizes(task, sizes, seed)
+    if own:
+        source = "file"
+        frames, whole, origin = _subsets(task, frames, sizes, seed, origin)
+    elif task.generated:
         source, origin = "generated", {"generator": name, "seed": int(seed)}
         made = corpora.make(name, int(seed), {**corpora.SIZES, **sizes})
         frames = {split: pd.DataFrame(rows) for split, rows in made.items()}
@@ -62,16 +75,12 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
             source, (found, origin) = "mirror", read_mirror(task, recipe, _folder(data_dir))
         origin["source_rows"] = {split: len(rows) for split, rows in found.items()}
         found = {split: tidy(task, split, rows) for split, rows in found.items()}
-        frames = split_rows(recipe, found)
-        whole = {split: len(frame) for split, frame in frames.items()}
-        _check_available(task, sizes, whole)
-        for split, size in sizes.items():
-            frames[split] = subset(frames[split], size, seed)
-        origin |= {"subset_seed": int(seed)} if sizes else {}
+        frames, whole, origin = _subsets(task, split_rows(recipe, found), sizes, seed, origin)
     _check_classes(task, frames)
-    provenance = {"source": source, "task": name, "paper": card.name if card else None, **origin}
+    about = {"source": source, "task": files.task_slug(name), "paper": card.name if card else None}
+    provenance = {**about, **origin}
     provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
-    provenance["sha256"] = {split: _sha256(frame) for split, frame in frames.items()}
+    provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
     splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
     return Loaded(task, splits, source, provenance, _differences(task, use, frames, whole))
 
@@ -93,7 +102,8 @@ def _folder(data_dir):
     return Path(data_dir)
 
 
-def _check_sizes(task, sizes, seed):
+def check_sizes(task, sizes, seed):
+    """`sizes` as {split: int} without zeros; ValueError for a split, size or seed that is not allowed."""
     if not _whole_number(seed):
         raise ValueError(f"seed {seed!r} is not allowed: give a whole number, 0 or larger")
     if not isinstance(sizes, dict | None):
@@ -120,13 +130,21 @@ def _whole_number(value):
 # What came out ------------------------------------------------------------------------------------
 
 
-def _check_available(task, sizes, whole):
+def _subsets(task, frames, sizes, seed, origin):
+    """(frames of these sizes, rows of the whole ones, provenance); a size above what there is means all."""
+    whole = {split: len(frame) for split, frame in frames.items()}
     for split, size in sizes.items():
-        if size > whole.get(split, 0):
-            raise ValueError(
-                f"sizes[{split!r}] = {size} is more than task {task.name!r} has: "
-                f"{whole.get(split, 0)} rows; ask for fewer, or for 0 to have all"
-            )
+        if split not in frames:
+            if task.kind != "prompts":
+                raise ValueError(
+                    f"sizes[{split!r}] = {size}: task {task.name!r} has no such split: leave it out"
+                )
+        elif size > whole[split] and (task.name, split) not in _said:
+            _said.add((task.name, split))
+            print(f"{task.name} has {whole[split]} rows of {split}, fewer than {size}: all are used")
+        elif size < whole[split]:
+            frames[split] = subset(frames[split], size, seed)
+    return frames, whole, origin | ({"subset_seed": int(seed)} if sizes else {})
 
 
 def _check_classes(task, frames):
@@ -158,9 +176,9 @@ def _differences(task, use, frames, whole):
     return found
 
 
-def _sha256(frame):
+def hash_rows(frame):
     """Hash of what a model sees, row by row, so that two sources can be compared."""
-    names = [name for name in ("text", "text_b", "label", "target") if name in frame]
+    names = [name for name in ("text", "text_b", "label", "target", "contrast") if name in frame]
     digest = hashlib.sha256()
     for row in zip(*(frame[name] for name in names), strict=True):
         digest.update(json.dumps([str(value) for value in row]).encode() + b"\n")
