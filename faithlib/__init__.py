@@ -13,7 +13,7 @@ _HOME = {  # what faithlib offers, and the module that it stands in: imported wh
     "attribute": "attributions",
     "evaluate": "study",
     "load_causal": "models:load_causal",
-    "load_data": "tasks:load",
+    "load_data": "tasks",
     "load_model": "models",
     "register": "attributions",
     "register_metric": "metrics.registry:register",

@@ -14,11 +14,14 @@ from faithlib.tasks.table import (
 )
 
 __all__ = [
-    "SPLITS", "TASKS", "Hub", "Loaded", "Recipe", "Task", "Use", "load", "register_task", "unregister_task",
+    "SPLITS", "TASKS", "Hub", "Loaded", "Recipe", "Task", "Use", "load", "load_data", "register_task",
+    "unregister_task",
 ]  # fmt: skip
 
 
 def __getattr__(name):  # loading brings `datasets`, which the table does without
     if name in ("Loaded", "load"):
         return getattr(import_module("faithlib.tasks.loading"), name)
+    if name == "load_data":
+        return import_module("faithlib.tasks.own").load_data
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

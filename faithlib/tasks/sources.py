@@ -46,7 +46,7 @@ def read_hub(task, recipe):
         except Exception as error:  # the hub fails in many ways, and for the user they are one
             raise ConnectionError(
                 f"cannot read {hub.id!r} from the hub for task {task.name!r} "
-                f"({_first_line(error)}): check the network, or set HF_HUB_OFFLINE=1 to use what "
+                f"({first_line(error)}): check the network, or set HF_HUB_OFFLINE=1 to use what "
                 f"is in the cache, or give data_dir, or run scale quick, which downloads nothing"
             ) from None  # its own traceback is hundreds of lines of sockets
         frame = rows.select_columns(list(hub.columns.values())).to_pandas()
@@ -124,7 +124,7 @@ def _wanted(task):
 def _check_columns(task, path):
     if path.suffix != ".parquet":
         return
-    schema = _readable(path, pq.read_schema)
+    schema = readable(path, pq.read_schema)
     for ours, theirs in _columns(task).items():
         if theirs not in schema.names:
             raise ValueError(
@@ -142,17 +142,18 @@ def _read_file(task, path):
         lines = path.read_text(encoding="utf-8").splitlines()
         return pd.DataFrame({"text": [line.strip() for line in lines if line.strip()]})
     names = {theirs: ours for ours, theirs in _columns(task).items()}
-    table = _readable(path, pq.read_table)
+    table = readable(path, pq.read_table)
     more = [n for n in (*task.extras, EVIDENCE.get(task.evidence)) if n in table.column_names]
     return table.select([*names, *more]).to_pandas().rename(columns=names)
 
 
-def _readable(path, read):
+def readable(path, read):
+    """read(path); ValueError, one line, for a file that is damaged or of another format."""
     try:
         return read(path)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(
-            f"cannot read {_short(path)!r} ({_first_line(error)}): the file is damaged or not "
+            f"cannot read {_short(path)!r} ({first_line(error)}): the file is damaged or not "
             f"parquet; copy it again"
         ) from error
 
@@ -161,7 +162,8 @@ def _short(path):
     return "/".join(path.parts[-2:])
 
 
-def _first_line(error):
+def first_line(error):
+    """The first line of an error's message, or its name; at most 200 characters."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 

@@ -1,0 +1,137 @@
+"""Columns of one's own data: what is read from a cell, and which rows a message names."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.mirrors import one_line
+
+from faithlib.tasks import columns
+
+TEXT = "A great film, truly great!  Not  greatly"  # words: A great film, truly great! Not greatly
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([1, 3], [1, 3]),
+        (np.array([1, 1]), [1]),
+        ([], []),
+        (None, []),
+        (float("nan"), []),
+        ("", []),
+        ([(2, 7)], [1]),
+        ([[0, 3], [22, 23]], [0, 1, 4]),
+        (np.array([[2, 7]]), [1]),
+        (np.array([np.array([2, 7]), np.array([0, 1])], dtype=object), [0, 1]),
+        ([(2.0, 7.0)], [1]),
+        (["great"], [1, 4]),  # every whole word, with punctuation; not "greatly"
+        ("great film", [1, 2]),
+        (["reat"], [1, 4, 6]),  # nowhere a whole word
+        ("[[2, 7]]", [1]),
+        ("[(2, 7)]", [1]),
+        ('["truly", "A"]', [0, 3]),
+        ([1, (0, 1), "Not"], [0, 1, 5]),
+    ],
+)
+def test_evidence_becomes_indices_of_words(value, words):
+    assert columns.evidence([value], [TEXT], "why", "mine") == [words]
+    assert all(0 <= word < len(TEXT.split()) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ([7], "evidence names word 7, the text has 7: give 0 to 6"),
+        ([-1], "evidence names word -1"),
+        ([[0, 30_000_000]], "evidence (0, 30000000) is no span of a text of 40 characters"),
+        ([(3, 3)], "evidence (3, 3) is no span"),
+        ([(-1, 3)], "evidence (-1, 3) is no span"),
+        ([(26, 28)], "holds blanks alone"),
+        (["boring"], "evidence 'boring' is not in the text"),
+        (["great", " "], "empty substring"),
+        ([True], "evidence True is no word, span or substring"),
+        ([1.5], "evidence 1.5 is no word, span or substring"),
+        ([(1, 2, 3)], "evidence (1, 2, 3) is no word, span or substring"),
+        ([(0.5, 2)], "is no word, span or substring"),
+        ([None], "evidence None is no word, span or substring"),
+        ({"start": 1}, "is no list: give words, spans or substrings"),
+        (3, "evidence 3 is no list"),
+        ("[[0, 5", "cannot be read: write a list as JSON"),
+        ("[" * 5000, "cannot be read: write a list as JSON"),
+        ("(__import__('os').getcwd())", "cannot be read"),
+    ],
+)
+def test_evidence_that_is_not_in_the_text_is_refused(value, told):
+    with pytest.raises(ValueError) as error:
+        columns.evidence([[0], value], [TEXT, TEXT], "why", "mine")
+    one_line(error, "mine: column 'why', row 1: ", told)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "numbers", "names"),
+    [
+        (["b", "a", "b"], None, [1, 0, 1], ("a", "b")),
+        (["b", "a"], ("b", "a", "c"), [0, 1], ("b", "a", "c")),
+        ([0, 2], None, [0, 2], ("0", "1", "2")),
+        ([0, 0], None, [0, 0], ("0", "1")),
+        ([1.0, 0.0], ("n", "p"), [1, 0], ("n", "p")),
+        (np.array([1, 0]), ("n", "p"), [1, 0], ("n", "p")),
+        (["1", "0"], None, [1, 0], ("0", "1")),
+        (["1", "0"], ("n", "p"), [1, 0], ("n", "p")),
+        (["1", "2"], ("2", "1"), [1, 0], ("2", "1")),
+    ],
+)
+def test_labels_become_numbers_in_the_order_of_their_names(values, labels, numbers, names):
+    assert columns.classes({"test": values}, "label", "mine", labels) == ({"test": numbers}, names)
+
+
+def test_classes_are_those_of_all_splits():
+    found = columns.classes({"train": ["b"], "test": ["a"]}, "label", "mine")
+    assert found == ({"train": [1], "test": [0]}, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "told"),
+    [
+        (["a", None], None, "has no label in row 1: fill or remove"),
+        ([0, float("nan")], None, "has no label in row 1"),
+        (["a", "a"], None, "has the single class 'a': name all classes in labels"),
+        (["a", "z", "z"], ("a", "b"), "has 'z' in 2 rows (1, 2): allowed are a, b; correct it, or name it"),
+        ([0, 2], ("a", "b"), "has 2 in row 1: allowed are 0 = a, 1 = b"),
+        ([0, -1], None, "has -1 in row 1: allowed are 0 = 0, 1 = 1"),
+        ([0.5, 1], None, "has 0.5 in row 0: give names, or whole numbers"),
+        ([True, False], None, "has True in 2 rows (0, 1): give names"),
+        (["a", 1], None, "has 'a' in row 0: give names, or whole numbers from 0"),
+        ([[1], [0]], None, "has [1] in 2 rows"),
+        (["5", "0"], ("a", "b"), "has 5 in row 0: allowed are 0 = a, 1 = b"),
+    ],
+)
+def test_labels_that_are_none_are_refused(values, labels, told):
+    with pytest.raises(ValueError) as error:
+        columns.classes({"test": values}, "stars", "mine", labels)
+    one_line(error, "mine: column 'stars' ", told)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (["a", None, " ", float("nan")], "has no text in 3 rows (1, 2, 3): fill or remove them"),
+        (["a", ""], "has no text in row 1: fill or remove it"),
+        ([pd.NA, "a"], "has no text in row 0"),
+        (["a", 5], "has int and no text in row 1: give strings"),
+        ([["a"]], "has list and no text in row 0"),
+        ([b"a"], "has bytes and no text in row 0"),
+        ([" "] * 9, "9 rows (0, 1, 2, 3, 4, …)"),
+        (["a" * 1_000_001], "more than 1,000,000 characters in row 0"),
+    ],
+)
+def test_texts_that_are_none_are_refused_with_their_rows(values, told):
+    with pytest.raises(ValueError) as error:
+        columns.texts(values, "text", "mine")
+    one_line(error, "mine: column 'text' ", told)
+
+
+def test_an_auxiliary_text_may_be_empty_and_not_missing():
+    assert columns.texts(["", "a"], "question", "mine", blank=True) == ["", "a"]
+    with pytest.raises(ValueError, match="no text in row 0"):
+        columns.texts([None, "a"], "question", "mine", blank=True)

@@ -1,0 +1,238 @@
+"""`load_data`: every kind of source, with the columns by their names, and each refusal in one line."""
+
+import json
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+from sample.mirrors import one_line, rows, write
+
+from faithlib import evaluate, load_data, load_model, tasks
+
+FRAME = pd.DataFrame(
+    {
+        "review": ["a great film", "so boring", "NA", "great, not boring"],
+        "stars": ["good", "bad", "bad", "good"],
+        "why": [[(2, 7)], ["boring"], [], [0]],
+        "about": ["the film?", "", "1", "what"],
+    }
+)
+NAMED = dict(text="review", label="stars")
+LISTED = FRAME.assign(why=[[[2, 7]], [[3, 9]], [], [[0, 6]]])  # of one kind, as files hold it
+
+
+def refused(*parts, source=FRAME, **given):
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        load_data(source, **given)
+    return one_line(error, *parts)
+
+
+def files(folder, frame=LISTED, name="reviews"):
+    """The frame in each format: {format: path}."""
+    paths = {end: folder / f"{name}.{end}" for end in ("parquet", "csv", "tsv", "jsonl")}
+    written = frame.assign(why=list(map(json.dumps, frame.why)))
+    frame.to_parquet(paths["parquet"])
+    written.to_csv(paths["csv"], index=False)
+    written.to_csv(paths["tsv"], index=False, sep="\t")
+    frame.to_json(paths["jsonl"], orient="records", lines=True)
+    return paths
+
+
+# What is read -------------------------------------------------------------------------------------
+
+
+def test_a_table_in_memory_has_the_columns_by_their_names():
+    data = load_data(FRAME, text="review", text_b="about", label="stars", evidence="why")
+    assert isinstance(data, tasks.Loaded) and data.source == "memory" and list(data.splits) == ["test"]
+    assert data.task.labels == ("bad", "good") and data.task.kind == "classification"
+    assert data.splits["test"].to_dict() == {
+        "text": list(FRAME.review),
+        "text_b": list(FRAME.about),
+        "label": [1, 0, 0, 1],
+        "evidence": [[1], [1], [], [0]],
+    }
+    assert data.provenance["rows"] == {"test": 4} and len(data.provenance["sha256"]["test"]) == 64
+    assert list(FRAME.columns) == ["review", "stars", "why", "about"]  # not changed
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv", "tsv", "jsonl"])
+def test_every_format_holds_the_same_rows(tmp_path, end):
+    expected = load_data(LISTED, **NAMED, evidence="why").splits["test"].to_dict()
+    path = files(tmp_path)[end]
+    for source in (path, str(path)):
+        data = load_data(source, **NAMED, evidence="why")
+        assert data.splits["test"].to_dict() == expected  # "NA" stays a text
+        assert data.source == "file" and data.task.name == "reviews" and data.provenance["file"] == path.name
+        assert str(tmp_path) not in str(data.provenance)
+
+
+def test_a_folder_has_a_file_for_each_split(tmp_path):
+    folder = tmp_path / "My Reviews"
+    folder.mkdir()
+    for split, end in (("train", "csv"), ("test", "parquet")):
+        files(tmp_path)[end].rename(folder / f"{split}.{end}")
+    (folder / "notes.txt").write_text("no data")
+    data = load_data(folder, **NAMED, sizes={"train": 2})
+    assert data.task.name == "my_reviews" and data.provenance["rows"] == {"train": 2, "test": 4}
+    assert data.provenance["source_rows"] == {"train": 4, "test": 4}
+    assert (
+        data.splits["train"]["text"] == load_data(folder, **NAMED, sizes={"train": 2}).splits["train"]["text"]
+    )
+
+
+def test_datasets_of_the_hub_name_their_classes():
+    kinds = {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
+    made = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 1]}, datasets.Features(kinds))
+    data = load_data(made, label="label")
+    assert data.task.labels == ("neg", "pos") and data.splits["test"]["label"][:] == [1, 1]
+    both = load_data(datasets.DatasetDict(train=made, test=made), label="label")
+    assert list(both.splits) == ["train", "test"]
+    refused(
+        "has the classes neg, pos, labels names pos, neg", source=made, label="label", labels=["pos", "neg"]
+    )
+
+
+def test_a_list_of_texts_is_enough_and_goes_through_a_study():
+    data = load_data(tiny.TEXTS)
+    assert data.splits["test"]["text"][:] == tiny.TEXTS and data.task.labels == ()
+    assert load_data(pd.Series(tiny.TEXTS)).splits["test"]["text"][:] == tiny.TEXTS
+    study = evaluate(tiny.classifier(), data, ["gradient_l2"], ["decision_flip"])
+    assert len(study.table) == 1
+
+
+def test_labels_evidence_and_model_meet_in_a_study():
+    data = load_data(FRAME, **NAMED, evidence="why")
+    model = load_model("tiny-bert", data=data)
+    assert list(model.model.config.id2label.values()) == ["bad", "good"]
+    study = evaluate(model, data, ["gradient_l2"], ["auprc"])
+    assert list(study.table.metric) == ["auprc"]
+
+
+def test_prompts_have_answers_and_contrasts():
+    frame = pd.DataFrame({"prompt": tiny.PROMPTS[:2], "yes": ["great", "a film"], "no": ["boring", "great"]})
+    data = load_data(frame, text="prompt", target="yes", contrast="no")
+    assert data.task.kind == "prompts" and data.splits["test"].column_names == ["text", "target", "contrast"]
+    assert data.splits["test"]["target"][:] == ["great", "a film"]
+    same = frame.assign(no=["boring", "a film"])
+    refused(
+        "target and contrast are the same in row 1", source=same, text="prompt", target="yes", contrast="no"
+    )
+
+
+def test_a_tasks_name_is_the_task(tmp_path):
+    assert (
+        load_data("sentiment", sizes={"test": 20}).provenance
+        == tasks.load("sentiment", sizes={"test": 20}).provenance
+    )
+    write(tmp_path, "sst", train=rows(20), validation=rows(6), test=rows(8))
+    assert load_data("sst", data_dir=tmp_path).source == "mirror"
+    refused("label is for data of your own", "leave it out", source="sentiment", label="label")
+
+
+def test_sizes_above_what_there_is_mean_all(capsys):
+    data = load_data(FRAME, **NAMED, sizes={"test": 9})
+    assert data.splits["test"].num_rows == 4
+    assert capsys.readouterr().out == "data: sizes['test'] = 9 is more than there is: all 4 rows\n"
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "data has no column 'text', only review, stars, why, about: give text='...'"),
+        ({"text": "reviews"}, "give text='...'; did you mean 'review'?"),
+        ({"text": "review", "label": "star"}, "has no column 'star'"),
+        ({"text": "review", "text_b": "b"}, "has no column 'b'"),
+        ({"text": "review", "evidence": "e"}, "has no column 'e'"),
+        ({"text": "review", "target": "e"}, "has no column 'e'"),
+        ({"text": None}, "text=None is no name of a column"),
+        ({"text": 3}, "text=3 is no name of a column"),
+        ({"text": "review", "label": ["stars"]}, "label=['stars'] is no name of a column"),
+        ({"text": "review", "text_b": "review"}, "column 'review' is named twice"),
+        (
+            {"text": "review", "label": "stars", "target": "about"},
+            "label and target: give label for a classifier",
+        ),
+        ({"text": "review", "contrast": "about"}, "contrast='about' needs target"),
+        ({"text": "review", "labels": ["a", "b"]}, "labels names the classes of a column: give label"),
+        ({**NAMED, "labels": "ab"}, "labels='ab' must be two or more different names"),
+        ({**NAMED, "labels": ["a"]}, "must be two or more"),
+        ({**NAMED, "labels": ["a", "a"]}, "must be two or more different"),
+        ({**NAMED, "labels": [0, 1]}, "must be two or more different names"),
+        ({**NAMED, "labels": ["good", "fine"]}, "has 'bad' in 2 rows (1, 2): allowed are good, fine"),
+        ({**NAMED, "data_dir": "x"}, "data_dir is for a task by its name"),
+        ({**NAMED, "sizes": {"train": 3}}, "sizes['train']: data has only the splits test"),
+        ({**NAMED, "sizes": {"dev": 3}}, "unknown split 'dev' in sizes"),
+        ({**NAMED, "sizes": {"test": 1.5}}, "sizes['test'] = 1.5 is not allowed"),
+        ({**NAMED, "seed": -1}, "seed -1 is not allowed"),
+        ({"text": "why"}, "column 'why' has list and no text"),
+    ],
+)
+def test_settings_and_columns_that_do_not_fit(given, told):
+    refused(told, **given)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("a film that I liked", "source='a film that I liked' is no task and no file: Give a task's name"),
+        ("sentimant", "did you mean 'sentiment'?"),
+        ("", "source='' is no task"),
+        ("x" * 5000, "is no task and no file"),
+        ("none.csv", "there is no file 'none.csv'"),
+        (Path("none"), "there is no file 'none'"),
+        (3, "source is of type int: give a task's name"),
+        (None, "source is of type NoneType"),
+        (np.array(["a"]), "source is of type ndarray"),
+        (iter(["a"]), "is of type list_iterator"),
+        ([], "data has no rows"),
+        ([{"text": "a"}], "source is a list of rows: give a list of texts, or pandas.DataFrame"),
+        (["a", None], "column 'text' has no text in row 1"),
+        (["a", 1], "column 'text' has int and no text in row 1"),
+        ({"dev": ["a"]}, "split 'dev' is unknown: name the splits train, validation, test"),
+        ({}, "data has no splits"),
+        ({"train": ["a"], "test": [""]}, "split 'test' of data: column 'text' has no text in row 0"),
+        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "has the column 'text' more than once"),
+    ],
+)
+def test_sources_that_are_none(source, told):
+    refused(told, source=source)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.xlsx", b"text", "file 'a.xlsx' has the format .xlsx: give .parquet, .csv, .tsv, .jsonl"),
+        ("a", b"text", "has the format none"),
+        ("a.parquet", b"text\na", "cannot read"),
+        ("a.csv", b"", "file 'a.csv' is empty"),
+        ("a.csv", b"text\n", "a.csv has no rows"),
+        ("a.csv", b"text,text\na,b\n", "has the column 'text' more than once"),
+        ("a.csv", b"text\na,b\n", "cannot read 'a.csv'"),
+        ("a.csv", b'text,n\na\n"b', "cannot read 'a.csv'"),
+        ("a.csv", b"n,text\n1\n2,b\n", "column 'text' has no text in row 0"),
+        ("a.csv", b"text\n\xff\n", "file 'a.csv' is not UTF-8"),
+        ("a.csv", b"PAR1\x00\x15", "no column 'text'"),
+        ("a.jsonl", b'{"text": "a"}\n{"text"\n', "cannot read line 2 of 'a.jsonl'"),
+        ("a.jsonl", b"[1]\n", "line 1 of 'a.jsonl' is no JSON object"),
+        ("a.jsonl", b'{"text": "a", "text": "b"}\n', "a name occurs twice"),
+        ("a.jsonl", b'{"text": "a"}\n{"texts": "b"}\n', "column 'text' has no text in row 1"),
+        ("a.jsonl", b"", "a.jsonl has no column 'text'"),
+        ("a.jsonl", b'{"text": NaN}', "column 'text' has no text in row 0"),
+    ],
+)
+def test_files_that_are_damaged_or_of_another_format(tmp_path, name, content, told):
+    (tmp_path / name).write_bytes(content)
+    refused(told, source=tmp_path / name)
+
+
+def test_folders_without_data_or_with_two_files_of_a_split(tmp_path):
+    refused("has no data: give one with train, validation or test", source=tmp_path)
+    for end in ("csv", "jsonl"):
+        (tmp_path / f"test.{end}").write_text("text\na\n")
+    refused("has test.csv and test.jsonl: keep one file of the split 'test'", source=tmp_path)
