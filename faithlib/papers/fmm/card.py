@@ -32,7 +32,7 @@ CARD = Card(
         "fully masked test": ("counted once", "counted for every measure"),
         "unconverged seeds": ("kept", "left out"),
         "flat random curves": ("kept", "left out"),
-        "p of a data set": ("Simes", "Fisher"),  # where records hold it
+        "p of a data set": ("Simes", "Fisher"),
     },
     tasks={
         # By position, as for GLUE, is no use for IMDB: the hub sorts the reviews by label.

@@ -65,18 +65,20 @@ def statements(
     fully_masked_test="counted once",
     unconverged_seeds="kept",
     flat_random_curves="kept",
-    **_,
+    p_of_a_data_set="Simes",
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
         scores, points, tests, roar: as `claims` takes them, of the data sets and models that take part.
-        area, fully_masked_test, unconverged_seeds, flat_random_curves: options of `CARD.choices`; others
-            change nothing in these records.
+        area, fully_masked_test, unconverged_seeds, flat_random_curves, p_of_a_data_set: options of
+            `CARD.choices`. No record has the last one: claims that it concerns come without values.
 
     Returns:
         List of `report.claims.Claim`.
     """
+    if p_of_a_data_set != "Simes":
+        return recursive_roar.without_records(_in_distribution(tests, True), lambda claim: True)
     if unconverged_seeds != "kept":
         scores, points = scores[scores.converged], points[points.converged]
         tests = tests if tests is None else tests[tests.converged]

@@ -20,7 +20,6 @@ CARD = Card(
         "scores": ("as printed", "as released"),
         "random baseline": ("uniform", "matched"),
         "prompts of a fact": ("averaged", "independent"),
-        # the others where records hold them
         "normalisation": ("none", "sum 1, signed", "|s| / sum", "min-max"),
         "baseline of integrated gradients": ("token", "zero"),
         "clip": ("each draw", "the mean"),

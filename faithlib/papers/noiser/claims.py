@@ -4,13 +4,14 @@ The model is fixed: texts are the unit, and a verdict reads "holds for <model>".
 generated world are one observation; where every seed has its own world, three seeds or more are the unit. A
 log ratio is a function of means, whose error is that of its linear part (the delta method). That something is
 best is its lead over the best other, by the estimates: too small a lead where several others are equal, so
-"holds" is cautious.
+"holds" is cautious, and "does not hold" says that it is behind that one other.
 
 The paper compares with "the random baseline" and does not say which: "random" are scores of U[0, 1), as here,
 for which scale and ranking count; "matched" are a method's own scores in random order, which leaves ranking.
 Which scores become probabilities, and how, decides the verdicts: see `CARD.choices`.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +29,11 @@ LEAST = 1e-6  # a mean of 0 counts as this: its logarithm would be −∞
 BASELINES = ("random", "matched")
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 NOISER = ("noiser", "k_min")
+CONCERNED = {  # words of the claims that an option may change
+    "normalisation": ("most faithful", "best bounding"),
+    "clip": ("most faithful", "best bounding"),
+    "baseline_of_integrated_gradients": ("most faithful", "highest", "best other does"),
+}
 CASE = ["task", "model", "seed"]
 VALUES = ["dataset", "model", "seed", "example", "value"]
 
@@ -60,14 +66,15 @@ def statements(
     scores="as printed",
     random_baseline="uniform",
     prompts_of_a_fact="averaged",
-    **_,
+    **others,
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
         values, answers, parts, evidence, facts: as `claims` takes them.
-        scores, random_baseline, prompts_of_a_fact: options of `CARD.choices`; others change nothing in these
-            records. The first two are options of the claims by the paper's definition against random scores.
+        scores, random_baseline, prompts_of_a_fact: options of `CARD.choices`. The first two are options of
+            the claims by the paper's definition against random scores.
+        others: further options, which no record has: claims that they concern come without values.
 
     Returns:
         List of `report.claims.Claim`.
@@ -88,7 +95,10 @@ def statements(
         for table, claims_of in ((answers, _answerability), (parts, _distractor), (evidence, _evidence)):
             if len(table):
                 result += claims_of(task_columns(table), facts)
-    return [claim for claim in result if len(claim.values)]
+    result = [claim for claim in result if len(claim.values)]
+    for choice in others:
+        result = [replace(c, values={}) for c in result if any(word in c.claim for word in CONCERNED[choice])]
+    return result
 
 
 # Units --------------------------------------------------------------------------------------------

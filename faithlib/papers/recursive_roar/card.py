@@ -43,7 +43,7 @@ CARD = Card(
         "collapsed models": ("kept", "interpolated over"),
         "masking levels": ("all", "every second"),
         "share of random": ("subtracted", "kept"),
-        "outputs of bAbI": ("6", "36"),  # the last two: where records hold them
+        "outputs of bAbI": ("6", "36"),
         "integrated gradients": ("Eq. 2", "released"),
     },
     minutes={"paper": 2880},

@@ -57,21 +57,23 @@ def statements(
     collapsed_models="kept",
     masking_levels="all",
     share_of_random="subtracted",
-    **_,
+    outputs_of_bAbI="6",
+    integrated_gradients="Eq. 2",
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
         points: from `tables.points`, of the data sets and models that take part.
         records: from `results.load`.
-        area, collapsed_models, masking_levels, share_of_random: options of `CARD.choices`; others change
-            nothing in these records.
+        area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients:
+            options of `CARD.choices`. Records of the last two are variants, which these are not: claims that
+            they concern come without values.
 
     Returns:
         List of `report.claims.Claim`.
     """
     found = complete_curves(points, collapsed_models, masking_levels)
-    return [
+    claims_ = [
         *_attention(found, area),
         _cheaper_gradient(found, area),
         _models_differ(found, _settings(records)),
@@ -80,6 +82,22 @@ def statements(
         *_recursion(found, area),
         *_leakage(found),
     ]
+    if outputs_of_bAbI != "6":
+        return without_records(claims_, lambda claim: "babi" in " ".join(intervals(claim)))
+    if integrated_gradients != "Eq. 2":
+        return without_records(claims_, lambda claim: "attention is faithful" not in claim.claim)
+    return claims_
+
+
+def without_records(claims_, concerned):
+    """The claims that an option concerns, without values: no record has the option.
+
+    Args:
+        claims_: list of `report.claims.Claim`.
+        concerned: function from a claim to whether the option may change it.
+    """
+    tested = (claim for claim in claims_ if "clipped as published" not in claim.claim and len(claim.values))
+    return [replace(claim, values={}) for claim in tested if concerned(claim)]
 
 
 def cases(claims_):
@@ -118,6 +136,7 @@ def changes(state):
             claim
             for claim in state(**options)
             if not isinstance(claim.values, dict)
+            or not claim.values
             or (claim.key in main and repr(claim.values) != repr(main[claim.key].values))
             and any(case.exists for case in claim.values.values())
         ]
