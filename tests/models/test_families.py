@@ -7,7 +7,7 @@ import tiny
 import torch
 from sample import families
 
-from faithlib import attributions, evaluate, forward
+from faithlib import attributions, evaluate, forward, training
 from faithlib.attributions import attribute
 from faithlib.metrics import masf
 from faithlib.metrics.soft import Settings, values
@@ -58,15 +58,29 @@ def test_a_text_of_all_positions_is_computed_and_a_longer_one_is_none(classifier
             logits(classifier, [longer])
 
 
-@pytest.mark.parametrize("kind", families.ENCODERS)
-def test_all_attributions_and_metrics_of_a_study(kind):
-    classifier = families.classifier(kind, seed=2)
-    frame = pd.DataFrame({"text": tiny.TEXTS[:3], "text_b": tiny.TEXTS_B[:3], "evidence": [[0], [1], [0]]})
-    study = evaluate(classifier, frame, attributions.names(), **SMALL)
-    assert set(study.table.attribution) == set(attributions.names())
-    for name, rows in study.scores.items():
-        for encoding, scores in zip(study.encodings, rows, strict=True):
+def check_all(model, frame):
+    """Every attribution, and every metric of two of them."""
+    pairs = [list(frame.text_b)] if "text_b" in frame else []
+    encodings = model.encode(list(frame.text), *pairs)
+    found = attribute(model, encodings, np.zeros(len(frame), int), attributions.names(), **SMALL)
+    for name, rows in found.items():
+        for encoding, scores in zip(encodings, rows, strict=True):
             assert np.isfinite(scores).all() and not scores[~encoding.maskable].any(), name
+    study = evaluate(model, frame, ["gradient_l2", "input_x_gradient"], progress=False)
+    assert set(study.table.attribution) >= {"gradient_l2", "input_x_gradient"}
+    assert {"soft_nc", "causal_soft_nc"} & set(study.table.metric) and "auprc" in set(study.table.metric)
+
+
+@pytest.mark.parametrize("kind", families.ENCODERS)
+def test_all_attributions_and_metrics(kind):
+    pairs = {"text": tiny.TEXTS[:2], "text_b": tiny.TEXTS_B[:2], "evidence": [[0], [1]]}
+    check_all(families.classifier(kind, seed=2), pd.DataFrame(pairs))
+
+
+@pytest.mark.parametrize("kind", tiny.CAUSAL_KINDS)
+def test_all_attributions_and_metrics_of_a_language_model(kind):
+    prompts = {"text": [tiny.PROMPTS[0], tiny.PROMPTS[3]], "evidence": [[0], [1]]}
+    check_all(tiny.causal(kind), pd.DataFrame(prompts))
 
 
 @pytest.mark.parametrize("kind", families.FURTHER)
@@ -95,3 +109,15 @@ def test_perturbations_beside_bernoulli(kind, perturbation):
         return
     table = values(classifier, encodings, np.zeros(5, int), scores, plan)
     assert np.isfinite(table.raw).all()
+
+
+@pytest.mark.parametrize("kind", families.FURTHER)
+@pytest.mark.parametrize("masking", ["none", "half"])
+def test_further_families_are_trained(kind, masking):
+    classifier = families.classifier(kind)
+    encoded = classifier.encode(tiny.TEXTS), np.array([0, 1, 2, 0, 1])
+    before = classifier.embedding_table.detach().clone()
+    settings = dict(epochs=1, batch_size=5, learning_rate=1e-2, seed=0, masking=masking)
+    training.fine_tune(classifier, {"train": encoded, "validation": encoded}, **settings)
+    assert not torch.equal(classifier.embedding_table, before)
+    assert np.isfinite(training.evaluate(classifier, *encoded)["probabilities"]).all()
