@@ -56,9 +56,9 @@ def by_paper(files):
 
 
 def is_shown(path):
-    """Whether a path, from results/ or figures/ on, is one of a table, of the claims or of a figure."""
+    """Whether a path, from results/ or figures/ on, is of a table, of claims or choices, or of a figure."""
     return path.suffix in SHOWN and (
-        path.parts[0] == "figures" or path.parts[3] == "tables" or path.stem == "claims"
+        path.parts[0] == "figures" or path.parts[3] == "tables" or path.stem in ("claims", "choices")
     )
 
 

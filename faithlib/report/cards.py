@@ -4,7 +4,6 @@ import math
 
 import pandas as pd
 
-from faithlib import papers
 from faithlib.results import project_root
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
@@ -76,12 +75,11 @@ def write_cards(results_dir="results", scale="small"):
         Names of the papers whose card was written.
     """
     root, written = project_root(), []
-    for name in papers.names():
-        card = root / "notebooks" / name / "README.md"
-        path = root / results_dir / scale / name / "claims.csv"
-        if path.is_file() and card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
+    for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
+        card = root / "notebooks" / path.parent.name / "README.md"
+        if card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
             card.write_text(with_block(text, card_block(read_claims(path))), encoding="utf-8")
-            written.append(name)
+            written.append(path.parent.name)
     return written
 
 

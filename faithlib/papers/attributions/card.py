@@ -9,4 +9,8 @@ CARD = Card(
     url="https://arxiv.org/abs/1911.03429",
     claims=("Each attribution ranks the words that decide a text above a random order.",),
     tables=("evidence",),
+    choices={
+        "agreement": ("auprc", "precision"),
+        "texts": ("all", "correctly predicted"),
+    },
 )

@@ -1,42 +1,62 @@
 """What the agreement of attributions with known evidence supports."""
 
-import pandas as pd
-
+from faithlib import results
 from faithlib.attributions.registry import describe
-from faithlib.papers.attributions.tables import per_example
-from faithlib.report.claims import CLAIMS, contributions, estimate, mean_of, resampled, row
-from faithlib.statistics import RESAMPLES
+from faithlib.papers.attributions.card import CARD
+from faithlib.report.claims import Claim, gates, multiverse_tables
+from faithlib.report.tables import metric_rows, select
+
+KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
+MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(values, n_resamples=RESAMPLES, seed=0):
-    """Each attribution against a random order, and each absolute score against its signed twin, on AUPRC.
+def claims(records, values, scale):
+    """Each attribution against a random order, and each absolute score against its signed twin.
 
-    That random scores beat a random order must not hold.
+    Claims are about attributions: models and texts vary, so intervals are crossed over seeds × texts, and
+    with one seed over the texts of that model. That random scores beat a random order must not hold.
+
+    Args:
+        records, values: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    Returns:
+        (claims, choices), as `report.claims.multiverse_tables`; value: the mean difference of AUPRC.
+    """
+    gate = gates(select(metric_rows(records), split="test"), "macro_f1")
+    design = results.design(records)
+    return multiverse_tables(
+        lambda **options: statements(values, design, **options), CARD.choices, scale, gate
+    )
+
+
+def statements(values, design, **setting):
+    """The claims at one setting.
 
     Args:
         values: from `results.load`.
-        n_resamples, seed: of the 95 % percentile intervals; examples are drawn anew within each data set.
+        design: "crossed" or "nested", from `results.design`.
+        setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
-        A row a claim; value: the mean difference over a data set's examples, averaged over data sets.
+        List of `report.claims.Claim`.
     """
-    each = per_example(values)
-    each = each[(each.metric == "auprc") & each.value.notna()]
-    gain = each.assign(gain=each.value - each.chance).pivot(
-        index=["dataset", "model", "example"], columns="attribution", values="gain"
+    setting = MAIN | setting
+    own = select(values, metric=setting["agreement"])
+    own = own[own.value.notna()]
+    if setting["texts"] != MAIN["texts"]:
+        own = own[own.right.astype(bool)]
+    gain = own.assign(gain=own.value - own.chance).pivot(
+        index=["dataset", "model", "seed", "example"], columns="attribution", values="gain"
     )
-    rows = []
-    for name in each.attribution.unique():
-        rows.append(_row(f"{name} above a random order", gain[name], n_resamples, seed))
+    found = []
+    for name in own.attribution.unique():
+        found.append(_claim(f"{name} above a random order", gain[name], design))
         signed = name.removesuffix("_abs")
         if not describe(name).signed and signed in gain.columns.drop(name):
-            rows.append(_row(f"{name} above {signed}", gain[name] - gain[signed], n_resamples, seed))
-    return pd.DataFrame(rows, columns=CLAIMS)
+            found.append(_claim(f"{name} above {signed}", gain[name] - gain[signed], design))
+    return found
 
 
-def _row(claim, gain, n_resamples, seed):
-    """A row of claims from a gain per (data set, model, example): is it above 0?"""
-    cells = {case: part.to_frame() for case, part in gain.dropna().groupby(level=[0, 1], sort=False)}
-    drawn = {case: means.iloc[:, 0].to_numpy() for case, means in resampled(cells, n_resamples, seed).items()}
-    where = ", ".join(contributions({dataset: gain[0]}) for (dataset, _), gain in drawn.items())
-    return row(claim, estimate(mean_of(drawn)), where, baseline="known exactly")
+def _claim(claim, gain, design):
+    return Claim(claim, gain.dropna().rename("value").reset_index(), design, baseline=KNOWN, limits=(-1, 1))

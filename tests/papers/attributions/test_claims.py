@@ -1,19 +1,32 @@
 """Claims of the study of attributions: each verdict on values that decide it, and when there is none."""
 
+import numpy as np
 import pandas as pd
 import pytest
-from sample.attributions import AROUND, SPREAD, unit
+from sample.attributions import AROUND, SPREAD, N, unit
 
 from faithlib.papers.attributions import claims
 from faithlib.report import __main__ as command
+from faithlib.report.claims import CLAIMS
+
+
+def record(dataset, seed=0, score=0.9):
+    metrics = [{"metric": name, "split": "test", "value": score} for name in ("accuracy", "macro_f1")]
+    return {
+        "params": {"task": dataset, "model": "org/tiny", "seed": seed},
+        "metrics": metrics,
+        "design": "crossed",
+    }
+
+
+VALUES = unit(
+    lime=SPREAD, deeplift=-SPREAD, random_normal=AROUND, leave_one_out=-AROUND, leave_one_out_abs=SPREAD
+)
 
 
 def test_claims_hold_where_every_example_agrees():
-    one = unit(
-        lime=SPREAD, deeplift=-SPREAD, random_normal=AROUND, leave_one_out=AROUND, leave_one_out_abs=SPREAD
-    )
-    values = pd.concat([one, unit("topics", lime=3 * SPREAD)])
-    verdicts = claims.claims(values)
+    values = pd.concat([VALUES, unit("topics", lime=3 * SPREAD)])
+    verdicts, _ = claims.claims([record("sentiment"), record("topics")], values, "small")
     expected = {
         "lime above a random order": ("holds", (0.2 + 0.6) / 2),
         "deeplift above a random order": ("does not hold", -0.2),
@@ -22,10 +35,35 @@ def test_claims_hold_where_every_example_agrees():
         "leave_one_out_abs above a random order": ("holds", 0.2),
         "leave_one_out_abs above leave_one_out": ("holds", 0.2),
     }
-    assert list(verdicts.claim) == list(expected)
-    assert list(verdicts.verdict) == [verdict for verdict, _ in expected.values()]
+    assert list(verdicts) == CLAIMS and list(verdicts.claim) == list(expected)
+    words = [f"{verdict} for tiny ({N} texts)" for verdict, _ in expected.values()]
+    assert list(verdicts.verdict) == words
     assert list(verdicts.value) == pytest.approx([value for _, value in expected.values()])
-    assert verdicts["where"][0] == "sentiment +0.200, topics +0.600"
-    assert (verdicts.ci_low <= verdicts.value).all() and (verdicts.value <= verdicts.ci_high).all()
+    assert verdicts.cases[0] == "sentiment, topics" and verdicts.published.isna().all()
+    assert (verdicts.ci_low < verdicts.value).all() and (verdicts.value < verdicts.ci_high).all()
     text = command.verdict_table(verdicts)  # what `make results` prints at its end
     assert all(claim.split()[0] in text for claim in expected)
+
+
+def test_three_seeds_are_crossed_and_two_have_no_verdict():
+    seeds = [unit(seed=seed, lime=SPREAD + shift) for seed, shift in enumerate((-0.01, 0, 0.01))]
+    records = [record("sentiment", seed) for seed in range(3)]
+    (row,) = claims.claims(records, pd.concat(seeds), "small")[0].to_dict("records")
+    half = 4.302653 * 0.01 / 3**0.5
+    assert row["unit"] == "seed" and row["ci_high"] - row["value"] >= half - 1e-9
+    (row,) = claims.claims(records[:2], pd.concat(seeds[:2]), "small")[0].to_dict("records")
+    assert row["verdict"].startswith("not tested (2 seeds") and np.isnan(row["ci_low"])
+
+
+def test_choices_are_precision_and_texts_that_are_predicted_right():
+    table, listed = claims.claims([record("sentiment")], VALUES, "small")
+    own = listed[listed.claim == "lime above a random order"].set_index("option").value
+    assert own["correctly predicted"] == pytest.approx(SPREAD[5:].mean())
+    assert table.choices[0].startswith("2 of 2 options agree, sign equal in 2")
+
+
+def test_a_model_at_chance_is_not_tested():
+    table, _ = claims.claims([record("sentiment", score=0.4)], VALUES, "small")
+    assert (table.verdict == "not tested (no data set passes the gate)").all()
+    quick, _ = claims.claims([record("sentiment")], VALUES, "quick")
+    assert (quick.verdict == "").all() and quick.value.notna().all()

@@ -9,13 +9,15 @@ from sample.rows import cell
 from faithlib import report
 from faithlib.metrics.plausibility import BETTER
 from faithlib.papers.attributions import claims, figures, tables
+from faithlib.report.claims import judged
 
 
 def test_two_models_of_a_data_set_stay_apart():
     both = pd.concat([unit(lime=SPREAD), unit(model="org/large", lime=AROUND)])
     table = tables.evidence(both)
     assert cell(table, model="tiny").auprc > cell(table, model="large").auprc
-    assert claims.claims(both).value[0] == pytest.approx(0.1)
+    (claim,) = claims.statements(both, "crossed")
+    assert judged(claim)[0].value == pytest.approx(0.1)
     figure = figures.draw(table)
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown[:2] == [f"generated reviews with negation, {model}" for model in ("tiny", "large")]
