@@ -82,6 +82,7 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
         "decision_flip",
         "fresh",
+        "gates",
         "lambdas",
         "performance",
         "pos",

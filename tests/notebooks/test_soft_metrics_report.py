@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from sample.soft_metrics import record, unit
 
-from faithlib import results, statistics
+from faithlib import results
 from faithlib.papers.soft_metrics import tables
+from faithlib.report.claims import CLAIMS
 
 
 @pytest.fixture
@@ -50,5 +51,7 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
         assert {f"{table}.csv", f"{table}.tex", f"{table}.html"} <= written
     table = pd.read_csv(folder / "tables" / "diagnosticity.csv")
     assert list(table.columns) == tables.TABLE_6 and len(table) == 192
-    assert set(pd.read_csv(folder / "claims.csv").verdict) <= set(statistics.VERDICTS)
-    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 6
+    claims = pd.read_csv(folder / "claims.csv")
+    assert list(claims) == CLAIMS and claims.verdict.isna().all() and claims.published.isna().all()
+    assert (folder / "choices.csv").is_file()
+    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 8
