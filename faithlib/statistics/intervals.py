@@ -331,6 +331,6 @@ def _pivots(x, rng, n_resamples):
         drawn = centred[rng.integers(n, size=(min(rows, n_resamples - start), n))]
         mean = drawn.mean(axis=1)
         variance = (np.einsum("ij,ij->i", drawn, drawn) - n * mean**2) / (n - 1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 sorts last, as infinite
             found.append(mean / np.sqrt(np.where(variance > smallest, variance, 0) / n))
     return np.sort(np.concatenate(found))
