@@ -238,6 +238,11 @@ def label_names(config):
     return None if all(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
 
 
+def numbered(names):
+    """Whether classes are called "0", "1", ..., as those of data whose labels are numbers, without names."""
+    return tuple(names) == tuple(map(str, range(len(names))))
+
+
 def unfit_head(config, asked):
     """Why a head does not give the classes `asked`, or "" where it does.
 
@@ -250,8 +255,8 @@ def unfit_head(config, asked):
         return "has a multi-label head, whose classes do not exclude each other"
     if config.problem_type == "regression" or n == 1:
         return "has a head of regression (one value), not of classes"
-    if asked is None or (tuple(asked) == tuple(map(str, range(len(asked)))) and len(asked) <= n):
-        return ""  # data whose labels are numbers have no names to compare
+    if asked is None or (numbered(asked) and len(asked) <= n):
+        return ""
     if len(asked) != n:
         return f"has a head of {n} classes{_listed(own)}, not of the {len(asked)}{_listed(asked)}"
     folded, wanted = ([name.casefold() for name in names] for names in (own or asked, asked))

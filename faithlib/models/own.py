@@ -252,7 +252,8 @@ def _asked(labels, data):
         raise ValueError(
             f"labels={list(labels)} must be at least two names that differ, in the model's order"
         )
-    if named is not None and named != labels:
+    fits = named is None or named == labels or fit.numbered(named) and len(named) <= len(labels)
+    if not fits:
         raise ValueError(
             f"labels ({', '.join(labels)}) and data ({', '.join(named)}) name different classes: leave "
             "labels out, or load the data with them"

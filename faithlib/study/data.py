@@ -99,6 +99,8 @@ def labels(texts, model):
     """
     names = class_names(model)
     given = texts.label_names
+    if len(given) <= model.outputs and given == tuple(map(str, range(len(given)))):
+        given = ()  # labels that are numbers have no names to compare
     if given and len(given) != model.outputs:
         raise ValueError(
             f"data has the {len(given)} classes {', '.join(given)}, {model.name} has {model.outputs}: "

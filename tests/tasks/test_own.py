@@ -111,6 +111,19 @@ def test_labels_evidence_and_model_meet_in_a_study():
     assert list(study.table.metric) == ["auprc"]
 
 
+def test_labels_that_are_numbers_fit_any_names_of_as_many_classes():
+    data = load_data(FRAME.assign(stars=[1, 0, 0, 1]), **NAMED)
+    assert data.task.labels == ("0", "1")
+    words = load_model("tiny-bert", labels=("NEGATIVE", "POSITIVE"), data=data)
+    model = load_model(words.model, words.tokenizer, data=data)
+    assert evaluate(model, data, ["gradient_l2"], ["decision_flip"]).table.n[0] >= 0
+    three = load_model("tiny-bert", labels=("a", "b", "c"), data=data)
+    assert load_model(three.model, three.tokenizer, data=data).outputs == 3
+    few = load_data(FRAME.assign(stars=[1, 0, 2, 1]), **NAMED)
+    with pytest.raises(ValueError, match="has a head of 2 classes .NEGATIVE, POSITIVE., not of the 3"):
+        load_model(words.model, words.tokenizer, data=few)
+
+
 def test_prompts_have_answers_and_contrasts():
     frame = pd.DataFrame({"prompt": tiny.PROMPTS[:2], "yes": ["great", "a film"], "no": ["boring", "great"]})
     data = load_data(frame, text="prompt", target="yes", contrast="no")
