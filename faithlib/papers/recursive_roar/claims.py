@@ -212,7 +212,7 @@ def _on_average(claim, per_case, **more):
 
 
 def _somewhere(claim, intervals, **more):
-    """A claim about {case: Interval}; the names of cases begin with a data set."""
+    """A claim about {case: Interval}."""
     return Claim(claim, intervals, "seeds", quantifier="somewhere", baseline="random", **more)
 
 
@@ -263,7 +263,7 @@ def _cheaper_gradient(found, area):
             if one_pass and "integrated_gradients_abs" in table:
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
                 if len(gain):
-                    compared[f"{titles[key]}, {measure}"] = seeds_interval(gain)
+                    compared[_case(titles[key], measure)] = seeds_interval(gain)
     return _somewhere("a cheaper gradient is more faithful than integrated gradients (ACU)", compared)
 
 
@@ -288,7 +288,7 @@ def _models_differ(found, settings):
             if not case.exists:  # not tested: the direction of the estimate is enough
                 directions = directions[:1] if case.value > 0 else directions[1:]
             for (a, b), sign in directions:
-                name = f"{one[0]}, {measure}: {a} above {b}"
+                name = _case(one[0], f"{measure} ({a} above {b})")
                 compared[name] = replace(case, value=sign * case.value)
     return _somewhere("a measure's faithfulness differs between models (difference of RACU)", compared)
 
@@ -311,7 +311,7 @@ def _tasks_differ(found):
             sign = 1 if min(first.mean(), -second.mean()) >= min(-first.mean(), second.mean()) else -1
             upper, lower = (a, b) if sign > 0 else (b, a)
             leads = [seeds_interval(sign * first), seeds_interval(-sign * second)]
-            name = f"{one[0]}, {upper} above {lower}, on {other[0]} below"
+            name = f"{upper} above {lower} on {one[0]} and below on {other[0]}"
             compared[name] = max(leads, key=lambda lead: (not lead.exists, lead.pvalue()))
     return _somewhere(
         "which of two measures is more faithful depends on the task (weaker lead, RACU)", compared
@@ -369,7 +369,7 @@ def _leakage(found):
         if dataset.startswith("babi"):
             mean[dataset, model] = _per_seed(rises.unstack("seed"))
     titles = case_titles([key[:2] for key in curve])
-    named = {f"{titles[d, m]}, {measure}": case for (d, m, measure), case in curve.items()}
+    named = {_case(titles[d, m], measure): case for (d, m, measure), case in curve.items()}
     return [
         _on_average(
             "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
@@ -382,6 +382,11 @@ def _leakage(found):
             threshold=RISE,
         ),
     ]
+
+
+def _case(title, what):
+    """The name of a case that is a part of a data set: without a comma, which parts the names of a list."""
+    return f"{title.replace(', ', ' ')}: {what}"
 
 
 def _per_seed(table):

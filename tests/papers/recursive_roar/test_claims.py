@@ -41,9 +41,9 @@ def test_claims_say_what_the_curves_were_made_to_say(points):
     assert table.verdict["attention leads the other measures (ACU)"].startswith("holds")
     tasks = table.loc[TASKS]
     assert tasks.verdict.startswith(
-        "holds (shown on babi_1, integrated_gradients_abs above gradient_l2, on sst"
+        "holds (shown on integrated_gradients_abs above gradient_l2 on babi_1 and below on sst"
     )
-    assert table.verdict[GRADIENT].startswith("holds (shown on sst, gradient_l2")
+    assert table.verdict[GRADIENT].startswith("holds (shown on sst: gradient_l2")
     assert table.verdict[EARLY].startswith("holds")
     shares = [(0.9 - 0.5) + (0.9 - 0.7) + 0]  # of attention, the half-way and the rising curve at 20 %
     assert table.value[EARLY] == pytest.approx(np.mean(shares) / 3, abs=1e-2)
@@ -65,7 +65,7 @@ def test_two_models_are_compared_where_their_settings_are_equal(points):
     other.loc[own, "value"] = 1 - (1 - other[own].value) * 0.2
     both = pd.concat([points, other])
     row = table_of(both).loc[MODELS]
-    assert row.verdict.startswith("holds (shown on sst, attention: bilstm above other")
+    assert row.verdict.startswith("holds (shown on sst: attention (bilstm above other)")
     one, two = record("sst"), record("sst", model="other")
     one["params"]["ig_steps"], two["params"]["ig_steps"] = 50, 10
     row = table_of(both, records=[one, two]).loc[MODELS]

@@ -1,0 +1,59 @@
+"""The committed claims of papers about trained models and of Noiser: intervals, cases, cards."""
+
+import pandas as pd
+import pytest
+
+from faithlib import papers, results
+from faithlib.report.cards import BEGIN, END, card_block, read_claims
+from faithlib.report.claims import CLAIMS
+
+ROOT = results.project_root()
+PAPERS = ("recursive_roar", "fmm", "noiser")
+
+
+@pytest.fixture(params=PAPERS)
+def paper(request):
+    return request.param
+
+
+@pytest.fixture
+def claims(paper):
+    return read_claims(ROOT / "results/small" / paper / "claims.csv")
+
+
+def test_an_interval_has_a_width_and_three_units(claims):
+    assert list(claims) == CLAIMS and not claims[["claim", "definition", "baseline"]].duplicated().any()
+    known = claims[claims.ci_low.notna()]
+    assert (known.ci_low < known.ci_high).all() and (known.n_units >= 3).all()
+    assert known.value.between(known.ci_low, known.ci_high).all()
+    untested = claims[claims.ci_low.isna()]
+    assert untested.verdict.str.startswith("not tested").all() and (untested.n_units == 0).all()
+
+
+def test_what_holds_everywhere_has_no_failing_case(claims):
+    holds = claims[claims.verdict.str.startswith("holds") & claims.claim.str.contains("every")]
+    assert (holds.failing_cases == "").all()
+
+
+def test_published_values_name_the_data_sets_of_ours(claims):
+    known = claims[claims.published.notna()]
+    for row in known.itertuples():
+        ours = {name.strip() for name in row.cases.split(",")}
+        assert row.published_cases and set(row.published_cases.split(", ")) <= ours, row.claim
+    assert (claims[claims.published.isna()].published_cases == "").all()
+
+
+def test_options_are_those_of_the_card(paper, claims):
+    choices = pd.read_csv(ROOT / "results/small" / paper / "choices.csv")
+    assert set(choices.claim) <= set(claims.claim)
+    known = {(choice, option) for choice, (_, *more) in papers.card(paper).choices.items() for option in more}
+    changed = choices[choices.choice != "main"]
+    assert set(zip(changed.choice, changed.option, strict=True)) <= known
+    assert (choices.groupby(["claim", "definition", "baseline"]).choice.first() == "main").all()
+
+
+def test_the_card_shows_the_committed_verdicts(paper, claims):
+    text = (ROOT / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
+    assert text.count(BEGIN) == text.count(END) == 1
+    block = text[text.index(BEGIN) : text.index(END) + len(END)]
+    assert block == card_block(claims)
