@@ -135,11 +135,14 @@ class Transformer:
         """Inside, a training pass keeps the inputs of layers alone, and computes layers again backwards."""
         names = ("activation_checkpointing", "gradient_checkpointing")  # as newer and older transformers say
         name = next(name for name in names if hasattr(self.model, f"{name}_enable"))
+        config = self.model.config
+        cached, config.use_cache = getattr(config, "use_cache", False), False  # keys and values are not kept
         getattr(self.model, f"{name}_enable")({"use_reentrant": False})
         try:
             yield
         finally:
             getattr(self.model, f"{name}_disable")()
+            config.use_cache = cached
 
     def cast(self, dtype):
         """Convert the weights, and not the buffers: rotary frequencies are used in float32."""
