@@ -24,7 +24,8 @@ class Linear(Classifier):
     mask_id, pad_id, name, max_length = MASK, PAD, "linear", 64
 
     def __init__(self, weights):
-        self.model = SimpleNamespace(eval=lambda: None, config=SimpleNamespace(num_labels=2))
+        config = SimpleNamespace(num_labels=2)
+        self.model = SimpleNamespace(eval=lambda: None, config=config, parameters=list)
         self.weights = torch.zeros(20)
         self.weights[list(weights)] = torch.tensor(list(weights.values()), dtype=torch.float)
         self.seen = []

@@ -34,7 +34,12 @@ class Toy(models.Classifier):
     def __init__(self, kept=KEPT):
         config = SimpleNamespace(hidden_size=1, num_labels=2)
         embedding = torch.nn.Embedding(10, 1)
-        self.model = SimpleNamespace(eval=lambda: None, config=config, get_input_embeddings=lambda: embedding)
+        self.model = SimpleNamespace(
+            eval=lambda: None,
+            config=config,
+            get_input_embeddings=lambda: embedding,
+            parameters=embedding.parameters,
+        )
         self.tokenizer = SimpleNamespace(pad_token_id=0)
         self.kept, self.seen = kept, []
 
