@@ -18,18 +18,6 @@ import numpy as np
 import pandas as pd
 
 from faithlib.report.cards import WITHOUT_INTERVAL, card_block  # noqa: F401  read as claims.card_block
-from faithlib.report.resampled import (  # noqa: F401  for papers that still use them
-    by_dataset,
-    contributions,
-    estimate,
-    lead,
-    mean_of,
-    pivot_groups,
-    published_lead,
-    resampled,
-    row,
-    row_over_seeds,
-)
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval

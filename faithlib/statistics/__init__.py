@@ -31,14 +31,11 @@ from faithlib.statistics.base import (
 )
 from faithlib.statistics.bootstrap import (
     RESAMPLES,
-    VERDICTS,
     mean_interval,
-    mean_over_groups,
     percentile_interval,
     rank_sum,
     resample_means,
     t_test,
-    verdict,
 )
 from faithlib.statistics.intervals import (
     BORDERLINE,
@@ -74,14 +71,12 @@ __all__ = [
     "Ratio",
     "ShareInterval",
     "Uncollapsed",
-    "VERDICTS",
     "crossed_interval",
     "cumulative_means",
     "direction",
     "holm",
     "interval_from_table",
     "mean_interval",
-    "mean_over_groups",
     "monte_carlo_error",
     "nested_interval",
     "percentile_interval",
@@ -95,5 +90,4 @@ __all__ = [
     "t_test",
     "text_interval",
     "uncollapsed_interval",
-    "verdict",
 ]

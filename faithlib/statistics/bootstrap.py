@@ -10,7 +10,6 @@ from scipy import stats
 from faithlib.statistics.base import LEVEL, _finite
 
 RESAMPLES = 1000  # of an interval in a figure
-VERDICTS = ("holds", "does not hold", "inconclusive")
 
 
 def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**26):
@@ -158,63 +157,3 @@ def t_test(a, b):
     if min(len(a), len(b)) < 2 or max(np.ptp(a), np.ptp(b)) == 0:
         return np.nan
     return float(stats.ttest_ind(_finite(a), _finite(b)).pvalue)
-
-
-def mean_over_groups(groups, level=LEVEL):
-    """Mean of the groups' means with its t interval by a pooled variance; superseded by `verdicts.average`.
-
-    mean ± t · s/K · sqrt(sum_k 1/n_k), t of sum_k (n_k - 1) degrees of freedom, s² the variance within
-    groups. It assumes one variance for all groups and lends it to groups of one value.
-
-    Args:
-        groups: list of (values,), of K groups of n_k values.
-        level: confidence level.
-
-    Returns:
-        (mean, low, high); the ends are NaN where no group has two values.
-
-    Raises:
-        ValueError: for an empty group and for values that are not finite.
-
-    >>> [round(end, 2) for end in mean_over_groups([[1.0, 2.0, 6.0]])]
-    [3.0, -3.57, 9.57]
-    """
-    groups = [_finite(values) for values in groups]
-    mean = float(np.mean([x.mean() for x in groups]))
-    freedom = sum(len(x) - 1 for x in groups)
-    if freedom == 0:
-        return mean, np.nan, np.nan
-    pooled = sum(((x - x.mean()) ** 2).sum() for x in groups) / freedom
-    error = np.sqrt(pooled * sum(1 / len(x) for x in groups)) / len(groups)
-    reach = stats.t.ppf((1 + level) / 2, freedom) * error
-    return mean, float(mean - reach), float(mean + reach)
-
-
-def verdict(low, high, relation, bound=0.0):
-    """Does an interval satisfy a relation, thresholds met exactly included; superseded by `verdicts.decide`.
-
-    Args:
-        low: lower end.
-        high: upper end.
-        relation: ">" or "<" against the bound (">=" and "<=" include it).
-        bound: the threshold.
-
-    Returns:
-        "holds" if the whole interval satisfies the relation, "does not hold" if no point of it does, else
-        "inconclusive".
-
-    Raises:
-        ValueError: for another relation, and for an interval that is reversed or not a number.
-
-    >>> verdict(0.1, 0.2, ">")
-    'holds'
-    """
-    relations = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
-    if relation not in relations:
-        raise ValueError(f"unknown relation {relation!r}: use one of {', '.join(relations)}")
-    if not low <= high:
-        raise ValueError(f"[{low}, {high}] is not an interval: give low <= high, both numbers")
-    satisfied = relations[relation](np.array([low, high]), bound)
-    if satisfied.all():
-        return "holds"
-    return "inconclusive" if satisfied.any() else "does not hold"

@@ -67,29 +67,3 @@ def test_t_test_is_the_textbooks_and_says_when_it_cannot_be_made():
     t = 0.2 / np.sqrt(0.005)  # s² = 0.005 pooled, 1/2 + 1/2
     assert statistics.t_test(a, b) == pytest.approx(2 * stats.t.sf(t, 2))
     assert np.isnan(statistics.t_test([0.8], b)) and np.isnan(statistics.t_test([1, 1], [2, 2]))
-
-
-def test_mean_over_groups_pools_the_spread_within():
-    one = np.array([1.0, 2.0, 6.0])
-    expected = stats.t.interval(0.95, 2, one.mean(), stats.sem(one))
-    assert statistics.mean_over_groups([one]) == pytest.approx((3, *expected))
-    mean, low, high = statistics.mean_over_groups([[0.0, 2.0], [10.0, 12.0], [20.0]])  # s² = 2, 2 degrees
-    assert (mean, high - low) == pytest.approx((32 / 3, 2 * stats.t.ppf(0.975, 2) * np.sqrt(4) / 3))
-    mean, low, high = statistics.mean_over_groups([[0.1], [0.3]])
-    assert mean == pytest.approx(0.2) and np.isnan(low) and np.isnan(high)
-
-
-@pytest.mark.parametrize(
-    ("interval", "relation", "bound", "expected"),
-    [
-        ((0.1, 0.2), ">", 0, "holds"),
-        ((-0.2, -0.1), ">", 0, "does not hold"),
-        ((-0.1, 0.1), ">", 0, "inconclusive"),
-        ((0.0, 0.0), ">", 0, "does not hold"),
-        ((0.0, 0.0), ">=", 0, "holds"),
-        ((0.8, 0.9), "<", 0.9, "inconclusive"),
-        ((0.8, 0.9), "<=", 0.9, "holds"),
-    ],
-)
-def test_verdict(interval, relation, bound, expected):
-    assert statistics.verdict(*interval, relation, bound) == expected
