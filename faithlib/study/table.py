@@ -19,7 +19,8 @@ def table(values, metrics, data="", chance="", flat=None):
         values: DataFrame, a row for each model, attribution, metric, baseline, draw and text.
         metrics: the `Metric`s.
         data: name of the data set; with model, attribution and metric it names the random stream.
-        chance: why nothing about the model's predictions can be believed, else "". Then no value is given.
+        chance: why nothing about the model's predictions can be believed, else "". Then no value is given,
+            and the flag is what stands before its colon.
         flat: {attribution: texts in which all its scores are equal}.
 
     Returns:
@@ -37,7 +38,7 @@ def table(values, metrics, data="", chance="", flat=None):
             )
             known = own.loc[:, own.notna().all()]
             n, void = known.shape[1], own.shape[1] - known.shape[1]
-            flags = [chance] if chance else []
+            flags = [chance.partition(":")[0]] if chance else []
             interval = _interval(known.to_numpy(), (data, *models, name, metric.name), metric.range)
             found = (np.nan,) * 3
             if interval is None:

@@ -6,7 +6,7 @@ import tiny
 
 from faithlib import forward
 from faithlib.metrics import registry
-from faithlib.metrics.inputs import Inputs
+from faithlib.metrics.inputs import Inputs, continued
 
 
 @pytest.fixture
@@ -54,3 +54,23 @@ def test_what_a_study_has_and_lacks(inputs):
     with pytest.raises(ValueError, match="'causal_soft_ns' needs a causal language model"):
         inputs.check(registry.get("causal_soft_ns"))
     assert np.array_equal(inputs.targets, [2, 0, 1])
+
+
+def test_what_metrics_share_is_computed_once(inputs):
+    asked = []
+    for _ in range(2):
+        assert inputs.once(("bounds", 3), lambda: asked.append(1) or "found") == "found"
+    assert asked == [1]
+
+
+def test_a_variant_is_continued_as_it_is(inputs):
+    (encoding,) = tiny.causal().encode(tiny.PROMPTS[:1])
+    erased = np.array([False, True, False, False])
+    variant = continued(forward.zeroed(encoding, erased), (7, 8))
+    assert variant.encoding.ids.tolist() == [*encoding.ids.tolist(), 7, 8] == variant.base.ids.tolist()
+    assert variant.encoding.maskable.tolist() == [*encoding.maskable.tolist(), False, False]
+    assert variant.factor().tolist() == [1, 0, 1, 1, 1, 1] and variant.start == 1
+    weighted = forward.Variant(encoding, weight=np.array([1, 0.5, 1, 0]), factor=lambda: np.zeros((4, 2)))
+    longer = continued(weighted, (7,))
+    assert longer.weight.tolist() == [1, 0.5, 1, 0, 1] and longer.factor().tolist() == 4 * [[0, 0]] + [[1, 1]]
+    assert continued(weighted, ()) is weighted

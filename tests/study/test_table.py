@@ -87,7 +87,7 @@ def test_at_chance_no_value_is_a_number():
         0
     ]
     assert row[["value", "ci_low", "ci_high", "diagnosticity"]].isna().all()
-    assert row.flag == "at chance: why; all scores are equal in 2 texts" and row.n == 3
+    assert row.flag == "at chance; all scores are equal in 2 texts" and row.n == 3
 
 
 def test_ends_stay_in_the_range_of_the_metric():
