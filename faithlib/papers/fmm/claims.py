@@ -50,10 +50,9 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
         data set that it is about has no row.
     """
-    tests = None if tests is None or tests.empty else accepted(tests, gate)
-    given = accepted(scores, gate), accepted(points, gate), tests, roar
+    given = scores, points, tests, roar, gate
     state = recursive_roar.changes(lambda **options: statements(*given, **options))
-    return multiverse_tables(state, CARD.choices, scale)
+    return multiverse_tables(state, CARD.choices, scale, gate)
 
 
 def statements(
@@ -61,6 +60,7 @@ def statements(
     points,
     tests=None,
     roar=None,
+    gate=None,
     area="ACU",
     fully_masked_test="counted once",
     unconverged_seeds="kept",
@@ -70,7 +70,8 @@ def statements(
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
-        scores, points, tests, roar: as `claims` takes them, of the data sets and models that take part.
+        scores, points, tests, roar, gate: as `claims` takes them. Claims about {case: Interval} hold the data
+            sets that pass the gate; of the others `report.claims` takes those.
         area, fully_masked_test, unconverged_seeds, flat_random_curves, p_of_a_data_set: options of
             `CARD.choices`. No record has the last one: claims that it concerns come without values.
 
@@ -78,15 +79,15 @@ def statements(
         List of `report.claims.Claim`.
     """
     if p_of_a_data_set != "Simes":
-        return recursive_roar.without_records(_in_distribution(tests, True), lambda claim: True)
+        return recursive_roar.without_records(_in_distribution(tests, gate, True), lambda claim: True)
     if unconverged_seeds != "kept":
         scores, points = scores[scores.converged], points[points.converged]
         tests = tests if tests is None else tests[tests.converged]
     return [
         *_performance(scores),
-        *_in_distribution(tests, fully_masked_test == "counted once"),
+        *_in_distribution(tests, gate, fully_masked_test == "counted once"),
         *_faithfulness(areas(points, area, flat_random_curves == "kept")),
-        _roar(areas(points, "RACU", False), roar),
+        _roar(areas(accepted(points, gate), "RACU", False), roar),
     ]
 
 
@@ -142,7 +143,7 @@ def _performance(scores):
     ]
 
 
-def _in_distribution(tests, once):
+def _in_distribution(tests, gate, once):
     """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
     if tests is None or tests.empty:
         return []
@@ -155,7 +156,7 @@ def _in_distribution(tests, once):
     for definition, part in masked.groupby("definition", sort=False):
         own, more, titles = {}, {}, case_titles(zip(part.dataset, part.model, strict=True))
         for key, of in part.groupby(["dataset", "model"], sort=False):
-            with_masks = of[of.strategy == MASKED]
+            with_masks = accepted(of[of.strategy == MASKED], gate)
             if len(with_masks):
                 own[titles[key]] = share_interval(with_masks.passed, with_masks.seed, "seed")
             shares = of.groupby(["seed", "strategy"]).passed.mean().unstack("strategy")

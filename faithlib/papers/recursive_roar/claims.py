@@ -21,7 +21,7 @@ from faithlib.report.claims import Claim, accepted, intervals, multiverse_tables
 from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
-from faithlib.statistics.cases import average, case_table
+from faithlib.statistics.cases import CASES, average, case_table
 
 RISE = 0.01  # a rise of performance that counts as one, as a fraction
 EARLY = 20  # per cent masked
@@ -44,15 +44,14 @@ def claims(points, scale="small", records=(), gate=None):
         (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
         data set that it is about has no row.
     """
-    kept = accepted(points, gate)
-    return multiverse_tables(
-        changes(lambda **options: statements(kept, records, **options)), CARD.choices, scale
-    )
+    state = changes(lambda **options: statements(points, records, gate, **options))
+    return multiverse_tables(state, CARD.choices, scale, gate)
 
 
 def statements(
     points,
     records=(),
+    gate=None,
     area="ACU",
     collapsed_models="kept",
     masking_levels="all",
@@ -63,8 +62,9 @@ def statements(
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
-        points: from `tables.points`, of the data sets and models that take part.
-        records: from `results.load`.
+        points, records: from `tables.points` and `results.load`.
+        gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
+            others `report.claims` takes those.
         area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients:
             options of `CARD.choices`. Records of the last two are variants, which these are not: claims that
             they concern come without values.
@@ -72,15 +72,17 @@ def statements(
     Returns:
         List of `report.claims.Claim`.
     """
-    found = complete_curves(points, collapsed_models, masking_levels)
+    found, kept = (
+        complete_curves(some, collapsed_models, masking_levels) for some in (points, accepted(points, gate))
+    )
     claims_ = [
-        *_attention(found, area),
-        _cheaper_gradient(found, area),
-        _models_differ(found, _settings(records)),
-        _tasks_differ(found),
+        *_attention(found, kept, area),
+        _cheaper_gradient(kept, area),
+        _models_differ(kept, _settings(records)),
+        _tasks_differ(kept),
         _early(found, share_of_random),
         *_recursion(found, area),
-        *_leakage(found),
+        *_leakage(found, kept),
     ]
     if outputs_of_bAbI != "6":
         return without_records(claims_, lambda claim: "babi" in " ".join(intervals(claim)))
@@ -100,22 +102,23 @@ def without_records(claims_, concerned):
     return [replace(claim, values={}) for claim in tested if concerned(claim)]
 
 
-def cases(claims_):
+def cases(points, records=(), gate=None):
     """The cases of each claim: estimate, interval, p and its Holm adjustment, and why one has no interval.
 
     Args:
-        claims_: from `statements`.
+        points, records, gate: as `claims` takes them.
 
     Returns:
         DataFrame with the column claim and those of `statistics.cases.case_table`.
     """
+    kept = statements(accepted(points, gate), records)
     parts = [
         case_table(intervals(claim), claim.relation, claim.threshold).assign(claim=claim.claim)
-        for claim in claims_
+        for claim in kept
         if len(claim.values)
     ]
-    table = pd.concat(parts, ignore_index=True)
-    return table[["claim", *table.columns.drop("claim")]]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASES)
+    return table.reindex(columns=["claim", *CASES])
 
 
 def changes(state):
@@ -229,13 +232,13 @@ def _printed(claim, per_case, known):
 # Claims -------------------------------------------------------------------------------------------
 
 
-def _attention(found, area):
+def _attention(found, kept, area):
     """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure."""
     statistics = {
         "is faithful": lambda table: table["attention"],
         "leads the other measures": lambda table: _lead(table, "attention"),
     }
-    tested, printed, result = areas(found, area), areas(found, "RACU clipped"), []
+    tested, printed, result = areas(found, area), areas(kept, "RACU clipped"), []
     for name, bilstm in ATTENTION.items():
         for verb, statistic in statistics.items():
             own, ratio = (
@@ -348,26 +351,22 @@ def _recursion(found, area):
     return [_on_average(claim, gains), *(each if len(each) > 1 else [])]
 
 
-def _leakage(found):
+def _leakage(found, kept):
     """Performance that rises as more is masked, which only masks that tell the class can explain.
 
     Mean performance at levels above 40 % less that at levels up to 40 %; appendix G of the paper: "We observe
     [class leakage] for Recursive ROAR in bAbI with BiLSTM-Attention".
     """
-    curve, mean = {}, {}
-    for (dataset, model, recursive), table in found.items():
-        if not recursive:
-            continue
-        levels = table.columns.to_numpy()
-        low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
-        own = table.drop(index=RANDOM, level="measure")
-        if not (low.any() and high.any() and len(own)):
-            continue
-        rises = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
-        for measure, rise in rises.groupby("measure", sort=False):
-            curve[dataset, model, measure] = seeds_interval(rise)
-        if dataset.startswith("babi"):
-            mean[dataset, model] = _per_seed(rises.unstack("seed"))
+    mean = {
+        key: _per_seed(rises.unstack("seed"))
+        for key, rises in _rises(found).items()
+        if key[0].startswith("babi")
+    }
+    curve = {
+        (*key, measure): seeds_interval(rise)
+        for key, rises in _rises(kept).items()
+        for measure, rise in rises.groupby("measure", sort=False)
+    }
     titles = case_titles([key[:2] for key in curve])
     named = {_case(titles[d, m], measure): case for (d, m, measure), case in curve.items()}
     return [
@@ -382,6 +381,17 @@ def _leakage(found):
             threshold=RISE,
         ),
     ]
+
+
+def _rises(found):
+    """{(data set, model): rise of each (measure, seed)} of Recursive ROAR's curves."""
+    result = {}
+    for (dataset, model, recursive), table in found.items():
+        levels, own = table.columns.to_numpy(), table.drop(index=RANDOM, level="measure")
+        low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
+        if recursive and low.any() and high.any() and len(own):
+            result[dataset, model] = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
+    return result
 
 
 def _case(title, what):

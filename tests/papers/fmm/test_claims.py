@@ -157,10 +157,15 @@ def test_a_flat_random_curve_has_no_racu_and_its_acu_is_an_option(records, point
     assert (choices.option == "left out").any()
 
 
-def test_a_data_set_below_the_gate_takes_no_part(records, points):
+def test_a_data_set_below_the_gate_takes_no_part(records, points, tests_of):
     gate = pd.DataFrame({"dataset": ["sst2"], "model": "MiniLM", "accepted": [False]})
-    table = table_of(tables.scores(records), points, gate=gate)
-    assert table.cases[OCCLUSION] == "cola, whereabouts_2"
+    found, choices = claims.claims(tables.scores(records), points, tests_of, gate=gate)
+    table = found.set_index("claim")
+    assert table.cases[OCCLUSION] == "cola, whereabouts_2" == table.cases[SHARE].iloc[0]
+    assert "those below the gate as well" in set(choices.option)
+    gate = pd.DataFrame({"dataset": DATASETS, "model": "MiniLM", "accepted": False})
+    none = table_of(tables.scores(records), points, gate=gate)
+    assert none.verdict[OCCLUSION] == "not tested (no data set passes the gate)"
 
 
 def test_the_gate_takes_the_papers_score_and_macro_f1_of_the_explained_texts(records):

@@ -130,6 +130,9 @@ def test_a_data_set_below_the_gate_takes_no_part(points):
     gate = pd.DataFrame({"dataset": ["babi_1", "sst"], "model": "bilstm", "accepted": [True, False]})
     table = table_of(points, gate=gate)
     assert table.cases["attention is faithful (ACU)"] == "babi_1" and TASKS not in table.index
+    none = table_of(points, gate=gate.assign(accepted=False))
+    assert none.verdict["attention is faithful (ACU)"] == "not tested (no data set passes the gate)"
+    assert claims.cases(points, gate=gate.assign(accepted=False)).empty
 
 
 def test_the_gate_is_on_macro_f1_before_masking(points):
@@ -140,8 +143,8 @@ def test_the_gate_is_on_macro_f1_before_masking(points):
 
 
 def test_another_data_set_leaves_every_other_interval_as_it_is(points):
-    one = claims.cases(claims.statements(points[points.dataset == "sst"]))
-    both = claims.cases(claims.statements(points))
+    one = claims.cases(points[points.dataset == "sst"])
+    both = claims.cases(points)
     claim = "attention is faithful (ACU)"
     (row,), (again,) = (
         t[(t.claim == claim) & (t.case == "sst")][["value", "ci_low", "ci_high"]].to_numpy()
