@@ -1,8 +1,8 @@
 """A data set that only the user has as the task of a paper: a file or a folder, named by its path.
 
 Its tables have the columns text and label, and text_b (never masked or scored) and evidence where they are
-known; of prompts text, and target where an answer is given. `tasks.own` reads them. A folder holds a file for
-each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests on.
+known; of prompts text, and target where an answer is given. `tasks.tables` reads them. A folder holds a file
+for each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests on.
 """
 
 import re
@@ -65,24 +65,23 @@ def read(task, kind="classification"):
 
     Raises:
         FileNotFoundError: there is no such file or folder.
-        ValueError: no column text, or label; what `tasks.own.load_data` refuses; too few rows of a class.
+        ValueError: no column text, or label; what `tasks.load_data` refuses; too few rows of a class.
     """
-    from faithlib.tasks import own  # it reads all kinds of data, this module names them
+    from faithlib.tasks import tables  # it reads all kinds of data, this module names them
 
     path = find(task)
-    tables = own._read_path(path)[2].values()
-    there = [str(name) for name in next(iter(tables)) if all(name in table for table in tables)]
+    given = tables.read_source(path)[2].values()
+    there = [str(name) for name in next(iter(given)) if all(name in table for table in given)]
     named = {name: name for name in COLUMNS[kind] if name in there}
     if kind == "classification" and "label" not in named:
         raise ValueError(
             f"{path.name} has no column 'label', only {', '.join(there)}: give each text a label, or rename "
             "the column that holds it"
         )
-    data = own.load_data(path, **named)
-    frames = {split: rows.to_pandas() for split, rows in data.splits.items()}
-    origin = {"file": path.name, "source_rows": {split: len(frame) for split, frame in frames.items()}}
+    task, frames, origin = tables.read(path, **named)
+    origin = {"file": path.name, "source_rows": origin["source_rows"]}
     if kind == "prompts":
-        return data.task, {"test": frames.get("test", next(iter(frames.values())))}, origin
+        return task, {"test": frames.get("test", next(iter(frames.values())))}, origin
     if path.is_file():
         frames = {"train": frames["test"]}
     if missing := [split for split in SPLITS if split not in frames]:
@@ -90,7 +89,7 @@ def read(task, kind="classification"):
         origin["drawn"] = {split: SHARES[split] for split in missing}
         rows = ", ".join(f"{len(frames[split])} {split}" for split in SPLITS)
         print(f"{path.name} has no split {' or '.join(missing)}: drawn from its rows for all seeds: {rows}")
-    return data.task, {split: frames[split] for split in SPLITS}, origin
+    return task, {split: frames[split] for split in SPLITS}, origin
 
 
 def _divided(frames, missing, path):

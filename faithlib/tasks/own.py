@@ -1,26 +1,11 @@
 """`load_data`: a task by its name, or anyone's file, folder, table or list of texts, as a `Loaded`."""
 
-import csv
-import difflib
-import json
-import os
-import re
-import warnings
-from collections.abc import Mapping
-from pathlib import Path
-
 import datasets
-import pandas as pd
-import pyarrow.parquet as pq
 
-from faithlib.tasks import columns
 from faithlib.tasks.loading import Loaded, check_sizes, hash_rows, load
-from faithlib.tasks.sources import first_line, readable
 from faithlib.tasks.splits import subset
-from faithlib.tasks.table import SPLITS, TASKS, Task
-
-FORMATS = (".parquet", ".csv", ".tsv", ".jsonl")
-KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
+from faithlib.tasks.table import TASKS, Task
+from faithlib.tasks.tables import read
 
 
 def load_data(
@@ -61,6 +46,7 @@ def load_data(
         FileNotFoundError: no such file, or a folder without data.
 
     Example:
+        >>> import pandas as pd
         >>> reviews = pd.DataFrame({"review": ["a great film", "so boring"], "stars": ["good", "bad"],
         ...                         "why": [["great"], ["boring"]]})
         >>> data = load_data(reviews, text="review", label="stars", evidence="why")
@@ -77,262 +63,26 @@ def load_data(
                 f"{given[0]} is for data of your own, task {source!r} has its columns: leave it out"
             )
         return load(source, **settings)
-    named, labels = _check(named, labels)
-    sizes, seed = _settings(settings)
-    kind, name, tables = _read(source)
-    columns_given = {ours: theirs for ours, theirs in named.items() if theirs is not None}
-    for split, table in tables.items():
-        _check_columns(table, columns_given, _where(name, split, tables))
-    for split in sizes:
-        if split not in tables:
-            raise ValueError(
-                f"sizes[{split!r}]: {name} has only the splits {', '.join(tables)}: leave it out"
-            )
-    labels = _named_classes(tables, label, labels, name)
-    frames, label_names = _frames(tables, named, labels, name)
-    auxiliary = text_b or ""
-    task = Task(
-        _slug(name), name, label_names, text, auxiliary, kind="classification" if label else "prompts"
-    )
-    origin = {"columns": columns_given, "source_rows": {split: len(frame) for split, frame in frames.items()}}
-    for split, size in sizes.items():
-        if size > len(frames[split]):
-            print(f"{name}: sizes[{split!r}] = {size} is more than there is: all {len(frames[split])} rows")
-        elif size:
-            frames[split] = subset(frames[split], size, seed)
-            origin["subset_seed"] = seed
-    provenance = {"source": kind, "task": task.name, "paper": None, "file": name, **origin}
-    provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
-    provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
-    splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
-    return Loaded(task, splits, kind, provenance, [])
-
-
-# What was asked for -------------------------------------------------------------------------------
-
-
-def _check(named, labels):
-    """The columns' names and the classes, checked before anything is read."""
-    for what, column in named.items():
-        if not isinstance(column, str) and (column is not None or what == "text"):
-            raise ValueError(f"{what}={column!r} is no name of a column: give a string")
-    twice = [c for c in named.values() if c is not None and list(named.values()).count(c) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} is named twice: give every column one meaning")
-    if named["label"] and named["target"]:
-        raise ValueError("label and target: give label for a classifier, or target for prompts")
-    if named["contrast"] and not named["target"]:
-        raise ValueError(f"contrast={named['contrast']!r} needs target, the answer that it is compared with")
-    if labels is None:
-        return named, None
-    listed = isinstance(labels, (list, tuple)) and all(isinstance(x, str) and x.strip() for x in labels)
-    if not listed or len(labels) < 2 or len(set(labels)) < len(labels):
-        raise ValueError(f"labels={labels!r} must be two or more different names, such as ['bad', 'good']")
-    if not named["label"]:
-        raise ValueError("labels names the classes of a column: give label, the column")
-    return named, tuple(labels)
-
-
-def _settings(settings):
     if other := set(settings) - {"sizes", "seed"}:
         raise ValueError(
             f"{sorted(other)[0]} is for a task by its name: of your own data only sizes and seed can be given"
         )
     seed = settings.get("seed", 0)
-    return check_sizes(Task("own", ""), settings.get("sizes"), seed), seed
-
-
-def _check_columns(table, named, where):
-    listed = list(map(str, table.columns))
-    if twice := sorted({c for c in listed if listed.count(c) > 1}):
-        raise ValueError(f"{where} has the column {twice[0]!r} more than once: rename or remove one")
-    for what, column in named.items():
-        if column not in listed:
-            close = difflib.get_close_matches(column, listed, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+    sizes = check_sizes(Task("own", ""), settings.get("sizes"), seed)
+    task, frames, origin = read(source, labels, **named)
+    for split, size in sizes.items():
+        if split not in frames:
             raise ValueError(
-                f"{where} has no column {column!r}, only {', '.join(listed)}: give {what}='...'{hint}"
+                f"sizes[{split!r}]: {task.title} has only the splits {', '.join(frames)}: leave it out"
             )
-    if not len(table):
-        raise ValueError(f"{where} has no rows: give at least one")
-
-
-def _named_classes(tables, label, labels, name):
-    """The names of the classes where a `datasets.Dataset` says them."""
-    for table in tables.values():
-        own = table.attrs.get("names", {}).get(label)
-        if own and labels and tuple(own) != labels:
-            raise ValueError(
-                f"{name}: column {label!r} has the classes {', '.join(own)}, labels names "
-                f"{', '.join(labels)}: leave labels out"
-            )
-        labels = tuple(own) if own else labels
-    return labels
-
-
-# Sources ------------------------------------------------------------------------------------------
-
-
-def _read(source):
-    """(kind of source, its name, {split: DataFrame})."""
-    if isinstance(source, (str, os.PathLike)):
-        return _read_path(source)
-    if isinstance(source, Mapping):
-        if unknown := [split for split in source if split not in SPLITS]:
-            raise ValueError(f"split {unknown[0]!r} is unknown: name the splits {', '.join(SPLITS)}")
-        tables = {split: _table(source[split]) for split in SPLITS if split in source}
-        if not tables:
-            raise ValueError("data has no splits: give {'test': table}")
-        return "memory", "data", tables
-    return "memory", "data", {"test": _table(source)}
-
-
-def _table(source):
-    """A DataFrame of what is in memory."""
-    if isinstance(source, pd.DataFrame):
-        return source.reset_index(drop=True)
-    if isinstance(source, datasets.Dataset):
-        frame = source.with_format(None).to_pandas()
-        frame.attrs["names"] = {
-            c: f.names for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)
-        }
-        return frame
-    if isinstance(source, (list, tuple, pd.Series)):
-        if any(isinstance(row, (dict, list, tuple)) for row in source):
-            raise ValueError("source is a list of rows: give a list of texts, or pandas.DataFrame(rows)")
-        return pd.DataFrame({"text": pd.Series(list(source), dtype=object)})
-    raise ValueError(f"source is of type {type(source).__name__}: give {KINDS}")
-
-
-def _read_path(source):
-    path = Path(source)
-    try:
-        folder, file = bool(source) and path.is_dir(), path.is_file()
-    except (OSError, ValueError):  # a text that is too long for a path
-        folder = file = False
-    if folder:
-        return "folder", path.resolve().name, _read_folder(path)
-    if file:
-        return "file", path.name, {"test": _read_file(path)}
-    if path.suffix.lower() in FORMATS or isinstance(source, os.PathLike):
-        raise FileNotFoundError(f"there is no file {str(source)!r}: check the path")
-    close = difflib.get_close_matches(str(source), TASKS, n=3)
-    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    shown = str(source) if len(str(source)) <= 60 else str(source)[:57] + "…"
-    raise ValueError(f"source={shown!r} is no task and no file: {hint}Give {KINDS}")
-
-
-def _read_folder(folder):
-    found = {split: [folder / f"{split}{end}" for end in FORMATS] for split in SPLITS}
-    found = {split: [p for p in paths if p.is_file()] for split, paths in found.items()}
-    if not any(found.values()):
-        raise FileNotFoundError(
-            f"folder {str(folder)!r} has no data: give one with train, validation or test as .parquet, .csv, "
-            ".tsv or .jsonl"
-        )
-    for split, paths in found.items():
-        if len(paths) > 1:
-            raise ValueError(
-                f"folder {str(folder)!r} has {' and '.join(p.name for p in paths)}: keep one file of the "
-                f"split {split!r}"
-            )
-    return {split: _read_file(paths[0]) for split, paths in found.items() if paths}
-
-
-def _read_file(path):
-    end = path.suffix.lower()
-    if end not in FORMATS:
-        raise ValueError(f"file {path.name!r} has the format {end or 'none'}: give {', '.join(FORMATS)}")
-    if end == ".parquet":
-        return readable(path, pq.read_table).to_pandas()
-    try:
-        return _read_jsonl(path) if end == ".jsonl" else _read_csv(path, "," if end == ".csv" else "\t")
-    except UnicodeDecodeError:
-        raise ValueError(f"file {path.name!r} is not UTF-8: save it as UTF-8") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
-        raise ValueError(f"cannot read {path.name!r} ({first_line(error)}): correct this line") from None
-
-
-def _read_csv(path, separator):
-    """All cells as strings, as they stand: no text becomes a number, or NaN because it is "NA"."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter=separator, strict=True), [])
-    if not header:
-        raise ValueError(f"file {path.name!r} is empty: give a line of column names, then rows")
-    given = dict(sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row with more cells than the header
-        frame = pd.read_csv(path, header=None, skiprows=1, names=range(len(header)), **given)
-    return frame.set_axis(header, axis=1)
-
-
-def _read_jsonl(path):
-    rows = []
-    with open(path, encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                try:
-                    row = json.loads(line, object_pairs_hook=_once)
-                except (ValueError, RecursionError) as error:
-                    raise ValueError(
-                        f"cannot read line {number} of {path.name!r} ({first_line(error)}): give one JSON "
-                        "object a line"
-                    ) from None
-                if not isinstance(row, dict):
-                    raise ValueError(f"line {number} of {path.name!r} is no JSON object: give one a line")
-                rows.append(row)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names})
-
-
-def _once(pairs):
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return dict(pairs)
-
-
-# Columns ------------------------------------------------------------------------------------------
-
-
-def _frames(tables, named, labels, name):
-    """({split: DataFrame with the final columns}, names of the classes)."""
-    label, label_names, numbers = named["label"], (), {}
-    if label:
-        given = {split: list(table[label]) for split, table in tables.items()}
-        numbers, label_names = columns.classes(given, label, name, labels)
-    frames = {}
-    for split, table in tables.items():
-        where = _where(name, split, tables)
-        texts = columns.texts(table[named["text"]], named["text"], where)
-        frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
-        if named["text_b"]:
-            frame["text_b"] = columns.texts(table[named["text_b"]], named["text_b"], where, blank=True)
-        elif label:
-            frame["text_b"] = ""
-        if label:
-            frame["label"] = numbers[split]
-        for what in ("target", "contrast"):
-            if named[what]:
-                frame[what] = columns.texts(table[named[what]], named[what], where)
-            elif what == "target" and not label:
-                frame[what] = ""
-        if "contrast" in frame and (same := list(frame.index[frame.target == frame.contrast])):
-            raise ValueError(
-                f"{where}: target and contrast are the same in row {same[0]}: give another contrast"
-            )
-        if named["evidence"]:
-            given = list(table[named["evidence"]])
-            frame["evidence"] = columns.evidence(given, texts, named["evidence"], where)
-        frames[split] = frame
-    return frames, label_names
-
-
-def _where(name, split, tables):
-    return name if len(tables) == 1 else f"split {split!r} of {name}"
-
-
-def _slug(name):
-    """A name of small letters, digits and _, as tasks have it."""
-    stem = name.removesuffix(Path(name).suffix) if Path(name).suffix.lower() in FORMATS else name
-    slug = re.sub(r"\W+", "_", stem.lower()).strip("_")
-    return slug if re.match(r"[a-z]", slug) else f"data_{slug}".rstrip("_")
+        if size > len(frames[split]):
+            there = len(frames[split])
+            print(f"{task.title}: sizes[{split!r}] = {size} is more than there is: all {there} rows")
+        else:
+            frames[split] = subset(frames[split], size, seed)
+            origin["subset_seed"] = seed
+    provenance = {**origin, "task": task.name, "paper": None}
+    provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
+    provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
+    splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
+    return Loaded(task, splits, origin["source"], provenance, [])
