@@ -2,7 +2,8 @@
 
 Its tables have the columns text and label, and text_b (never masked or scored) and evidence where they are
 known; of prompts text, and target where an answer is given. `tasks.tables` reads them. A folder holds a file
-for each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests on.
+for each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests
+on.
 """
 
 import re
