@@ -1,0 +1,356 @@
+"""The command line.
+
+    faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
+    faithlib run saloss --data reviews.csv --model my-model -p epochs=3
+    faithlib attributions | metrics | tasks | papers
+
+`python -m faithlib` is the same. What is wrong is told in one line, with status 2; Ctrl-C ends with one line
+and status 130, and the same command goes on from what is finished.
+"""
+
+import argparse
+import ast
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+PROGRAM = "faithlib"
+COLUMNS = ("text", "text_b", "label", "evidence", "target", "contrast")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message):
+        raise ValueError(f"{message}: see {self.prog} --help")
+
+
+def main(arguments=None):
+    """Run a command.
+
+    Args:
+        arguments: [str]; by default those of the process.
+
+    Returns:
+        The exit status: 0, 2 for what is wrong (one line on stderr), 130 after Ctrl-C.
+
+    Example:
+        >>> main(["paper"])  # there is no such command, which stderr says
+        2
+    """
+    given = None
+    try:
+        given = _parser().parse_args(arguments)
+        return given.command(given) or 0
+    except KeyboardInterrupt:
+        output = getattr(given, "output", "")
+        kept = f"what is finished is kept in {output}, and the same command goes on"
+        return _say(f"stopped; {kept}" if output else "stopped", 130)
+    except BrokenPipeError:  # `faithlib tasks | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, NotImplementedError, ImportError) as error:
+        return _say(error, 2)
+
+
+def _say(message, status):
+    print(f"{PROGRAM}: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+    return status
+
+
+def _parser():
+    parser = _Parser(PROGRAM, description="Are explanations of NLP models faithful?", allow_abbrev=False)
+    commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Parser)
+
+    def command(name, function, text):
+        found = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        found.set_defaults(command=function)
+        found.add_argument(
+            "--plugins", type=_names, default=[], metavar="FILES", help="my.py,… that register"
+        )
+        return found
+
+    evaluate = command("evaluate", _evaluate, "score attributions of a model by faithfulness metrics")
+    add = evaluate.add_argument
+    add("--model", required=True, help="a folder or a name on the hub; several, joined by commas, are seeds")
+    add("--data", required=True, help="a parquet, csv, tsv or jsonl file, a folder of them, or a task")
+    for name in COLUMNS:
+        default = "text" if name == "text" else None
+        add(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=f"the column {name}")
+    add("--labels", type=_names, help="names of the classes in their order, joined by commas")
+    add("--attributions", type=_names, required=True, help="names, or my.py:function, joined by commas")
+    add("--metrics", default="default", help='names joined by commas, "default" or "all"')
+    add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
+    add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")
+    add("--dtype", default="", help='float32, bfloat16, float16 or "auto"; the model\'s own by default')
+    add("--device", default="cpu", help="cpu, cuda, cuda:1 or mps")
+    add("--model-dir", default="", help="a folder of models to look in first")
+    add("--data-dir", default=None, help="a folder of data sets, for a task by its name")
+    add("--seed", type=_whole, default=0)
+    _add_parameters(evaluate, "a setting of the attributions, such as steps=50")
+    add("-o", "--output", default="out", help="the folder of tables, figures and explorer.html (out)")
+
+    run = command("run", _run, "run a paper's experiment on data of your own; needs a clone of the project")
+    add = run.add_argument
+    add("paper", help=f"see {PROGRAM} papers")
+    add("--data", default="", help="a file or folder with the columns text and label, or a task's name")
+    add("--model", default="", help="a folder, a name on the hub, or tiny-bert")
+    _add_parameters(run, "a parameter of the notebook, such as epochs=3")
+    add("--again", action="store_true", help="compute a unit again that is finished")
+    add("-o", "--output", default="out", help="the folder of the record and the executed notebook (out)")
+
+    command("attributions", _attributions, "list the attributions")
+    command("metrics", _metrics, "list the metrics")
+    command("tasks", _tasks, "list the data sets that are known by name")
+    command("papers", _papers, "list the papers and studies")
+    return parser
+
+
+def _add_parameters(parser, text):
+    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=text)
+
+
+def _names(text):
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} has an empty name: join names by single commas")
+    return names
+
+
+def _whole(text):
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def _parameters(given, texts=()):
+    """{name: value} of `-p name=value`; values are Python's or JSON's, or texts for names in `texts`."""
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"-p {item!r} is not name=value: write -p epochs=3")
+        found[name] = value if name in texts else _value(name, value)
+    return found
+
+
+def _value(name, text):
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    if text.replace("_", "").replace("-", "").isalnum():
+        return text
+    raise ValueError(f"-p {name}={text!r} is no value: write a number, true, false, a text or a list ['a']")
+
+
+# evaluate -----------------------------------------------------------------------------------------
+
+
+def _evaluate(given):
+    from faithlib import evaluate, load_data, load_model
+
+    folder = Path(given.output)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"-o {given.output}: this is a file: name a folder")
+    settings = {"seed": given.seed, **_parameters(given.parameters)}
+    _load_plugins(given.plugins)
+    attributions = [_attribution(name) for name in given.attributions]
+    metrics = given.metrics if given.metrics in ("default", "all") else _names(given.metrics)
+    _check_names(attributions, metrics)
+    columns = {name: getattr(given, name) for name in COLUMNS}
+    if given.data_dir is not None:
+        columns["data_dir"] = given.data_dir
+    data = load_data(given.data, labels=given.labels, **columns)
+    models = [
+        load_model(name, data=data, seed=given.seed, dtype=given.dtype, device=given.device,
+                   model_dir=given.model_dir)
+        for name in _names(given.model)
+    ]  # fmt: skip
+    study = evaluate(
+        models if len(models) > 1 else models[0], _drawn(data, given), attributions, metrics,
+        baselines=given.baselines, resume=folder / "chunks", **settings,
+    )  # fmt: skip
+    study.show(texts=0)
+    study.save(folder)
+    print(f"{folder.as_posix()}/: record.json, tables, figures, explorer.html")
+
+
+def _drawn(data, given):
+    """The rows that are explained: of the split "test", or of the only one."""
+    import numpy as np
+
+    splits = data.splits
+    rows = splits["test"] if "test" in splits else next(iter(splits.values()))
+    if not 0 < given.examples < len(rows):
+        if given.examples > len(rows):
+            print(f"--examples {given.examples} is more than there is: all {len(rows)} texts")
+        return data
+    chosen = np.random.default_rng(given.seed).permutation(len(rows))[: given.examples]
+    data.splits = {"test": rows.select(np.sort(chosen))}
+    return data
+
+
+def _attribution(name):
+    """A registered name, or the function of "my.py:function"."""
+    file, colon, function = name.rpartition(":")
+    if not colon:
+        return name
+    (module,) = _load_plugins([file])
+    if not callable(found := getattr(module, function, None)):
+        own = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
+        raise ValueError(f"{file} has no function {function!r}: it has {', '.join(own) or 'none'}")
+    from faithlib import attributions
+
+    return function if function in attributions.names() else found  # it may register itself
+
+
+def _check_names(attributions, metrics):
+    """Raise ValueError for an unknown name before a model is loaded."""
+    from faithlib import attributions as known
+    from faithlib.metrics import registry
+
+    for name in attributions:
+        if isinstance(name, str):
+            known.get(name)
+    for name in metrics if isinstance(metrics, list) else ():
+        registry.get(name)
+
+
+def _load_plugins(files):
+    from faithlib import plugins
+
+    return plugins.load(files)
+
+
+# run ----------------------------------------------------------------------------------------------
+
+
+def _run(given):
+    from faithlib import papers
+    from faithlib.tasks.table import TASKS
+
+    papers.card(given.paper)
+    root, notebook = _notebook(given.paper)
+    execute = _module(root / "workflow/execute.py")
+    known = execute.defaults(notebook)
+    texts = [name for name, value in known.items() if isinstance(value, str)]
+    parameters = _parameters(given.parameters, texts)
+    output = Path(given.output).absolute()
+    plugins = [Path(file).absolute().as_posix() for file in given.plugins]
+    own = {"plugins": plugins} if plugins else {}
+    _load_plugins(plugins)
+    if given.data:
+        known_name = given.data in TASKS and not Path(given.data).is_file()
+        own["task"] = given.data if known_name else _path(given.data, sorted(TASKS))
+    if given.model:
+        own["model"] = _folder(given.model)
+    if twice := sorted(set(own) & set(parameters)):
+        raise ValueError(f"{twice[0]} is given twice: leave -p {twice[0]}=… out")
+    parameters = {"results_dir": (output / "results").as_posix(), **parameters, **own}
+    execute.check(notebook, parameters)
+    place = output / given.paper / "experiment.ipynb"
+    again = ["--again"] if given.again else []
+    here = Path.cwd()
+    try:
+        execute.main([notebook, str(place), json.dumps(parameters), *again])
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise ValueError(end.code) from None
+        return end.code
+    finally:
+        os.chdir(here)
+
+
+def _notebook(paper):
+    """(the project's root, the paper's experiment), of the clone worked in or that faithlib stands in."""
+    from faithlib.records import project_root
+
+    roots = [project_root(), Path(__file__).resolve().parents[1]]
+    for root in roots:
+        notebook = root / "notebooks" / paper / "experiment.ipynb"
+        if notebook.is_file() and (root / "workflow/execute.py").is_file():
+            if importlib.util.find_spec("papermill") is None:
+                raise ValueError("papermill is not installed: pip install 'faithlib[notebooks]'")
+            return root, str(notebook)
+    raise ValueError(
+        f"the notebook of {paper} is not here: notebooks are in a clone of the project, not in what pip "
+        "installs; go into its folder and give the command again"
+    )
+
+
+def _path(data, known):
+    """The absolute path of one's own data."""
+    path = Path(data).expanduser()
+    if not path.exists():
+        from faithlib.scores import suggestion
+
+        raise ValueError(f"--data {data!r} is no task and no file or folder: {suggestion(data, known)}")
+    return path.resolve().as_posix() + ("/" if path.is_dir() else "")
+
+
+def _folder(model):
+    path = Path(model).expanduser()
+    return path.resolve().as_posix() if path.is_dir() else model
+
+
+def _module(path):
+    """A Python file outside the package, as a module."""
+    spec = importlib.util.spec_from_file_location(f"faithlib_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Lists --------------------------------------------------------------------------------------------
+
+
+def _attributions(given):
+    from faithlib import attributions
+
+    _load_plugins(given.plugins)
+    entries = [attributions.get(name) for name in attributions.names()]
+    _table((e.name, "signed" if e.signed else "absolute", e.family, e.label) for e in entries)
+
+
+def _metrics(given):
+    from faithlib.metrics import registry
+
+    _load_plugins(given.plugins)
+    entries = [registry.get(name) for name in registry.names()]
+    needs = {e.name: ", ".join(e.needs) or "any model" for e in entries}
+    _table((e.name, f"{e.better} is better", e.label, f"needs {needs[e.name]}") for e in entries)
+
+
+def _tasks(given):
+    from faithlib.tasks.table import TASKS
+
+    _load_plugins(given.plugins)
+    kinds = {"generated": "generated", "hub": "hub", "": "files of your own"}
+    _table(
+        (t.name, t.kind, kinds["generated" if t.generated else "hub" if t.hub else ""], t.title)
+        for t in TASKS.values()
+    )
+
+
+def _papers(given):
+    from faithlib import papers
+
+    _load_plugins(given.plugins)
+    _table((card.name, card.title) for card in map(papers.card, papers.names()))
+
+
+def _table(rows):
+    """Print rows in columns, the last one as it is."""
+    rows = [tuple(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[-1]]).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""The command line, in this process: what it prints, what it writes, and its status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import faithlib
+from faithlib import attributions, models, papers, tasks
+from faithlib.__main__ import main
+from faithlib.metrics import registry
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = ["a great film", "so boring and long", "great acting , long plot", "boring", "a film"] * 2
+METHOD = '''
+def longest(model, batch, target):
+    """Longer tokens matter more."""
+    rows = [[len(token) for token in model.tokens(e)] for e in batch.encodings]
+    return [[n * keep for n, keep in zip(r, e.maskable)] for r, e in zip(rows, batch.encodings)]
+'''
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of a user's: a model, a table, a method."""
+    model = models.load("tiny-bert", ("bad", "good"), TEXTS)
+    model.model.save_pretrained(tmp_path / "my-model")
+    model.tokenizer.save_pretrained(tmp_path / "my-model")
+    table = {"review": TEXTS, "stars": ["good", "bad"] * 5, "why": ["[0]"] * 10}
+    pd.DataFrame(table).to_csv(tmp_path / "reviews.csv", index=False)
+    (tmp_path / "my.py").write_text(METHOD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def evaluate(**changes):
+    """The arguments of a study; None leaves one out."""
+    given = {
+        "model": "my-model",
+        "data": "reviews.csv",
+        "text": "review",
+        "attributions": "gradient_l2,my.py:longest",
+        "metrics": "ns,decision_flip",
+        **changes,
+    }
+    pairs = [
+        (f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None
+    ]
+    return ["evaluate", *(word for pair in pairs for word in pair)]
+
+
+def told(capsys, arguments):
+    """The one line of a wrong command."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("faithlib: ") and err.count("\n") == 1 and err.endswith("\n"), err
+    return err
+
+
+# Lists --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("attributions", attributions.names()),
+        ("metrics", registry.names()),
+        ("tasks", list(tasks.TASKS)),
+        ("papers", papers.names()),
+    ],
+)
+def test_a_list_has_a_line_for_each(command, names, capsys):
+    assert main([command]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == names
+    assert all(len(line.split()) > 1 and line == line.rstrip() for line in lines)
+
+
+def test_lists_know_what_plugins_register(here, capsys):
+    (here / "mine.py").write_text(
+        "from faithlib import register\n"
+        "@register('mine_of_a_test', signed=True, family='gradient')\n"
+        "def mine(model, batch, target): ...\n"
+    )
+    assert main(["attributions", "--plugins", "mine.py"]) == 0
+    assert "mine_of_a_test" in capsys.readouterr().out
+    attributions.unregister("mine_of_a_test")
+
+
+def test_lists_load_no_torch():
+    code = (
+        "import sys; from faithlib.__main__ import main\n"
+        "for name in ('attributions', 'metrics', 'tasks', 'papers'): main([name])\n"
+        "assert not {'torch', 'transformers', 'datasets'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+
+
+# evaluate -----------------------------------------------------------------------------------------
+
+
+def test_evaluate_writes_a_table(here, capsys):
+    assert main(evaluate(dtype="float32", evidence="why", examples="6", output="out") + ["-p", "seed=3"]) == 0
+    table = pd.read_csv(here / "out/tables/results.csv")
+    assert set(table.attribution) == {"gradient_l2", "longest"} and set(table.metric) == {
+        "ns",
+        "decision_flip",
+    }
+    assert ((table.n + table.void) == 6).all()
+    assert (here / "out/explorer.html").is_file() and (here / "out/record.json").is_file()
+    out, err = capsys.readouterr()
+    assert "longest" in out and "out/: record.json" in out
+    assert "longest" not in attributions.names()  # it joined for this call
+
+
+def test_evaluate_passes_on_what_was_given(here, monkeypatch):
+    seen = {}
+
+    class Study:
+        def show(self, texts):
+            seen["texts"] = texts
+
+        def save(self, folder):
+            seen["folder"] = str(folder)
+
+    def fake(model, data, wanted, metrics, **settings):
+        rows = data.splits["test"].num_rows
+        seen.update(model=model, rows=rows, wanted=wanted, metrics=metrics, **settings)
+        return Study()
+
+    monkeypatch.setattr(faithlib, "evaluate", fake, raising=False)
+    arguments = evaluate(attributions="lime,beam", metrics="all", baselines="2", model="my-model,my-model")
+    assert main([*arguments, "-p", "samples=30", "-p", "baseline=mask", "--seed", "4"]) == 0
+    assert [m.name for m in seen.pop("model")] == ["my-model", "my-model"]
+    assert seen == {
+        "rows": 10, "wanted": ["lime", "beam"], "metrics": "all", "baselines": 2, "seed": 4, "samples": 30,
+        "baseline": "mask", "resume": Path("out/chunks"), "texts": 0, "folder": "out",
+    }  # fmt: skip
+
+
+def test_ctrl_c_ends_with_one_line(here, monkeypatch, capsys):
+    def stopped(*given, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(faithlib, "evaluate", stopped, raising=False)
+    assert main(evaluate()) == 130
+    line = "faithlib: stopped; what is finished is kept in out, and the same command goes on\n"
+    assert capsys.readouterr().err == line
+
+
+def test_a_stopped_study_goes_on(here):
+    assert main(evaluate(metrics="decision_flip", attributions="gradient_l2", output="whole")) == 0
+
+    def stopped(*given, **settings):
+        raise KeyboardInterrupt
+
+    module, name = registry.get("ns").function.split(":")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"faithlib.metrics.{module}.{name}", stopped)
+        assert main(evaluate(metrics="decision_flip,ns", attributions="gradient_l2")) == 130
+    kept = sorted(path.name for path in (here / "out/chunks").iterdir())
+    assert any("decision_flip" in name for name in kept) and not any(".ns." in name for name in kept)
+    assert main(evaluate(metrics="decision_flip,ns", attributions="gradient_l2")) == 0
+    tables = [pd.read_csv(here / folder / "tables/results.csv") for folder in ("whole", "out")]
+    both = [table[table.metric == "decision_flip"].value.to_list() for table in tables]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "parts"),
+    [
+        ({"attributions": "limee"}, [], ["'limee'", "did you mean 'lime'"]),
+        ({"attributions": "lime,,beam"}, [], ["'lime,,beam'", "empty name"]),
+        ({"attributions": "my.py:longer"}, [], ["no function 'longer'", "it has longest"]),
+        ({"attributions": "your.py:longer"}, [], ["no file 'your.py'"]),
+        ({"attributions": None}, [], ["--attributions", "required"]),
+        ({"metrics": "nss"}, [], ["'nss'", "unknown"]),
+        ({"metrics": "causal_soft_ns"}, [], ["'causal_soft_ns' needs", "my-model"]),
+        ({"text": "rewiev"}, [], ["no column 'rewiev'", "review"]),
+        ({"data": "nope.csv"}, [], ["nope.csv"]),
+        ({"label": "stars", "labels": "no,yes"}, [], ["'stars' has 'good'", "no, yes"]),
+        ({"dtype": "float8"}, [], ["dtype='float8'", "bfloat16"]),
+        ({"device": "tpu"}, [], ["'tpu'"]),
+        ({"examples": "-1"}, [], ["--examples", "'-1'"]),
+        ({"baselines": "x"}, [], ["--baselines", "'x'"]),
+        ({"output": "my.py"}, [], ["-o my.py", "a file"]),
+        ({}, ["-p", "samples"], ["'samples' is not name=value"]),
+        ({}, ["-p", "samples=0"], ["samples=0"]),
+        ({}, ["-p", "sampels=3"], ["'sampels' is unknown"]),
+        ({}, ["-p", "samples=[1"], ["samples='[1' is no value"]),
+        ({}, ["--plugins", "none.py"], ["no file 'none.py'"]),
+    ],
+)
+def test_what_is_wrong_is_one_line(here, capsys, changes, more, parts):
+    line = told(capsys, evaluate(**changes) + more)
+    assert all(part in line for part in parts), line
+    assert not (here / "out").exists() or not (here / "out/record.json").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["evaluat"], ["tasks", "--all"], ["run"]])
+def test_a_wrong_command_is_one_line(capsys, arguments):
+    assert "--help" in told(capsys, arguments)
+
+
+# run ----------------------------------------------------------------------------------------------
+
+
+def test_run_executes_a_paper_on_own_data(here, capsys):
+    rows = [
+        f"{a} film , {b} plot" for a in ("great", "boring") for b in "one two three four five six".split()
+    ]
+    table = pd.DataFrame({"text": rows * 5, "label": ["good"] * 30 + ["bad"] * 30, "evidence": "[0]"})
+    table["label"] = ["good" if "great" in text else "bad" for text in table.text]
+    table.to_csv(here / "mine.csv", index=False)
+    few = [
+        "epochs=1",
+        "examples=3",
+        "steps=2",
+        "timed_examples=1",
+        'attributions=["gradient_l2"]',
+        "dtype=bfloat16",
+    ]
+    command = ["run", "attributions", "--data", "mine.csv", *(word for p in few for word in ("-p", p))]
+    assert main(command) == 0
+    record = json.loads((here / "out/results/quick/attributions/mine.tiny-bert.s0.json").read_text())
+    assert record["provenance"]["dtype"] == "bfloat16" and record["params"]["epochs"] == 1
+    assert (here / "out/attributions/experiment.ipynb").is_file() and Path.cwd() == here
+    capsys.readouterr()
+    assert main(command) == 0 and "nothing to do" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("end", "status"), [("a cell failed: why", 2), (130, 130), (None, 0)])
+def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
+    class Execute:
+        defaults, check = staticmethod(lambda notebook: {"epochs": 1}), staticmethod(lambda *given: None)
+
+        @staticmethod
+        def main(arguments):
+            raise SystemExit(end)
+
+    monkeypatch.setattr("faithlib.__main__._module", lambda path: Execute)
+    assert main(["run", "fmm"]) == status
+    assert capsys.readouterr().err == ("faithlib: a cell failed: why\n" if status == 2 else "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["papr"], ["'papr' is unknown"]),
+        (["fmm", "--data", "nope.csv"], ["'nope.csv'", "no task and no file"]),
+        (["fmm", "-p", "epoch=3"], ["unknown parameter 'epoch'", "epochs"]),
+        (["fmm", "-p", "epochs=many"], ["epochs = 'many' has the wrong type"]),
+        (["fmm", "-p", "task=sst", "--data", "sentiment"], ["task is given twice"]),
+        (["fmm", "--plugins", "nope.py"], ["no file"]),
+    ],
+)
+def test_a_wrong_run_is_one_line_before_anything_starts(here, capsys, arguments, parts):
+    line = told(capsys, ["run", *arguments])
+    assert all(part in line for part in parts), line
+    assert not (here / "out").exists()
+
+
+def test_without_notebooks_one_line_says_so(here, capsys, monkeypatch):
+    monkeypatch.setattr("faithlib.__main__.__file__", str(here / "site-packages/faithlib/__main__.py"))
+    assert "notebooks are in a clone of the project" in told(capsys, ["run", "fmm", "--data", "sentiment"])
