@@ -197,7 +197,7 @@ def accepted(values, gate):
     refused = gate[~gate.accepted.astype(bool)]
     refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
     pairs = zip(values.dataset, values.model.map(slug), strict=True)
-    return values[[pair not in refused for pair in pairs]]
+    return values[np.array([pair not in refused for pair in pairs], dtype=bool)]
 
 
 # Rows ---------------------------------------------------------------------------------------------
