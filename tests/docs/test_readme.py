@@ -35,16 +35,38 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_example_runs(tmp_path):
-    (example,) = [text for language, text in BLOCK.findall(README) if language == "python"]
-    assert len([line for line in example.splitlines() if line]) == 5
-    script = tmp_path / "example.py"
-    script.write_text(example + 'study.table.to_csv("table.csv", index=False)\n', encoding="utf-8")
-    subprocess.run([sys.executable, script], cwd=tmp_path, check=True, capture_output=True)
+MODEL = """
+from faithlib import load_data, load_model
+from faithlib.training import fine_tune
+
+reviews = load_data("sentiment", sizes={"train": 600, "validation": 60, "test": 8})
+model = load_model("tiny-bert", data=reviews)
+splits = {s: (model.encode(list(x["text"])), list(x["label"])) for s, x in reviews.splits.items()}
+fine_tune(model, splits, epochs=3, batch_size=32, learning_rate=2e-3)
+model.model.save_pretrained("my-fine-tuned-model")
+model.tokenizer.save_pretrained("my-fine-tuned-model")
+reviews.splits["test"].to_pandas()[["text", "label"]].to_parquet("reviews.parquet")
+"""
+
+
+def run(folder, code):
+    script = folder / "example.py"
+    script.write_text(code, encoding="utf-8")
+    subprocess.run([sys.executable, script], cwd=folder, check=True, capture_output=True)
+
+
+def test_the_examples_run(tmp_path):
+    own, generated = [text for language, text in BLOCK.findall(README) if language == "python"]
+    assert len([line for line in own.splitlines() if line]) == 5
+    run(tmp_path, MODEL)
+    run(tmp_path, own)
+    assert (tmp_path / "out" / "explorer.html").is_file() and (tmp_path / "out" / "tables").is_dir()
+    run(tmp_path, generated + 'study.table.to_csv("table.csv", index=False)\n')
     table = pd.read_csv(tmp_path / "table.csv")
-    assert set(table.attribution) == {"gradient_l2", "integrated_gradients", "random_uniform"}
+    assert set(table.attribution) == {"leave_one_out", "gradient_l2", "random_uniform"}
     assert {"soft_ns", "decision_flip", "auprc"} <= set(table.metric)
     assert {"value", "ci_low", "ci_high", "diagnosticity"} <= set(table)
+    assert table.value.notna().all()  # the model is above chance
 
 
 def test_it_is_short_and_names_every_paper():
