@@ -71,6 +71,7 @@ def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
         "performance",
         "history",
+        "gates",
         "masf",
         "curves",
         "racu",

@@ -176,3 +176,12 @@ def test_the_gate_takes_the_papers_score_and_macro_f1_of_the_explained_texts(rec
     assert gate.accepted["sst2"] and not gate.accepted["cola"]
     assert gate.reason["cola"].startswith("balanced accuracy 0.520 is less than 0.05 above chance")
     assert gate.chance["cola"] == 0 and gate.chance["sst2"] == 0.5
+
+
+def test_seeds_that_did_not_converge_may_leave_nothing(records, points):
+    gate = pd.DataFrame({"dataset": DATASETS, "model": "MiniLM", "accepted": True})
+    none = points.assign(converged=False)
+    scores = tables.scores(records).assign(converged=False)
+    found, choices = claims.claims(scores, none, gate=gate)
+    assert OCCLUSION in set(found.claim)
+    assert set(choices[choices.choice == "unconverged seeds"].claim) <= {ROAR}  # nothing is left to compare
