@@ -18,6 +18,7 @@ from faithlib import papers
 from faithlib.models.loading import BILSTM, TINY, TINY_CAUSAL, locate
 from faithlib.results import write_parquet
 from faithlib.tasks import TASKS
+from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
 
 BUILT = (TINY, TINY_CAUSAL, BILSTM)  # on the spot
@@ -29,7 +30,9 @@ def needs(grid_papers):
     units = [
         (paper, parameters) for paper, entry in grid_papers.items() for parameters in entry.units.values()
     ]
-    data = {(p["task"], paper) for paper, p in units if not TASKS[p["task"]].generated}
+    data = {
+        (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
+    }
     return sorted(data), sorted({p["model"] for _, p in units} - set(BUILT))
 
 

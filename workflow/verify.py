@@ -107,6 +107,9 @@ def check_record(path, data_dir=""):
         unchecked.append(f"{path}: the hash of its code, which is no commit that git has ({commit})")
     elif then != code:
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
+    if data["source"] == "file":
+        unchecked.append(f"{path}: the hashes of its data, a file of the user's own")
+        return wrong, unchecked
     if data["source"] != "generated" and not data_dir:
         unchecked.append(f"{path}: the hashes of its data, which need data_dir=<folder>")
         return wrong, unchecked

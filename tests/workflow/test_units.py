@@ -114,6 +114,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("soft_metrics", {"task": "knowns"}, ["'knowns' holds prompts", "classification"]),
     ("soft_metrics", {"task": "sstt"}, ["'sstt' is unknown", "sst"]),
     ("soft_metrics", {"task": ""}, ["task = ''", "unknown"]),
+    ("soft_metrics", {"task": "nope/mine.csv"}, ["'nope/mine.csv'", "no such file"]),
     ("soft_metrics", {"task": "nope/reviews.csv"}, ["'nope/reviews.csv'", "no such file"]),
     ("noiser", {"task": "sst", "model": "gpt2"}, ["'sst' holds classification", "prompts"]),
     ("noiser", {"task": "knowns"}, ["tiny-llama", "world_facts"]),
@@ -222,6 +223,13 @@ def test_a_file_that_is_not_utf8_is_refused_in_one_line(tmp_path):
 def test_odd_options_are_refused_in_one_line(options, told, tmp_path):
     (tmp_path / "quick.yaml").write_text(GOOD)
     assert told in refused(tmp_path, options)
+
+
+def test_a_file_of_ones_own_is_a_task(tmp_path):
+    (tmp_path / "my reviews.csv").write_text("text,label\n")
+    unit = UNITS["fmm"] | {"task": str(tmp_path / "my reviews.csv")}
+    write(tmp_path, "fmm", unit)
+    assert list(grid.read({}, tmp_path)[1]["fmm"].units) == ["my-reviews.tiny-bert.s0"]
 
 
 def test_variants_are_units_of_their_own(tmp_path):
