@@ -224,8 +224,8 @@ def start(paper, parameters):
             setting.
 
     Raises:
-        ValueError: an unknown scale, device or dtype, a seed or a limit below 0, a variant that is no slug, or other
-            parameters than those of the record that has this unit's name.
+        ValueError: an unknown scale, device or dtype, a seed or a limit below 0, a variant that is no slug,
+            or other parameters than those of the record that has this unit's name.
     """
     import torch
 
