@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import breaking
 import grid as project
@@ -164,7 +165,9 @@ def test_what_a_cpu_without_memory_says_is_understood():
             torch.empty(2**50, dtype=torch.uint8)
         return sum(rows)
 
-    assert sum(halving(compute, list(range(10)))) == 45
+    model = SimpleNamespace()
+    assert sum(halving(model, compute, list(range(10)), 1)) == 45
+    assert model.tokens_that_fit == 2
 
 
 @pytest.mark.parametrize("largest", [1, 3])

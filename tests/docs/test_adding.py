@@ -68,7 +68,7 @@ def test_an_attribution_is_in_the_study_the_grid_the_table_and_the_figure(tmp_pa
     assert "<!-- keep-one-in -->" in figure.read_text(encoding="utf-8")
     misspell(tmp_path, "- keep_one\n", "- keep_on\n")
     told = refused(tmp_path, monkeypatch, papers="attributions")
-    assert "sentiment.tiny-bert.s1: attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
+    assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
 
 
 def test_a_metric_is_one_short_file_and_in_every_table_that_can_hold_it(tmp_path):
@@ -81,7 +81,7 @@ def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
     follow(section(PAGE, "A task"), project(tmp_path))
     misspell(tmp_path, "task: shop_reviews", "task: shop_review")
     told = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
-    assert "task = 'shop_review' is unknown; use one of sst" in told and told.endswith("or register_task")
+    assert "task = 'shop_review' is unknown; use one of sst" in told and "register_task" in told
 
 
 def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
