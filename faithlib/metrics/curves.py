@@ -28,23 +28,24 @@ def acu(x, measure, baseline):
     return np.trapezoid(baseline - measure, x)
 
 
-def room(x, baseline):
-    """Area of the baseline above its own end, the trapezoids of Δb_i = b_i − b_I: the denominator of Eq. 3.
+def racu_denominator(x, baseline):
+    """Area between the random curve and the all-masked performance, the denominator of Eq. 3.
 
-    The ACU of a measure that has the performance of everything masked, b_I, from the start. Shape (...).
+    The trapezoids of Δb_i = b_i − b_I: the ACU of a measure that has the performance of everything masked,
+    b_I, from the start. Shape (...).
     """
     x, baseline = _checked(x, baseline)
     return np.trapezoid(baseline - baseline[..., -1:], x)
 
 
 def racu(x, measure, baseline, clip=False):
-    """ACU relative to what is possible, `acu` / `room`, seed by seed (Eq. 3); higher is better.
+    """ACU relative to what is possible, `acu` / `racu_denominator`, seed by seed (Eq. 3); higher is better.
 
     1 for a measure that is at the performance of everything masked at once, 0 for the baseline, negative
     above it. clip: to [−1, 1] as released; Eq. 3 has no bounds, and where a baseline hardly falls the ratio
     takes any value. NaN where the area below the baseline is 0.
     """
-    area, possible = acu(x, measure, baseline), room(x, baseline)
+    area, possible = acu(x, measure, baseline), racu_denominator(x, baseline)
     ratio = np.divide(area, possible, out=np.full(np.shape(area), np.nan), where=possible != 0)
     return (np.clip(ratio, -1, 1) if clip else ratio)[()]
 
@@ -103,7 +104,7 @@ def _compared(measure, baseline, name):
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     areas = [racu(x, p, b), racu(x, p, b, clip=True), acu(x, p, b)]
     values = [v for area in areas for v in over_seeds(area)]
-    flat = int((room(x, b) < FLAT).sum())
+    flat = int((racu_denominator(x, b) < FLAT).sum())
     return {**dict(zip(_columns(), values, strict=True)), "flat": flat, **told}
 
 

@@ -36,8 +36,8 @@ def released_normalisation(s, c, s_zero):
 
     Where 1 − S0 is near 0 this magnifies rounding ten-thousandfold, so such values are stable to 1e-3 only.
     """
-    room = 1 - (s_zero - 1e-4)
-    return np.clip((s - (s_zero - 1e-4)) / room, 0, 1), np.clip(c / room, 0, 1)
+    denominator = 1 - (s_zero - 1e-4)
+    return np.clip((s - (s_zero - 1e-4)) / denominator, 0, 1), np.clip(c / denominator, 0, 1)
 
 
 def rationale(scores, maskable, ratio, definition="paper"):

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from faithlib.metrics import curves
-from faithlib.metrics.curves import acu, racu, room, summary
+from faithlib.metrics.curves import acu, racu, racu_denominator, summary
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "racu.json"
 
@@ -45,7 +45,7 @@ def tidy(performance, **also):
 def test_three_points_by_hand():
     # differences 0, 0.2, 0: two triangles of 0.5 · 0.2 / 2; the baseline is 0.4, 0.2, 0 above its end
     assert acu(X, [0.9, 0.5, 0.5], BASELINE) == pytest.approx(0.1)
-    assert room(X, BASELINE) == pytest.approx(0.5 * 0.3 + 0.5 * 0.1)
+    assert racu_denominator(X, BASELINE) == pytest.approx(0.5 * 0.3 + 0.5 * 0.1)
     assert racu(X, [0.9, 0.5, 0.5], BASELINE) == pytest.approx(0.5)
     assert racu(X, [0.9, 0.8, 0.5], BASELINE) == pytest.approx(-0.25)
     assert racu([0, 0.2, 1], [0.9, 0.5, 0.5], BASELINE) == pytest.approx(0.1 / 0.14)  # 0.06 + 0.08

@@ -113,7 +113,7 @@ def areas(points, area="ACU", flat=True):
             curve, random = wide.loc[measure].loc[seeds].to_numpy(), baseline.loc[seeds].to_numpy()
             values = {"ACU": curves.acu, "RACU": curves.racu}[area](x, curve, random)
             if not flat or area == "RACU":
-                values = np.where(curves.room(x, random) < curves.FLAT, np.nan, values)
+                values = np.where(curves.racu_denominator(x, random) < curves.FLAT, np.nan, values)
             own[measure] = pd.Series(values, seeds, dtype=float)
         found[key] = pd.DataFrame(own)
     return found

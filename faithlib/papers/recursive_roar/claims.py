@@ -197,7 +197,7 @@ def areas(found, area="ACU", recursive=True):
 def _area(name, x, measure, random):
     if name == "ACU":
         return curves.acu(x, measure, random)
-    flat = curves.room(x, random) < curves.FLAT
+    flat = curves.racu_denominator(x, random) < curves.FLAT
     return np.where(flat, np.nan, curves.racu(x, measure, random, clip=name == "RACU clipped"))
 
 
