@@ -6,10 +6,10 @@ What is built in has a row below; a method of your own joins with the decorator 
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import dataclass, replace
 
-from faithlib.scores import RANDOM, suggestion
+from faithlib.registry import Named, Registry
+from faithlib.scores import RANDOM
 
 FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
 COSTS = {
@@ -30,7 +30,7 @@ MARKERS = "osD^vPphd<>X*8"
 
 
 @dataclass(frozen=True)
-class Attribution:
+class Attribution(Named):
     """One attribution.
 
     Attributes:
@@ -56,15 +56,9 @@ class Attribution:
     marker: str = ""
     line: str | tuple = ""
 
-    def resolve(self):
-        """The function, imported if need be."""
-        if callable(self.function):
-            return self.function
-        module, name = self.function.split(":")
-        return getattr(import_module(f"faithlib.attributions.{module}"), name)
 
-
-_ENTRIES = {}  # name -> Attribution, in the order of the tables
+_LIST = Registry("attribution")
+names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
 def register(name, *, signed, family, label="", cost="tokens", needs=(), colour="", marker="", line=""):
@@ -106,65 +100,30 @@ def register(name, *, signed, family, label="", cost="tokens", needs=(), colour=
 
 def add(entry):
     """Add an `Attribution` to the list; see `register`."""
-    if not isinstance(entry.name, str) or not entry.name.isidentifier() or entry.name == RANDOM:
-        raise ValueError(
-            f"attribution {entry.name!r}: give a name of letters, digits and _ other than {RANDOM!r}"
-        )
-    taken = _ENTRIES.get(entry.name)
-    if taken and _place(taken.function) != _place(entry.function):  # a notebook's cell run again is welcome
-        raise ValueError(
-            f"attribution {entry.name!r} is {_place(taken.function)} already: choose another name"
-        )
+    if entry.name == RANDOM:
+        raise ValueError(f"attribution {RANDOM!r} is the baseline of every table: choose another name")
     if not isinstance(entry.signed, bool):
         raise ValueError(f"attribution {entry.name!r}: signed={entry.signed!r} must be True or False")
-    for what, value, allowed in (("family", entry.family, FAMILIES), ("cost", entry.cost, COSTS)):
-        if value not in allowed:
-            raise ValueError(f"attribution {entry.name!r}: {what}={value!r} is unknown: {_use(allowed)}")
-    if unknown := set(entry.needs) - set(NEEDS):
-        raise ValueError(f"attribution {entry.name!r}: needs {unknown.pop()!r} is unknown: {_use(NEEDS)}")
-    _ENTRIES[entry.name] = _with_look(entry)
-
-
-def unregister(name):
-    """Take a name off the list: for tests and examples."""
-    del _ENTRIES[name]
-
-
-def names():
-    """All attributions, by name, in the order of the tables."""
-    return list(_ENTRIES)
-
-
-def get(name):
-    """The `Attribution` of a name; ValueError, with the nearest name, for an unknown one."""
-    if name not in _ENTRIES:
-        raise ValueError(f"attribution {name!r} is unknown: {suggestion(name, sorted(_ENTRIES))}")
-    return _ENTRIES[name]
+    _LIST.add(_with_look(entry), family=FAMILIES, cost=COSTS, needs=NEEDS)
 
 
 def describe(name):
     """The entry of a name, or one made from its letters: a record may hold methods that are not loaded."""
-    known = _ENTRIES.get(name)
-    return known or _with_look(Attribution(name, "", not name.endswith("_abs"), "perturbation", "", "tokens"))
+    made = Attribution(name, "", not name.endswith("_abs"), "perturbation", "", "tokens")
+    return _LIST.get(name) or _with_look(made)
 
 
 def _with_look(entry):
-    """The entry with label, colour, marker and line style filled in."""
-    code, fields = zlib.crc32(entry.name.encode()), dict(vars(entry))
+    """The entry with label, colour, marker and line style filled in, chosen from its name."""
+    code = zlib.crc32(str(entry.name).encode())
     colours = [COLOURS[name] for name in ("orange", "yellow", "grey", "rust")]
-    fields["label"] = entry.label or entry.name.replace("_", " ")
-    fields["colour"] = entry.colour or colours[code % len(colours)]
-    fields["marker"] = entry.marker or MARKERS[code // 4 % len(MARKERS)]
-    fields["line"] = entry.line or LINES[code // 64 % len(LINES)]
-    return Attribution(**fields)
-
-
-def _place(function):
-    return f"{function.__module__}.{function.__qualname__}" if callable(function) else function
-
-
-def _use(allowed):
-    return f"use {', '.join(map(repr, allowed))}"
+    return replace(
+        entry,
+        label=entry.label or str(entry.name).replace("_", " "),
+        colour=entry.colour or colours[code % len(colours)],
+        marker=entry.marker or MARKERS[code // 4 % len(MARKERS)],
+        line=entry.line or LINES[code // 64 % len(LINES)],
+    )
 
 
 def _built_in(function, family, cost, needs, *rows):

@@ -6,10 +6,9 @@ has a row below; a metric of your own joins with the decorator `register`, in an
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from math import inf
 
-from faithlib.scores import suggestion
+from faithlib.registry import Named, Registry
 
 NEEDS = {  # what a metric asks of the study that it takes part in
     "classifier": "a model of classes",
@@ -23,7 +22,7 @@ LEVELS = ("example", "data set")
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Named):
     """One metric.
 
     Attributes:
@@ -56,15 +55,9 @@ class Metric:
     passes: Callable | float = 1
     shared_passes: Callable | float = 0
 
-    def resolve(self):
-        """The function, imported if need be."""
-        if callable(self.function):
-            return self.function
-        module, name = self.function.split(":")
-        return getattr(import_module(f"faithlib.metrics.{module}"), name)
 
-
-_ENTRIES = {}  # name -> Metric, in the order of the tables
+_LIST = Registry("metric")
+names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
 def register(name, *, better, range, needs=(), label="", void="", source="", default=True):
@@ -96,12 +89,8 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
     """
 
     def join(function):
-        text = label or name.replace("_", " ")
-        add(
-            Metric(
-                name, text, better, tuple(range), tuple(needs), void, function, source=source, default=default
-            )
-        )
+        text, rest = label or str(name).replace("_", " "), dict(source=source, default=default)
+        add(Metric(name, text, better, tuple(range), tuple(needs), void, function, **rest))
         return function
 
     return join
@@ -109,43 +98,9 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
 
 def add(entry):
     """Add a `Metric` to the list; see `register`."""
-    if not isinstance(entry.name, str) or not entry.name.isidentifier():
-        raise ValueError(f"metric {entry.name!r}: give a name of letters, digits and _")
-    taken = _ENTRIES.get(entry.name)
-    if taken and _place(taken.function) != _place(entry.function):  # a notebook's cell run again is welcome
-        raise ValueError(f"metric {entry.name!r} is {_place(taken.function)} already: choose another name")
-    if entry.better not in ("higher", "lower"):
-        raise ValueError(f"metric {entry.name!r}: better={entry.better!r}: use 'higher' or 'lower'")
     if len(entry.range) != 2 or not entry.range[0] < entry.range[1]:
         raise ValueError(f"metric {entry.name!r}: range={entry.range!r}: give (lowest, highest)")
-    if unknown := set(entry.needs) - set(NEEDS):
-        raise ValueError(f"metric {entry.name!r} needs {unknown.pop()!r}: use {', '.join(map(repr, NEEDS))}")
-    if entry.level not in LEVELS:
-        raise ValueError(
-            f"metric {entry.name!r}: level={entry.level!r}: use {' or '.join(map(repr, LEVELS))}"
-        )
-    _ENTRIES[entry.name] = entry
-
-
-def unregister(name):
-    """Take a name off the list: for tests and examples."""
-    del _ENTRIES[name]
-
-
-def names():
-    """All metrics, by name, in the order of the tables."""
-    return list(_ENTRIES)
-
-
-def get(name):
-    """The `Metric` of a name; ValueError, with the nearest name, for an unknown one."""
-    if name not in _ENTRIES:
-        raise ValueError(f"metric {name!r} is unknown: {suggestion(name, names())}")
-    return _ENTRIES[name]
-
-
-def _place(function):
-    return f"{function.__module__}.{function.__qualname__}" if callable(function) else function
+    _LIST.add(entry, better=("higher", "lower"), needs=NEEDS, level=LEVELS)
 
 
 _SOFT, _NOISER, _ROAR = "Zhao and Aletras (2023)", "Ghasemi Madani et al. (2025)", "Madsen et al. (2022)"

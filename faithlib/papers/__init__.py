@@ -17,7 +17,6 @@ from faithlib.scores import suggestion
 from faithlib.tasks.table import TASKS, Use
 
 FOLDER = Path(__file__).parent
-KINDS = ("classification", "prompts")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Card:
         name: the folder's name.
         title, citation, url: as a reader would look it up.
         claims: what the paper claims, in a sentence each.
-        kind: the kind of task it explains, one of KINDS.
+        kind: the kind of task it explains, one of `tasks.table.KINDS`.
         tasks: {task: Use}, where the paper says how a data set is split and scored; others may run too.
         tables: the CSV tables that its report writes; one that is missing calls for a new report.
         attributions: those that it compares, in the order of its table: what its experiment explains with

@@ -7,11 +7,12 @@ nobody says otherwise. What a paper does differently stands in its card. Nothing
 
 import re
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from faithlib.corpora import world
+from faithlib.registry import Registry
 
 SPLITS = ("train", "validation", "test")
+KINDS = ("classification", "prompts")
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Task:
     auxiliary: str = ""
     hub: Hub | None = None
     where: str = ""  # where the rows come from when the hub has none
-    kind: str = "classification"  # or "prompts"
+    kind: str = "classification"  # one of KINDS
     generated: bool = False
     imitates: str = ""  # the data set whose kind of problem a generated one has
     credentialed: bool = False
@@ -91,6 +92,11 @@ class Task:
     first_sentences: int | None = None  # keep only this many sentences of the text
     recipe: Recipe = Recipe()  # where no paper's card says otherwise
     metric: str = "accuracy"
+
+    @property
+    def place(self):
+        """What tells it from another task of its name."""
+        return repr(self.title)
 
 
 # Recipes ------------------------------------------------------------------------------------------
@@ -376,8 +382,8 @@ ROWS = (
     ),
 )
 
-_rows = {}
-TASKS = MappingProxyType(_rows)  # {name: Task}, grown by `register_task` alone
+TASKS = Registry("task")  # {name: Task}
+unregister_task = TASKS.remove
 
 
 def register_task(task):
@@ -404,12 +410,6 @@ def register_task(task):
         raise ValueError(f"{task!r} is no task: give a faithlib.tasks.Task")
     if not re.fullmatch(r"[a-z]\w*", task.name):
         raise ValueError(f"task {task.name!r}: give a name of small letters, digits and _")
-    if task.name in _rows and _rows[task.name] != task:
-        raise ValueError(f"task {task.name!r} is {_rows[task.name].title!r} already: choose another name")
-    if task.kind not in ("classification", "prompts"):
-        raise ValueError(
-            f"task {task.name!r}: kind={task.kind!r} is unknown: use 'classification', 'prompts'"
-        )
     if task.kind == "classification" and len(task.labels) < 2:
         raise ValueError(f"task {task.name!r} has labels {task.labels}: name at least two, in their order")
     wanted = ("text", "label") if task.kind == "classification" else ("text",)
@@ -418,13 +418,8 @@ def register_task(task):
         raise ValueError(
             f"task {task.name!r}: its hub columns lack {missing[0]!r}: say what it is called there"
         )
-    _rows[task.name] = task
+    TASKS.add(task, kind=KINDS)
     return task
-
-
-def unregister_task(name):
-    """Take a row off `TASKS`: for tests and examples."""
-    del _rows[name]
 
 
 for _row in ROWS:

@@ -69,12 +69,12 @@ def test_what_is_not_loaded_is_described_by_its_name():
     ("given", "told"),
     [
         (dict(name="lime"), "'lime' is surrogates:lime already: choose another name"),
-        (dict(name="my method"), "'my method': give a name of letters, digits and _ other than 'random'"),
-        (dict(name=RANDOM), "other than 'random'"),
+        (dict(name="my method"), "'my method': give a name of letters, digits and _"),
+        (dict(name=RANDOM), "'random' is the baseline of every table"),
         (dict(signed="yes"), "signed='yes' must be True or False"),
         (dict(family="magic"), "family='magic' is unknown: use 'attention', 'gradient'"),
         (dict(cost="high"), "cost='high' is unknown: use 'none', 'constant'"),
-        (dict(needs=("gpu",)), "'gpu'"),
+        (dict(needs=("gpu",)), "needs='gpu' is unknown: use 'attention'"),
     ],
 )
 def test_what_is_wrong_is_told_at_registration(given, told):

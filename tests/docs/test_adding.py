@@ -177,7 +177,7 @@ def test_a_metric_whose_needs_are_not_met_is_refused_before_any_work(make, metri
 
 
 def test_a_metric_of_another_shape_or_direction_is_refused():
-    with pytest.raises(ValueError, match="^metric 'mine': better='up': use 'higher' or 'lower'$"):
+    with pytest.raises(ValueError, match="^metric 'mine': better='up' is unknown: use 'higher', 'lower'$"):
         register_metric("mine", better="up", range=(0, 1))(lambda inputs, scores: [])
     register_metric("mine", better="higher", range=(0, 1))(lambda inputs, scores: np.zeros(1))
     told = "^metric 'mine' gives values of shape \\(1,\\) for 2 texts: give one a text$"

@@ -42,10 +42,10 @@ def test_a_metric_joins_the_end_of_the_list(registered):
     [
         (dict(name="ns"), "'ns' is erasure:ns already: choose another name"),
         (dict(name="log odds"), "'log odds': give a name of letters, digits and _"),
-        (dict(better="up"), "better='up': use 'higher' or 'lower'"),
+        (dict(better="up"), "better='up' is unknown: use 'higher', 'lower'"),
         (dict(range=(1, 0)), "give (lowest, highest)"),
         (dict(range=(0,)), "give (lowest, highest)"),
-        (dict(needs=("gpu",)), "needs 'gpu': use 'classifier', 'causal'"),
+        (dict(needs=("gpu",)), "needs='gpu' is unknown: use 'classifier', 'causal'"),
     ],
 )
 def test_what_is_wrong_is_told_at_registration(registered, given, told):

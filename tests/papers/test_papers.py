@@ -3,14 +3,14 @@
 import pytest
 
 from faithlib import papers
-from faithlib.tasks.table import TASKS
+from faithlib.tasks.table import KINDS, TASKS
 
 
 @pytest.mark.parametrize("name", papers.names())
 def test_every_folder_is_a_whole_paper(name):
     card, folder = papers.card(name), papers.FOLDER / name
     assert card.name == name and card.title and card.citation and card.url.startswith("https://")
-    assert card.claims and card.tables and card.kind in papers.KINDS
+    assert card.claims and card.tables and card.kind in KINDS
     for part in ("tables", "claims", "figures"):
         assert (folder / f"{part}.py").is_file()
     for notebook in ("experiment", "report"):

@@ -1,0 +1,84 @@
+"""What is known by name: attributions, metrics, tasks. Nothing here loads torch."""
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+
+from faithlib.scores import one_of, suggestion
+
+
+class Registry(Mapping):
+    """Entries by name, in the order in which they joined; it reads like a dictionary.
+
+    Args:
+        kind: what an entry is called in messages, such as "metric".
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> known = Registry("metric")
+        >>> known.add(SimpleNamespace(name="ns", place="erasure:ns", better="higher"))
+        >>> list(known), known["ns"].better
+        (['ns'], 'higher')
+    """
+
+    def __init__(self, kind):
+        self.kind, self._entries = kind, {}
+
+    def __getitem__(self, name):
+        return self._entries[name]
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def __len__(self):
+        return len(self._entries)
+
+    def names(self):
+        """All names, in the order of the tables."""
+        return list(self)
+
+    def add(self, entry, **allowed):
+        """Add an entry, which has a `name` and a `place` where it is written.
+
+        Args:
+            entry: one whose place is that of the entry known by its name takes its place: a notebook's cell
+                may run again.
+            allowed: {field: the values that it may have}; a field may hold a tuple of them.
+
+        Raises:
+            ValueError: a name that is none or stands elsewhere, a field with another value.
+        """
+        name, known = entry.name, self.get(entry.name)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"{self.kind} {name!r}: give a name of letters, digits and _")
+        if known and known.place != entry.place:
+            raise ValueError(f"{self.kind} {name!r} is {known.place} already: choose another name")
+        for field, values in allowed.items():
+            given = getattr(entry, field)
+            for value in given if isinstance(given, tuple) else (given,):
+                one_of(f"{self.kind} {name!r}: {field}", value, values)
+        self._entries[name] = entry
+
+    def find(self, name):
+        """The entry of a name; ValueError, with the nearest name, for an unknown one."""
+        if name not in self._entries:
+            raise ValueError(f"{self.kind} {name!r} is unknown: {suggestion(name, sorted(self))}")
+        return self._entries[name]
+
+    def remove(self, name):
+        """Take a name off the list: for tests and examples."""
+        del self._entries[name]
+
+
+class Named:
+    """What a registered function has: `name` and `function`, itself or "module:function" of its package."""
+
+    @property
+    def place(self):
+        """Where the function is written."""
+        function = self.function
+        return f"{function.__module__}.{function.__qualname__}" if callable(function) else function
+
+    def resolve(self):
+        """The function, imported if need be."""
+        package = type(self).__module__.rpartition(".")[0]
+        return self.function if callable(self.function) else resolve_name(f"{package}.{self.function}")
