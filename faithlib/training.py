@@ -21,7 +21,7 @@ CHOICES = {
     "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"),
     "definition": DEFINITIONS,
     "masking": ("none", "half", "all"),
-    "checking": ("unmasked", "masked", "both"),
+    "selection": ("unmasked", "masked", "both"),
 }
 
 
@@ -83,7 +83,7 @@ def fine_tune(
     patience=None,
     seed=0,
     masking="none",
-    checking="unmasked",
+    selection="unmasked",
     salience=None,
     salience_weight=0.0,
     definition="paper",
@@ -125,7 +125,7 @@ def fine_tune(
             when the metric reaches 1.
         seed: of the order of examples, dropout and masks.
         masking: which examples of a mini-batch are masked: "none", "half" (masked fine-tuning) or "all".
-        checking: the copy of the validation split that selects: "unmasked"; "masked", with every example
+        selection: the copy of the validation split that selects: "unmasked"; "masked", with every example
             masked by draws that depend on `seed` only; or "both" as one split.
         salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
         salience_weight: λ, 0 or above; 0 is plain fine-tuning.
@@ -139,7 +139,7 @@ def fine_tune(
         The history, a list of one dict an evaluation: "epoch" (a float), "train_loss" and "validation_loss"
         (L_c, nats per example), "salience_loss" (mean of L_sal over steps, with salience only),
         f"validation_{best}" if a metric selects, and "kept", true of the evaluation whose weights are kept.
-        With masking or checking, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
+        With masking or another selection, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
 
     Raises:
         ValueError: a setting out of range; a model in float16 or with offloaded weights; a salience that is
@@ -162,26 +162,26 @@ def fine_tune(
         if value is not None and not value > 0:
             raise ValueError(f"{name}={value!r} must be above 0")
     chosen = {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition}
-    for name, value in {**chosen, "masking": masking, "checking": checking}.items():
+    for name, value in {**chosen, "masking": masking, "selection": selection}.items():
         one_of(name, value, CHOICES[name])
     if not 0 <= salience_weight < math.inf:
         raise ValueError(f"salience_weight={salience_weight!r} must be 0 or above")
-    plain, guided = (masking, checking) == ("none", "unmasked"), salience is not None and salience_weight
+    plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None and salience_weight
     if classifier.dtype == torch.float16:
         raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
     _check_memory(classifier, accumulate, checkpointing, guided, definition)
     if guided and not plain:
         raise ValueError(
-            f"masking={masking!r}, checking={checking!r} and a salience: masked fine-tuning and "
+            f"masking={masking!r}, selection={selection!r} and a salience: masked fine-tuning and "
             "salience loss do not go together, leave one out"
         )
     model, train, validation = classifier.model, splits["train"], splits["validation"]
     data = Split(classifier, *train) if masking == "none" else MaskedSplit(classifier, *train, masking, seed)
     guide = Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
-    selection = (
-        _Selection(classifier, validation, best)
+    evaluations = (
+        _Evaluations(classifier, validation, best)
         if plain
-        else _MaskedSelection(classifier, validation, best, checking, seed)
+        else _MaskedEvaluations(classifier, validation, best, selection, seed)
     )
     losses = []
     generator = np.random.default_rng(seed)
@@ -206,13 +206,13 @@ def fine_tune(
             rates.step()
             progress.update()
             if step in evaluated_steps:
-                selection.evaluate(epoch, step, steps, losses, learning_rate)
+                evaluations.evaluate(epoch, step, steps, losses, learning_rate)
                 losses.clear()
-                if selection.finished(patience):
+                if evaluations.finished(patience):
                     break
-        model.load_state_dict(selection.weights)
+        model.load_state_dict(evaluations.weights)
     model.eval()
-    return selection.history
+    return evaluations.history
 
 
 @without_gradients
@@ -251,31 +251,35 @@ def evaluate(classifier, encodings, labels):
 
 
 def performance(predicted, labels):
-    """Accuracy, micro and macro F1, and Matthews' correlation coefficient; higher is better.
+    """Accuracy, balanced accuracy, micro and macro F1, and Matthews' correlation; higher is better.
 
     Args:
         predicted: (examples,) int.
         labels: (examples,) int.
 
     Returns:
-        {"accuracy", "micro_f1" and "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
+        {"accuracy", "balanced_accuracy" (mean recall of the classes among the labels), "micro_f1" and
+        "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
 
     Example:
         >>> performance(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1]))["accuracy"]
         0.75
     """
-    from sklearn.metrics import f1_score, matthews_corrcoef
+    from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
     accuracy = float((predicted == labels).mean())
     return {
         "accuracy": accuracy,
+        "balanced_accuracy": float(
+            recall_score(labels, predicted, labels=np.unique(labels), average="macro")
+        ),
         "micro_f1": accuracy,  # equal, because each example has one label
         "macro_f1": float(f1_score(labels, predicted, average="macro")),
         "mcc": float(matthews_corrcoef(labels, predicted)),
     }
 
 
-class _Selection:
+class _Evaluations:
     """The evaluations of one training, and the weights of the best of them.
 
     Attributes:
@@ -329,12 +333,12 @@ class _Selection:
         return since == patience or (self.best != "loss" and self.top == 1)
 
 
-class _MaskedSelection(_Selection):
+class _MaskedEvaluations(_Evaluations):
     """Selection by a masked copy of the validation split, or by both copies."""
 
-    def __init__(self, classifier, validation, best, checking, seed):
+    def __init__(self, classifier, validation, best, selection, seed):
         super().__init__(classifier, validation, best)
-        self.checking = checking
+        self.selection = selection
         encodings, labels = validation
         copy = masked(classifier, encodings, np.random.default_rng([seed, VALIDATION]))
         self.copies = {"unmasked": validation, "masked": (copy, labels)}
@@ -348,7 +352,7 @@ class _MaskedSelection(_Selection):
             **performance(predicted, np.tile(self.validation[1], 2)),
         }
         extra = {f"validation_{self.best}_{name}": found[name][self.best] for name in self.copies}
-        return found[self.checking], extra
+        return found[self.selection], extra
 
 
 def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):

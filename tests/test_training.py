@@ -188,6 +188,7 @@ def test_performance_by_hand(monkeypatch):
     assert performance["accuracy"] == pytest.approx(2 / 3)
     assert performance["macro_f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)  # class 2: predicted, never right
     assert performance["micro_f1"] == performance["accuracy"]
+    assert performance["balanced_accuracy"] == pytest.approx((1 + 1 / 2) / 2)  # recall of classes 0 and 1
     assert np.allclose(performance["probabilities"], list(p.values()))
 
 
