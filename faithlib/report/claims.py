@@ -157,7 +157,8 @@ def gates(scores, metric="macro_f1"):
 
     Args:
         scores: rows of test metrics of the models as explained: dataset, model, seed, metric, value. A record
-            without `balanced_accuracy` has `metric` in its place, which is lower where classes are neglected.
+            without `balanced_accuracy` has macro-F1 in its place, or `metric`: both are lower where a class is
+            neglected.
         metric: the data set's own score: "macro_f1", "mcc" or "balanced_accuracy"; chance is 0 for MCC, else
             1 / classes.
 
@@ -174,9 +175,7 @@ def gates(scores, metric="macro_f1"):
     wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
     wide = wide[(wide.classes > 1) & wide[metric].notna()]
     chance = 0.0 if metric == "mcc" else 1 / wide.classes
-    balanced = (
-        wide[metric] if "balanced_accuracy" not in wide else wide.balanced_accuracy.fillna(wide[metric])
-    )
+    balanced = wide.reindex(columns=["balanced_accuracy", "macro_f1", metric]).bfill(axis=1).iloc[:, 0]
     return gate_table(wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)[columns])
 
 
