@@ -1,10 +1,17 @@
-"""SaLoss: what the paper is, and what it does with each data set."""
+"""SaLoss: what the paper is, what it does with each data set, and which of its open choices are varied."""
 
 from faithlib.papers import Card, published
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import AG, AG_NOTE, OFFICIAL, Use
 
 COMPARED = published("saloss", "table_2").attribution.unique()
+FLIPS = {  # what a record calls an option: the choice and the option in words, what `decision_flip` is given
+    "mask": ("removal", "[MASK]", {"removal": "mask"}),
+    "pad": ("removal", "id 0", {"removal": "pad"}),
+    "one token": ("flip step", "one token", {"step": 1}),
+    "absolute": ("scores", "absolute", {}),
+}
+PAPER_GRID = (1e-4, 1e-3, 1e-2)  # the weights λ that footnote 7 lists
 
 CARD = Card(
     name="saloss",
@@ -18,13 +25,22 @@ CARD = Card(
     attributions=(*(name for name in COMPARED if name != RANDOM), "random_normal"),
     tables=("performance", "decision_flip", "lambdas", "fresh"),
     choices={
-        "texts": ("all", "those that flip"),
+        "texts": (
+            "all",
+            "those that flip",
+            "correctly predicted",
+        ),  # all: 1 for one that never flips, as released
         "over texts": ("mean", "median"),
         "attributions": ("all", "attention alone"),
-        "weights": ("0.01, 0.1, 1", "0.0001, 0.001, 0.01"),
-        "weight chosen by": ("fewest tokens to a flip", "lowest loss"),
-        "removal": ("[MASK]", "deleted", "id 0"),
-        "flip step": ("5 %", "one token"),
+        "scores": ("as defined", "absolute"),  # x∇x is absolute in the release, the others are signed
+        "removal": ("deleted", "[MASK]", "id 0"),  # appendix D; id 0 is the release's
+        "flip step": ("5 %", "one token"),  # both in appendix D, the latter as too expensive
+        "weights": (
+            "0.0001 to 1",
+            "0.0001, 0.001, 0.01",
+        ),  # Eq. 3 as printed is smaller than the release's loss
+        "weight chosen by": ("fewest tokens to a flip", "lowest loss", "the paper's choice"),
+        "rationales of": ("word pieces", "words"),  # words are the release's
     },
     tasks={
         "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
