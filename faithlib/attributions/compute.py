@@ -8,6 +8,7 @@ import torch
 
 from faithlib import batching, forward
 from faithlib.attributions import registry
+from faithlib.attributions.gradients import RULES
 from faithlib.attributions.releases import RELEASED
 from faithlib.progress import bar
 from faithlib.scores import DEFINITIONS, one_of, suggestion
@@ -58,6 +59,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
             raise ValueError(f"{setting}={value} must be at least 1")
     one_of("baseline", settings.get("baseline"), (None, *BASELINES))
     one_of("path", settings.get("path", "input"), PATHS)
+    one_of("rule", settings.get("rule", "midpoint"), tuple(RULES))
     one_of("removal", settings.get("removal", "mask"), REMOVALS)
     one_of("bounding", settings.get("bounding", "k_min"), BOUNDINGS)
     one_of("norm", settings.get("norm", "none"), NORMS)

@@ -66,14 +66,14 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
 
 @torch.no_grad()
 def integrated_gradients(
-    model, batch, target, steps=20, baseline=None, path="input", cache=None, progress=None
+    model, batch, target, steps=20, baseline=None, path="input", rule="midpoint", cache=None, progress=None
 ):
     """Integrated gradients, signed and absolute, and their completeness gap.
 
-    a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + (k − ½)/K · (e − b), k = 1 … K, where all positions move
-    together (Sundararajan et al. 2017; Madsen et al. 2022, equation 2, by the midpoint rule). As K grows,
-    Σ_i a_i over all positions approaches y(e) − y(b). The gap stays large where y is not smooth on the path:
-    at the zero vector for models whose normalisation removes scale (Llama, Qwen2, Gemma-2).
+    a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at b + a_k (e − b), k = 1 … K, where all positions move together
+    (Sundararajan et al. 2017). As K grows, Σ_i a_i over all positions approaches y(e) − y(b). The gap stays
+    large where y is not smooth on the path: at the zero vector for models whose normalisation removes scale
+    (Llama, Qwen2, Gemma-2).
 
     Args:
         model: a Classifier or CausalLM.
@@ -82,6 +82,8 @@ def integrated_gradients(
         steps: K, the integration steps, at least 1; one forward and backward pass each.
         baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
         path: "input" moves all positions; "text" leaves the text_b of a pair unchanged (b_i = e_i there).
+        rule: a_k, "midpoint" for (k − ½)/K, which has the smaller gap, or "right" for k/K, as Madsen et al.
+            (2022) print it in equation 2.
         cache: a forward.Cache for y(e), or None.
         progress: called with the share of the work just done, or None.
 
@@ -103,7 +105,7 @@ def integrated_gradients(
     embeddings = model.embed(batch.ids)
     moving = torch.ones_like(batch.present) if path == "input" else before_text_b(batch)
     base = torch.where(moving[..., None], baseline_embedding(model, baseline), embeddings)
-    at, weights = midpoints(steps, embeddings)
+    at, weights = RULES[rule](steps, embeddings)
     at = at[:, None].expand(-1, len(batch.ids))  # (steps, batch)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     signed = ((embeddings - base) * slope).sum(-1)
@@ -244,6 +246,15 @@ def midpoints(steps, like):
     """The midpoint rule: points on the path from 0 to 1 and their weights, both (steps,)."""
     at = (torch.arange(steps, dtype=like.dtype, device=like.device) + 0.5) / steps
     return at, torch.full_like(at, 1 / steps)
+
+
+def right_ends(steps, like):
+    """The right end points 1/K, …, 1 of a path from 0 to 1 and their weights, both (steps,)."""
+    at = torch.arange(1, steps + 1, dtype=like.dtype, device=like.device) / steps
+    return at, torch.full_like(at, 1 / steps)
+
+
+RULES = {"midpoint": midpoints, "right": right_ends}
 
 
 def drawn_points(batch, samples, seed, like):

@@ -144,6 +144,9 @@ _built_in("gradients:gradients", "gradient", "constant", (),
 _built_in("gradients:integrated_gradients", "gradient", "steps", (),
           ("integrated_gradients", True, "integrated gradients", "green", "D", (0, (5, 1, 1, 1))),
           ("integrated_gradients_abs", False, "|integrated gradients|", "green", "d", ":"))  # fmt: skip
+_built_in("releases:weighted_from_zero", "gradient", "steps", (),
+          ("weighted_integrated_gradients_abs", False, "|weighted integrated gradients|", "green", "h",
+           "--"))  # fmt: skip
 _built_in("gradients:sequential_integrated_gradients", "gradient", "steps", (),
           ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "D", "--"),
           ("sequential_integrated_gradients_abs", False, "|sequential integrated gradients|", "grey", "d",

@@ -24,6 +24,7 @@ from faithlib.attributions.gradients import (
     gradient,
     in_passes,
     path_gradient,
+    right_ends,
     sequential_paths,
     y_at,
 )
@@ -127,12 +128,31 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
     """|e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at (k/K) e|, k = 1 … K, ≥ 0: later points have more weight.
 
     The factor k/K arises because the release differentiates with respect to the embedding before it is
-    scaled. In pairs, the tokens after `text` and its separator are not scaled.
+    scaled. In pairs, the tokens after `text` and its separator are not scaled. It is an attribution of its
+    own too, so that one study can compare both forms.
+
+    Args:
+        model: a Classifier or CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the class or next token explained.
+        steps: K, the integration steps, at least 1; one forward and backward pass each.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"weighted_integrated_gradients_abs": (batch, tokens) float}, in units of y, and the same scores under
+        the name that the release has for them.
+
+    Example:
+        >>> from faithlib import attributions, models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> name = "weighted_integrated_gradients_abs"
+        >>> attributions.attribute(model, model.encode(["great"]), [1], [name], steps=5)[name][0].shape
+        (3,)
     """
     embeddings = model.embed(batch.ids)
     base = torch.where(before_text_b(batch)[..., None], 0, embeddings)
     signed = _late_points(model, batch, target, embeddings, base, steps, progress)
-    return {"integrated_gradients_abs": signed.abs()}
+    return dict.fromkeys(("integrated_gradients_abs", "weighted_integrated_gradients_abs"), signed.abs())
 
 
 # FMM (Madsen et al. 2024) -------------------------------------------------------------------------
@@ -378,9 +398,9 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
 
 def _late_points(model, batch, target, embeddings, base, steps, progress):
     """e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at b + (k/K)(e − b): (batch, tokens)."""
-    at = torch.arange(1, steps + 1).to(embeddings) / steps
+    at, weights = right_ends(steps, embeddings)
     places = at[:, None].expand(-1, len(batch.ids))
-    slope = path_gradient(model, batch, target, embeddings, base, places, at / steps, progress)
+    slope = path_gradient(model, batch, target, embeddings, base, places, at * weights, progress)
     return (embeddings * slope).sum(-1)
 
 

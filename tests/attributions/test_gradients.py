@@ -82,26 +82,27 @@ def test_input_x_gradient_is_captums(classifier):
     assert np.abs(theirs).max() > 0.05 and theirs.min() < 0
 
 
+@pytest.mark.parametrize("rule", ["midpoint", "right"])
 @pytest.mark.parametrize(("baseline", "steps"), [("zero", 2), ("zero", 7), ("token", 3), ("pad", 4)])
-def test_integrated_gradients_are_captums(classifier, baseline, steps):
+def test_integrated_gradients_are_captums(classifier, baseline, steps, rule):
     encodings, targets = examples(classifier)
     with torch.no_grad():
         classifier.model.get_input_embeddings().weight[classifier.pad_id] = torch.linspace(-1, 1, 16)  # was 0
     wanted = ["integrated_gradients", "integrated_gradients_abs"]
-    ours = attribute(classifier, encodings, targets, wanted, steps=steps, baseline=baseline)
+    ours = attribute(classifier, encodings, targets, wanted, steps=steps, baseline=baseline, rule=rule)
     theirs = captums(
         classifier,
         captum.attr.IntegratedGradients,
         encodings,
         targets,
         n_steps=steps,
-        method="riemann_middle",
+        method={"midpoint": "riemann_middle", "right": "riemann_right"}[rule],
         baselines=vector(classifier, baseline),
     )
     assert gap(ours["integrated_gradients"], theirs) < 1e-5
     assert gap(ours["integrated_gradients_abs"], np.abs(theirs)) < 1e-5
     default = attribute(classifier, encodings, targets, wanted[:1], steps=steps)[wanted[0]]
-    assert (gap(ours["integrated_gradients"], default) == 0) == (baseline == "zero")
+    assert (gap(ours["integrated_gradients"], default) == 0) == ((baseline, rule) == ("zero", "midpoint"))
 
 
 def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):

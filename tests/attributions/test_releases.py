@@ -212,6 +212,8 @@ def test_recursive_roar_weighs_late_points_more(classifier):
         for s in (dict(steps=50), {})
     )
     assert all((a == b).all() for a, b in zip(fifty, default, strict=True))
+    by_itself = attribute(classifier, encodings, targets, [f"weighted_{name}"])[f"weighted_{name}"]
+    assert all((a == b).all() for a, b in zip(fifty, by_itself, strict=True))
 
 
 def test_fmm_starts_from_the_padding_token_and_multiplies_by_the_input(classifier):
