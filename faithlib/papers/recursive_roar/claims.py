@@ -56,7 +56,7 @@ def statements(
     collapsed_models="kept",
     masking_levels="all",
     share_of_random="subtracted",
-    outputs_of_bAbI="6",
+    outputs_of_bAbI="36",
     integrated_gradients="Eq. 2",
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
@@ -84,7 +84,7 @@ def statements(
         *_recursion(found, area),
         *_leakage(found, kept),
     ]
-    if outputs_of_bAbI != "6":
+    if outputs_of_bAbI != "36":
         return without_records(claims_, lambda claim: "babi" in " ".join(intervals(claim)))
     if integrated_gradients != "Eq. 2":
         return without_records(claims_, lambda claim: "attention is faithful" not in claim.claim)
