@@ -9,6 +9,7 @@ from math import fsum
 import numpy as np
 
 from faithlib.metrics.erasure import rationale
+from faithlib.scores import one_of
 
 
 def top_k(scores, maskable, ratio):
@@ -38,6 +39,43 @@ def contiguous(scores, maskable, ratio):
 
 
 THRESHOLDERS = {"top_k": top_k, "contiguous": contiguous}
+UNITS = ("word pieces", "words")
+
+
+def choose(thresholder, scores, encoding, ratio, unit="word pieces"):
+    """The rationale of a text: (tokens,) bool.
+
+    Args:
+        thresholder: name in THRESHOLDERS.
+        scores: (tokens,).
+        encoding: the Encoding of the text; of n maskable tokens.
+        ratio: share of the tokens, in (0, 1].
+        unit: "word pieces"; or "words" as the release takes them: the score of a word is the sum over its
+            pieces, a word is taken as a whole, and k = ⌈ratio · n⌉ words are, n still counting pieces. The
+            release merges the pieces that its tokenizer split, here a word is what blanks separate.
+
+    Raises:
+        ValueError: an unknown thresholder or unit, and as `top_k` does.
+
+    >>> from faithlib.models.base import Encoding
+    >>> one, where = np.ones(4, int), np.ones(4, bool)
+    >>> text = Encoding(one, one, where, ~where, np.array([0, 0, 1, 2]))  # the first word has two pieces
+    >>> choose("top_k", np.array([2, 1, 2.5, 0]), text, 0.25)
+    array([False, False,  True, False])
+    >>> choose("top_k", np.array([2, 1, 2.5, 0]), text, 0.25, "words")
+    array([ True,  True, False, False])
+    """
+    one_of("thresholder", thresholder, THRESHOLDERS)
+    one_of("unit", unit, UNITS)
+    chosen = THRESHOLDERS[thresholder](scores, encoding.maskable, ratio)
+    if unit == "word pieces":
+        return chosen
+    _, at = np.unique(encoding.words[encoding.maskable], return_inverse=True)  # (n,) word of each piece
+    sums = np.bincount(at, np.asarray(scores, float)[encoding.maskable])  # (words,)
+    share = min(1, ratio * len(at) / len(sums))
+    whole = THRESHOLDERS[thresholder](sums, np.ones(len(sums), bool), share)
+    chosen[encoding.maskable] = whole[at]
+    return chosen
 
 
 def extract(encodings, chosen):
