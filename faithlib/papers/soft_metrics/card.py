@@ -13,15 +13,17 @@ CARD = Card(
         "the hard metrics do.",
     ),
     tables=("performance", "diagnosticity", "faithfulness_by_ratio"),
-    choices={
+    choices={  # the main setting first: 16 soft draws, one random draw, all measured texts
         "ties": ("half, released as at least", "half", "strict", "at least"),
         "baseline": ("normal", "matched"),
-        "attributions": ("all", "without DeepLIFT", "without |input × gradient|"),
+        "attributions": ("all", "without signed input × gradient", "without |input × gradient|"),
+        "attribution code": ("of the definition", "ours", "released"),
+        "sign": ("signed", "absolute"),
         "texts": ("all", "1 - S0 of .05 and more", "correctly predicted"),
-        "probability": ("min-max", "rank", "equal mean retention"),
-        "attribution code": ("ours", "released"),
-        "removal": ("zero", "[MASK]", "delete"),
         "label": ("predicted", "gold"),
+        "probability": ("min-max", "rank", "equal mean retention"),
+        "special tokens": ("left", "perturbed too"),
+        "removal": ("zero", "[MASK]", "delete"),
     },
     tasks={
         "sst": Use(OFFICIAL, "macro_f1", (6920, 872, 1821)),
