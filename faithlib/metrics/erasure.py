@@ -31,13 +31,19 @@ def normalised_comprehensiveness(c, s_zero):
     return _ratio(c, 1 - s_zero)
 
 
-def released_normalisation(s, c, s_zero):
+def released_normalisation(s, c, s_zero, nc_first=False):
     """NS and NC as released: S0 lowered by 1e-4 so that nothing divides by 0, both clipped to [0, 1].
 
-    Where 1 − S0 is near 0 this magnifies rounding ten-thousandfold, so such values are stable to 1e-3 only.
+    NS lowers S0, so an NC that is computed before any NS (nc_first, as Soft-NC is) has S0 itself, and is 0
+    where S0 = 1. Where 1 − S0 is near 0 this magnifies rounding ten-thousandfold: such values are stable to
+    1e-3 only.
     """
-    denominator = 1 - (s_zero - 1e-4)
-    return np.clip((s - (s_zero - 1e-4)) / denominator, 0, 1), np.clip(c / denominator, 0, 1)
+    lowered = s_zero - 1e-4
+    first = np.where(s_zero == 1, -1e-5, 1 - s_zero)  # as the release has it; C / -1e-5 is clipped to 0
+    return (
+        np.clip((s - lowered) / (1 - lowered), 0, 1),
+        np.clip(c / np.where(nc_first, first, 1 - lowered), 0, 1),
+    )
 
 
 def rationale(scores, maskable, ratio, definition="paper"):

@@ -4,19 +4,25 @@ First how scores become probabilities and the random perturbations that they ste
 scores of attributions in, faithfulness per example out.
 """
 
-from dataclasses import asdict, dataclass
+import zlib
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from faithlib import forward
 from faithlib.metrics import erasure
-from faithlib.scores import DEFINITIONS, normal, permuted
+from faithlib.scores import DEFINITIONS, normal, one_of, permuted
+from faithlib.statistics.base import DRAW_COUNTS, stream
 
-OPTIONS = ("minmax", "sigmoid", "softmax", "raw", "clip", "equal")
+OPTIONS = ("minmax", "rank", "equal", "sigmoid", "softmax", "raw", "clip")
 PERTURBATIONS = ("bernoulli", "gaussian_scores", "gaussian_noise", "attention")
-NORMALISING = ("minmax", "sigmoid", "softmax", "equal")  # raw scores will not do: N(0, 1) ones leave [0, 1]
+NORMALISING = OPTIONS[:5]  # raw scores will not do: N(0, 1) ones leave [0, 1]
+ERASURES = ("hard", "soft")
+REMOVALS = ("zero", "mask", "delete")
+SOFT_DRAWS = zlib.crc32(b"soft draws")  # names the stream of the perturbations
 COLUMNS = ("example", "attribution", "baseline", "draw", "definition", "perturbation", "metric", "ratio")
 
 
@@ -26,10 +32,11 @@ def to_probability(scores, maskable, how="minmax"):
     The paper takes a for a probability and is silent on how scores, which may be negative or tiny,
     become one; the choice decides what soft metrics measure.
     minmax: (s − min) / (max − min) over the maskable tokens, ½ where all are equal: ranking and relative
-    distances stay, the scale goes. sigmoid: 1 / (1 + e^−s). softmax: sums to 1 over the maskable tokens.
-    raw: the scores themselves, which must lie in [0, 1]. clip: min(max(s, 0), 1), so that what is negative is
-    never kept and what is above 1 always, as in the release of Noiser; the scale stays. equal: min-max, then
-    `equal_retention`, so that every attribution keeps half of the tokens in expectation.
+    distances stay, the scale goes. rank: rank / n, 1 / n for the lowest score and 1 for the highest, equal
+    scores at their mean rank: the ranking alone stays. equal: min-max, then `equal_retention`, so that every
+    attribution keeps half of the tokens in expectation. sigmoid: 1 / (1 + e^−s). softmax: sums to 1 over the
+    maskable tokens. raw: the scores themselves, which must lie in [0, 1]. clip: min(max(s, 0), 1), so that
+    what is negative is never kept and what is above 1 always, as in the release of Noiser; the scale stays.
     Raises ValueError for another name, for raw scores outside [0, 1] and for scores that are not finite.
     """
     s = np.asarray(scores, float)[maskable]
@@ -38,6 +45,8 @@ def to_probability(scores, maskable, how="minmax"):
     if how == "minmax":
         span = s.max() - s.min()
         a = (s - s.min()) / span if span > 0 else np.full(len(s), 0.5)
+    elif how == "rank":
+        a = rankdata(s) / len(s)
     elif how == "sigmoid":
         a = _sigmoid(s)
     elif how == "softmax":
@@ -152,9 +161,20 @@ def _minmax(x):
 class Settings:
     """What is measured; every field is checked on construction, before any work.
 
-    ratios enter the AOPC; curve_ratios are measured beside them for the curves, without the matched
-    baseline. soft_draws: perturbations averaged for one value; random_draws: draws of each baseline
-    (definition "released" takes one of both). sigma: noise scale of Eq. 7.
+    Attributes:
+        ratios: of hard erasure, those that the AOPC averages; the released definition has its own.
+        curve_ratios: measured beside them, for the curves, of all but the matched baseline.
+        soft_draws: perturbations averaged for one value; the released definition takes one.
+        random_draws: draws of each random baseline; the released definition takes one.
+        perturbations: of PERTURBATIONS; the released definition knows bernoulli alone.
+        definition: "paper" or "released".
+        erasures: of ERASURES, which metrics are measured.
+        probability: from scores to probabilities, of NORMALISING; the released definition has its own.
+        removal: what a token becomes under hard erasure, of REMOVALS: the zero vector, the mask token, or
+            nothing at all; the released definition has token id 0.
+        special_tokens: whether soft erasure reaches them, with the probability 0, as in the release.
+        sigma: the noise scale of Eq. 7.
+        seed: of all random streams.
     """
 
     ratios: tuple = erasure.RATIOS
@@ -162,8 +182,11 @@ class Settings:
     soft_draws: int = 3
     random_draws: int = 3
     perturbations: tuple = ("bernoulli",)
-    definitions: tuple = DEFINITIONS
+    definition: str = "paper"
+    erasures: tuple = ERASURES
     probability: str = "minmax"
+    removal: str = "zero"
+    special_tokens: bool = False
     sigma: float = 1.0
     seed: int = 0
 
@@ -171,65 +194,78 @@ class Settings:
         for ratio in (*self.ratios, *self.curve_ratios):
             if not 0 < ratio <= 1:
                 raise ValueError(f"ratio {ratio} is outside (0, 1]: give fractions of tokens, such as 0.2")
-        for name in ("ratios", "perturbations", "definitions"):
+        for name in ("ratios", "perturbations", "erasures"):
             if not getattr(self, name):
                 raise ValueError(f"{name}=[] leaves nothing to measure: give at least one")
         for name in ("soft_draws", "random_draws"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-        for field, known in (("perturbations", PERTURBATIONS), ("definitions", DEFINITIONS)):
+        for field, known in (("perturbations", PERTURBATIONS), ("erasures", ERASURES)):
             for value in getattr(self, field):
                 if value not in known:
                     raise ValueError(f"{field}: {value!r} is unknown, use {', '.join(known)}")
-        if self.probability not in NORMALISING:
-            raise ValueError(f"probability={self.probability!r} is unknown, use {', '.join(NORMALISING)}")
-
-    def as_dict(self):
-        """The plan as plain values, for the record."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        one_of("definition", self.definition, DEFINITIONS)
+        one_of("probability", self.probability, NORMALISING)
+        one_of("removal", self.removal, REMOVALS)
 
 
-def values(classifier, encodings, targets, scores, plan, first=0, cache=None):
-    """NS, NC, Soft-NS and Soft-NC of every attribution and of its baselines, example by example.
+def draw_counts(draws):
+    """The numbers of draws at which the mean is kept: 1, 2, 4, 8 and 16 below `draws`, and `draws`.
 
-    scores: {attribution: [scores (tokens,) of each encoding]}; targets: the predicted classes, (examples,)
-    int. `first` is the index of the first example in its split: random draws belong to an example, not to
-    a batch. cache: a forward.Cache shared with attributions or other metrics. Returns a DataFrame, one row
-    a value: COLUMNS, `raw` (S or C before normalisation; with definition "released" the clipped value),
-    `denominator` (1 − S0) and `value` (normalised).
+    Example:
+        >>> draw_counts(16), draw_counts(3)
+        ((1, 2, 4, 8, 16), (1, 2, 3))
     """
-    rows = _Rows(plan, classifier.factor_width)
+    return (*(n for n in DRAW_COUNTS if n < draws), draws)
+
+
+def values(classifier, encodings, targets, scores, plan, examples=None, cache=None):
+    """NS, NC, Soft-NS and Soft-NC of every attribution and of its random baselines, example by example.
+
+    Args:
+        classifier: a Classifier.
+        encodings: the texts, [Encoding].
+        targets: (examples,) int, the classes whose probability is followed.
+        scores: {attribution: [scores (tokens,) of each encoding]}.
+        plan: Settings.
+        examples: (examples,) int, names of the texts, to which random draws belong; 0, 1, … by default.
+        cache: a forward.Cache shared with attributions or other metrics.
+
+    Returns:
+        DataFrame, a row a value: COLUMNS (baseline "" for the attribution itself, ratio NaN for soft
+        metrics), draws (perturbations averaged, 0 for hard metrics; a row for each of `draw_counts`), raw (S
+        or C; with definition "released" NS or NC as clipped there) and denominator (1 − S0).
+    """
+    examples = np.arange(len(encodings)) if examples is None else np.asarray(examples)
+    rows = _Rows(plan, classifier)
     for i, encoding in enumerate(encodings):
-        rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, seed=first + i)
-    reference = [
-        v
-        for e in encodings
-        for v in (forward.unchanged(e), forward.zeroed(e, e.maskable), forward.replaced(e, ~e.auxiliary, 0))
+        rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, int(examples[i]))
+    reference = [v for e in encodings for v in (forward.unchanged(e), rows.nothing(e))]
+    table, of = pd.DataFrame(rows.keys, columns=COLUMNS), np.array(rows.row)  # of: (variants,) their rows
+    place = table.example.to_numpy()  # (rows,)
+    targets = np.asarray(targets)[np.concatenate([np.repeat(np.arange(len(encodings)), 2), place[of]])]
+    p = forward.target_values(classifier, reference + rows.variants, targets, "probability", cache)
+    p_full, p_zero = p[: len(reference)].reshape(-1, 2).T  # (examples,) each
+    kept, full, p = table.metric.str.endswith("NS").to_numpy(), p_full[place[of]], p[len(reference) :]
+    raw = np.where(kept[of], erasure.sufficiency(full, p), erasure.comprehensiveness(full, p))
+    means = [
+        (row, n, part[:n].mean())
+        for row, part in enumerate(np.split(raw, np.flatnonzero(np.diff(of)) + 1))
+        for n in draw_counts(len(part))
     ]
-    p = forward.probabilities(classifier, reference + rows.variants, cache)  # (variants, classes)
-    p_full, *p_zero = (
-        p[: len(reference)].reshape(len(encodings), 3, -1)[np.arange(len(encodings)), :, targets].T
-    )  # by zero embeddings, by zero ids: (examples,) each
-    table, row = pd.DataFrame(rows.keys, columns=COLUMNS), np.array(rows.row)
-    example, kept = table.example.to_numpy(), table.metric.str.endswith("NS").to_numpy()
-    p = p[len(reference) :][np.arange(len(row)), np.asarray(targets)[example[row]]]  # (variants,)
-    s = erasure.sufficiency(p_full[example[row]], p)
-    c = erasure.comprehensiveness(p_full[example[row]], p)
-    raw = np.bincount(row, np.where(kept[row], s, c)) / np.bincount(row)  # mean over draws, (rows,)
-    released = (table.definition == "released").to_numpy()
-    s_zero = erasure.sufficiency(p_full, np.stack(p_zero))[released.astype(int), example]
-    value = np.where(
-        kept, erasure.normalised_sufficiency(raw, s_zero), erasure.normalised_comprehensiveness(raw, s_zero)
-    )
-    clipped = np.where(kept, *erasure.released_normalisation(raw, raw, s_zero))
+    row, draws, raw = (np.array(column) for column in zip(*means, strict=True))
+    table, kept, soft = table.iloc[row], kept[row], (table.perturbation != "hard").to_numpy()[row]
+    s_zero = erasure.sufficiency(p_full, p_zero)[place[row]]
+    if plan.definition == "released":
+        raw = np.where(kept, *erasure.released_normalisation(raw, raw, s_zero, nc_first=soft))
     return table.assign(
-        example=(example + first).astype(np.int32),
+        example=examples[place[row]].astype(np.int32),
         draw=table.draw.astype(np.int16),
         ratio=table.ratio.astype(np.float32),
-        raw=np.where(released, clipped, raw).astype(np.float32),
+        draws=np.where(soft, draws, 0).astype(np.int16),
+        raw=raw.astype(np.float32),
         denominator=(1 - s_zero).astype(np.float32),
-        value=np.where(released, clipped, value).astype(np.float32),
-    )
+    ).reset_index(drop=True)
 
 
 def soft_variants(
@@ -283,56 +319,70 @@ def of_attribution(inputs, scores, draws, keep, how="minmax"):
 class _Rows:
     """The rows of the result, and the variants of the input whose outputs each of them averages."""
 
-    def __init__(self, plan, width):
-        self.plan, self.width = plan, width
+    def __init__(self, plan, model):
+        self.plan, self.model, self.width = plan, model, model.factor_width
+        self.released = plan.definition == "released"
         self.keys, self.row, self.variants = [], [], []
 
-    def add_example(self, i, encoding, scores, seed):
-        sources = self._sources(encoding, scores, seed)
-        for (name, baseline, draw), s in sources.items():
-            if "paper" in self.plan.definitions:
-                self._paper((i, name, baseline, draw, "paper"), encoding, s, seed)
-            if "released" in self.plan.definitions and draw == 0:
-                self._released((i, name, baseline, draw, "released"), encoding, s, seed)
+    def add_example(self, i, encoding, scores, example):
+        for (name, baseline, draw), s in self._sources(encoding, scores, example).items():
+            key = (i, name, baseline, draw, self.plan.definition)
+            if "hard" in self.plan.erasures:
+                self._hard(key, encoding, s)
+            if "soft" in self.plan.erasures:
+                seeds = [[SOFT_DRAWS, self.plan.seed, example, d] for d in range(self.plan.soft_draws)]
+                (self._released_soft if self.released else self._soft)(key, encoding, s, seeds)
 
-    def _sources(self, encoding, scores, seed):
+    def nothing(self, encoding):
+        """The input of S0: every maskable token erased; as released id 0 everywhere but in text_b."""
+        if self.released:
+            return forward.replaced(encoding, ~encoding.auxiliary, 0)
+        return self._erased(encoding, encoding.maskable)
+
+    def _sources(self, encoding, scores, example):
         """{(attribution, baseline, draw): scores}: the attributions and what they are compared with."""
-        sources = {(name, "", 0): s for name, s in scores.items()}
-        for draw in range(self.plan.random_draws):
-            generator = np.random.default_rng([self.plan.seed, seed, draw])
-            sources["random", "normal", draw] = normal(encoding, generator)
+        sources, named = {(name, "", 0): s for name, s in scores.items()}, (self.plan.seed, example)
+        for draw in range(1 if self.released else self.plan.random_draws):
+            sources["random", "normal", draw] = normal(encoding, stream("normal", *named, draw))
             for name, s in scores.items():
+                generator = stream("matched", name, *named, draw)
                 sources[name, "matched", draw] = permuted(s, encoding, generator)
         return sources
 
-    def _paper(self, key, encoding, scores, seed):
-        """Erased tokens are zero vectors, hard erasure is soft erasure with a in {0, 1}."""
-        plan, maskable, baseline = self.plan, encoding.maskable, key[2]
-        for ratio in (*plan.ratios, *(() if baseline == "matched" else plan.curve_ratios)):
-            chosen = erasure.rationale(scores, maskable, ratio)
-            self._add((*key, "hard", "NS", ratio), [forward.zeroed(encoding, maskable & ~chosen)])
-            self._add((*key, "hard", "NC", ratio), [forward.zeroed(encoding, chosen)])
-        a = to_probability(scores, maskable, plan.probability)
-        for perturbation in plan.perturbations:
+    def _hard(self, key, encoding, scores):
+        plan, maskable = self.plan, encoding.maskable
+        ratios = (*plan.ratios, *(() if key[2] == "matched" else plan.curve_ratios))
+        for ratio in erasure.RELEASED_RATIOS if self.released else ratios:
+            chosen = erasure.rationale(scores, maskable, ratio, plan.definition)
+            self._add((*key, "hard", "NS", ratio), [self._erased(encoding, maskable & ~chosen)])
+            self._add((*key, "hard", "NC", ratio), [self._erased(encoding, chosen)])
+
+    def _erased(self, encoding, erased):
+        if self.released:
+            return forward.replaced(encoding, erased, 0)
+        if self.plan.removal == "mask":
+            return forward.replaced(encoding, erased, self.model.mask_id)
+        return (forward.zeroed if self.plan.removal == "zero" else forward.deleted)(encoding, erased)
+
+    def _soft(self, key, encoding, scores, seeds):
+        a = to_probability(scores, encoding.maskable, self.plan.probability)
+        where = ~encoding.auxiliary if self.plan.special_tokens else encoding.maskable
+        for perturbation in self.plan.perturbations:
             for metric, retain in (("Soft-NS", True), ("Soft-NC", False)):
-                variants = self._soft(encoding, a, maskable, retain, perturbation, seed, plan.soft_draws)
+                variants = self._drawn(encoding, a, where, retain, seeds, perturbation)
                 self._add((*key, perturbation, metric, np.nan), variants)
 
-    def _released(self, key, encoding, scores, seed):
-        """Erased tokens are id 0; soft masks reach special tokens and run in the inverted direction."""
-        maskable, everywhere = encoding.maskable, np.ones(len(encoding.ids), bool)
-        for ratio in erasure.RELEASED_RATIOS:
-            chosen = erasure.rationale(scores, maskable, ratio, "released")
-            self._add((*key, "hard", "NS", ratio), [forward.replaced(encoding, maskable & ~chosen, 0)])
-            self._add((*key, "hard", "NC", ratio), [forward.replaced(encoding, chosen, 0)])
+    def _released_soft(self, key, encoding, scores, seeds):
+        """Masks reach special tokens, run in the inverted direction, and are drawn once."""
+        everywhere = np.ones(len(encoding.ids), bool)
         for metric, option, retain in (("Soft-NS", 1, False), ("Soft-NC", 5, True)):
-            a = released_probability(scores, maskable, option)
-            variants = self._soft(encoding, a, everywhere, retain, "bernoulli", seed, draws=1)
+            a = released_probability(scores, encoding.maskable, option)
+            variants = self._drawn(encoding, a, everywhere, retain, seeds[:1], "bernoulli")
             self._add((*key, "bernoulli", metric, np.nan), variants)
 
-    def _soft(self, encoding, a, where, retain, perturbation, seed, draws):
-        seeds = [[self.plan.seed, seed, d] for d in range(draws)]
-        return soft_variants(encoding, a, where, retain, self.width, seeds, perturbation, self.plan.sigma)
+    def _drawn(self, encoding, a, where, retain, seeds, perturbation):
+        sigma = self.plan.sigma
+        return soft_variants(encoding, a, where, retain, self.width, seeds, perturbation, sigma, shared=True)
 
     def _add(self, key, variants):
         self.row += [len(self.keys)] * len(variants)
