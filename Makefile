@@ -4,6 +4,7 @@
 #:   make results SCALE=small   real data sets; from local folders with DATA=<folder> MODELS=<folder>
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
 #:   make plan SCALE=paper      what is done and how many hours are left; runs nothing
+#:   make submit SCALE=paper    to Slurm, as arrays of jobs without a driver: SBATCH="--partition=gpu"
 #:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
 #:   make verify                hashes, and every committed table and figure redrawn, byte for byte
 #:   make stale                 results that other code than this made
@@ -34,7 +35,7 @@ ifneq ($(shell d="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir -p "$$d" 2>/dev/null
 export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
 endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
-.PHONY: help results plan fetch verify stale test test-slow test-cluster bench lab unlock lock
+.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -45,6 +46,8 @@ results: .venv/installed-batch
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch
 	@$(BIN)/python workflow/$@.py $(GRID)
+submit: .venv/installed-batch
+	@$(BIN)/python workflow/submit.py $(GRID) -- $(SBATCH)
 verify: .venv/installed-batch
 	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
 stale: .venv/installed-batch

@@ -24,6 +24,10 @@ VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
+# What a unit asks a cluster for, by scale: MiB of memory and minutes. Measured with a margin, at the paper
+# scale set by what one GPU's host has. A paper's card may say other minutes.
+MEMORY = {"quick": 2048, "small": 8192, "paper": 32768}
+MINUTES = {"quick": 15, "small": 360, "paper": 1440}
 
 
 @dataclass
@@ -34,6 +38,21 @@ class Paper:
     experiment: str
     report: str
     units: dict[str, dict]
+
+
+def memory(scale):
+    """MiB that a unit asks for; a scale of one's own asks for as much as `small`."""
+    return MEMORY.get(scale, MEMORY["small"])
+
+
+def minutes(scale, card):
+    """Minutes that a unit of a paper asks for."""
+    return card.minutes.get(scale, MINUTES.get(scale, MINUTES["small"]))
+
+
+def needs_gpu(scale, paths):
+    """Whether units ask for a GPU: where one is demanded, and at the paper scale by default."""
+    return paths.get("device", "cuda" if scale == "paper" else "cpu").startswith("cuda")
 
 
 def keys(given, what, allowed, required=()):

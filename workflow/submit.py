@@ -1,0 +1,105 @@
+"""Submit a grid to Slurm as arrays of jobs, one array a paper: no process has to stay alive while it runs.
+
+    python workflow/submit.py scale=paper device=cuda -- --partition=gpu --gpus=1
+
+What follows `--` goes to sbatch as it is. Each job computes one unit that has no finished record, with the
+memory and minutes that grid.py says; a last job, which begins once all others have ended well, draws the
+reports. After failures, or a cancelled array, the same command submits what is left: finished units are
+never computed again, and a unit that was cut short goes on from what it kept.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import execute
+import grid
+import plan
+
+
+def pending(scale, found, paths, state):
+    """{paper: [notebook, output, parameters, paths], as execute.py takes them, of each unit not done}."""
+    return {
+        paper: [
+            [entry.experiment, f"runs/{scale}/{paper}/{unit}.ipynb", json.dumps(given), json.dumps(paths)]
+            for unit, given in entry.units.items()
+            if state[f"results/{scale}/{paper}/{unit}.json"][1]
+        ]
+        for paper, entry in found.items()
+    }
+
+
+def slurm(*command):
+    """What a command of Slurm prints; ValueError, in one line, where it fails or is not there."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise ValueError(
+            f"there is no {command[0]} here: run this on a login node of a Slurm cluster"
+        ) from None
+    if done.returncode:
+        raise ValueError(f"{command[0]} failed: {' '.join(done.stderr.split())}")
+    return done.stdout.strip()
+
+
+def submit(scale, found, paths, config, further):
+    """Submit what is pending; a line for each array and for the job of the reports."""
+    name = f"faithlib-{scale}"
+    if queued := slurm("squeue", "--noheader", "--me", "--format=%i", f"--name={name}").split():
+        raise ValueError(
+            f"{len(queued)} jobs of this scale are in the queue ({queued[0]}): wait for them, or "
+            f"scancel --name={name}, then give the same command again"
+        )
+    jobs = []
+    common = ["sbatch", "--parsable", f"--job-name={name}", f"--chdir={Path.cwd()}", "--requeue", *further]
+    for paper, units in pending(scale, found, paths, plan.status(config)).items():
+        if not units:
+            continue
+        listed = Path(f"runs/{scale}/{paper}/array.json")
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        listed.write_text(json.dumps(units, indent=1), encoding="utf-8")
+        asks = [f"--mem={grid.memory(scale)}M", f"--time={grid.minutes(scale, found[paper].card)}"]
+        if grid.needs_gpu(scale, paths) and not any(option.startswith("--g") for option in further):
+            asks.append("--gpus=1")
+        job = slurm(
+            *[*common, *asks, f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"],
+            *["--wrap", f'"{sys.executable}" workflow/submit.py --run {listed}'],
+        ).partition(";")[0]
+        jobs.append(job)
+        yield f"{paper}: job {job}, {len(units)} units; what they print: {listed.parent}/"
+    given = " ".join(f'"{key}={value}"' for key, value in config.items())
+    after = [f"--dependency=afterok:{':'.join(jobs)}", "--kill-on-invalid-dep=yes"] if jobs else []
+    job = slurm(
+        *[*common, *after, f"--output=runs/{scale}/reports.out"],
+        *["--wrap", f'"{sys.executable}" -m snakemake --config {given}'],
+    )
+    yield f"reports: job {job.partition(';')[0]}, {'once all have ended well' if jobs else 'at once'}"
+
+
+def run(listed):
+    """Compute the unit of a list that this job of the array is for."""
+    units = json.loads(Path(listed).read_text(encoding="utf-8"))
+    os.environ.setdefault(
+        "HF_HUB_OFFLINE", "1"
+    )  # a compute node has no network; `make fetch` has filled the cache
+    execute.main(units[int(os.environ["SLURM_ARRAY_TASK_ID"])])
+
+
+def main(arguments):
+    if arguments[:1] == ["--run"]:
+        return run(arguments[1])
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    config = {"scale": "quick", **grid.of_arguments(arguments[:cut])}
+    config = {key: value for key, value in config.items() if value}
+    scale, found, paths = grid.read(config)
+    for line in submit(scale, found, paths, config, arguments[cut + 1 :]):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(execute.at_root(sys.argv[1:]))
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None
