@@ -31,6 +31,8 @@ def test_released_normalisation():
     ns, nc = erasure.released_normalisation(s, c, s_zero)
     assert np.allclose(ns, [0.4001 / 0.7001, 0, 1, 0, 1], atol=1e-9)
     assert np.allclose(nc, [0.5 / 0.7001, 0, 1, 1, 1], atol=1e-9)
+    _, nc = erasure.released_normalisation(s, c, s_zero, nc_first=True)
+    assert np.allclose(nc, [0.5 / 0.7, 0, 1, 0, 0], atol=1e-9)  # 0 where S0 = 1: no NS has lowered it yet
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def measured(scores, toy=None, **plan):
     """Values of one attribution of ABC: a function of metric (and what else a row is found by)."""
     table = soft.values(toy or Toy(), [ABC], [1], {"mine": [np.array([0, *scores, 0.0])]}, Settings(**plan))
 
-    def find(metric, column="value", **where):
-        where = {"baseline": "", "definition": "paper", **where}
+    def find(metric, column="raw", **where):
+        where = {"baseline": "", "draws": table.draws[table.metric == metric].max(), **where}
         rows = table[(table.metric == metric) & (table.attribution == "mine")]
         for name, value in where.items():
             rows = rows[np.isclose(rows[name], value) if name == "ratio" else rows[name] == value]
@@ -91,6 +91,9 @@ LN3 = np.log(3)
         ("softmax", [0, LN3, 0], [0.2, 0.6, 0.2]),
         ("softmax", [-800, -800, -800], [1 / 3] * 3),
         ("raw", [0, 1, 0.25], [0, 1, 0.25]),
+        ("rank", [-7, 100, 0], [1 / 3, 1, 2 / 3]),
+        ("rank", [5, 5, -1], [2.5 / 3, 2.5 / 3, 1 / 3]),
+        ("equal", [1, 0, 0], [1, 0.25, 0.25]),
     ],
 )
 def test_scores_become_probabilities(how, scores, expected):
@@ -110,7 +113,7 @@ def test_a_single_token_is_a_constant_row():
         ("raw", [-0.5, 0.3, 0], "run from -0.5 to 0.3"),
         ("minmax", [0, NAN, 0], "NaN or infinite"),
         ("softmax", [np.inf, 0, 0], "NaN or infinite"),
-        ("min-max", [0, 1, 2], "'min-max' is unknown: use one of minmax, sigmoid, softmax, raw"),
+        ("min-max", [0, 1, 2], "'min-max' is unknown: use one of minmax, rank, equal, sigmoid"),
     ],
 )
 def test_scores_that_cannot_become_probabilities(how, scores, told):
@@ -229,9 +232,15 @@ def test_attention_weights():
             {"perturbations": ["bernouli"]},
             "perturbations: 'bernouli' is unknown, use bernoulli, gaussian_scores",
         ),
-        ({"definitions": ["paper", "release"]}, "definitions: 'release' is unknown, use paper, released"),
-        ({"probability": "rank"}, "probability='rank' is unknown, use minmax, sigmoid, softmax"),
-        ({"probability": "raw"}, "probability='raw' is unknown, use minmax, sigmoid, softmax"),
+        ({"definition": "release"}, "definition='release' is unknown: use 'paper', 'released'"),
+        ({"erasures": ["firm"]}, "erasures: 'firm' is unknown, use hard, soft"),
+        ({"erasures": []}, "erasures=.. leaves nothing to measure"),
+        ({"removal": "pad"}, "removal='pad' is unknown: use 'zero', 'mask', 'delete'"),
+        (
+            {"probability": "ranks"},
+            "probability='ranks' is unknown: use 'minmax', 'rank', 'equal', 'sigmoid'",
+        ),
+        ({"probability": "raw"}, "probability='raw' is unknown: use 'minmax', 'rank'"),
     ],
 )
 def test_a_wrong_plan_is_refused(wrong, told):
@@ -239,90 +248,108 @@ def test_a_wrong_plan_is_refused(wrong, told):
         Settings(**wrong)
 
 
-def test_a_plan_is_plain_values():
-    plain = Settings(ratios=(0.5, 1)).as_dict()
-    assert plain["ratios"] == [0.5, 1] and json.loads(json.dumps(plain)) == plain
-    assert Settings().ratios == (0.01, 0.05, 0.1, 0.2, 0.5)
-
-
 # All of it on the toy -----------------------------------------------------------------------------
 
 
 def test_hard_metrics_of_the_toy():
     """a before b before c. S0 = 1 - (0.9 - 0.2) = 0.3; at 20 % the rationale is a, at 50 % it is a b."""
-    find, table = measured([3, 2, 1], ratios=[0.2, 0.5, 1.0], definitions=["paper"])
-    assert find("NS", "raw", ratio=0.2) == pytest.approx(0.7)
-    assert find("NS", ratio=0.2) == pytest.approx(0.4 / 0.7)
-    assert find("NC", "raw", ratio=0.2) == pytest.approx(0.5)  # b c is left: 0.9 - 0.4
-    assert find("NC", ratio=0.2) == pytest.approx(0.5 / 0.7)
-    assert find("NS", ratio=0.5) == pytest.approx(0.6 / 0.7)
-    assert find("NC", ratio=0.5) == pytest.approx(0.6 / 0.7)  # c is left: 0.9 - 0.3
-    assert find("NS", ratio=1.0) == find("NC", ratio=1.0) == 1
+    find, table = measured([3, 2, 1], ratios=[0.2, 0.5, 1.0])
+    assert find("NS", ratio=0.2) == pytest.approx(0.7)
+    assert find("NC", ratio=0.2) == pytest.approx(0.5)  # b c is left: 0.9 - 0.4
+    assert find("NS", ratio=0.5) == pytest.approx(0.9)
+    assert find("NC", ratio=0.5) == pytest.approx(0.6)  # c is left: 0.9 - 0.3
+    assert find("NS", ratio=1.0) == 1 and find("NC", ratio=1.0) == pytest.approx(0.7)
     assert np.allclose(table.denominator, 0.7)
-    mine = table[(table.attribution == "mine") & (table.baseline == "") & (table.metric == "NS")]
-    assert mine.value.mean() == pytest.approx((0.4 / 0.7 + 0.6 / 0.7 + 1) / 3)
 
 
-def test_a_rationale_worse_than_nothing_is_below_zero():
-    find, _ = measured([1, 2, 3], Toy(KEPT | {"c": 0.1, "ab": 0.95}), ratios=[0.2], definitions=["paper"])
-    assert find("NS", ratio=0.2) == pytest.approx((0.2 - 0.3) / 0.7)
-    assert find("NC", ratio=0.2) == 0  # p rises, which is no comprehensiveness
+def test_sufficiency_is_below_that_of_nothing_and_comprehensiveness_is_0_where_p_rises():
+    find, _ = measured([1, 2, 3], Toy(KEPT | {"c": 0.1, "ab": 0.95}), ratios=[0.2])
+    assert find("NS", ratio=0.2) == pytest.approx(0.2)
+    assert find("NC", ratio=0.2) == 0
 
 
-def test_where_nothing_keeps_the_prediction_too_the_normalised_value_is_undefined():
-    find, table = measured([3, 2, 1], Toy(KEPT | {"": 0.93}), ratios=[0.2])
-    assert np.isnan(find("NS", ratio=0.2)) and np.isnan(find("NC", ratio=0.2)) and np.isnan(find("Soft-NS"))
-    assert find("NS", "raw", ratio=0.2) == pytest.approx(0.7)
-    assert find("NS", "denominator", ratio=0.2) == 0
-    assert not table[table.definition == "released"].value.isna().any()
+def test_where_nothing_keeps_the_prediction_too_the_denominator_is_0():
+    find, _ = measured([3, 2, 1], Toy(KEPT | {"": 0.93}), ratios=[0.2])
+    assert find("NS", ratio=0.2) == pytest.approx(0.7)
+    assert find("NS", "denominator", ratio=0.2) == find("Soft-NS", "denominator") == 0
+
+
+@pytest.mark.parametrize("removal", ["mask", "delete"])
+def test_removals_erase_the_same_tokens_in_their_own_way(removal):
+    seen = []
+
+    class Read(Toy):
+        def logits(self, batch, **given):
+            seen.extend(row[:n].tolist() for row, n in zip(batch.ids, batch.present.sum(1), strict=True))
+            return torch.zeros(len(batch.ids), 2)
+
+    toy = Read()
+    toy.tokenizer.mask_token_id = 4
+    _, table = measured([3, 2, 1], toy, ratios=[0.2], removal=removal, erasures=["hard"], random_draws=1)
+    expected = {
+        "mask": ([2, 7, 4, 4, 3], [2, 4, 8, 9, 3], [2, 4, 4, 4, 3]),
+        "delete": ([2, 7, 3], [2, 8, 9, 3], [2, 3]),
+    }
+    assert all(ids in seen for ids in (*expected[removal], [2, 7, 8, 9, 3]))  # NS, NC, S0, all
+    assert set(table.perturbation) == {"hard"}
 
 
 def test_soft_metrics_of_the_toy():
     """a is kept for sure, b every other time, c never: S is 0.7 or 0.9, C is 0.5 or 0.6."""
-    find, _ = measured([1, 0.5, 0], ratios=[0.5], soft_draws=2000, random_draws=1, definitions=["paper"])
-    assert find("Soft-NS", "raw") == pytest.approx(0.8, abs=0.01)  # 4 standard errors
-    assert find("Soft-NC", "raw") == pytest.approx(0.55, abs=0.005)
-    assert find("Soft-NS") == pytest.approx((find("Soft-NS", "raw") - 0.3) / 0.7)
-    assert find("Soft-NC") == pytest.approx(find("Soft-NC", "raw") / 0.7)
+    find, table = measured([1, 0.5, 0], soft_draws=2000, random_draws=1, erasures=["soft"])
+    assert find("Soft-NS") == pytest.approx(0.8, abs=0.01)  # 4 standard errors
+    assert find("Soft-NC") == pytest.approx(0.55, abs=0.005)
+    assert set(table.metric) == {"Soft-NS", "Soft-NC"} and np.allclose(table.denominator, 0.7)
 
 
-def test_soft_draws_are_averaged():
-    one, two, both = (measured([1, 0.5, 0], soft_draws=n, seed=4)[0]("Soft-NS", "raw") for n in (1, 2, 50))
-    assert {round(one, 4)} <= {0.7, 0.9} and round(two, 4) in (0.7, 0.8, 0.9) and 0.7 < both < 0.9
+def test_soft_draws_are_averaged_and_the_means_of_the_first_are_kept():
+    find, table = measured([1, 0.5, 0], soft_draws=16, seed=4)
+    one, two, all_draws = (find("Soft-NS", draws=n) for n in (1, 2, 16))
+    assert {round(one, 4)} <= {0.7, 0.9} and round(two, 4) in (0.7, 0.8, 0.9) and 0.7 < all_draws < 0.9
+    assert sorted(table.draws.unique()) == [0, 1, 2, 4, 8, 16]
+    fewer, _ = measured([1, 0.5, 0], soft_draws=2, seed=4)
+    assert fewer("Soft-NS") == two
+
+
+def test_special_tokens_perturbed_too_are_never_kept_and_never_removed():
+    toy = Toy()
+    find, _ = measured([1, 1, 0], toy, special_tokens=True, erasures=["soft"], soft_draws=1, random_draws=1)
+    assert find("Soft-NS") == pytest.approx(1 - (0.9 - (0.8 - 0.15)))  # a b without CLS and SEP
+    assert find("Soft-NC") == pytest.approx(0.6)  # c, with both
 
 
 def test_attention_perturbation_of_the_toy():
-    find, table = measured([2, 1, 0], perturbations=["attention"], ratios=[0.5], definitions=["paper"])
-    assert find("Soft-NS", "raw") == pytest.approx(0.9)  # weights 1, ½, 0: c alone is gone
-    assert find("Soft-NC", "raw") == pytest.approx(0.5)  # weights 0, ½, 1: a alone is gone
-    assert set(table.perturbation) == {"hard", "attention"}
+    find, table = measured([2, 1, 0], perturbations=["attention"], ratios=[0.5])
+    assert find("Soft-NS") == pytest.approx(0.9)  # weights 1, ½, 0: c alone is gone
+    assert find("Soft-NC") == pytest.approx(0.5)  # weights 0, ½, 1: a alone is gone
+    assert set(table.perturbation) == {"hard", "attention"} and set(table.draws) == {0, 1}
 
 
 def test_hard_metrics_of_the_release_on_the_toy():
     """Its zero baseline sets every id to 0, CLS and SEP too: p = 0.2 - 0.15, so S0 = 0.15, then 0.1499."""
-    find, table = measured([3, 2, 1], definitions=["released"])
+    find, table = measured([3, 2, 1], definition="released")
     for ratio, s, c in ((0.01, 0.7, 0.5), (0.02, 0.7, 0.5), (0.2, 0.7, 0.5), (0.5, 0.9, 0.6), (1, 1, 0.7)):
-        assert find("NS", ratio=ratio, definition="released") == pytest.approx((s - 0.1499) / 0.8501)
-        assert find("NC", ratio=ratio, definition="released") == pytest.approx(c / 0.8501)
+        assert find("NS", ratio=ratio) == pytest.approx((s - 0.1499) / 0.8501)
+        assert find("NC", ratio=ratio) == pytest.approx(c / 0.8501)
     released = table[(table.baseline == "") & (table.metric == "NS")]
     assert released.ratio.tolist() == pytest.approx([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    assert table.raw.equals(table.value)
+    assert set(table.definition) == {"released"} and set(table.draw) == {0} and set(table.draws) == {0, 1}
 
 
 def test_soft_metrics_of_the_release_are_inverted():
     """Soft-NS keeps with 1 - sigmoid; CLS and SEP, at 0, are safe from it."""
     u = 200  # a sigmoid of 1, and -u one of 0
     for scores, s in (([u, u, u], 0.3), ([-u, -u, -u], 1), ([u, -u, -u], 0.5), ([-u, -u, u], 0.9)):
-        find, _ = measured(scores, definitions=["released"])
-        assert find("Soft-NS", definition="released") == pytest.approx((s - 0.1499) / 0.8501), scores
+        find, _ = measured(scores, definition="released")
+        assert find("Soft-NS") == pytest.approx((s - 0.1499) / 0.8501), scores
 
 
 def test_soft_comprehensiveness_of_the_release_erases_special_tokens():
     """Soft-NC keeps with min-max where CLS and SEP count as -1, here the lowest: they are always gone."""
     toy = Toy()
-    find, _ = measured([1, 1, -1], toy, definitions=["released"])
-    # kept: a and b, not c, not CLS, not SEP: p = 0.8 - 0.15
-    assert find("Soft-NC", definition="released") == pytest.approx((0.9 - 0.65) / 0.8501)
+    find, _ = measured([1, 1, -1], toy, definition="released")
+    # kept: a and b, not c, not CLS, not SEP: p = 0.8 - 0.15; no NS before it has lowered S0
+    assert find("Soft-NC") == pytest.approx((0.9 - 0.65) / 0.85)
     assert (False, True, True, False, False) in toy.seen
 
 
@@ -335,28 +362,42 @@ def test_rows_of_the_result():
         soft_draws=2,
         perturbations=["bernoulli", "gaussian_noise"],
     )
-    assert list(table.columns) == [*COLUMNS, "raw", "denominator", "value"]
-    assert not table.duplicated(list(COLUMNS)).any()
-    counts = table.groupby(["definition", "attribution", "baseline", "draw"]).size().to_dict()
-    own, random, released = 3 * 2 + 2 * 2, 2 * 2 + 2 * 2, 7 * 2 + 2
+    assert list(table.columns) == [*COLUMNS, "draws", "raw", "denominator"]
+    assert not table.duplicated([*COLUMNS, "draws"]).any()
+    counts = table.groupby(["attribution", "baseline", "draw"]).size().to_dict()
+    soft_rows = 2 * 2 * 2  # perturbations, metrics, 1 and 2 draws
     assert counts == {
-        ("paper", "mine", "", 0): own,
-        ("released", "mine", "", 0): released,
-        ("released", "mine", "matched", 0): released,
-        ("released", "random", "normal", 0): released,
-        **{("paper", "random", "normal", d): own for d in range(3)},
-        **{("paper", "mine", "matched", d): random for d in range(3)},
+        ("mine", "", 0): 3 * 2 + soft_rows,
+        **{("random", "normal", d): 3 * 2 + soft_rows for d in range(3)},
+        **{("mine", "matched", d): 2 * 2 + soft_rows for d in range(3)},
     }
-    types = {"example": "int32", "draw": "int16", "ratio": "float32", "value": "float32", "raw": "float32"}
+    types = {"example": "int32", "draw": "int16", "ratio": "float32", "draws": "int16", "raw": "float32"}
     assert {name: str(table[name].dtype) for name in types} == types
     assert table.ratio.isna().equals(table.metric.str.startswith("Soft"))
 
 
 def test_matched_scores_of_equal_tokens_are_the_attribution_itself():
-    _, table = measured([1, 1, 1], ratios=[0.2, 0.5], soft_draws=3, definitions=["paper"])
-    mine = table[table.attribution == "mine"].set_index(["baseline", "draw", "metric", "ratio"])
+    _, table = measured([1, 1, 1], ratios=[0.2, 0.5])
+    mine = table[table.attribution == "mine"].set_index(["baseline", "draw", "metric", "ratio", "draws"])
     values = mine.raw.unstack([0, 1])
-    assert len(values) == 6 and (values.nunique(axis=1) == 1).all()
+    assert len(values) == 10 and (values.nunique(axis=1) == 1).all()
+
+
+def test_random_baselines_and_soft_draws_are_independent_streams():
+    """Seeds, texts, draws and attributions have baselines of their own, whatever else is measured."""
+    scores = {"one": np.array([0, 1, 2, 3, 0.0]), "two": np.array([0, 1, 2, 3, 0.0])}
+
+    def sources(names, seed=0, example=0):
+        rows = soft._Rows(Settings(seed=seed, random_draws=2), Toy())
+        return rows._sources(ABC, {name: scores[name] for name in names}, example)
+
+    found = sources(["one", "two"])
+    alone = sources(["two"])
+    assert all((found[key] == alone[key]).all() for key in alone)
+    draws = [found["random", "normal", d] for d in (0, 1)]
+    draws += [sources(["one"], **other)["random", "normal", 0] for other in ({"seed": 1}, {"example": 1})]
+    draws.append(np.random.default_rng([soft.SOFT_DRAWS, 0, 0, 0]).standard_normal(5))
+    assert np.unique(np.array(draws)[:, 1]).size == 5
 
 
 def test_scores_that_are_not_finite_end_the_measurement():
@@ -382,25 +423,22 @@ def test_everything_kept_is_one_and_everything_erased_is_zero(case):
     """sigmoid(±200) is 1 and 0: all of the input, exactly, or the zero baseline, exactly."""
     classifier, encodings, targets, _ = case
     scores = {name: [u * e.maskable for e in encodings] for name, u in {"all": 200.0, "none": -200.0}.items()}
-    plan = Settings(
-        probability="sigmoid",
-        ratios=[1.0],
-        definitions=["paper"],
-        random_draws=1,
-        perturbations=["bernoulli", "attention", "gaussian_scores", "gaussian_noise"],
-    )
+    plan = Settings(probability="sigmoid", ratios=[1.0], random_draws=1, perturbations=soft.PERTURBATIONS)
     table = soft.values(classifier, encodings, targets, scores, plan)
     table = table[table.baseline == ""]
     assert table.denominator.min() > 0.05 and table.example.nunique() == 5
     hard = table[table.perturbation == "hard"]
-    assert np.allclose(hard.value, 1, atol=1e-4)  # ratio 1: all is kept (NS), all is erased (NC)
-    values = table[table.perturbation == "bernoulli"].groupby(["attribution", "metric"]).value
-    for (name, metric), value in values:
-        assert np.allclose(value, 1 if name == "all" else 0, atol=1e-4), (name, metric)
+    expected = np.where(hard.metric == "NS", 1, hard.denominator)  # ratio 1: all is kept, all is erased
+    assert np.allclose(hard.raw, expected, atol=1e-4)
+    for name, kept in (("all", 1.0), ("none", 0.0)):
+        own = table[(table.perturbation == "bernoulli") & (table.attribution == name)]
+        s = 1 - own.denominator
+        expected = np.where(own.metric == "Soft-NS", s + kept * (1 - s), kept * (1 - s))
+        assert np.allclose(own.raw, expected, atol=1e-4), name
     kept = table[(table.attribution == "all") & (table.metric == "Soft-NS")]
-    assert kept.perturbation.nunique() == 4 and np.allclose(kept.value, 1, atol=1e-4)
+    assert kept.perturbation.nunique() == 4 and np.allclose(kept.raw, 1, atol=1e-4)
     untouched = table[(table.attribution == "none") & (table.metric == "Soft-NC")]
-    assert np.allclose(untouched.value, 0, atol=1e-4)
+    assert np.allclose(untouched.raw, 0, atol=1e-4)
 
 
 def test_examples_can_be_split_into_parts(case):
@@ -413,14 +451,16 @@ def test_examples_can_be_split_into_parts(case):
         seed=7,
         perturbations=["bernoulli", "gaussian_scores", "attention"],
     )
-    whole = soft.values(classifier, encodings, targets, {"mine": scores}, plan)
+    names = np.array([3, 8, 9, 20, 21])
+    whole = soft.values(classifier, encodings, targets, {"mine": scores}, plan, names)
     parts = pd.concat(
         [
-            soft.values(classifier, encodings[a:b], targets[a:b], {"mine": scores[a:b]}, plan, first=a)
+            soft.values(classifier, encodings[a:b], targets[a:b], {"mine": scores[a:b]}, plan, names[a:b])
             for a, b in ((0, 1), (1, 4), (4, 5))
         ],
         ignore_index=True,
     )
+    assert sorted(whole.example.unique()) == names.tolist()
     pd.testing.assert_frame_equal(whole[list(COLUMNS)], parts[list(COLUMNS)])
     for column in ("raw", "denominator"):
         assert np.allclose(whole[column], parts[column], atol=1e-5)
@@ -429,23 +469,23 @@ def test_examples_can_be_split_into_parts(case):
 
 def test_a_second_attribution_changes_nothing_about_the_first(case):
     classifier, encodings, targets, scores = case
-    plan, keys = Settings(ratios=[0.5], random_draws=1, definitions=["paper"]), ["example", "metric"]
+    plan, keys = Settings(ratios=[0.5], random_draws=1), ["example", "metric", "draws", "baseline"]
     alone = soft.values(classifier, encodings, targets, {"mine": scores}, plan)
-    two = soft.values(classifier, encodings, targets, {"mine": scores, "twin": scores}, plan)
-    both = two[two.baseline == ""].set_index(["attribution", *keys]).raw
-    first = alone[alone.baseline == ""].set_index(keys).raw
-    for name in ("mine", "twin"):
-        assert np.allclose(both[name], first, atol=1e-5)
-    plan = Settings(ratios=[0.5], random_draws=1, definitions=["paper"], seed=1)
-    other = soft.values(classifier, encodings, targets, {"mine": scores}, plan)
-    other = other[other.baseline == ""].set_index(keys).raw
-    soft_rows = first.index.get_level_values("metric").str.startswith("Soft")
-    assert np.allclose(other[~soft_rows], first[~soft_rows], atol=1e-5)
-    assert (np.abs(other - first)[soft_rows] > 1e-4).any()
+    two = soft.values(classifier, encodings, targets, {"twin": scores, "mine": scores}, plan)
+    both = two.set_index(["attribution", *keys]).raw
+    first = alone[alone.attribution == "mine"].set_index(keys).raw
+    assert np.allclose(both["mine"][first.index], first, atol=1e-5)
+    twin = both["twin"].xs("", level="baseline")
+    assert np.allclose(twin, first.xs("", level="baseline")[twin.index], atol=1e-5)
+    other = soft.values(classifier, encodings, targets, {"mine": scores}, Settings(ratios=[0.5], seed=1))
+    own, other = (x[x.baseline == ""].set_index(keys).raw for x in (alone, other))
+    soft_rows = own.index.get_level_values("metric").str.startswith("Soft")
+    assert np.allclose(other[~soft_rows], own[~soft_rows], atol=1e-5)
+    assert (np.abs(other - own)[soft_rows] > 1e-4).any()
 
 
 def test_the_target_is_the_class_that_is_followed(case):
     classifier, encodings, _, scores = case
-    plan = Settings(ratios=[0.5], definitions=["paper"], random_draws=1)
+    plan = Settings(ratios=[0.5], random_draws=1)
     tables = [soft.values(classifier, encodings, np.full(5, t), {"mine": scores}, plan) for t in (0, 1)]
     assert (np.abs(tables[0].raw - tables[1].raw) > 1e-3).any()

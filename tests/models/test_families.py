@@ -102,7 +102,7 @@ def test_perturbations_beside_bernoulli(kind, perturbation):
     classifier = families.classifier(kind)
     encodings = classifier.encode(tiny.TEXTS)
     scores = {"mine": [np.where(e.maskable, np.arange(len(e.ids)), 0.0) for e in encodings]}
-    plan = Settings(perturbations=(perturbation,), definitions=("paper",), random_draws=1)
+    plan = Settings(perturbations=(perturbation,), random_draws=1)
     if perturbation == "attention" and "deberta" in kind:
         with pytest.raises(ValueError, match="deberta-v2.* takes no weights of attention: leave out"):
             values(classifier, encodings, np.zeros(5, int), scores, plan)
