@@ -19,10 +19,15 @@ def splits(classifier, copies=2, pairs=False):
     return {"train": (encodings, labels), "validation": (encodings[:5], labels[:5])}
 
 
-def trained(masking, checking="unmasked", seed=0, kind="bert", **settings):
+def trained(masking, selection="unmasked", seed=0, kind="bert", **settings):
     classifier = tiny.classifier(kind)
     history = training.fine_tune(
-        classifier, splits(classifier), **{**QUICK, **settings}, seed=seed, masking=masking, checking=checking
+        classifier,
+        splits(classifier),
+        **{**QUICK, **settings},
+        seed=seed,
+        masking=masking,
+        selection=selection,
     )
     return classifier.model.state_dict(), history
 
@@ -94,7 +99,7 @@ def test_every_kind_of_encoder_trains_with_masks(kind):
     classifier = tiny.classifier(kind)
     data = splits(classifier, pairs=True)
     before = training.evaluate(classifier, *data["validation"])["loss"]
-    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 8}, masking="half", checking="both")
+    history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 8}, masking="half", selection="both")
     assert min(row["validation_loss_unmasked"] for row in history) < 0.95 * before
 
 
@@ -202,7 +207,7 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
         classifier = models.load("tiny-bert", ("no", "yes"), train, seed=1)
         encodings, held_out = classifier.encode(train), classifier.encode(test)
         data = {"train": (encodings[60:], y[60:]), "validation": (encodings[:60], y[:60])}
-        masking, checking = strategy
+        masking, selection = strategy
         training.fine_tune(
             classifier,
             data,
@@ -211,7 +216,7 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
             learning_rate=5e-3,
             best="accuracy",
             masking=masking,
-            checking=checking,
+            selection=selection,
         )
         nothing = scores.mask(held_out, [e.maskable for e in held_out], classifier.mask_id)
         found[strategy] = [training.evaluate(classifier, e, z)["accuracy"] for e in (held_out, nothing)]
@@ -222,13 +227,13 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
 # Bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("masking", "checking"), [("half", "unmasked"), ("none", "both")])
-def test_a_model_without_a_mask_token_is_told(masking, checking):
+@pytest.mark.parametrize(("masking", "selection"), [("half", "unmasked"), ("none", "both")])
+def test_a_model_without_a_mask_token_is_told(masking, selection):
     classifier = tiny.classifier()
     classifier.tokenizer.mask_token = None
     told = "tiny-bert has no mask token to replace others by: choose another model"
     with pytest.raises(ValueError, match=told):
-        training.fine_tune(classifier, splits(classifier), **QUICK, masking=masking, checking=checking)
+        training.fine_tune(classifier, splits(classifier), **QUICK, masking=masking, selection=selection)
     with pytest.raises(ValueError, match=told):
         training.masked(classifier, splits(classifier)["train"][0], np.random.default_rng(0))
     training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 1})
@@ -238,7 +243,7 @@ def test_a_model_without_a_mask_token_is_told(masking, checking):
     ("name", "value", "told"),
     [
         ("masking", "some", "use 'none', 'half', 'all'"),
-        ("checking", "none", "use 'unmasked', 'masked', 'both'"),
+        ("selection", "none", "use 'unmasked', 'masked', 'both'"),
         ("best", "auc", "'macro_f1', 'mcc'"),
     ],
 )
@@ -254,8 +259,8 @@ def test_salience_and_masks_do_not_go_together():
     data = splits(classifier)
     sigma = salience.fit("textrank", *data["train"])(data["train"][0])
     for strategy in (("half", "unmasked"), ("none", "both")):
-        masking, checking = strategy
-        with pytest.raises(ValueError, match=f"masking='{masking}', checking='{checking}' and a salience"):
+        masking, selection = strategy
+        with pytest.raises(ValueError, match=f"masking='{masking}', selection='{selection}' and a salience"):
             training.fine_tune(
                 classifier,
                 data,
@@ -263,5 +268,5 @@ def test_salience_and_masks_do_not_go_together():
                 salience=sigma,
                 salience_weight=1.0,
                 masking=masking,
-                checking=checking,
+                selection=selection,
             )

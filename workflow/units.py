@@ -31,7 +31,7 @@ FROM_ONE = {"epochs", "batch_size", "soft_draws", "random_draws", "ig_steps", "s
             "halvings", "beam", "timed_examples", "every", "width", "hidden", "min_count", "patience",
             "workers"}  # fmt: skip
 FROM_ZERO = {"train_size", "validation_size", "test_size", "examples", "tuning_examples", "max_length",
-             "unused_classes", "tokens"}  # fmt: skip
+             "unused_classes", "tokens", "varied_examples"}  # fmt: skip
 ABOVE_ZERO = {"learning_rate", "head_learning_rate", "rate"}
 SHARES = {"judge_share"}  # in (0, 1]
 PER_CENT = 100
@@ -149,7 +149,8 @@ def check_names(parameters):
                 raise ValueError(f"{name}: {error}") from None
     lists = {name: constant(*place) for name, place in NAMES.items()} | {"definitions": DEFINITIONS}
     masking = constant("training.py", "CHOICES")
-    lists["strategies"] = [f"{m}/{c}" for m in masking["masking"] for c in masking["checking"]]
+    lists["strategies"] = [f"{m}/{c}" for m in masking["masking"] for c in masking["selection"]]
+    lists["explained"] = parameters.get("strategies", lists["strategies"])
     for name, known in lists.items():
         for value in parameters.get(name, []):
             one_of(name, value, known)

@@ -50,6 +50,28 @@ def racu(x, measure, baseline, clip=False):
     return (np.clip(ratio, -1, 1) if clip else ratio)[()]
 
 
+def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
+    """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
+
+    Args:
+        curves: DataFrame with columns measure (a name a draw, in their order), `keys`, and numbers.
+        keys: columns that name a point of a curve.
+
+    Returns:
+        DataFrame with columns measure ("random"), draws (how many), `keys` and the means of the numbers.
+
+    Example:
+        >>> curves = pd.DataFrame({"measure": ["random 1", "random 2"], "step": 10, "value": [0.5, 0.7]})
+        >>> mean_over_draws(curves, ["step"])[["draws", "value"]].to_numpy().tolist()
+        [[1.0, 0.5], [2.0, 0.6]]
+    """
+    names = curves.measure.unique()
+    counts = sorted({len(names), *(2**i for i in range(len(names).bit_length() - 1))})
+    parts = {n: curves[curves.measure.isin(names[:n])] for n in counts}
+    means = {n: of.groupby(list(keys), sort=False).mean(numeric_only=True) for n, of in parts.items()}
+    return pd.concat(means, names=["draws"]).reset_index().assign(measure=RANDOM)
+
+
 def summary(curves, keys=("dataset", "model", "recursive")):
     """RACU, RACU clipped and ACU with 95 % intervals over seeds: a DataFrame, one row a measure and `keys`.
 

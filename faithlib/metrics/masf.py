@@ -12,10 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy import stats
 
 from faithlib import batching
 from faithlib.models.placement import without_gradients
 from faithlib.progress import bar
+from faithlib.scores import one_of
 
 DEFINITIONS = ("paper", "released", "calibrated")
 TINY = 1e-8  # in the logarithm, as released: a p of 0 counts 37 and not infinitely much
@@ -139,19 +141,20 @@ def fit(reference, definition="paper", resolution=0.05, seed=0):
 
 
 class MaSF:
-    """Algorithm 2 with its CDFs, made by `fit`. judges: how many examples the last CDF is of."""
+    """Algorithm 2 with its CDFs, made by `fit`. calibration: how many examples the last CDF is of."""
 
     def __init__(self, reference, definition, seed):
-        self.definition, ranking, judging = definition, reference, reference
+        self.definition, ranking, calibrating = definition, reference, reference
         if definition == "calibrated":
             order, half = np.random.default_rng(seed).permutation(len(reference)), len(reference) // 2
-            ranking, judging = reference[order[:half]], reference[order[half:]]
+            ranking, calibrating = reference[order[:half]], reference[order[half:]]
         self.first = [in_columns(layer) for layer in ranking.swapaxes(0, 1)]  # layers of (width, N)
         z2 = self._simes(ranking, inside=True)
         self.second = in_columns(z2)  # (layers, N)
-        if judging is not ranking:
-            z2 = self._simes(judging)
-        self.third, self.judges = np.sort(self._fisher(self._two_sided(z2, self.second))), len(judging)
+        if calibrating is not ranking:
+            z2 = self._simes(calibrating)
+        self.third = np.sort(self._fisher(self._two_sided(z2, self.second)))
+        self.calibration = len(calibrating)
 
     def p_values(self, signals):
         """p of each example, (M, layers, width) -> (M,): small is out of distribution."""
@@ -172,29 +175,42 @@ class MaSF:
         z2 = self._settled(simes(p1))
         p2 = self._two_sided(z2, self.second)
         z3 = self._fisher(p2)
-        lower, n = np.searchsorted(self.third, z3), self.judges
+        lower, n = np.searchsorted(self.third, z3), self.calibration
         if self.definition == "released":
             p = 1 - lower.astype(np.float32) / np.float32(n)
         else:
             p = (n - lower) / n if self.definition == "paper" else (1 + n - lower) / (1 + n)
         return Stages(p1, z2, p2, z3, p)
 
-    def dataset_p(self, p, seed=0):
-        """p of a whole data set from those of its examples, (M,) -> float.
+    def dataset_p(self, p, seed=0, combination="simes"):
+        """p of a whole data set from those of its examples.
 
-        "paper", "released": `simes`; 0 where one example has 0. "calibrated": where that is among the values
-        of M new examples of the reference's kind, (values below + u · (1 + equal ones)) / (1 + draws) with u
-        in [0, 1) from `seed`, uniform for such a data set; least, below 0.001. Simes alone is not: M p-values
-        that share one reference depend on each other, and it is 0.6 on average.
-        Raises ValueError for no p-values and for some that are not in [0, 1].
+        "paper", "released": `simes`, 0 where one example has 0; or Fisher's, the p of `fisher` by χ², in the
+        release by its lower tail, near 1 where the examples' p are small. "calibrated": where the combination
+        is among those of M new examples of the reference's kind, (more extreme ones + u · (1 + equal ones)) /
+        (1 + draws), uniform for such a data set; least, below 0.001. Simes alone is not: M p-values that
+        share one reference depend on each other, and it is 0.6 on average.
+
+        Args:
+            p: (M,), in [0, 1].
+            seed: of u, in [0, 1).
+            combination: "simes" or "fisher".
+
+        Returns:
+            A float in [0, 1].
+
+        Raises:
+            ValueError: another combination, no p-values, some that are not in [0, 1].
         """
+        one_of("combination", combination, COMBINATIONS)
         p = np.asarray(p)
         if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
             raise ValueError("the p-values of a data set must be in [0, 1], one an example, at least one")
-        combined = float(simes(p))
+        combined = COMBINATIONS[combination](p)
         if self.definition != "calibrated":
-            return combined
-        null = _null(self.judges, len(p)) - combined
+            chi2 = stats.chi2.cdf if self.definition == "released" else stats.chi2.sf
+            return float(combined if combination == "simes" else chi2(-combined, 2 * len(p)))
+        null = _null(self.calibration, len(p), combination) - combined
         lower, equal = (null < -TINY).sum(), (abs(null) <= TINY).sum()
         return float((lower + np.random.default_rng(seed).random() * (1 + equal)) / (1 + DRAWS))
 
@@ -250,12 +266,16 @@ def below(z, columns, side="left"):
     return found
 
 
+# The smaller, the more extreme.
+COMBINATIONS = {"simes": simes, "fisher": lambda p: -fisher(p)}
+
+
 @lru_cache
-def _null(n, m):
-    """`simes` of m conformal p-values that share n judges, of draws from one distribution: (DRAWS,)."""
+def _null(n, m, combination):
+    """Combinations of m conformal p-values of one distribution that share n calibration texts: (DRAWS,)."""
     rng = np.random.default_rng(0)
     lower = (np.searchsorted(np.sort(rng.random(n)), rng.random(m)) for _ in range(DRAWS))
-    return np.array([simes((1 + n - k) / (1 + n)) for k in lower])
+    return np.array([COMBINATIONS[combination]((1 + n - k) / (1 + n)) for k in lower])
 
 
 def _checked(what, signals):

@@ -30,7 +30,7 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     families: tuples of measures whose scores one pass yields (a name is a family of its own). Members that
     have masked the same tokens of a text so far, as all have at first, are asked about it at once. once:
     measures that are asked about the unmasked input alone and then only ranked, as beam search, which is an
-    order already. The baseline "random" is always there: one uniform draw a token, of `seed` and the example.
+    order already. The baseline "random" is always there, the first draw of `random_masking`.
     seconds: a dict that receives {measure: seconds that its scores took}; what several share counts for each.
     Raises ValueError for a text that masking could not change, one longer than the model, a model without a
     mask token, ratios that do not increase, measures given twice, and scores missing or not finite.
@@ -38,8 +38,7 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     families = [(family,) if isinstance(family, str) else tuple(family) for family in families]
     _check(model, encodings, families, ratios, once)
     seconds = {} if seconds is None else seconds
-    draws = {RANDOM: [uniform(e, generator(e, seed)) for e in encodings]}
-    found = _ranked(model, encodings, draws, ratios)
+    found = {RANDOM: random_masking(model, encodings, ratios, seed)[0]}
     for family in families:
         straight, recursive = ([m for m in family if (m in once) == kind] for kind in (True, False))
         total = len(straight) * len(encodings) + len(recursive) * sum(
@@ -52,6 +51,31 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
                 found |= _ranked(model, encodings, scores, ratios)
             found |= _recursive(model, encodings, ask, recursive, ratios)
     return found
+
+
+def random_masking(model, encodings, ratios=RATIOS, seed=0, draws=1):
+    """The ratio at which each token is masked at random: for each draw [(tokens,) int of each encoding].
+
+    One uniform number a token ranks a text's tokens; the draws of an example follow one another in its own
+    stream, of `seed` and its ids, so that fewer draws are the first of more.
+
+    Args:
+        model: a Classifier with a mask token.
+        encodings: the examples.
+        ratios: increasing, per cent of the maskable tokens masked in total.
+        seed: of the random numbers.
+        draws: how many, at least 1.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> one, two = random_masking(model, model.encode(["the plot was great"]), (50, 100), draws=2)
+        >>> sorted(one[0].tolist())  # of six tokens two are special
+        [50, 50, 100, 100, 101, 101]
+    """
+    generators = [generator(e, seed) for e in encodings]
+    scores = {k: [uniform(e, g) for e, g in zip(encodings, generators, strict=True)] for k in range(draws)}
+    return list(_ranked(model, encodings, scores, ratios).values())
 
 
 def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):

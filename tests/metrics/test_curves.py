@@ -226,3 +226,13 @@ def test_one_seed_has_no_interval():
     assert np.isnan(curves.over_seeds([0.25, np.nan])).all()
     mean, low, high = curves.over_seeds([0.1, 0.2, 0.4])
     assert low < mean < high
+
+
+def test_mean_over_the_first_draws():
+    values = {"random 1": 0.0, "random 2": 1.0, "random 3": 5.0}
+    table = pd.DataFrame(
+        [{"measure": m, "step": s, "value": v + s} for m, v in values.items() for s in (0, 10)]
+    )
+    means = curves.mean_over_draws(table, ["step"]).pivot(index="draws", columns="step", values="value")
+    assert means.index.tolist() == [1, 2, 3]  # 1, 2, 4, ... and all
+    assert means[0].tolist() == [0, 0.5, 2] and means[10].tolist() == [10, 10.5, 12]

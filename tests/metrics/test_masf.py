@@ -97,6 +97,7 @@ def test_golden_values(name):
     same = own == read(expected["reference_p_self_scored"])
     assert same.mean() > 0.98  # the last bit of a logarithm, which libraries differ in, may part a tie
     assert found.dataset_p(stages.p) == expected["dataset"]["simes_p"]
+    assert found.dataset_p(stages.p, combination="fisher") == pytest.approx(expected["dataset"]["fisher_p"])
     exact = masf.fit(given["reference"], "paper").p_values(given["test"])
     assert exact == pytest.approx(expected["p_if_computed_in_exact_arithmetic"], abs=1e-12)
 
@@ -113,7 +114,7 @@ def test_calibrated_by_comparing_all_pairs():
     reference, new = np.split(drawn(1, 33, width=5).round(0), [30])  # rounded: many ties
     found = masf.fit(reference, "calibrated", resolution=0.1, seed=3)
     order = np.random.default_rng(3).permutation(30)
-    ranking, judging = reference[order[:15]], reference[order[15:]]
+    ranking, calibrating = reference[order[:15]], reference[order[15:]]
 
     def p(z, others):
         rank = (others < z).sum(0) + (others == z).sum(0) / 2
@@ -127,11 +128,11 @@ def test_calibrated_by_comparing_all_pairs():
     def z3(z):
         return masf.fisher(p(z2(z, ranking), of_ranking)).round(9)
 
-    judged, tested = (np.array([z3(z) for z in part]) for part in (judging, new))
-    expected = [(1 + (judged >= z).sum()) / 16 for z in tested]
+    calibrated, tested = (np.array([z3(z) for z in part]) for part in (calibrating, new))
+    expected = [(1 + (calibrated >= z).sum()) / 16 for z in tested]
     stages = found.stages(new)
     assert stages.z3 == pytest.approx(tested) and stages.p == pytest.approx(expected)
-    assert found.judges == 15
+    assert found.calibration == 15
 
 
 def test_simes_and_fisher():
@@ -212,6 +213,30 @@ def test_p_of_a_data_set():
     assert 0 < calibrated.dataset_p(least) < 0.001
     assert calibrated.dataset_p(np.linspace(0.05, 1, 30)) > 0.2
     assert calibrated.dataset_p(least, seed=1) != calibrated.dataset_p(least)
+
+
+def test_fishers_p_of_a_data_set():
+    p = [0.5, 0.01, 0.3]
+    found = masf.fit(drawn(0, 40)).dataset_p(p, combination="fisher")
+    assert found == pytest.approx(stats.combine_pvalues(p, "fisher").pvalue, rel=1e-5)
+    released = masf.fit(drawn(0, 40), "released").dataset_p(p, combination="fisher")
+    assert released == pytest.approx(1 - found)
+    calibrated = masf.fit(drawn(0, 400), "calibrated")
+    assert calibrated.dataset_p(np.full(30, 1 / 201), combination="fisher") < 0.001
+    new = np.arange(1, 31) / 31  # as uniform as can be
+    assert calibrated.dataset_p(new, combination="fisher") > 0.2
+    with pytest.raises(ValueError, match="combination='stouffer' is unknown: use 'simes', 'fisher'"):
+        calibrated.dataset_p(new, combination="stouffer")
+
+
+@pytest.mark.parametrize("combination", ["simes", "fisher"])
+def test_a_calibrated_p_of_a_data_set_is_uniform(combination):
+    p = []
+    for seed in range(60):
+        reference, new = np.split(drawn(seed, 340), [300])
+        found = masf.fit(reference, "calibrated", seed=seed)
+        p.append(found.dataset_p(found.p_values(new), seed, combination))
+    assert stats.kstest(p, "uniform").pvalue > 0.01
 
 
 # Signals -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import torch
 from faithlib import batching, forward, roar, scores, training
 from faithlib.attributions import attribute
 from faithlib.metrics import curves
-from faithlib.metrics.recursion import NEVER, RATIOS, performance, recursive_masking
+from faithlib.metrics.recursion import NEVER, RATIOS, performance, random_masking, recursive_masking
 from faithlib.models import Classifier
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "roar_masks.json"
@@ -180,6 +180,20 @@ def test_random_masks_are_those_of_roar():
             assert (scores.top(u, e.maskable, np.zeros(len(u), bool), k) == (at <= ratio)).all()
     other = recursive_masking(model, encodings, None, [], seed=4)
     assert any((a != b).any() for a, b in zip(found[scores.RANDOM], other[scores.RANDOM], strict=True))
+
+
+def test_random_draws_are_the_first_of_more_and_differ():
+    model = tiny.classifier()
+    encodings = model.encode(LONG)
+    three = random_masking(model, encodings, seed=3, draws=3)
+    (first,) = random_masking(model, encodings, seed=3)
+    recursive = recursive_masking(model, encodings, None, [], seed=3)[scores.RANDOM]
+    for one, other, same in zip(three[0], first, recursive, strict=True):
+        assert one.tolist() == other.tolist() == same.tolist()
+    assert any((a != b).any() for a, b in zip(*three[:2], strict=True))
+    for draw in three:
+        for e, at in zip(encodings, draw, strict=True):
+            assert (at[~e.maskable] == NEVER).all() and (at[e.maskable] <= 100).all()
 
 
 # What several measures share ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from sample.units import ROOT, ReachedTraining, run_here, science
 
@@ -21,6 +22,7 @@ TINY = {
     "epochs": 1,
     "ig_steps": 2,
     "beam": 1,
+    "random_draws": 2,
     "ratios": [50, 100],
 }
 
@@ -32,6 +34,7 @@ TINY = {
         ({"measures": ["beem"]}, "'beem'"),
         ({"measures": []}, "[]"),
         ({"strategies": ["half/all"]}, "'half/all'"),
+        ({"explained": ["all/masked"]}, "'all/masked'"),
         ({"ratios": [50, 20]}, "[50, 20]"),
         ({"beam": 0}, "beam=0"),
         ({"validation_size": 20}, "20"),
@@ -47,6 +50,29 @@ def test_wrong_parameters_of_fmm_are_told_before_training(folders, no_training, 
     assert named in str(error.value) and "\n" not in str(error.value)
 
 
+def _check_parts(results_dir, record, values):
+    """The parts of a record agree with its curves."""
+    parts = (
+        results.load_tables(results_dir, "quick", "fmm", [record], name)
+        for name in ("predictions", "draws", "masf")
+    )
+    predictions, draws, masf = parts
+    predictions["value"] = predictions.predicted == predictions.label
+    keys = ["strategy", "option", "measure", "step"]
+    own = predictions.groupby(keys).value.mean()
+    curves = values[values.metric == "accuracy"].set_index(keys).value
+    measured = curves[curves.index.get_level_values("measure") != "random"]
+    np.testing.assert_allclose(own.loc[measured.index], measured)
+    of_draws = own.reset_index().query("measure.str.startswith('random')", engine="python")
+    mean = of_draws.groupby(["strategy", "step"]).value.mean()
+    random = curves.reset_index().query("measure == 'random'").set_index(["strategy", "step"]).value
+    np.testing.assert_allclose(mean.loc[random.index], random)
+    assert sorted(draws.draws.unique()) == [1, 2]
+    ends = masf[masf.ratio.isin([0, 100]) & (masf.measure != "validation")]
+    assert (ends.groupby(["strategy", "definition", "ratio"]).p.nunique() == 1).all()
+    assert masf.p_fisher.between(0, 1).all()
+
+
 @pytest.mark.filterwarnings("ignore:.*constant in the reference")  # so few and short texts
 def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     unit, found = "sentiment.tiny-bert.s0", []
@@ -54,16 +80,31 @@ def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**TINY, **places}, FMM)
         found.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
-    assert sorted(found[0]) == [
-        f"{unit}{end}" for end in (".history.parquet", ".json", ".masf.parquet", ".parquet")
-    ]
+    parts = ("draws.", "history.", "", "masf.", "", "predictions.")
+    ends = ("parquet", "parquet", "json", "parquet", "parquet", "parquet")
+    assert sorted(found[0]) == [f"{unit}.{part}{end}" for part, end in zip(parts, ends, strict=True)]
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "fmm")
+    assert record["design"] == "crossed"
     accuracy = values[values.metric == "accuracy"]
-    assert len(accuracy) == 2 * 10 * 3  # strategies, measures with random, steps
+    measured = accuracy[accuracy.option == "main"].groupby("strategy").measure.nunique().to_dict()
+    assert measured == {"half/both": 10, "none/unmasked": 9}  # with random, and Beam once
+    assert accuracy.groupby("option").measure.nunique().to_dict() == {
+        "main": 10,
+        "padding baseline": 2,
+        "predicted label": 9,
+        "released": 2,
+    }
     ends = accuracy[accuracy.step.isin([0, 100])].groupby(["strategy", "step"]).value
     assert (ends.nunique() == 1).all()  # whatever the measure, nothing or everything is masked
-    assert {row["metric"] for row in record["metrics"]} == {"accuracy", "majority", "converged"}
+    assert {row["metric"] for row in record["metrics"]} == {
+        "accuracy",
+        "balanced_accuracy",
+        "collapsed",
+        "majority",
+        "converged",
+    }
+    _check_parts(places["results_dir"], record, values)
 
     report = ROOT / "notebooks/fmm/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)

@@ -1,7 +1,7 @@
 """FMM: from records to the tables of Madsen et al. 2024.
 
 `values` is what `faithlib.results.load` returns: a row a point of a curve, with the columns dataset, model,
-seed, strategy ("<masking>/<checking>" of the fine-tuning), measure, step, metric and value. A seed is the
+seed, strategy ("<masking>/<selection>" of the fine-tuning), measure, step, metric and value. A seed is the
 unit of every interval, as in the paper: means over seeds with 95 % BCa intervals, measure and random baseline
 paired by seed; one seed has none. Seeds that did not converge count, and `unconverged` says how many they
 are; leave_out=True leaves them out.
@@ -45,8 +45,19 @@ P_OF = {"paper": "p_simes", "released": "p_released", "calibrated": "p_calibrate
 CURVE = ["dataset", "model", "strategy"]
 
 
-def points(values, records, leave_out=False):
-    """The curves' values in each data set's own metric, `with_convergence`."""
+def points(values, records, leave_out=False, option="main"):
+    """The curves' values in each data set's own metric, `with_convergence`.
+
+    option: another way to explain, of the column `option`; what it leaves as it is, such as the random
+    baseline, is that of "main".
+    """
+    if option != "main":
+        curve = ["dataset", "model", "seed", "strategy", "measure"]
+        changed = values[values.option == option].set_index(curve).index.unique()
+        kept = ~values.set_index(curve).index.isin(changed)
+        values = values[(values.option == option) | (kept & (values.option == "main"))]
+    elif "option" in values:
+        values = values[values.option == "main"]
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     return with_convergence(values[values.metric == values.dataset.map(metric)], records, leave_out)
 
@@ -323,8 +334,8 @@ def variant(measure):
 
 def strategy_title(strategy):
     """How tables and figures call a strategy: section 5.1's name, or what is masked and what chooses."""
-    masking, checking = strategy.split("/")
-    return STRATEGIES.get(strategy, f"{masking} masked, {checking} chooses")
+    masking, selection = strategy.split("/")
+    return STRATEGIES.get(strategy, f"{masking} masked, {selection} chooses")
 
 
 def measure_order():
