@@ -20,7 +20,9 @@ from transformers import (
 )
 
 from faithlib import results
+from faithlib.papers.soft_metrics.card import CARD
 
+MEASURED = ("attribution code", "sign", "label", "probability", "special tokens", "removal")  # in passes
 DATA = ROOT.parent / "shared" / "data"
 
 
@@ -33,8 +35,9 @@ SMALL = {
     "ig_steps": 3,
     "ratios": [0.2, 0.5],
     "curve_ratios": [],
-    "soft_draws": 1,
+    "soft_draws": 2,
     "random_draws": 1,
+    "varied_examples": 3,
     "perturbations": ["bernoulli", "attention"],
 }
 
@@ -67,6 +70,7 @@ def test_right_parameters_reach_training(folders, no_training):
         ({"attributions": []}, "attributions=[]"),
         ({"ratios": []}, "ratios=[]"),
         ({"definitions": []}, "definitions=[]"),
+        ({"varied_examples": -1}, "varied_examples=-1"),
         ({"max_length": 8}, "longer than"),
         ({"long_texts": "drop"}, "'drop'"),
         ({"task": "sst", "data_dir": "/no/such/folder"}, "/no/such/folder"),
@@ -85,7 +89,7 @@ def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch_size": 0}, {"learning_rate": 0.0}])
 def test_training_refuses_its_own_settings(folders, wrong):
-    with pytest.raises(ValueError, match="must be above 0"):
+    with pytest.raises(ValueError, match="must be (above 0|at least 1)"):
         run_here({**SMALL, **folders, **wrong})
 
 
@@ -111,14 +115,19 @@ def assert_valid(results_dir, scale, unit, examples):
     """A record that can be read, and whose values are what the contract says."""
     (record,), values = results.load(results_dir, scale, "soft_metrics")
     assert record["unit"] == unit and len(values) > 0
-    assert sorted(values.example.unique()) == list(range(examples))
+    assert record["design"] == "crossed" and values.example.nunique() == examples
     named = {row["metric"]: row["value"] for row in record["metrics"]}
     assert 0 <= named["accuracy"] <= 1 and 0 <= named["macro_f1"] <= 1 and np.isfinite(named["loss"])
+    assert 0 <= named["balanced_accuracy"] <= 1 and named["collapsed"] in (0, 1)
     assert values.raw.between(0, 1).all()
     assert set(values.metric) == {"NS", "NC", "Soft-NS", "Soft-NC"}
-    assert set(values.definition) == {"paper", "released"}
     assert set(values.baseline) == {"", "normal", "matched"}
     assert set(values[values.baseline == ""].attribution) == set(record["params"]["attributions"])
+    assert set(values[~values.varied].definition) == {"paper"} and set(values[~values.varied].option) == {""}
+    varied = values[values.varied]
+    if record["params"]["varied_examples"]:
+        assert set(varied.definition) == {"paper", "released"}
+        assert {o for choice in MEASURED for o in CARD.choices[choice][1:]} - {"gold"} <= set(varied.option)
     assert record["provenance"]["model"]["sha256"] and record["provenance"]["data"]["sha256"]
 
 
@@ -178,6 +187,7 @@ def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
         "ig_steps": 2,
         "soft_draws": 1,
         "random_draws": 1,
+        "varied_examples": 1,
         "curve_ratios": [],
         "perturbations": ["bernoulli"],
     }
