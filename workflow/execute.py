@@ -161,10 +161,11 @@ class Log:
         self.file.flush()
 
 
-def run(notebook, output, parameters):
+def run(notebook, output, parameters, kernels=None):
     """Check the parameters, then execute the notebook and save it, even where a cell fails.
 
     A notebook whose kernel dies starts again with half the token budget: what it had finished is kept.
+    kernels() -> a kernel manager for one attempt; None for jupyter_client's.
     """
     check(notebook, parameters)
     import papermill  # takes a second, and the Snakefile only needs the checks
@@ -176,12 +177,13 @@ def run(notebook, output, parameters):
     config.KernelManager.transport_encryption = "auto"  # ipykernel warns about plain TCP
     log = Log(Path(output))
     for attempt in range(1, ATTEMPTS + 1):
+        manager = {"kernel_manager_class": kernels()} if kernels else {}
         try:
             return until_stopped(
                 output,
                 lambda: papermill.execute_notebook(
                     notebook, output, parameters, kernel_name="python3", progress_bar=False,
-                    config=config, stdout_file=log, stderr_file=log,
+                    config=config, stdout_file=log, stderr_file=log, **manager,
                 ),
             )  # fmt: skip
         except DeadKernelError:
@@ -317,7 +319,7 @@ def find(notebook, output, texts):
     return str(path), output, texts
 
 
-def main(arguments):
+def main(arguments, kernels=None):
     again = "--again" in arguments
     arguments = [argument for argument in arguments if argument != "--again"]
     if len(arguments) < 2:
@@ -333,7 +335,7 @@ def main(arguments):
             print(f"{there} is there, with these parameters: nothing to do; --again computes it anew")
             return
         start = time.monotonic()
-        run(notebook, output, parameters)
+        run(notebook, output, parameters, kernels)
         print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

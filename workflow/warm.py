@@ -1,0 +1,242 @@
+"""execute.py in a fork of one process that has imported everything: a notebook's start-up costs nothing then.
+
+    python workflow/warm.py notebooks/soft_metrics/experiment.ipynb out.ipynb '{"seed": 1}'
+
+The Snakefile starts that process for notebooks that run on this machine's processor. Papermill and its
+kernel are forks of it, two for each notebook: nothing that one computes is seen by another. Without that
+process, and once a source has changed since it started, this is execute.py itself.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+SOCKET = "FAITHLIB_WARM"  # environment variable: where the process listens
+ENOUGH = 6  # notebooks: for fewer the start of one more process is not worth it
+IMPORTED = (
+    "execute", "papermill", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "seaborn", "datasets",
+    "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama", "faithlib.judge",
+    "faithlib.metrics.masf", "faithlib.metrics.plausibility", "faithlib.metrics.rationales",
+    "faithlib.metrics.recursion", "faithlib.metrics.soft_causal", "faithlib.report.choices", "faithlib.roar",
+    "faithlib.report.display", "faithlib.salience", "faithlib.study",
+)  # fmt: skip
+processes = []  # started by this one; their stdin must stay open
+
+
+def start(notebooks):
+    """Start the process, which ends with this one.
+
+    Args:
+        notebooks: how many there are to run.
+
+    Returns:
+        What to add to the environment of commands, nothing where the process is of no use.
+    """
+    if notebooks < ENOUGH or not hasattr(socket, "send_fds") or not hasattr(os, "fork"):
+        return {}
+    path = os.path.join(tempfile.mkdtemp(), "socket")
+    command = [sys.executable, __file__, "--serve", path]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, env=environment))
+    return {SOCKET: path}
+
+
+def serve(path):
+    """Fork for every request until the process at the other end of stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: notebooks take it themselves
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)  # who asks now waits
+        root, here = os.getcwd(), sys.path[0]
+        import_module("execute").give_caches_a_place()
+        sys.path.insert(0, root)
+        made = sources()
+        for name in IMPORTED:
+            import_module(name)
+        sys.path.remove(root)
+        sys.path.remove(here)
+        while sys.stdin not in (ready := select.select([listener, sys.stdin], [], [], 1)[0]):
+            if listener in ready:
+                asking = listener.accept()[0]
+                if sources() == made and not os.fork():
+                    listener.close()
+                    supervise(asking)
+                asking.close()
+            while pending() > 0:
+                pass
+    Path(path).unlink()
+    Path(path).parent.rmdir()
+
+
+def sources():
+    """When a file of faithlib or of the workflow was changed last."""
+    folders = Path(find_spec("faithlib").origin).parent, Path(__file__).parent
+    return max(path.stat().st_mtime for folder in folders for path in folder.rglob("*.py"))
+
+
+def pending():
+    """The process id of a child that has ended; 0 if none has, -1 without children."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0]
+    except ChildProcessError:
+        return -1
+
+
+def supervise(asking):
+    """Fork a notebook's process and tell its id and how it ended; end it when nobody waits any more."""
+    parts, descriptors, *_ = socket.recv_fds(asking, 2**16, 2)
+    while not parts.endswith(b"\n"):
+        parts += asking.recv(2**16)
+    pid = os.fork()
+    if not pid:
+        asking.close()
+        become(descriptors, **json.loads(parts))
+    asking.sendall(f"{pid}\n".encode())
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        if select.select([asking], [], [], 0.2)[0]:
+            os.kill(pid, signal.SIGTERM)
+            ended = os.waitpid(pid, 0)
+            break
+    code = os.waitstatus_to_exitcode(ended[1])
+    try:
+        asking.sendall(f"{code if code >= 0 else 128 - code}\n".encode())
+    finally:
+        os._exit(0)
+
+
+def become(descriptors, arguments, folder, environment):
+    """Be execute.py, with a fork for each kernel."""
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    for number, descriptor in enumerate([nowhere, *descriptors]):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    code = 0
+    try:
+        import_module("execute").main(arguments, forked)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+class Kernel:
+    """A fork that waits to become a notebook's kernel; what jupyter_client asks of a `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self):
+        receiver, self.sender = os.pipe()
+        self.returncode, self.pid = None, os.fork()
+        if not self.pid:
+            os.close(self.sender)
+            os.setsid()
+            with os.fdopen(receiver) as told:
+                text = told.read()
+            if not text:
+                os._exit(0)
+            arguments, folder, environment = json.loads(text)
+            os.environ.clear()
+            os.environ.update(environment)
+            os.chdir(folder)
+            sys.argv = ["ipykernel_launcher", *arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]
+            import_module("ipykernel.kernelapp").launch_new_instance()
+            os._exit(0)
+        os.close(receiver)
+
+    def start(self, command, folder, environment):
+        """Become the kernel of a command, `python -m ipykernel_launcher -f <file>`."""
+        with os.fdopen(self.sender, "w") as told:
+            json.dump([command[command.index("-f") :], folder, environment], told)
+
+    def poll(self, how=os.WNOHANG):
+        try:
+            pid, status = os.waitpid(self.pid, how) if self.returncode is None else (0, 0)
+        except ChildProcessError:  # another part of this process has waited for it
+            pid, status = self.pid, 0
+        if pid:
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self):
+        return self.poll(0)
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+def forked():
+    """A kernel manager (a class, as nbclient takes it) whose kernel is a fork of this process, made now.
+
+    Now, because later papermill has threads.
+    """
+    from jupyter_client.manager import AsyncKernelManager
+
+    kernel = Kernel()
+
+    class Manager(AsyncKernelManager):
+        async def _async_launch_kernel(self, kernel_cmd, **given):
+            kernel.start(kernel_cmd, given.get("cwd") or os.getcwd(), given.get("env") or dict(os.environ))
+            provisioner = self.provisioner
+            provisioner.process, provisioner.pid, provisioner.pgid = kernel, kernel.pid, kernel.pid
+            self._reconcile_connection_info(provisioner.connection_info)
+
+    return Manager
+
+
+def ask(path, arguments):
+    """Exit status of execute.py in a fork of the process that listens at `path`; None if it makes none."""
+    request = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+    with socket.socket(socket.AF_UNIX) as process:
+        try:
+            process.connect(path)
+            socket.send_fds(process, [b" "], [1, 2])
+            process.sendall(json.dumps(request).encode() + b"\n")
+            answers = process.makefile()
+            pid = int(answers.readline() or 0)
+        except OSError:
+            return None
+        if not pid:
+            return None
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the notebook gets it from the terminal, too
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: os.kill(pid, number))
+        return int(answers.readline() or 1)
+
+
+def main(arguments):
+    path = os.environ.get(SOCKET)
+    if path and os.environ.get("OMP_NUM_THREADS") == "1":  # what the process counts with
+        status = ask(path, arguments)
+        if status is not None:
+            sys.exit(status)
+    import_module("execute").main(arguments)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[2]) if sys.argv[1:2] == ["--serve"] else main(sys.argv[1:])
