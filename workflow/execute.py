@@ -183,7 +183,8 @@ def run(notebook, output, parameters, kernels=None):
                 output,
                 lambda: papermill.execute_notebook(
                     notebook, output, parameters, kernel_name="python3", progress_bar=False,
-                    config=config, stdout_file=log, stderr_file=log, **manager,
+                    config=config, stdout_file=log, stderr_file=log,
+                    extra_arguments=["--IPKernelApp.log_level=50"], **manager,
                 ),
             )  # fmt: skip
         except DeadKernelError:
