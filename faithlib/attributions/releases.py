@@ -113,7 +113,7 @@ def deeplift_of_raw_embeddings(model, batch, target):
     embeddings = model.embed(batch.ids)
 
     def y(e):
-        with _embedding_output(model, lambda output: e):
+        with _embedding_output(model, lambda output: e.to(output.dtype)):
             return y_at(model, batch, target)(e)
 
     return {"deeplift": (embeddings * gradient(model, y, embeddings)).sum(-1)}

@@ -385,3 +385,15 @@ def test_a_release_about_encoders_is_not_for_language_models():
         released(model, encodings, targets, "saloss", ["scaled_attention"])
     with pytest.raises(ValueError, match="paper='' is unknown: use 'fmm', 'noiser'"):
         check(["attention"], definition="released")
+
+
+@pytest.mark.parametrize("paper", [p for p in CLASSIFIERS if p != "saloss"])  # which divides by small sums
+def test_releases_of_classifiers_compute_in_half_precision(paper):
+    classifier = tiny.classifier()
+    encodings, targets = examples(classifier)
+    whole = released(classifier, encodings, targets, paper, CLASSIFIERS[paper])
+    classifier.cast(torch.bfloat16)
+    half = released(classifier, encodings, targets, paper, CLASSIFIERS[paper])
+    for name in CLASSIFIERS[paper]:
+        one, two = (np.concatenate(scores[name]) for scores in (whole, half))
+        assert np.corrcoef(one, two)[0, 1] > 0.95, name
