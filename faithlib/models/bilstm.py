@@ -67,7 +67,7 @@ class BiLSTMAttention(PreTrainedModel):
     @property
     def lightness(self):
         """How many tokens of this model cost as much as one token of an encoder of width 384."""
-        return max(1, 384 // self.config.width)
+        return max(4, 384 // self.config.width)
 
     def get_input_embeddings(self):
         return self.encoder.words
