@@ -45,8 +45,9 @@ def align(scores, texts, model, targets=None, texts_b=None):
         >>> aligned["mine"][0].tolist()  # with [CLS] and [SEP]
         [0.0, 0.0, 0.2, 0.1, 0.9, 0.0]
     """
-    if isinstance(texts, str):
-        raise ValueError(f"texts={texts[:40]!r} is one text: give a list of texts")
+    if not isinstance(texts, (list, tuple)):
+        shown = repr(texts[:40] if isinstance(texts, str) else texts)
+        raise ValueError(f"texts={shown} is no list: give a list of texts")
     if not isinstance(scores, dict):
         raise ValueError(f"scores are of type {type(scores).__name__}: give {{name: scores of all texts}}")
     texts = list(texts)

@@ -18,9 +18,13 @@ class Split:
         classifier: a Classifier.
         encodings: the examples.
         labels: (examples,) int.
+
+    Raises:
+        ValueError: no examples, labels of another number or type, a label that is no output of the model.
     """
 
     def __init__(self, classifier, encodings, labels):
+        _check_labels(classifier, encodings, labels)
         self.lengths = np.array([len(e.ids) for e in encodings])
         self.padded = classifier.collate(encodings)
         self.labels = torch.as_tensor(labels, device=classifier.device)
@@ -29,6 +33,19 @@ class Split:
         """The examples `rows`: a Batch padded to the longest of them, and their labels (batch,)."""
         index = torch.as_tensor(rows, device=self.labels.device)
         return self.padded.at(index, stop=int(self.lengths[rows].max())), self.labels[index]
+
+
+def _check_labels(classifier, encodings, labels):
+    given = np.asarray(labels)
+    if wrong := [e for e in encodings if not hasattr(e, "ids")]:
+        raise ValueError(f"{wrong[0]!r} among the encodings: give what model.encode(texts) returns")
+    if not len(encodings) or given.shape != (len(encodings),) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels of shape {given.shape} and {given.dtype} for {len(encodings)} encodings: give a whole "
+            "number for each, at least one"
+        )
+    if (wrong := given[(given < 0) | (given >= classifier.outputs)]).size:
+        raise ValueError(f"label {wrong[0]}: {classifier.name} has the classes 0 to {classifier.outputs - 1}")
 
 
 class MaskedSplit(Split):

@@ -23,8 +23,8 @@ def load(paths, root="."):
         >>> load([])
         []
     """
-    if isinstance(paths, str):
-        raise ValueError(f"plugins={paths!r} is one text: give a list of files, [{paths!r}]")
+    if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, Path)) for path in paths):
+        raise ValueError(f"plugins={paths!r} is no list of files: give one such as ['my.py']")
     return [_load(Path(root, path)) for path in paths]
 
 

@@ -45,11 +45,13 @@ class Registry(Mapping):
             allowed: {field: the values that it may have}; a field may hold a tuple of them.
 
         Raises:
-            ValueError: a name that is none or stands elsewhere, a field with another value.
+            ValueError: a name that is none or stands elsewhere, no function, a field with another value.
         """
         name, known = entry.name, self.get(entry.name)
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"{self.kind} {name!r}: give a name of letters, digits and _")
+        if not callable(function := getattr(entry, "function", "")) and not isinstance(function, str):
+            raise ValueError(f"{self.kind} {name!r}: {function!r} is no function: decorate one")
         if known and known.place != entry.place:
             raise ValueError(f"{self.kind} {name!r} is {known.place} already: choose another name")
         for field, values in allowed.items():

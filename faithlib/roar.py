@@ -71,6 +71,8 @@ class Plan:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if RANDOM in self.measures:
             raise ValueError(f"measures={list(self.measures)}: {RANDOM!r} is always there, leave it out")
+        if len(set(self.measures)) < len(self.measures):
+            raise ValueError(f"measures={list(self.measures)} names one twice: give each once")
         attributions.check(self.measures, **self.settings)
         one_of("by", self.by, ("ratio", "count"))
         whole = all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in self.steps)

@@ -5,8 +5,10 @@ at maskable positions alone.
 """
 
 import difflib
+import math
 import zlib
 from dataclasses import replace
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -155,6 +157,26 @@ def one_of(what, value, allowed):
     """Raise ValueError, naming what is allowed, unless `value` is one of `allowed`."""
     if value not in allowed:
         raise ValueError(f"{what}={value!r} is unknown: use {', '.join(repr(a) for a in allowed if a)}")
+
+
+def whole(what, value, least=0):
+    """Raise ValueError unless `value` is a whole number of at least `least`.
+
+    Example:
+        >>> whole("steps", 2.5, 1)
+        Traceback (most recent call last):
+            ...
+        ValueError: steps=2.5 must be at least 1, a whole number
+    """
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value < least:
+        raise ValueError(f"{what}={value!r} must be at least {least}, a whole number")
+
+
+def finite(what, value, least=-math.inf, above=False):
+    """Raise ValueError unless `value` is a finite number of at least `least`, or above it."""
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    if not number or value < least or above and value == least:
+        raise ValueError(f"{what}={value!r} must be {'above' if above else 'at least'} {least:g}, and finite")
 
 
 def suggestion(name, known):

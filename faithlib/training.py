@@ -13,7 +13,7 @@ from faithlib.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffle
 from faithlib.models.placement import offloaded, without_gradients
 from faithlib.progress import bar
 from faithlib.salience import Guide
-from faithlib.scores import DEFINITIONS, one_of
+from faithlib.scores import DEFINITIONS, finite, one_of, whole
 
 CHOICES = {
     "optimiser": ("adamw", "amsgrad"),
@@ -112,8 +112,7 @@ def fine_tune(
         learning_rate: of the encoder, after the warm-up.
         head_learning_rate: of the head; that of the encoder by default.
         optimiser: "adamw"; or "amsgrad", a variant of Adam with weight decay as an L2 penalty.
-        betas: of the optimiser.
-        weight_decay: of the optimiser.
+        betas, weight_decay: of the optimiser.
         undecayed: parameters whose name contains one of these strings have no weight decay.
         schedule: of the learning rate after the warm-up: "linear", to 0 at the end, or "constant".
         warmup: epochs over which the learning rate rises linearly; a fraction is allowed.
@@ -142,10 +141,10 @@ def fine_tune(
         With masking or another selection, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
 
     Raises:
-        ValueError: a setting out of range; a model in float16 or with offloaded weights; a salience that is
-            0 everywhere or not as `fit` returns it; salience together with masking or checkpointing, and
-            the released one with accumulation; salience for a model without attention; masking for a model
-            without a mask token; checkpointing for a model that cannot.
+        ValueError: a setting out of range; splits or labels that do not fit; a model in float16 or with
+            offloaded weights; a salience that is 0 everywhere or not as `fit` returns it; salience together
+            with masking or checkpointing, and the released one with accumulation; salience for a model
+            without attention; masking for one without a mask token; checkpointing for one that cannot.
         FloatingPointError: a loss is not finite.
 
     Example:
@@ -157,15 +156,19 @@ def fine_tune(
         >>> [row["epoch"] for row in history]
         [1.0, 2.0]
     """
-    positive = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    for name, value in {**positive, "patience": patience}.items():
-        if value is not None and not value > 0:
-            raise ValueError(f"{name}={value!r} must be above 0")
+    counts = {"epochs": epochs, "batch_size": batch_size, "checks_per_epoch": checks_per_epoch}
+    for name, value in {**counts, "patience": 1 if patience is None else patience}.items():
+        whole(name, value, 1)
+    whole("seed", seed)
+    rates = {"learning_rate": learning_rate, "head_learning_rate": head_learning_rate or learning_rate}
+    for name, value in {**rates, "clip": 1 if clip is None else clip}.items():
+        finite(name, value, 0, above=True)
+    for name, value in {"warmup": warmup, "weight_decay": weight_decay}.items():
+        finite(name, value, 0)
+    finite("salience_weight", salience_weight, 0)
     chosen = {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition}
     for name, value in {**chosen, "masking": masking, "selection": selection}.items():
         one_of(name, value, CHOICES[name])
-    if not 0 <= salience_weight < math.inf:
-        raise ValueError(f"salience_weight={salience_weight!r} must be 0 or above")
     plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None and salience_weight
     if classifier.dtype == torch.float16:
         raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
@@ -175,6 +178,8 @@ def fine_tune(
             f"masking={masking!r}, selection={selection!r} and a salience: masked fine-tuning and "
             "salience loss do not go together, leave one out"
         )
+    if missing := {"train", "validation"} - set(splits or ()):
+        raise ValueError(f"splits without {min(missing)!r}: give train and validation")
     model, train, validation = classifier.model, splits["train"], splits["validation"]
     data = Split(classifier, *train) if masking == "none" else MaskedSplit(classifier, *train, masking, seed)
     guide = Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
@@ -402,8 +407,7 @@ def _backward(classifier, batch, labels, rows, piece, guide):
 
 def _check_memory(classifier, accumulate, checkpointing, guided, definition):
     """Raise ValueError for what of memory and its savings a training cannot have."""
-    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
-        raise ValueError(f"accumulate={accumulate!r} must be a whole number of at least 1")
+    whole("accumulate", accumulate, 1)
     if accumulate > 1 and guided and definition == "released":
         raise ValueError(
             f"accumulate={accumulate} and the released salience loss, which squares a sum over the batch: "

@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_told_in_one_line(classifier, values, message):
 
 
 def test_one_text_and_bare_scores_are_told(classifier):
-    with pytest.raises(ValueError, match="texts='boring' is one text: give a list"):
+    with pytest.raises(ValueError, match="texts='boring' is no list: give a list"):
         align({"mine": [[1]]}, "boring", classifier)
     with pytest.raises(ValueError, match="scores are of type list: give {name: scores of all texts}"):
         align([[1]], ["boring"], classifier)

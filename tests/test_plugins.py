@@ -34,7 +34,7 @@ def test_a_file_registers_what_it_holds_and_is_imported_once(tmp_path):
 @pytest.mark.parametrize(
     ("paths", "kind", "told"),
     [
-        ("mine.py", ValueError, r"plugins='mine.py' is one text: give a list of files"),
+        ("mine.py", ValueError, r"plugins='mine.py' is no list of files: give one"),
         (["nowhere.py"], FileNotFoundError, "there is no file '.*nowhere.py': check the path"),
         (["mine.txt"], ValueError, "mine.txt' is no Python file"),
         (["broken.py"], ValueError, "broken.py fails: ZeroDivisionError: division by zero"),

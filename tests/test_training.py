@@ -153,7 +153,7 @@ def test_a_seed_is_a_run_and_nothing_else_is_touched():
     ],
 )
 def test_settings_out_of_range_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value} must be above 0"):
+    with pytest.raises(ValueError, match=f"{name}={value} must be (above 0|at least 1)"):
         trained(**{name: value})
 
 
@@ -357,7 +357,7 @@ def test_an_encoder_trains_by_the_recipe(rates, kind):
         ("optimiser", "sgd", "use 'adamw', 'amsgrad'"),
         ("schedule", "cosine", "use 'linear', 'constant'"),
         ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"),
-        ("patience", 0, "must be above 0"),
+        ("patience", 0, "must be at least 1"),
     ],
 )
 def test_choices_that_do_not_exist_are_refused(name, value, told):
@@ -547,7 +547,7 @@ def test_the_salience_of_another_definition_is_told():
 
 @pytest.mark.parametrize("weight", [-1e-3, float("nan"), float("inf")])
 def test_a_weight_out_of_range_is_refused(weight):
-    with pytest.raises(ValueError, match=f"salience_weight={weight} must be 0 or above"):
+    with pytest.raises(ValueError, match=f"salience_weight={weight} must be at least 0"):
         trained(salience_weight=weight)
 
 

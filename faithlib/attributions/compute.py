@@ -11,13 +11,14 @@ from faithlib.attributions import registry
 from faithlib.attributions.gradients import RULES
 from faithlib.attributions.releases import RELEASED
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, one_of, suggestion
+from faithlib.scores import DEFINITIONS, one_of, suggestion, whole
 
 BASELINES = ("zero", "token", "pad")
 PATHS = ("input", "text")
 REMOVALS = ("mask", "delete", "pad")
 BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
 NORMS = ("none", "l1", "l2", "linf")
+COUNTS = {"steps": 1, "samples": 1, "beam": 1, "noise": 1, "halvings": 1, "seed": 0}  # the least of each
 
 
 def check(wanted, model=None, definition="paper", paper="", **settings):
@@ -31,17 +32,19 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         settings: the settings that `attribute` would pass on.
 
     Raises:
-        ValueError: no name, an unknown name or setting; steps, samples, beam, noise or halvings below 1; an
-            unknown baseline, path, removal, bounding, norm, definition or paper; a wanted attribution needs
-            attention weights and the model exposes none.
+        ValueError: no name, an unknown name or setting; steps, samples, beam, noise or halvings that are no
+            whole number from 1 on; an unknown baseline, path, removal, bounding, norm, definition or paper; a
+            wanted attribution needs attention weights and the model exposes none.
 
     Example:
         >>> check(["attention", "lime"], samples=100)
         >>> check(["integrated_gradients"], steps=0)
         Traceback (most recent call last):
             ...
-        ValueError: steps=0 must be at least 1
+        ValueError: steps=0 must be at least 1, a whole number
     """
+    if isinstance(wanted, str):
+        raise ValueError(f"attributions={wanted!r} is one name: give a list, [{wanted!r}]")
     if not wanted:
         known = ", ".join(sorted(registry.names()))
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {known}")
@@ -55,8 +58,8 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     for setting, value in settings.items():
         if setting not in known_settings:
             raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, known_settings)}")
-        if setting in ("steps", "samples", "beam", "noise", "halvings") and value < 1:
-            raise ValueError(f"{setting}={value} must be at least 1")
+        if setting in COUNTS:
+            whole(setting, value, COUNTS[setting])
     one_of("baseline", settings.get("baseline"), (None, *BASELINES))
     one_of("path", settings.get("path", "input"), PATHS)
     one_of("rule", settings.get("rule", "midpoint"), tuple(RULES))
@@ -105,9 +108,9 @@ def attribute(
         important. Scores do not depend on the batch or the order of examples.
 
     Raises:
-        ValueError: an argument that `check` refuses, a target out of range, an example without maskable
-            tokens or longer than the model takes, a function that returns another name or shape than it
-            registered.
+        ValueError: an argument that `check` refuses, targets of another number, shape, type or range, an
+            example without maskable tokens or longer than the model takes, a function that returns another
+            name or shape than it registered.
         FloatingPointError: scores that are not finite.
 
     Example:
@@ -120,16 +123,13 @@ def attribute(
     """
     check(wanted, model, definition, paper, **settings)
     model.check(encodings)
-    targets = np.asarray(targets)
-    wrong = targets[(targets < 0) | (targets >= model.outputs)]
-    if len(wrong):
-        raise ValueError(
-            f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
-        )
+    targets = _targets(model, targets, len(encodings))
     functions, attending = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
     notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
+    if budget is not None:
+        whole("budget", budget, 1)
     if budget is not None and budget < max(lengths, default=0):
         raise ValueError(f"budget={budget} is smaller than the longest text, of {max(lengths)} tokens")
     shown = bar(len(encodings) * len(functions), "explaining", "example")
@@ -145,6 +145,21 @@ def attribute(
         listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}
         notes.update({n: np.array(v) if np.ndim(v[0]) == 0 else v for n, v in listed.items()})
     return scores
+
+
+def _targets(model, targets, count):
+    """The targets as (count,) int; ValueError for another number, shape, type or range."""
+    given = np.asarray(targets if len(np.shape(targets)) else [])
+    if given.shape != (count,):
+        shape = np.shape(targets) or repr(targets)
+        raise ValueError(f"targets of shape {shape} for {count} encodings: give one class or token each")
+    if count and given.dtype.kind not in "iu":
+        raise ValueError(f"targets of {given.dtype}: give whole numbers, a class or token of each encoding")
+    if (wrong := given[(given < 0) | (given >= model.outputs)]).size:
+        raise ValueError(
+            f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
+        )
+    return given
 
 
 def _functions(wanted, definition, paper):

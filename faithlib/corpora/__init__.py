@@ -9,6 +9,7 @@ import numpy as np
 
 from faithlib.corpora import relation, sentiment, topics, world
 from faithlib.corpora.babi import Whereabouts
+from faithlib.scores import one_of, whole
 
 GENERATORS = {
     "sentiment": sentiment,
@@ -38,12 +39,17 @@ def make(name, seed=0, sizes=SIZES):
         in one split.
 
     Raises:
-        ValueError: the grammar has fewer different texts than a size requires.
+        ValueError: an unknown name, a seed or size that is no whole number; the grammar has fewer different
+            texts than a size requires.
 
     Example:
         >>> sorted(make("sentiment", sizes={"test": 2})["test"][0])
         ['evidence', 'kind', 'label', 'pos', 'text', 'text_b']
     """
+    one_of("corpus", name, GENERATORS)
+    whole("seed", seed)
+    for split, size in sizes.items():
+        whole(f"sizes[{split!r}]", size)
     rng = np.random.default_rng([seed, list(GENERATORS).index(name)])
     seen = set()
     return {split: _fill(name, split, rng, size, seen) for split, size in sizes.items()}

@@ -7,6 +7,7 @@ has a row below; a metric of your own joins with the decorator `register`, in an
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from numbers import Real
 
 from faithlib.registry import Named, Registry
 
@@ -90,7 +91,7 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
 
     def join(function):
         text, rest = label or str(name).replace("_", " "), dict(source=source, default=default)
-        add(Metric(name, text, better, tuple(range), tuple(needs), void, function, **rest))
+        add(Metric(name, text, better, tuple(range or ()), tuple(needs), void, function, **rest))
         return function
 
     return join
@@ -98,7 +99,8 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
 
 def add(entry):
     """Add a `Metric` to the list; see `register`."""
-    if len(entry.range) != 2 or not entry.range[0] < entry.range[1]:
+    ends = entry.range if isinstance(entry.range, tuple) else ()
+    if len(ends) != 2 or not all(isinstance(end, Real) for end in ends) or not ends[0] < ends[1]:
         raise ValueError(f"metric {entry.name!r}: range={entry.range!r}: give (lowest, highest)")
     _LIST.add(entry, better=("higher", "lower"), needs=NEEDS, level=LEVELS)
 

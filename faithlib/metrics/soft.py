@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from faithlib import forward
 from faithlib.metrics import erasure
-from faithlib.scores import DEFINITIONS, normal, one_of, permuted
+from faithlib.scores import DEFINITIONS, finite, normal, one_of, permuted, whole
 from faithlib.statistics.base import DRAW_COUNTS, stream
 
 OPTIONS = ("minmax", "rank", "equal", "sigmoid", "softmax", "raw", "clip")
@@ -197,9 +197,9 @@ class Settings:
         for name in ("ratios", "perturbations", "erasures"):
             if not getattr(self, name):
                 raise ValueError(f"{name}=[] leaves nothing to measure: give at least one")
-        for name in ("soft_draws", "random_draws"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        for name, least in (("soft_draws", 1), ("random_draws", 1), ("seed", 0)):
+            whole(name, getattr(self, name), least)
+        finite("sigma", self.sigma, 0)
         for field, known in (("perturbations", PERTURBATIONS), ("erasures", ERASURES)):
             for value in getattr(self, field):
                 if value not in known:

@@ -74,6 +74,8 @@ class Transformer:
     """
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
+        if tokenizer is None:
+            raise ValueError(f"model {name or type(model).__name__!r} has no tokenizer: give one")
         self.model = model.eval()
         self.dtype = dtype or next(model.parameters()).dtype  # of products; weights have it but in training
         self.tokenizer = tokenizer
@@ -163,8 +165,16 @@ class Transformer:
 
         Returns:
             A list of Encoding.
+
+        Raises:
+            ValueError: no texts, a bare string, what is no string, another number of auxiliary parts.
         """
+        _check_texts("texts", texts)
         pairs = texts_b is not None and any(texts_b)
+        if pairs:
+            _check_texts("texts_b", texts_b)
+            if len(texts) != len(texts_b):
+                raise ValueError(f"{len(texts_b)} texts_b for {len(texts)} texts: give as many")
         encoded = self.tokenizer(
             list(texts),
             list(texts_b) if pairs else None,
@@ -239,6 +249,10 @@ class Transformer:
 
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one longer than the model takes."""
+        if not isinstance(encodings, (list, tuple)) or not all(isinstance(e, Encoding) for e in encodings):
+            raise ValueError(
+                f"encodings={str(encodings)[:40]!r}: give what model.encode(texts) returns, a list"
+            )
         for i, e in enumerate(encodings):
             if not e.maskable.any():
                 raise ValueError(f"example {i} has no maskable token: remove empty texts before explaining")
@@ -283,6 +297,13 @@ def check_examples(classifier, encodings, long_texts="error"):
     if any(not e.maskable.any() for e in encodings):
         raise ValueError(f"{finding}: text_b alone fills the model, nothing of text is left; shorten text_b")
     return encodings, [{"what": "end of text cut", "why": finding, "n": len(long)}]
+
+
+def _check_texts(what, texts):
+    if isinstance(texts, str) or not hasattr(texts, "__len__") or not len(texts):
+        raise ValueError(f"{what}={str(texts)[:40]!r}: give a list of texts, at least one")
+    if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
+        raise ValueError(f"{what}[{wrong[0]}] is {texts[wrong[0]]!r}: give a text")
 
 
 def _word_at(text):

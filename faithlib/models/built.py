@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
-from faithlib.scores import one_of
+from faithlib.scores import one_of, whole
 
 WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
 
@@ -41,11 +41,8 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
         ValueError: no texts, a size below 1, an unknown precision, vectors of another dimension than `width`
             or for none of the words.
     """
-    if not texts:
-        raise ValueError("'bilstm' knows the words of its training texts: give them as texts")
     for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
-        if value < 1:
-            raise ValueError(f"{size}={value!r} must be at least 1")
+        whole(size, value, 1)
     one_of("precision", precision, ("float32", "bfloat16"))
     if vectors:
         _check_vectors(vectors, width)
@@ -186,6 +183,10 @@ def tiny_llama(texts):
 
 def _words(texts, special, split, min_count=1):
     """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`."""
+    if not texts or isinstance(texts, str):
+        raise ValueError(
+            f"texts={texts!r}: a model that is built knows their words: give them as texts, a list"
+        )
     words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split

@@ -13,6 +13,7 @@ from faithlib.models.built import bilstm, tiny_bert, tiny_llama
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 from faithlib.models.precision import resolve
+from faithlib.scores import whole
 
 # Built from a config, with fresh weights and a vocabulary of the words of the given texts.
 TINY, TINY_CAUSAL, BILSTM = "tiny-bert", "tiny-llama", "bilstm"
@@ -83,6 +84,9 @@ def load(
         >>> load("tiny-bert", ("no", "yes"), ["the plot was great"]).outputs
         2
     """
+    if isinstance(label_names, str) or len(label_names) < 2:
+        raise ValueError(f"label_names={label_names!r}: give the names of two classes or more, in order")
+    whole("seed", seed)
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
     built = name if name in (TINY, BILSTM) else ""
@@ -149,6 +153,7 @@ def load_causal(
         >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
         8
     """
+    whole("seed", seed)
     built = name if name == TINY_CAUSAL else ""
     dtype = resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
     if name == TINY_CAUSAL:
@@ -279,7 +284,13 @@ def read_tokenizer(source, name):
         return source
     if pathlib.Path(source).is_dir():
         fit.check_tokenizer_files(pathlib.Path(source), name)
-    return AutoTokenizer.from_pretrained(str(source), use_fast=True, trust_remote_code=False)
+    try:
+        return AutoTokenizer.from_pretrained(str(source), use_fast=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise FileNotFoundError(
+            f"model {name!r}: no tokenizer can be read from {str(source)!r} ({fit.first_line(error)}): "
+            "give a folder that has one, a name, or a fast tokenizer"
+        ) from error
 
 
 def _unreadable(name, source, error):

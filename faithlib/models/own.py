@@ -22,7 +22,7 @@ from faithlib.models.loading import (
     with_head,
 )
 from faithlib.models.precision import DTYPES, resolve
-from faithlib.scores import one_of
+from faithlib.scores import one_of, whole
 
 ADAPTER = ("outputs", "embedding_table", "embed", "logits", "attentions", "encode", "collate")
 
@@ -102,6 +102,8 @@ def load_model(
     built = source if source in (TINY, BILSTM, TINY_CAUSAL) else ""
     computing = placement.check(device, device_map, attn_implementation, dtype or "float32", built)
     if built:
+        if source == TINY_CAUSAL:
+            _no_classes(source, labels, new_head)
         return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device, max_length)
     if isinstance(tokenizer, (str, pathlib.Path)):
         tokenizer = read_tokenizer(tokenizer, source)
@@ -219,9 +221,8 @@ def _check_settings(new_head, seed, dtype, max_length):
     one_of("dtype", dtype, ("", *DTYPES, "auto"))
     if not isinstance(new_head, bool):
         raise ValueError(f"new_head={new_head!r} must be True or False")
-    for what, value in (("seed", seed), ("max_length", max_length)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ValueError(f"{what}={value!r} must be a whole number of at least 0")
+    whole("seed", seed)
+    whole("max_length", max_length)
 
 
 def _asked(labels, data):

@@ -79,6 +79,8 @@ def read(data):
         raise ValueError(
             f"data has the columns {', '.join(map(str, frame))}: name the column of texts 'text'"
         )
+    if twice := sorted({str(c) for c in frame if list(frame).count(c) > 1}):
+        raise ValueError(f"data has the column {twice[0]!r} more than once: rename or remove one")
     if frame.empty:
         raise ValueError("data has no rows: give at least one text")
     frame = frame.reset_index(drop=True)

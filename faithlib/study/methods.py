@@ -72,6 +72,8 @@ def _pairs(wanted):
         pairs = list(wanted.items())
     elif isinstance(wanted, str) or callable(wanted):
         pairs = [(wanted if isinstance(wanted, str) else _name(wanted), wanted)]
+    elif not isinstance(wanted, (list, tuple)):
+        raise ValueError(f"attributions of type {type(wanted).__name__}: give names and functions in a list")
     else:
         unique = list(dict.fromkeys(w if isinstance(w, str) or callable(w) else _refused(w) for w in wanted))
         pairs = [(w if isinstance(w, str) else _name(w), w) for w in unique]
@@ -115,15 +117,21 @@ def _register(name, function, added):
     def explain(model, batch, target, **settings):
         found = function(model, batch, target, **settings)
         found = found if isinstance(found, Mapping) else {name: found}
-        return {key: _tensor(value, batch) for key, value in found.items()}
+        return {key: _tensor(key, value, batch) for key, value in found.items()}
 
     registry.register(name, signed=True, family="perturbation")(explain)
     added.append(name)
     return name
 
 
-def _tensor(value, batch):
-    rows = isinstance(value, (list, tuple)) and [len(row) for row in value]
-    if rows and rows == [len(e.ids) for e in batch.encodings]:
-        return padded(value, batch)
-    return torch.as_tensor(value)
+def _tensor(name, value, batch):
+    try:
+        rows = isinstance(value, (list, tuple)) and [len(row) for row in value]
+        if rows and rows == [len(e.ids) for e in batch.encodings]:
+            return padded(value, batch)
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"attribution {name!r} returns {type(value).__name__}, which is no array of numbers: return one "
+            "score a token, (batch, tokens)"
+        ) from error

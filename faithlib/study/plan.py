@@ -53,6 +53,8 @@ def chosen(metrics, inputs):
         every = [registry.get(name) for name in registry.names()]
         every = [m for m in every if m.level == "example" and set(m.needs) <= inputs.has]
         return [m for m in every if m.default or metrics == "all"]
+    if not isinstance(metrics, (str, list, tuple)):
+        raise ValueError(f'metrics={metrics!r}: give names, "default" or "all"')
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if not names:
         raise ValueError('metrics=[] leaves nothing to measure: give names, "default" or "all"')

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -125,10 +124,8 @@ def evaluate(
         >>> study.table[["attribution", "metric", "n"]].values.tolist()
         [['gradient_l2', 'auprc', 20], ['lime', 'auprc', 20]]
     """
-    _check(baselines, seed, budget, resume)
     models = list(model) if isinstance(model, (list, tuple)) else [model]
-    if not models:
-        raise ValueError("model=[] leaves nothing to explain: give at least one")
+    _check(models, baselines, seed, budget, resume)
     texts = read(data)
     settings = {"seed": seed, **settings}
     with joined(attributions) as wanted:
@@ -321,9 +318,17 @@ def _names(models):
     return names
 
 
-def _check(baselines, seed, budget, resume):
-    for name, value, least in (("baselines", baselines, 0), ("seed", seed, 0), ("budget", budget, 1)):
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (whole and value >= least or name == "budget" and value is None):
-            raise ValueError(f"{name}={value!r}: give a whole number of at least {least}")
+def _check(models, baselines, seed, budget, resume):
+    if not models:
+        raise ValueError("model=[] leaves nothing to explain: give at least one")
+    for model in models:
+        if not all(hasattr(model, name) for name in ("encode", "logits", "outputs")):
+            raise ValueError(
+                f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
+                "(docs/adding.md, 'A model family')"
+            )
+    scores.whole("baselines", baselines)
+    scores.whole("seed", seed)
+    if budget is not None:
+        scores.whole("budget", budget, 1)
     chunks.check(resume)

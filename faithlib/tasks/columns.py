@@ -14,6 +14,7 @@ import pandas as pd
 from faithlib.tasks.sources import LARGEST
 
 SHOWN = 5  # rows that a message names
+MOST = 1000  # classes that are numbers, without names
 
 
 def texts(values, name, where, blank=False):
@@ -91,7 +92,7 @@ def classes(columns, name, where, labels=None):
                 f"{where}: column {name!r} has {_shown(given[odd[0]])} in {rows_of}: give names, or whole "
                 "numbers from 0"
             )
-        names = tuple(labels or map(str, range(max(2, max(numbers) + 1))))
+        names = tuple(labels or map(str, range(min(MOST, max(2, max(numbers) + 1)))))
         allowed = ", ".join(f"{i} = {label}" for i, label in enumerate(names[:SHOWN]))
     if bad := [i for i, n in enumerate(numbers) if not 0 <= n < len(names)]:
         rows_of = _rows([rows[i][1] for i in bad])

@@ -408,10 +408,11 @@ def register_task(task):
     """
     if not isinstance(task, Task):
         raise ValueError(f"{task!r} is no task: give a faithlib.tasks.Task")
-    if not re.fullmatch(r"[a-z]\w*", task.name):
+    if not isinstance(task.name, str) or not re.fullmatch(r"[a-z]\w*", task.name):
         raise ValueError(f"task {task.name!r}: give a name of small letters, digits and _")
-    if task.kind == "classification" and len(task.labels) < 2:
-        raise ValueError(f"task {task.name!r} has labels {task.labels}: name at least two, in their order")
+    listed = isinstance(task.labels, (tuple, list)) and len(set(task.labels)) == len(task.labels)
+    if task.kind == "classification" and not (listed and len(task.labels) > 1):
+        raise ValueError(f"task {task.name!r} has labels {task.labels!r}: name two or more that differ")
     wanted = ("text", "label") if task.kind == "classification" else ("text",)
     missing = [name for name in wanted if task.hub and name not in task.hub.columns]
     if missing:

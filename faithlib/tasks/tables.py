@@ -89,7 +89,7 @@ def _check_columns(table, named, where):
             close = difflib.get_close_matches(column, listed, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise ValueError(
-                f"{where} has no column {column!r}, only {', '.join(listed)}: give {what}='...'{hint}"
+                f"{where} has no column {column!r}, only {', '.join(listed) or 'none'}: give {what}='...'{hint}"
             )
     if not len(table):
         raise ValueError(f"{where} has no rows: give at least one")

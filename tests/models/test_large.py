@@ -252,7 +252,7 @@ def test_a_step_is_the_sum_of_its_micro_batches(monkeypatch):
 
 @pytest.mark.parametrize("accumulate", [0, -1, 1.5, True])
 def test_an_accumulation_that_cannot_be_is_refused(accumulate):
-    with pytest.raises(ValueError, match=f"accumulate={accumulate!r} must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=f"accumulate={accumulate!r} must be at least 1, a whole number"):
         trained(accumulate=accumulate)
 
 

@@ -347,7 +347,7 @@ def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
         ({"data": 3}, "holds no texts"),
         ({"data": [1, 2]}, "holds no texts"),
         ({"data": []}, "holds no texts"),
-        ({"seed": 1.5}, "seed=1.5 must be a whole number"),
+        ({"seed": 1.5}, "seed=1.5 must be at least 0, a whole number"),
         ({"seed": -1}, "seed=-1 must be"),
         ({"max_length": True}, "max_length=True must be"),
         ({"dtype": "int8"}, "dtype='int8' is unknown: use 'float32'"),

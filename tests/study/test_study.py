@@ -289,12 +289,12 @@ def test_what_is_loaded_is_read_from_its_test_split(classifier):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (dict(baselines=1.5), "baselines=1.5: give a whole number of at least 0"),
+        (dict(baselines=1.5), "baselines=1.5 must be at least 0, a whole number"),
         (dict(baselines=-1), "baselines=-1"),
         (dict(baselines=True), "baselines=True"),
-        (dict(seed=-1), "seed=-1: give a whole number of at least 0"),
+        (dict(seed=-1), "seed=-1 must be at least 0, a whole number"),
         (dict(seed="0"), "seed='0'"),
-        (dict(budget=0), "budget=0: give a whole number of at least 1"),
+        (dict(budget=0), "budget=0 must be at least 1, a whole number"),
         (dict(budget=3), "budget=3 is smaller than the longest text, of 1"),
         (dict(resume=3), "resume=3: give the folder"),
         (dict(model=[]), "model=[] leaves nothing to explain"),

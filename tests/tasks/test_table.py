@@ -74,7 +74,7 @@ def test_a_row_of_ones_own_is_read_from_a_folder(registered, tmp_path):
         ("reviews", "'reviews' is no task: give a faithlib.tasks.Task"),
         (Task("My reviews", "", ("a", "b")), "'My reviews': give a name of small letters, digits and _"),
         (Task("sst", "mine", ("a", "b")), "'sst' is 'Stanford Sentiment Treebank, binary sentences' already"),
-        (Task("mine", "mine"), "'mine' has labels (): name at least two"),
+        (Task("mine", "mine"), "'mine' has labels (): name two or more"),
         (
             Task("mine", "mine", ("a", "b"), kind="chat"),
             "kind='chat' is unknown: use 'classification', 'prom",
