@@ -13,17 +13,18 @@ import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
-from faithlib.papers.saloss.card import CARD
+from faithlib.papers.saloss.card import CARD, FLIPS, PAPER_GRID
 from faithlib.papers.saloss.tables import (
     PAPER,
     THRESHOLDERS,
-    f1,
+    development,
     published_flips,
     salience_title,
     select_definition,
+    test_f1,
 )
 from faithlib.report.claims import Claim, accepted, gates, multiverse_tables
-from faithlib.report.tables import original, select
+from faithlib.report.tables import metric_rows, original, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import FEWEST_UNITS
 
@@ -34,15 +35,12 @@ OTHERS = ("tfidf", "chi2", "uniform")  # TextRank is compared with; uniform is n
 TITLES = {"top_k": "top-k", "contiguous": "contiguous"}
 ROUNDING = 1e-9  # of means: closer ones are equal, and no win
 ALL = "all data sets"  # the one case of a share over attributions and data sets
-OF_FLIPS = ("removal", "flip_step")  # choices that leave F1 as it is
+MODEL = ["dataset", "model", "seed", "salience", "definition"]
 UNIT = ["dataset", "model", "seed", "example"]
+FLIP = ["fraction", "flipped", "correct"]
 MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
-FLIPPED, MEDIAN, ATTENTION = "those that flip", "median", "attention alone"
-MEASURED = {  # the options that records of the main setting can show; others need records of their own
-    "texts": ("all", FLIPPED),
-    "over_texts": ("mean", MEDIAN),
-    "attributions": ("all", ATTENTION),
-}
+FLIPPED, CORRECT, MEDIAN, ATTENTION = "those that flip", "correctly predicted", "median", "attention alone"
+LOSS, PRINTED = "lowest loss", "the paper's choice"
 
 
 def claims(records, values, scale):
@@ -57,45 +55,38 @@ def claims(records, values, scale):
         lack what a claim compares. `baseline` is "none": no random baseline takes part.
     """
     gate = gate_of(records)
-    flips = values[values.attribution != RANDOM]
-    state = partial(statements, f1(records), flips, results.design(records), gate)
-    return multiverse_tables(state, CARD.choices, scale, gate)
+    return multiverse_tables(partial(statements, records, values, gate), CARD.choices, scale, gate)
 
 
 def gate_of(records):
-    """Which data sets take part: macro-F1 of the model without salience (`report.claims.gates`)."""
-    scores = f1(records)
-    return gates(select(scores, input="text", salience="none"), "macro_f1")
+    """Which data sets take part: the model without salience is above chance (`report.claims.gates`)."""
+    rows = select(metric_rows(records), input="text", split="test", salience="none")
+    return gates(rows, "macro_f1")
 
 
-def statements(scores, flips, design, gate=None, **setting):
+def statements(records, values, gate=None, **setting):
     """The claims of each definition of the loss at one setting.
 
     Args:
-        scores: from `tables.f1`.
-        flips: values without the random attribution.
-        design: "crossed" or "nested", from `results.design`.
+        records, values: from `results.load`.
         gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
-        List of `report.claims.Claim`. Of an option that these records do not show: None, or the claims that
-        it changes, without values.
+        List of `report.claims.Claim`; without values where no record shows the option.
     """
-    unknown = [
-        choice for choice, option in setting.items() if option not in MEASURED.get(choice, (MAIN[choice],))
-    ]
-    if set(unknown) & set(OF_FLIPS):
-        claims = statements(scores, flips, design, gate)
-        return [
-            replace(claim, values={}) for claim in claims if "flip" in claim.claim or "lead" in claim.claim
-        ]
-    if unknown:
-        return None
-    setting = MAIN | setting
+    setting, design = MAIN | setting, results.design(records)
+    trained, weights = (chosen_weights(records, x["weights"], x["weight_chosen_by"]) for x in (MAIN, setting))
+    words = {(choice.replace(" ", "_"), option): name for name, (choice, option, _) in FLIPS.items()}
+    option = next((words[of] for of in setting.items() if of in words), "main")
+    flips = values[(values.attribution != RANDOM) & (values.option == option)]
+    flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
+    scores = test_f1(records)
+    unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
+    scores = with_weights(scores[unit], weights, trained)
     found = []
-    for definition in flips.definition[flips.salience != "none"].unique():
-        cells = _cells(flips, definition, setting["texts"] == FLIPPED)
+    for definition in values.definition[values.salience != "none"].unique():
+        cells = _cells(flips, definition, setting["texts"])
         own = cells
         if setting["attributions"] == ATTENTION:
             own = {key: wide.loc[:, (slice(None), ["attention"])] for key, wide in cells.items()}
@@ -112,18 +103,65 @@ def statements(scores, flips, design, gate=None, **setting):
             ),
             *(_rationales(scores, definition, thresholder) for thresholder in TITLES),
         ]
-        found += [replace(claim, definition=definition) for claim in of_definition if len(claim.values)]
+        found += [
+            replace(claim, definition=definition, values=claim.values if len(claim.values) else {})
+            for claim in of_definition
+        ]
     return found
+
+
+def chosen_weights(records, grid, by):
+    """The weight λ of TextRank that a setting chooses: a Series by (data set, model, seed, definition).
+
+    Args:
+        records: from `results.load`.
+        grid: option of the choice "weights".
+        by: option of the choice "weight chosen by".
+
+    Returns:
+        NaN where the weight that the paper chose was not tried.
+    """
+    table = select(development(records), salience="textrank")
+    if by == PRINTED:
+        paper = papers.published(PAPER, "table_1")
+        printed = select(paper, salience="textrank").set_index("dataset").weight
+        table = table[table.weight == table.dataset.map(printed)]
+        return table.set_index(MODEL).weight.droplevel("salience")
+    if grid != MAIN["weights"]:
+        table = table[table.weight.isin(PAPER_GRID)]
+    best = table.sort_values("loss" if by == LOSS else "flip_fraction", kind="stable").drop_duplicates(MODEL)
+    return best.set_index(MODEL).weight.droplevel("salience")
+
+
+def with_weights(rows, weights, trained):
+    """The rows of models with these weights.
+
+    Args:
+        rows: with the columns of `weights`, salience, weight and, of F1, input.
+        weights: from `chosen_weights`.
+        trained: those of the main setting, with which alone other saliences and rationales are trained: they
+            are left out where any seed has another weight.
+    """
+    keys = list(weights.index.names)
+    at = pd.MultiIndex.from_frame(rows[keys])
+    group = [name for name in keys if name != "seed"]
+    same = weights.eq(trained.reindex(weights.index)).groupby(group).transform("all")
+    same = same.reindex(at).eq(True).to_numpy()
+    only_main = ~rows.salience.isin(["none", "textrank"])
+    if "input" in rows:
+        only_main |= rows.input != "text"
+    wanted = rows.weight.to_numpy() == weights.reindex(at).to_numpy()
+    return rows[(rows.salience == "none") | (wanted & (same | ~only_main.to_numpy()))]
 
 
 # Decision flips -----------------------------------------------------------------------------------
 
 
-def _cells(flips, definition, flipped):
+def _cells(flips, definition, texts):
     """{(dataset, model): DataFrame (seed, example) × (salience, attribution)} of fractions.
 
-    Of the model without salience, the seeds that have others. flipped: texts that never flip, with any of
-    them, are left out; else they count as 1.
+    Of the model without salience, the seeds that have others. texts: "all", those that flip with each of
+    them, or those that each predicts correctly.
     """
     found = {}
     for key, part in flips.groupby(["dataset", "model"], sort=False):
@@ -131,12 +169,10 @@ def _cells(flips, definition, flipped):
         if own.empty:
             continue
         part = pd.concat([own, part[(part.salience == "none") & part.seed.isin(own.seed)]])
-        wide = part.pivot(
-            index=["seed", "example"], columns=["salience", "attribution"], values=["fraction", "flipped"]
-        )
+        wide = part.pivot(index=["seed", "example"], columns=["salience", "attribution"], values=FLIP)
         table = wide["fraction"].astype(float).dropna()
-        if flipped:
-            table = table[wide["flipped"].loc[table.index].astype(bool).all(axis=1)]
+        if column := {FLIPPED: "flipped", CORRECT: "correct"}.get(texts):
+            table = table[wide[column].loc[table.index].astype(bool).all(axis=1)]
         if len(table):
             found[key] = table
     return found

@@ -87,7 +87,7 @@ def fresh(table, scale="", definition="paper"):
         scale: "quick" is noted on the figure.
         definition: of the loss, "paper" or "released".
     """
-    table = select_definition(table, definition)
+    table = select_definition(table, definition).query("unit == 'word pieces'")
     table = table.assign(low=table.macro_f1 - table.sd.fillna(0), high=table.macro_f1 + table.sd.fillna(0))
     saliences = in_order(table.salience.unique(), SALIENCES)
     ways = {name: THRESHOLDERS.get(name, name) for name in dict.fromkeys(table.thresholder)}

@@ -1,9 +1,10 @@
 """SaLoss: from records to the tables of Chrysostomou & Aletras 2021.
 
-`values` is what `faithlib.results.load` returns: a row per text, model and attribution, with the columns
-dataset, model, seed, salience ("none" = trained without), definition (of the loss), attribution, example,
-fraction and flipped. An example is the unit of all that is said of decision flips, seeds are averaged first;
-of F1 it is a seed.
+`values` is what `faithlib.results.load` returns: a row per text, model, attribution and option, with the
+columns dataset, model, seed, salience ("none" = trained without), definition (of the loss), weight (λ),
+chosen (whether it is the weight chosen), option ("main" or a name of `card.FLIPS`), attribution, example,
+fraction, flipped and correct (whether the prediction is). An example is the unit of the tables of decision
+flips, seeds are averaged first; of F1 it is a seed.
 """
 
 import numpy as np
@@ -29,9 +30,15 @@ SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and fi
 THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
 SIGNIFICANT = 0.05
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
-CASE = ["thresholder", "attribution", "ratio"]  # what a model's rationales are, and their columns in `fresh`
+CASE = [
+    "thresholder",
+    "attribution",
+    "ratio",
+    "unit",
+]  # what a model's rationales are, and their columns in `fresh`
 FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
-METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "chosen"]  # NaN where absent
+METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "unit", "chosen"]
+DEVELOPMENT = ["flip_fraction", "flip_fraction_flipped", "never_flipped", "attention_kl", "loss", "macro_f1"]
 
 
 def performance(records):
@@ -63,12 +70,13 @@ def decision_flip(values):
         values: from `results.load`.
 
     Returns:
-        A row a model and attribution. fraction: lower is better, with a 95 % BCa interval over the n
-        examples. never_flipped: share of examples (and seeds) whose prediction never does. p_value: the
-        paper's test against "none", a rank-sum over examples with the same attribution, on the seeds that
-        both have.
+        A row a model and attribution, in the main setting. fraction: lower is better, with a 95 % BCa
+        interval over the n examples; one that never flips counts as 1. never_flipped: share of examples (and
+        seeds) whose prediction never does. fraction_flipped: mean without these. p_value: the paper's test
+        against "none", a rank-sum over examples with the same attribution, on the seeds that both have.
     """
     paper = published_flips()
+    values = main_setting(values)
     values = values.assign(model=_slugs(values.model))
     rows = []
     for row, part in groups(values, [*MODEL, "attribution"]):
@@ -76,6 +84,7 @@ def decision_flip(values):
         known = {"salience": row["salience"], "attribution": row["attribution"]}
         row |= over_examples(each, "fraction") | {
             "never_flipped": 1 - part.flipped.mean(),
+            "fraction_flipped": part.fraction[part.flipped].mean(),
             "n": len(each),
             "seeds": part.seed.nunique(),
             "p_value": _rank_sum(values, part, each),
@@ -99,7 +108,7 @@ def released_scores(values, released):
     """
     keys = ["dataset", "model", "attribution"]
     paper = select(papers.published(PAPER, "table_2"), salience="none")
-    both = select(values, salience="none").merge(
+    both = select(main_setting(values), salience="none").merge(
         released, "inner", [*keys, "example", "seed"], suffixes=("_defined", "_released")
     )
     fractions = ["fraction_defined", "fraction_released"]
@@ -125,7 +134,8 @@ def fresh(records):
         records: from `results.load`.
 
     Returns:
-        A row a model, thresholder, attribution and ratio, none where no classifier was trained on rationales.
+        A row a model, thresholder, attribution, ratio and unit (word pieces or words), none where no
+        classifier was trained on rationales.
         macro_f1: higher is better; mean and sd (n − 1) over seeds. p_value: Student's t-test against "none"
         over seeds, two-sided. full_text: macro-F1 of the model that the rationales are of, on the whole text.
     """
@@ -172,24 +182,31 @@ def lambdas(records):
         records: from `results.load`.
 
     Returns:
-        A row a λ and seed. flip_fraction: mean fraction of tokens until a flip over n texts, by which λ is
-        chosen; lower is better. attention_kl: mean KL(α, σ) of attention and salience. published: the
-        paper's own λ.
+        A row a λ and seed. flip_fraction: mean fraction of tokens until a flip, by which λ is chosen; lower
+        is better. flip_fraction_flipped, never_flipped: the mean without texts that never flip, and their
+        share. attention_kl: mean KL(α, σ) of attention and salience. loss, macro_f1: on all development
+        examples. edge: whether the λ chosen is an end of its grid, beyond which a better one may lie.
+        published: the paper's own λ.
     """
-    scores = metric_rows(records, METRICS)
-    keys = [*MODEL, "seed", "weight"]
-    tried, kl = (
-        select(scores, metric=name).rename(columns={"value": name})
-        for name in ("flip_fraction", "attention_kl")
-    )
-    table = tried[[*keys, "flip_fraction", "n", "chosen"]].merge(kl[[*keys, "attention_kl"]], "outer", keys)
+    table = development(records)
+    grid = table.groupby(["dataset", "model", "seed", "salience", "definition"], sort=False).weight
+    ends = (table.weight == grid.transform("min")) | (table.weight == grid.transform("max"))
+    table["edge"] = table.chosen & ends & (table.salience != "none")
     paper = papers.published(PAPER, "table_1").drop(columns="value").rename(columns={"weight": "value"})
-    table["chosen"] = table.chosen.eq(True)  # a row of KL alone has none
     table["published"] = [
         published_value(paper, dataset, salience=salience)
         for dataset, salience in zip(table.dataset, table.salience, strict=True)
     ]
     return _sorted(table)
+
+
+def development(records):
+    """What the development set says of each model that was tried: a row a model and seed, as `lambdas`."""
+    scores = select(metric_rows(records, METRICS), split="validation", input="text")
+    keys = ["dataset", "model", "salience", "definition", "seed", "weight", "chosen"]
+    table = scores.pivot_table(index=keys, columns="metric", values="value", sort=False)
+    table = table.reindex(columns=DEVELOPMENT).dropna(subset="flip_fraction").reset_index()
+    return table.astype({"chosen": bool}).rename_axis(columns=None)
 
 
 def examples(texts, ratio, attribution="scaled_attention"):
@@ -225,7 +242,7 @@ def as_printed(table, value, rows, columns, better):
         better: "lower" or "higher".
     """
     none = select(table, salience="none")
-    keys = [k for k in ("dataset", "model", "thresholder", "attribution", "ratio") if k in table]
+    keys = [k for k in ("dataset", "model", *CASE) if k in table]
     baseline = none.set_index(keys)[value].reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
     gain = (table[value] - baseline) * (1 if better == "higher" else -1)
     daggers = np.where((gain > 0) & (table.p_value < SIGNIFICANT), "†", "")
@@ -236,8 +253,18 @@ def as_printed(table, value, rows, columns, better):
     return layout.as_printed(table, texts, rows, columns)
 
 
+def main_setting(values):
+    """The rows of the main setting: the weight that was chosen, and no option of the decision flip."""
+    return values[values.chosen & (values.option == "main")]
+
+
 def f1(records):
-    """The metric rows that are a model's macro-F1 on the test set."""
+    """The metric rows that are a model's macro-F1 on the test set, of the weights that were chosen."""
+    return test_f1(records).query("chosen == True")
+
+
+def test_f1(records):
+    """The metric rows that are macro-F1 on the test set, of every weight."""
     return select(metric_rows(records, METRICS), metric="macro_f1", split="test")
 
 

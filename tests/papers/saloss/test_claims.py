@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sample.saloss import N, flips, record
+from sample.saloss import OTHER, N, flips, record
 
+from faithlib.metrics.rationales import UNITS
 from faithlib.papers.saloss import claims, tables
-from faithlib.papers.saloss.card import CARD
+from faithlib.papers.saloss.card import CARD, FLIPS
 from faithlib.report.claims import CLAIMS
 
 SHIFT = (-0.004, 0.0, 0.004)  # of TextRank's fractions and F1, by seed: seeds differ
@@ -111,15 +112,61 @@ def test_intervals_have_a_width_and_failing_data_sets_are_listed(three, made):
     assert own.value[SHARE] == 0.5
 
 
-def test_choices_that_records_show_and_those_that_they_do_not(made):
+def options(made, claim):
     _, listed = made
-    own = listed[(listed.claim == MEAN) & (listed.definition == "paper")].set_index("option")
-    assert own.value["those that flip"] == pytest.approx(0.1)
-    assert own.value["median"] == pytest.approx(0.1)
-    assert own.verdict["deleted"] == "not tested" and np.isnan(own.value["deleted"])
-    f1 = listed[listed.claim == SAME]
-    assert "weights" in set(f1.choice) and "removal" not in set(f1.choice)
-    assert all(set(claims.MEASURED[c]) <= set(CARD.choices[c.replace("_", " ")]) for c in claims.MEASURED)
+    return listed[(listed.claim == claim) & (listed.definition == "paper")].set_index("option")
+
+
+def test_each_option_by_hand(made):
+    own, share = options(made, MEAN), (N - 2) / N  # of the texts that flip
+    assert own.value["main"] == pytest.approx(0.1 * share)
+    assert own.value["those that flip"] == pytest.approx(0.1) == own.value["median"]
+    assert own.value["correctly predicted"] == pytest.approx(0.1 * (N - 3) / (N - 1))
+    assert own.value["[MASK]"] == pytest.approx((0.1 - 0.05) * share)
+    assert own.value["lowest loss"] == pytest.approx((0.1 - OTHER) * share)
+    assert not {"id 0", "one token", "absolute", "words"} & set(own.index)  # the same values as the main ones
+    assert options(made, SAME).value["lowest loss"] == pytest.approx(-0.005 + OTHER)
+    top_k = "better top-k rationales on SST and SemEval (macro-F1)"
+    assert options(made, top_k).value["words"] == pytest.approx(0.045 - 0.025)
+
+
+def test_what_no_record_shows_is_not_tested(three, made):
+    """Other saliences and rationales were trained with one weight; the paper's 0.001 was not tried by all."""
+    for other in ("uniform", "χ²"):
+        own = options(made, f"TextRank needs fewer tokens to a flip than {other}")
+        assert own.verdict["lowest loss"] == "not tested" and np.isnan(own.value["lowest loss"])
+    top_k = options(made, "better top-k rationales on SST and SemEval (macro-F1)")
+    assert top_k.verdict["lowest loss"] == "not tested"
+    assert options(made, MEAN).verdict["the paper's choice"].startswith("not tested")
+    records, values = three
+    listed = claims.claims(records, values[values.option == "main"], "small")
+    assert options(listed, MEAN).verdict["[MASK]"] == "not tested"
+
+
+def test_every_option_of_a_record_is_in_the_card():
+    for choice, option, _ in FLIPS.values():
+        assert option in CARD.choices[choice][1:]
+    named = {
+        "texts": (claims.FLIPPED, claims.CORRECT),
+        "over texts": (claims.MEDIAN,),
+        "attributions": (claims.ATTENTION,),
+        "weight chosen by": (claims.LOSS, claims.PRINTED),
+        "rationales of": UNITS[1:],
+    }
+    assert all(CARD.choices[choice][1:] == tuple(options) for choice, options in named.items())
+    assert CARD.choices["rationales of"] == UNITS
+    assert set(named) | {choice for choice, *_ in FLIPS.values()} | {"weights"} == set(CARD.choices)
+
+
+def test_the_paper_grid_leaves_out_what_it_does_not_have(three):
+    records, values = three
+    for made in (records := [json.loads(json.dumps(r)) for r in records]):
+        for row in made["metrics"]:
+            if row.get("weight") == 1e-2 and row.get("definition") == "paper":
+                row["weight"] = 1.0
+    weights = claims.chosen_weights(records, CARD.choices["weights"][1], "fewest tokens to a flip")
+    assert weights.loc["sst", "tiny", 0, "paper"] == 1e-3  # the best, 1, is not in it
+    assert weights.loc["sst", "tiny", 1, "paper"] == 1e-3
 
 
 def test_without_salience_there_is_no_claim(records, values):

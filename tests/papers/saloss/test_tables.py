@@ -8,6 +8,7 @@ from sample.saloss import FLIPPED, UNITS, N, record, tags
 
 from faithlib import results
 from faithlib.papers.saloss import tables
+from faithlib.report.tables import select
 from faithlib.statistics import rank_sum
 
 
@@ -25,10 +26,13 @@ def test_decision_flips_by_hand(values):
     table = tables.decision_flip(values)
     assert table.attribution[:5].tolist() == list(FLIPPED)
     row = cell(table, dataset="sst", salience="textrank", definition="paper", attribution="attention")
-    each = values.query("dataset == 'sst' and attribution == 'attention' and definition == 'paper'")
+    each = tables.main_setting(values).query(
+        "dataset == 'sst' and attribution == 'attention' and definition == 'paper'"
+    )
     own = each[each.salience == "textrank"].groupby("example").fraction.mean()
     assert row.fraction == pytest.approx(own.mean()) and row.ci_low < row.fraction < row.ci_high
     assert row.never_flipped == pytest.approx(2 / N) and (row.n, row.seeds) == (N, 2)
+    assert row.fraction_flipped == pytest.approx(own[: N - 2].mean())
     none = each[each.salience == "none"].groupby("example").fraction.mean()
     assert row.p_value == pytest.approx(rank_sum(own, none)) and row.p_value < 1e-6
     assert row.published == 0.42 and row.model == "tiny"
@@ -38,6 +42,7 @@ def test_decision_flips_by_hand(values):
 
 
 def test_scores_as_released_stand_beside_the_defined_by_hand(values):
+    values = tables.main_setting(values)
     released = values[values.salience == "none"].drop(columns=["salience", "definition"])
     released = released.assign(fraction=released.fraction + 0.1 * (released.example % 2))
     table = tables.released_scores(values, released)
@@ -58,6 +63,7 @@ def test_scores_as_released_stand_beside_the_defined_by_hand(values):
 
 def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
     """The release's form was trained with seed 0 only: so is the baseline that it is compared with."""
+    values = tables.main_setting(values)
     some = values[(values.definition == "paper") | (values.seed == 0)]
     row = cell(tables.decision_flip(some), dataset="sst", definition="released", attribution="attention")
     first = values[(values.seed == 0) & (values.dataset == "sst") & (values.attribution == "attention")]
@@ -71,12 +77,16 @@ def test_a_salience_is_tested_on_the_seeds_that_both_have(values):
 def test_fresh_by_hand(records):
     table = tables.fresh(records)
     assert list(table) == tables.FRESH
-    row = cell(table, dataset="sst", salience="textrank", definition="paper", thresholder="top_k")
+    row = cell(
+        table, dataset="sst", salience="textrank", definition="paper", thresholder="top_k", unit="word pieces"
+    )
     assert row.macro_f1 == pytest.approx(0.895 - 0.05 + 0.006) and row.full_text == pytest.approx(0.9)
     # Two seeds each: t = 0.045 / sqrt(s²), s² = 2 · 0.006² / 2 pooled, with two degrees of freedom.
     t = 0.045 / np.sqrt(0.5 * 0.012**2)
     assert row.p_value == pytest.approx(1 - t / np.sqrt(2 + t**2)) and row.published == 0.87
-    assert cell(table, dataset="semeval", salience="uniform", thresholder="contiguous").published == 0.42
+    assert set(select(table, dataset="semeval", salience="uniform", thresholder="contiguous").published) == {
+        0.42
+    }
     other = tables.fresh([record("sst", s, ratio=0.5) for s in (0, 1)])
     assert other.published.isna().all()  # another ratio is another number
     bare = tables.fresh([{**r, "metrics": r["metrics"][:1]} for r in records])
@@ -91,12 +101,17 @@ def test_parts_of_speech_are_compared_with_the_baseline():
     assert row.tokens == 30 and (table.difference[table.salience == "none"] == 0).all()
 
 
-def test_every_lambda_is_listed_and_one_is_chosen(records):
+def test_every_lambda_is_listed_and_a_choice_at_the_edge_is_marked(records):
     table = tables.lambdas(records)
     own = table[(table.dataset == "sst") & (table.salience == "textrank") & (table.definition == "paper")]
     assert sorted(own.weight) == [1e-4, 1e-3, 1e-3, 1e-2] and own.groupby("seed").chosen.sum().eq(1).all()
     assert (own.flip_fraction[own.chosen] == 0.4).all() and (own.attention_kl[own.chosen] == 0.7).all()
-    assert (own.published == 1e-3).all()
+    assert (own.published == 1e-3).all() and own.edge.equals(own.chosen)  # of two, each is an end
+    assert not table.edge[table.salience == "none"].any()
+    middle = {"split": "validation", "input": "text", "salience": "textrank", "definition": "paper", "n": 8}
+    middle |= {"metric": "flip_fraction", "value": 0.7, "weight": 1.0, "chosen": False}
+    wider = tables.lambdas([{**records[0], "metrics": [*records[0]["metrics"], middle]}])
+    assert not wider.edge[wider.definition == "paper"].any()
 
 
 def test_examples_show_each_models_rationale():
@@ -144,7 +159,7 @@ def test_shown_marks_what_is_significantly_better(values, records):
     assert wide.sst["textrank", "attention"] == f"{found.fraction:.2f}† (0.42)"
     assert "†" not in wide.sst["uniform", "attention"] + wide.sst["none", "attention"]  # the former is worse
     wide = tables.as_printed(
-        tables.fresh(records).query("definition == 'paper'"),
+        tables.fresh(records).query("definition == 'paper' and unit == 'word pieces'"),
         "macro_f1",
         ["dataset"],
         ["thresholder", "salience"],
