@@ -20,13 +20,18 @@ import numpy as np
 from faithlib import forward
 from faithlib.progress import bar
 from faithlib.results import digest, write_atomically
+from faithlib.scores import whole
 
 ANSWERS = 5
-TEMPLATE = (
-    "Some words were picked, in order, from a text that you cannot see: {words}\n"
+TEMPLATES = {
+    "guesses": "Some words were picked, in order, from a text that you cannot see: {words}\n"
     f"Which word comes right after that text? Give your {ANSWERS} best guesses, the best first, "
-    "separated by commas, and nothing else."
-)
+    "separated by commas, and nothing else.",
+    # Ghasemi Madani et al. 2025, appendix E, and the last two lines of its release; one answer, for Table 3
+    "paper": "# Task: Given a set of words extracted from a prompt for a completion task, return a single "
+    "word as the most probable completion for the unseen prompt WITHOUT providing any explanation.\n"
+    "Tokens: {words}\nProbable Completion: ",
+}
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # environment variables of the endpoint's key and address
 PAUSE = 0.5  # seconds before a retry after a malformed answer, doubled each time
 
@@ -98,6 +103,9 @@ class LocalJudge(Judge):
     """
 
     def __init__(self, model, template="{text}", tokens=4):
+        if not hasattr(model, "prefix"):
+            raise ValueError(f"judge of type {type(model).__name__}: give a causal language model")
+        whole("tokens", tokens, 1)
         super().__init__(model.name, template)
         self.model, self.tokens = model, tokens
 
@@ -168,7 +176,7 @@ class EndpointJudge(Judge):
         self,
         name,
         folder,
-        template=TEMPLATE,
+        template=TEMPLATES["guesses"],
         timeout=60.0,
         retries=5,
         per_minute=None,

@@ -31,7 +31,7 @@ FROM_ONE = {"epochs", "batch_size", "soft_draws", "random_draws", "ig_steps", "s
             "halvings", "beam", "timed_examples", "every", "width", "hidden", "min_count", "patience",
             "workers"}  # fmt: skip
 FROM_ZERO = {"train_size", "validation_size", "test_size", "examples", "tuning_examples", "max_length",
-             "unused_classes", "tokens", "varied_examples"}  # fmt: skip
+             "unused_classes", "tokens", "varied_examples", "bounding_examples"}  # fmt: skip
 ABOVE_ZERO = {"learning_rate", "head_learning_rate", "rate"}
 SHARES = {"judge_share"}  # in (0, 1]
 PER_CENT = 100
@@ -226,9 +226,8 @@ def check_together(parameters):
     if "saliences" in parameters and "textrank" not in parameters["saliences"]:
         refuse("saliences", parameters["saliences"], "the paper's 'textrank' is missing", "add it")
     if "boundings" in parameters:
-        for name, value in (("attributions", "noiser"), ("definitions", "paper")):
-            if value not in (parameters[name] or [value]):  # [] stands for the paper's own
-                refuse(name, parameters[name], f"{value!r} is missing", "add it")
+        if "noiser" not in (parameters["attributions"] or ["noiser"]):  # [] stands for the paper's own
+            refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
         if "k_min" in parameters["boundings"]:
             refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
 

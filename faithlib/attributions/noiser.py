@@ -36,7 +36,7 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
         halvings: bisection steps of the search for k_i, at least 1.
         seed: together with a text's token ids it determines the vectors, whatever the batch.
         cache: a forward.Cache, which stores the search for all k_i (needed by "k_max" and "k_max_per_token",
-            reused by "k_min"), or None.
+            reused by "k_min" and for texts of which fewer tokens are maskable), or None.
         progress: called with the share of the work just done, or None.
 
     Returns:
@@ -60,17 +60,14 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
     low, p, notes = noised.at_zero(), noised.clean, {"tied": noised.tied}
     if bounding.startswith("k_"):
         keys = [
-            (e.ids.tobytes(), e.types.tobytes(), e.maskable.tobytes(), int(t), noise, halvings, seed)
+            (e.ids.tobytes(), e.types.tobytes(), int(t), noise, halvings, seed)
             for e, t in zip(batch.encodings, target, strict=True)
         ]
         known, every = {} if cache is None else cache.of(model), bounding != "k_min"
-        low, p, smallest = (
-            cached_search(known, keys, tokens)
-            if known.keys() >= set(keys)
-            else search(noised, tokens, halvings, every)
-        )
-        if every:
-            for key, e, each in zip(keys, batch.encodings, zip(low, p, strict=True), strict=True):
+        cached = cached_search(known, keys, tokens)
+        low, p, smallest = cached or search(noised, tokens, halvings, every)
+        if every and not cached:
+            for key, e, *each in zip(keys, batch.encodings, tokens, low, p, strict=True):
                 known[key] = [values[: len(e.ids)] for values in each]
         notes["flipped"] = smallest < 1 - 0.5**halvings
         k = {"k_min": smallest, "k_max": low.amax(1), "k_max_per_token": low}[bounding]
@@ -113,10 +110,23 @@ def search(noised, tokens, halvings, every=False):
 
 
 def cached_search(known, keys, tokens):
-    """The result of `search` with every=True, from the rows cached for each text: (low, p, smallest)."""
-    cached = zip(*(known[key] for key in keys), strict=True)  # low of each text, then p
-    low, p = (pad_sequence(rows, batch_first=True) for rows in cached)
-    return low, p, low.masked_fill(~tokens, torch.inf).amin(1)
+    """The result of `search` with every=True, from the rows cached for each text.
+
+    Args:
+        known: {key: (searched, low, p), each (tokens,)}.
+        keys: of each text.
+        tokens: the tokens whose k_i are wanted, (batch, tokens) bool.
+
+    Returns:
+        (low, p, smallest) as `search`; None where some of `tokens` have not been searched.
+    """
+    if not known.keys() >= set(keys):
+        return None
+    cached = zip(*(known[key] for key in keys), strict=True)  # searched of each text, low, then p
+    searched, low, p = (pad_sequence(rows, batch_first=True) for rows in cached)
+    if (tokens & ~searched).any():
+        return None
+    return torch.where(tokens, low, 0), p, low.masked_fill(~tokens, torch.inf).amin(1)
 
 
 class Noised:

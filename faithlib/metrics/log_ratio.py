@@ -22,31 +22,68 @@ def log_ratio(means):
 
 
 def faithfulness(values, within=(), n_resamples=RESAMPLES, seed=0):
-    """Log-ratio faithfulness of every attribution against each baseline: a DataFrame, one row a pair.
+    """Log-ratio faithfulness of every attribution against each baseline.
 
-    values: rows of `soft_causal.values`, which may have further columns: those of `within` (a data set, a
-    model) tell apart what is never averaged, "bounding" variants of one attribution.
-    log_ratio = ln(NS / NS_baseline) +
-    ln(NC / NC_baseline) of means over examples, each first averaged over its steps; 0 is the baseline, higher
-    is better. log_ns, log_nc: its parts; ci_low, ci_high: percentile interval over resampled examples;
-    mc_error: the standard error that the baseline's draws leave, NaN for one draw; n: examples; undefined:
-    prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives ∓∞, as an end
-    too where resamples have it; both means 0 give NaN, and one such resample leaves no interval.
+    ln(NS / NS_baseline) + ln(NC / NC_baseline) of means over examples, each first averaged over its steps.
+
+    Args:
+        values: rows of `soft_causal.over_draws`, with a column `setting` or without; columns of `within` (a
+            data set, a model) tell apart what is never averaged.
+        within: columns of values.
+        n_resamples: resamples of the examples.
+        seed: of the resamples.
+
+    Returns:
+        DataFrame, a row a definition, normalisation, attribution (and setting) and baseline. log_ratio: 0 is
+        the baseline, higher is better; log_ns, log_nc: its parts; ci_low, ci_high: percentile interval over
+        examples; n: examples; undefined: prompts without a value (ΔP_0 is 0), which are left out of the
+        means. A mean of 0 gives ∓∞, as an end too where resamples have it; both means 0 give NaN, and one
+        such resample leaves no interval.
     """
-    method = [column for column in ("attribution", "bounding") if column in values]
+    method = [column for column in ("attribution", "setting") if column in values]
     rows = []
-    for place, part in values.groupby([*within, "definition"], sort=False):
+    for place, part in values.groupby([*within, "definition", "normalisation"], sort=False):
         random = part[part.baseline == "random"]
         for key, named in part[part.baseline != "random"].groupby(method, sort=False):
             own, matched = named[named.baseline == ""], named[named.baseline == "matched"]
             for baseline, drawn in zip(BASELINES, (random, matched), strict=True):
-                rows.append(
-                    {
-                        **dict(zip([*within, "definition", *method], [*place, *key], strict=True)),
-                        "baseline": baseline,
-                        **_compared(own, drawn, n_resamples, seed),
-                    }
+                names = dict(
+                    zip([*within, "definition", "normalisation", *method], [*place, *key], strict=True)
                 )
+                rows.append({**names, "baseline": baseline, **_compared(own, drawn, n_resamples, seed)})
+    return pd.DataFrame(rows)
+
+
+def by_number_of_draws(draws, within=(), counts=(1, 2, 4, 8, 16)):
+    """The log ratio of the means over the first 1, 2, 4 … draws, and the error that all of them leave.
+
+    Args:
+        draws: rows of `soft_causal.by_draw`.
+        within: columns of draws that tell apart what is never averaged.
+        counts: numbers of draws; those above what there is are left out.
+
+    Returns:
+        DataFrame, a row as in `faithfulness` and number of draws: draws, log_ratio, and mc_error, the
+        standard error of the log ratio over all draws, NaN for one.
+    """
+    keys = [*within, "definition", "normalisation", "attribution", "setting"]
+    cells, rows = draws.assign(setting=draws["setting"] if "setting" in draws else ""), []
+    wide = cells.pivot_table(
+        index=[*keys, "baseline"], columns="draw", values=["soft_ns", "soft_nc"], sort=False
+    )
+    for key, own in wide.xs("", level="baseline").iterrows():
+        for baseline in BASELINES:
+            random = (*key[:-2], "random", "") if baseline == "random" else key
+            compared = [
+                own.soft_ns,
+                own.soft_nc,
+                *(wide.loc[(*random, baseline)][m] for m in ("soft_ns", "soft_nc")),
+            ]
+            means = np.stack(compared, 1)  # (draws, 4)
+            error = monte_carlo_error(log_ratio(means))
+            for n in [n for n in counts if n <= len(means)]:
+                row = {**dict(zip(keys, key, strict=True)), "baseline": baseline, "draws": n}
+                rows.append(row | {"log_ratio": float(log_ratio(means[:n].mean(0))), "mc_error": error})
     return pd.DataFrame(rows)
 
 
@@ -58,17 +95,11 @@ def _compared(own, drawn, n_resamples, seed):
             "no prompt has both an attribution's and a baseline's value: the model does not "
             "look at its prompts, or rows are missing"
         )
-    own, drawn = own.loc[both], drawn.loc[both]
-    cells = np.stack([t[metric].mean(axis=1) for t in (own, drawn) for metric in ("soft_ns", "soft_nc")], 1)
-    means = cells.mean(0)  # (4,): NS, NC, and those of the baseline
-    by_draw = [
-        np.r_[means[:2], drawn["soft_ns"][d].mean(), drawn["soft_nc"][d].mean()] for d in drawn["soft_ns"]
-    ]
-    resampled = log_ratio(resample_means(cells, n_resamples, seed))
-    low, high = _interval(resampled)
+    cells = np.column_stack([own.loc[both], drawn.loc[both]])  # (examples, 4): NS, NC, the baseline's
+    means = cells.mean(0)
+    low, high = _interval(log_ratio(resample_means(cells, n_resamples, seed)))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ns, log_nc = np.log(means[:2]) - np.log(means[2:])
-        mc_error = monte_carlo_error(log_ratio(np.array(by_draw)))  # NaN where a draw's mean is 0
     return {
         "soft_ns": means[0],
         "soft_nc": means[1],
@@ -77,7 +108,6 @@ def _compared(own, drawn, n_resamples, seed):
         "log_ratio": log_ns + log_nc,
         "ci_low": low,
         "ci_high": high,
-        "mc_error": mc_error,
         "n": len(both),
         "undefined": undefined,
     }
@@ -93,5 +123,5 @@ def _interval(resampled):
 
 
 def _by_example(rows):
-    """Means over steps: a row an example that has a value, columns soft_ns and soft_nc of each draw."""
-    return rows.pivot_table(index="example", columns="draw", values=["soft_ns", "soft_nc"])
+    """Means over steps, a row an example that has a value: columns soft_ns and soft_nc."""
+    return rows.groupby("example")[["soft_ns", "soft_nc"]].mean().astype(float).dropna()

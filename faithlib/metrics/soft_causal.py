@@ -4,7 +4,7 @@ Ghasemi Madani et al. 2025, appendix A, after Zhao & Aletras 2023 and Zhao & Sha
 next token is explained it is one step; an open-ended prompt is continued, and every step explained.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,19 +13,10 @@ import pandas as pd
 from faithlib import forward
 from faithlib.metrics import soft
 from faithlib.metrics.soft import soft_variants
-from faithlib.scores import DEFINITIONS, check_scores, permuted, uniform
+from faithlib.scores import DEFINITIONS, RANDOM, check_scores, one_of, permuted, uniform, whole
 
-COLUMNS = [
-    "example",
-    "step",
-    "attribution",
-    "baseline",
-    "draw",
-    "definition",
-    "soft_ns",
-    "soft_nc",
-    "denominator",
-]
+KEYS = ["example", "step", "attribution", "baseline", "normalisation", "definition"]
+COLUMNS = [*KEYS, "draw", "kept", "soft_nc", "denominator"]
 TINY = 1e-6  # a ΔP_0 below it is rounding: the model does not look at its prompt
 
 
@@ -52,6 +43,50 @@ def soft_nc(delta, delta_zero):
     return _ratio(delta, delta_zero)
 
 
+# From scores to probabilities ---------------------------------------------------------------------
+
+
+def _over(total):
+    """A sum to divide by, or 1, which leaves scores as they are, where it is 0 or 1 but for rounding."""
+    return 1.0 if total == 0 or abs(total - 1) < 1e-6 else total
+
+
+NORMALISATIONS = {  # what is done to a prompt's scores (tokens,) before they are clipped to [0, 1]
+    "none": lambda s: s,
+    "sum 1, signed": lambda s: s / _over(s.sum()),
+    "|s| / sum": lambda s: np.abs(s) / _over(np.abs(s).sum()),
+    "min-max": lambda s: soft.to_probability(s, np.ones(len(s), bool)),
+}
+
+
+def probability(scores, maskable, normalisation="none"):
+    """The q of Eq. 4: scores on one scale, clipped to [0, 1], and 0 where not maskable.
+
+    The paper calls scores probabilities and is silent on those below 0 or above 1, which the release clips,
+    and on how scores of ten methods come to one scale.
+
+    Args:
+        scores: (tokens,) of one prompt.
+        maskable: (tokens,) bool.
+        normalisation: "none"; "sum 1, signed", as the release does with Noiser's scores: a negative sum
+            reverses the ranking; "|s| / sum", as it does with those of gradients; "min-max". A sum of 0
+            leaves scores as they are.
+
+    Returns:
+        (tokens,) in [0, 1].
+
+    Example:
+        >>> probability([0.0, 0.6, -0.2], np.array([False, True, True]), "|s| / sum").round(2).tolist()
+        [0.0, 0.75, 0.25]
+    """
+    q = np.zeros(len(maskable))
+    q[maskable] = NORMALISATIONS[normalisation](np.asarray(scores, float)[maskable]).clip(0, 1)
+    return q
+
+
+# What is measured ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Settings:
     """What is measured; every field is checked on construction, before any work.
@@ -59,30 +94,22 @@ class Settings:
     definition "paper": Eqs. 7 and 8 with `hellinger`; only maskable tokens are softly erased or zeroed, so
     that scores of 0 have Soft-NS 0 and scores of 1 have Soft-NC 1, whatever special token stands before.
     "released": the squared distance, and special tokens (BOS) are scored, erased and zeroed like others.
-    probability: how a score becomes the q of Eq. 4 (`soft.to_probability`). The paper calls scores
-    probabilities and is silent on those below 0 or above 1; "clip" is what the release does with them.
-    soft_draws: Bernoulli draws averaged for one value; random_draws: draws of each baseline.
+    normalisations: of NORMALISATIONS; random scores are normalised like those of attributions. For
+    "released", whose scores have the sum 1, "sum 1, signed" is what "none" is, and left out.
+    soft_draws: Bernoulli draws for one value, with new random and permuted scores in each.
     """
 
     definition: str = "paper"
-    probability: str = "clip"
+    normalisations: tuple = ("none",)
     soft_draws: int = 3
-    random_draws: int = 3
     seed: int = 0
 
     def __post_init__(self):
-        for field, known in (("definition", DEFINITIONS), ("probability", soft.OPTIONS)):
-            if getattr(self, field) not in known:
-                raise ValueError(f"{field}={getattr(self, field)!r} is unknown, use {', '.join(known)}")
-        if self.definition == "released" and self.probability != "clip":
-            raise ValueError(f"probability={self.probability!r}: the release knows 'clip' only")
-        for name in ("soft_draws", "random_draws"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-
-    def as_dict(self):
-        """The plan as plain values, for the record."""
-        return asdict(self)
+        one_of("definition", self.definition, DEFINITIONS)
+        for name in self.normalisations:
+            one_of("normalisation", name, tuple(NORMALISATIONS))
+        whole("soft_draws", self.soft_draws, 1)
+        whole("seed", self.seed)
 
 
 class Steps(NamedTuple):
@@ -101,8 +128,7 @@ def continuations(model, encodings, tokens=10):
     token, which is its last target. Raises ValueError for tokens below 1 and for a prompt that is empty or
     leaves no room for them.
     """
-    if tokens < 1:
-        raise ValueError(f"tokens={tokens} must be at least 1")
+    whole("tokens", tokens, 1)
     model.check(encodings)
     longest = max(len(e.ids) for e in encodings)
     if longest + tokens - 1 > model.max_length:
@@ -129,67 +155,115 @@ def everywhere(encodings):
 
 
 def values(model, encodings, scores, plan, examples=None, steps=None):
-    """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt: COLUMNS.
+    """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt and draw by draw.
 
-    scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
-    release, of what `everywhere` gives. examples, steps: of `Steps`; by default every prompt is an example
-    of step 0. Random draws belong to example and step, not to a batch, and all attributions meet the same
-    Bernoulli draws.
-    Rows with baseline "random" (attribution "random") are scores of U[0, 1), for "released" their softmax
-    over the tokens, nearly 1/T each; "matched" an attribution's own scores in random order. `denominator` is
-    ΔP_0; a prompt where that is 0 keeps its rows, with NaN values.
-    Raises ValueError for scores that do not fit, or are not finite, and prompts that are empty or too long.
+    Random draws belong to example and step, not to a batch; all attributions and normalisations meet the
+    same Bernoulli draws and, in the matched baseline, the same permutations.
+
+    Args:
+        model: a CausalLM.
+        encodings: [Encoding], the prompts.
+        scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
+            release, of what `everywhere` gives.
+        plan: Settings.
+        examples, steps: of `Steps`; by default every prompt is an example of step 0.
+
+    Returns:
+        DataFrame with COLUMNS. baseline "random" (attribution "random"): scores of U[0, 1), for "released"
+        their softmax over the tokens, nearly 1/T each; "matched": an attribution's own scores in random
+        order. kept: (ΔP_0 − ΔP_X') / ΔP_0, not clipped; soft_nc; denominator: ΔP_0. A prompt where that is 0
+        keeps its rows, with NaN values.
+
+    Raises:
+        ValueError: scores that do not fit, or are not finite, and prompts that are empty or too long.
     """
     if plan.definition == "released":
         encodings = everywhere(encodings)
     model.check(encodings)
     check_scores(encodings, scores)
-    if "random" in scores:
-        raise ValueError("scores 'random': this is the baseline's name, call them something else")
+    if RANDOM in scores:
+        raise ValueError(f"scores {RANDOM!r}: this is the baseline's name, call them something else")
     examples = np.arange(len(encodings)) if examples is None else np.asarray(examples)
     steps = np.zeros(len(encodings), int) if steps is None else np.asarray(steps)
-    width = model.factor_width
+    normalisations = [
+        name for name in plan.normalisations if (plan.definition, name) != ("released", "sum 1, signed")
+    ]
+    width, draws = model.factor_width, plan.soft_draws
     rows, variants, prompt_of = [], [], []
     for i, encoding in enumerate(encodings):
-        seeds = [[plan.seed, int(examples[i]), int(steps[i]), draw] for draw in range(plan.soft_draws)]
+        seed, where = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
         own = {name: given[i] for name, given in scores.items()}
-        for key, s in _sources(encoding, own, plan, seeds[0][:3]).items():
-            a = soft.to_probability(s, encoding.maskable, plan.probability)
-            for retain in (True, False):
-                variants += soft_variants(encoding, a, encoding.maskable, retain, width, seeds)
-            rows.append((examples[i], steps[i], *key, plan.definition))
-            prompt_of.append(i)
+        for key, by_draw in _sources(encoding, own, plan, seed).items():
+            for how in normalisations:
+                for draw, s in enumerate(by_draw):
+                    q = probability(s, where, how)
+                    for retain in (True, False):
+                        at = [[*seed, draw]]
+                        variants += soft_variants(encoding, q, where, retain, width, at, shared=True)
+                rows.append((examples[i], steps[i], *key, how, plan.definition))
+                prompt_of.append(i)
     p_full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])  # (prompts, vocabulary)
     zero = [forward.zeroed(e, e.maskable) for e in encodings]
-    each = 2 * plan.soft_draws
     delta = forward.distances(
         model,
         zero + variants,
         p_full,
-        np.r_[np.arange(len(encodings)), np.repeat(prompt_of, each)],
+        np.r_[np.arange(len(encodings)), np.repeat(prompt_of, 2 * draws)],
         lambda p, q: hellinger(p, q, plan.definition),
     )
-    delta_zero = delta[: len(encodings)][prompt_of]  # (rows,)
-    kept, removed = delta[len(encodings) :].reshape(len(rows), 2, plan.soft_draws).transpose(1, 0, 2)
-    table = pd.DataFrame(rows, columns=COLUMNS[:6])
-    return table.assign(
-        soft_ns=soft_ns(kept, delta_zero[:, None]).mean(1),
-        soft_nc=soft_nc(removed, delta_zero[:, None]).mean(1),
-        denominator=delta_zero,
+    delta_zero = np.repeat(delta[: len(encodings)][prompt_of], draws)  # (rows · draws,)
+    kept, removed = delta[len(encodings) :].reshape(-1, 2).T
+    table = pd.DataFrame(rows, columns=KEYS)
+    return (
+        table.loc[table.index.repeat(draws)]
+        .reset_index(drop=True)
+        .assign(
+            draw=np.tile(np.arange(draws), len(rows)),
+            kept=_ratio(delta_zero - kept, delta_zero),
+            soft_nc=soft_nc(removed, delta_zero),
+            denominator=delta_zero,
+        )
     )
+
+
+def over_draws(values):
+    """Means over draws of the rows of `values`: their columns but draw and kept, and two forms of Soft-NS.
+
+    soft_ns: each draw is clipped at 0 as in Eq. 7, as the release does; soft_ns_of_mean: the mean over draws
+    is clipped, on which the paper is silent. float32.
+    """
+    measured = ["kept", "soft_nc", "denominator", "soft_ns"]
+    keys = [column for column in values if column not in ("draw", *measured)]
+    by_row = values.assign(soft_ns=values.kept.clip(lower=0)).groupby(keys, sort=False)[measured].mean()
+    by_row["soft_ns_of_mean"] = by_row.pop("kept").clip(lower=0)
+    return by_row.astype(np.float32).reset_index()
+
+
+def by_draw(values):
+    """Means over prompts, each first over its steps, for each draw: the rows of `values` without prompts.
+
+    Returns:
+        DataFrame with the columns of `values` but example, step, kept and denominator; soft_ns is clipped in
+        each draw; float32.
+    """
+    keys = [c for c in values if c not in ("example", "step", "kept", "soft_nc", "denominator")]
+    values = values.assign(soft_ns=values.kept.clip(lower=0))
+    of_prompts = values.groupby([*keys, "example"], sort=False)[["soft_ns", "soft_nc"]].mean()
+    return of_prompts.groupby(keys, sort=False).mean().astype(np.float32).reset_index()
 
 
 def _sources(encoding, scores, plan, seed):
-    """{(attribution, baseline, draw): scores}: the attributions and what they are compared with."""
-    sources = {(name, "", 0): s for name, s in scores.items()}
-    for draw in range(plan.random_draws):
-        generator = np.random.default_rng([*seed, draw, 1])  # not the stream of the Bernoulli draws
-        s = uniform(encoding, generator)
-        if plan.definition == "released":
-            s = soft.to_probability(s, encoding.maskable, "softmax")
-        sources["random", "random", draw] = s
-        for name, s in scores.items():
-            sources[name, "matched", draw] = permuted(s, encoding, generator)
+    """{(attribution, baseline): [scores of each draw]}: attributions and what they are compared with."""
+    draws = range(plan.soft_draws)
+    sources = {(name, ""): [s] * plan.soft_draws for name, s in scores.items()}
+    # not the streams of the Bernoulli draws
+    random = [uniform(encoding, np.random.default_rng([*seed, draw, 1])) for draw in draws]
+    if plan.definition == "released":
+        random = [soft.to_probability(s, encoding.maskable, "softmax") for s in random]
+    sources[RANDOM, RANDOM] = random
+    for name, s in scores.items():
+        shuffled = [permuted(s, encoding, np.random.default_rng([*seed, draw, 2])) for draw in draws]
+        sources[name, "matched"] = shuffled
     return sources
 
 

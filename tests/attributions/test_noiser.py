@@ -1,6 +1,7 @@
 """Noiser: closed forms, the loop that its definition suggests, what is shared and dropped, the release."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -219,6 +220,13 @@ def test_boundings_that_share_a_cache_search_once(kind, monkeypatch):
         for own, single in zip(scores, alone[bounding][0], strict=True):
             np.testing.assert_allclose(own, single, atol=1e-6)
     np.testing.assert_array_equal(each["k_min"][1]["k"], alone["k_min"][1]["k"])
+    fewer = [replace(e, maskable=e.maskable & (np.arange(len(e.ids)) % 2 == 0)) for e in encodings]
+    for bounding in ("k_max", "k_min", "k_max_per_token"):  # the search for all tokens serves for some
+        tests.clear()
+        found = explained(model, fewer, targets, bounding=bounding, cache=cache)
+        assert sum(tests) <= tokens
+        for own, single in zip(found[0], explained(model, fewer, targets, bounding=bounding)[0], strict=True):
+            np.testing.assert_allclose(own, single, atol=1e-6)
     other = explained(model, encodings, targets, bounding="k_max", cache=cache, seed=1)
     assert any(np.abs(a - b).max() > 0 for a, b in zip(other[0], each["k_max"][0], strict=True))
 

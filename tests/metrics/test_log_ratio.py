@@ -5,28 +5,27 @@ import pandas as pd
 import pytest
 
 from faithlib.metrics import soft_causal
-from faithlib.metrics.log_ratio import faithfulness
+from faithlib.metrics.log_ratio import by_number_of_draws, faithfulness
 
 # Log ratios ---------------------------------------------------------------------------------------
 
 
-def table(ns, nc, attribution, baseline, draws=1, steps=1, **more):
-    """Rows of `measure`: value x step of each example, the same in every draw."""
+def table(ns, nc, attribution, baseline, steps=1, **more):
+    """Rows of `soft_causal.over_draws`: value x step of each example."""
     rows = [
-        (i, step, attribution, baseline, draw, "paper", ns[i], nc[i], 1.0)
+        (i, step, attribution, baseline, "none", "paper", ns[i], nc[i])
         for i in range(len(ns))
         for step in range(steps)
-        for draw in range(draws)
     ]
-    return pd.DataFrame(rows, columns=soft_causal.COLUMNS).assign(**more)
+    return pd.DataFrame(rows, columns=[*soft_causal.KEYS, "soft_ns", "soft_nc"]).assign(**more)
 
 
 def test_log_ratios_are_of_means_over_prompts():
     values = pd.concat(
         [
             table([0.2, 0.6], [0.4, 0.4], "a", ""),
-            table([0.1, 0.1], [0.2, 0.6], "random", "random", 2),
-            table([0.2, 0.2], [0.4, 0.4], "a", "matched", 2),
+            table([0.1, 0.1], [0.2, 0.6], "random", "random"),
+            table([0.2, 0.2], [0.4, 0.4], "a", "matched"),
         ]
     )
     found = faithfulness(values).set_index("baseline")
@@ -35,7 +34,7 @@ def test_log_ratios_are_of_means_over_prompts():
     assert found.loc["matched", ["soft_ns", "soft_nc", "n", "undefined"]].tolist() == [0.4, 0.4, 2, 0]
     # two examples: every resample is one, the other, or both
     assert found.loc["matched", ["ci_low", "ci_high"]].tolist() == pytest.approx([0, np.log(3)])
-    assert (found.ci_low <= found.log_ratio).all() and (found.mc_error == 0).all()
+    assert (found.ci_low <= found.log_ratio).all()
 
 
 def test_steps_are_averaged_before_examples():
@@ -93,20 +92,59 @@ def test_where_resamples_have_a_mean_of_zero_that_end_is_infinite():
     assert found.ci_high.tolist() == pytest.approx([np.log(0.3 / 0.2)] * 2)  # 3 of 4 in more than 2.5 %
 
 
-def test_models_and_boundings_are_kept_apart():
+def test_models_and_settings_are_kept_apart():
     parts = []
     for model, base in (("x", 0.1), ("y", 0.4)):
-        parts.append(table([base] * 2, [0.5] * 2, "random", "random", model=model, bounding=""))
-        for bounding, ns in (("k_min", 0.8), ("none", 0.4)):
+        parts.append(table([base] * 2, [0.5] * 2, "random", "random", model=model, setting=""))
+        for setting, ns in (("k_min", 0.8), ("none", 0.4)):
             parts += [
-                table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, bounding=bounding)
+                table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, setting=setting)
                 for baseline in ("", "matched")
             ]
     found = faithfulness(pd.concat(parts), within=["model"])
-    against = found[found.baseline == "random"].set_index(["model", "bounding"]).log_ratio
+    against = found[found.baseline == "random"].set_index(["model", "setting"]).log_ratio
     assert against.round(6).to_dict() == {
         ("x", "k_min"): round(np.log(8), 6),
         ("x", "none"): round(np.log(4), 6),
         ("y", "k_min"): round(np.log(2), 6),
         ("y", "none"): 0,
     }
+
+
+def test_normalisations_are_compared_with_random_scores_of_their_own():
+    parts = [table([0.8] * 2, [0.5] * 2, "a", baseline) for baseline in ("", "matched")]
+    none = [*parts, table([0.4] * 2, [0.5] * 2, "random", "random")]
+    other = [
+        part.assign(normalisation="min-max")
+        for part in (*parts, table([0.1] * 2, [0.5] * 2, *["random"] * 2))
+    ]
+    found = faithfulness(pd.concat([*none, *other]))
+    ratios = found[found.baseline == "random"].set_index("normalisation").log_ratio
+    assert ratios.to_dict() == pytest.approx({"none": np.log(2), "min-max": np.log(8)})
+
+
+def test_the_first_draws_are_averaged_before_the_logarithm():
+    names = {"definition": "paper", "normalisation": "none"}
+    rows = [
+        {
+            "attribution": name,
+            "setting": setting,
+            "baseline": baseline,
+            "draw": draw,
+            "soft_ns": ns,
+            "soft_nc": 0.5,
+        }
+        for name, setting, baseline, by_draw in (
+            ("a", "", "", (0.2, 0.4, 0.9)),
+            ("a", "", "matched", (0.1, 0.1, 0.1)),
+            ("random", "", "random", (0.2, 0.1, 0.3)),
+        )
+        for draw, ns in enumerate(by_draw)
+    ]
+    found = by_number_of_draws(pd.DataFrame(rows).assign(**names))
+    ratios = found.set_index(["baseline", "draws"]).log_ratio
+    expected = {("random", 1): 1, ("random", 2): 2, ("matched", 1): 2, ("matched", 2): 3}
+    assert ratios.to_dict() == pytest.approx({key: np.log(ratio) for key, ratio in expected.items()})
+    logs = np.log([2, 4, 9])
+    error = found[found.baseline == "matched"].mc_error
+    assert error.tolist() == pytest.approx([logs.std(ddof=1) / 3**0.5] * 2)

@@ -32,6 +32,11 @@ def scored(encodings, value=None, seed=0):
     return [np.where(e.maskable, draw(len(e.ids)) if value is None else value, 0.0) for e in encodings]
 
 
+def averaged(*given):
+    """Means over draws of `values`, as records have them."""
+    return soft_causal.over_draws(soft_causal.values(*given))
+
+
 # By hand ------------------------------------------------------------------------------------------
 
 
@@ -60,7 +65,7 @@ def test_all_ones_keep_all_and_all_zeros_nothing(model, encodings, definition):
         "above": [7 * s for s in everywhere],
         "below": [-s for s in everywhere],
     }
-    found = soft_causal.values(model, encodings, scores, Settings(definition)).groupby("attribution")
+    found = averaged(model, encodings, scores, Settings(definition)).groupby("attribution")
     for high, low in (("ones", "zeros"), ("above", "below")):
         for name, value in ((high, 1), (low, 0)):
             part = found.get_group(name)
@@ -75,7 +80,7 @@ def test_a_model_that_copies_by_hand():
     right = np.zeros(len(encodings[0].ids))
     right[-4] = 1
     wrong = np.where(encodings[0].maskable, 1 - right, 0)
-    values = soft_causal.values(model, encodings, {"right": [right], "wrong": [wrong]}, Settings())
+    values = averaged(model, encodings, {"right": [right], "wrong": [wrong]}, Settings())
     own = values[values.baseline == ""].set_index("attribution")
     assert own.loc["right", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([1, 1], abs=1e-5)
     assert own.loc["wrong", ["soft_ns", "soft_nc"]].tolist() == pytest.approx([0, 0], abs=1e-5)
@@ -88,14 +93,61 @@ def test_a_model_that_copies_by_hand():
 def test_clipping_is_explicit(model, encodings):
     wild = scored(encodings)
     assert min(s.min() for s in wild) < 0 and max(s.max() for s in wild) > 1
-    values = soft_causal.values(
-        model, encodings, {"wild": wild, "clipped": [s.clip(0, 1) for s in wild]}, Settings()
-    )
+    values = averaged(model, encodings, {"wild": wild, "clipped": [s.clip(0, 1) for s in wild]}, Settings())
     own = values[values.baseline == ""].set_index("attribution")
     clipped = own.loc["clipped", "soft_ns"].tolist()
     assert own.loc["wild", "soft_ns"].tolist() == pytest.approx(clipped, abs=1e-6)
-    with pytest.raises(ValueError, match="raw scores run from"):
-        soft_causal.values(model, encodings, {"wild": wild}, Settings(probability="raw"))
+
+
+def test_scores_are_normalised_over_the_maskable_tokens():
+    maskable = np.array([False, True, True, True])
+    expected = {
+        "none": [0, 0.6, 0, 1],
+        "sum 1, signed": [0, 0.4, 0, 0.8],  # the sum of 0.6, −0.3 and 1.2 is 1.5
+        "|s| / sum": [0, 0.6 / 2.1, 0.3 / 2.1, 1.2 / 2.1],
+        "min-max": [0, 0.6, 0, 1],  # (0.6 + 0.3) / 1.5
+    }
+    for name, q in expected.items():
+        found = soft_causal.probability([9, 0.6, -0.3, 1.2], maskable, name)
+        assert found == pytest.approx(q), name
+    reversed_ = soft_causal.probability([9, 1, -3, 0], maskable, "sum 1, signed")  # the sum is −2
+    assert reversed_ == pytest.approx([0, 0, 1, 0])
+    nothing = [soft_causal.probability(np.zeros(4), maskable, name)[1:].tolist() for name in expected]
+    assert nothing == [[0] * 3] * 3 + [[0.5] * 3]
+
+
+def test_every_normalisation_is_measured_as_if_alone(model, encodings):
+    scores, every = {"a": scored(encodings)}, tuple(soft_causal.NORMALISATIONS)
+    for definition, names in (("paper", every), ("released", ("none", "|s| / sum", "min-max"))):
+        if definition == "released":
+            scores = {"a": [s / s.sum() for s in scores["a"]]}
+        found = averaged(model, encodings, scores, Settings(definition, every))
+        assert list(found.normalisation.unique()) == list(names)
+        for name in names:
+            alone = averaged(model, encodings, scores, Settings(definition, (name,)))
+            part = found[found.normalisation == name].reset_index(drop=True)
+            pd.testing.assert_frame_equal(part, alone, atol=1e-5)
+
+
+def test_draws_are_averaged_before_or_after_the_clip():
+    columns = ["example", "step", "attribution", "baseline", "normalisation", "definition", "draw"]
+    rows = [
+        (0, 0, "a", "", "none", "paper", 0, -0.4, 0.2, 1.0),
+        (0, 0, "a", "", "none", "paper", 1, 0.6, 0.4, 1.0),
+        (0, 1, "a", "", "none", "paper", 0, 0.2, 0.4, 1.0),
+        (0, 1, "a", "", "none", "paper", 1, 0.2, 0.4, 1.0),
+        (1, 0, "a", "", "none", "paper", 0, -0.4, 0.9, 1.0),
+        (1, 0, "a", "", "none", "paper", 1, 0.2, 0.9, 1.0),
+    ]
+    values = pd.DataFrame(rows, columns=[*columns, "kept", "soft_nc", "denominator"])
+    found = soft_causal.over_draws(values)
+    assert found.soft_ns.tolist() == pytest.approx([0.3, 0.2, 0.1])
+    assert found.soft_ns_of_mean.tolist() == pytest.approx([0.1, 0.2, 0])
+    assert found.soft_nc.tolist() == pytest.approx([0.3, 0.4, 0.9])
+    draws = soft_causal.by_draw(values)  # of example 0 the mean over its steps first
+    assert draws.draw.tolist() == [0, 1]
+    assert draws.soft_ns.tolist() == pytest.approx([(0.1 + 0) / 2, (0.4 + 0.2) / 2])
+    assert draws.soft_nc.tolist() == pytest.approx([(0.3 + 0.9) / 2, (0.4 + 0.9) / 2])
 
 
 # Against a plain loop -----------------------------------------------------------------------------
@@ -133,7 +185,7 @@ def test_values_are_those_of_a_plain_loop(model, encodings, definition):
         np.where(e.maskable | (definition == "released"), s, 0)
         for e, s in zip(encodings, [0.6 * s for s in scored(encodings)], strict=True)
     ]
-    values = soft_causal.values(model, encodings, {"own": scores}, Settings(definition, soft_draws=4, seed=7))
+    values = averaged(model, encodings, {"own": scores}, Settings(definition, soft_draws=4, seed=7))
     own = values[(values.attribution == "own") & (values.baseline == "")]
     for i, (encoding, s) in enumerate(zip(encodings, scores, strict=True)):
         expected = plain(model, encoding, s, definition, [[7, i, 0, draw] for draw in range(4)])
@@ -146,7 +198,7 @@ def test_the_released_definition_on_a_real_model():
     model = models.load_causal(str(STORIES))
     (encoding,) = model.encode(["Once upon a time, there was a little girl named"])
     s = np.random.default_rng(0).random(len(encoding.ids)) * 1.5 - 0.25
-    values = soft_causal.values(model, [encoding], {"own": [s]}, Settings("released", soft_draws=3))
+    values = averaged(model, [encoding], {"own": [s]}, Settings("released", soft_draws=3))
     expected = plain(model, encoding, s, "released", [[0, 0, 0, draw] for draw in range(3)])
     own = values[values.attribution == "own"].iloc[0]
     assert [own.soft_ns, own.soft_nc] == pytest.approx(expected, abs=1e-4)
@@ -158,7 +210,7 @@ def test_the_released_definition_on_a_real_model():
 
 def test_batch_and_order_change_nothing(model, encodings):
     scores = {"a": scored(encodings), "b": scored(encodings, seed=1)}
-    plan, keys = Settings(), soft_causal.COLUMNS[:6]
+    plan, keys = Settings(), [*soft_causal.KEYS, "draw"]
     together = soft_causal.values(model, encodings, scores, plan).sort_values(keys)
     parts = [
         soft_causal.values(model, [encodings[i]], {n: [s[i]] for n, s in scores.items()}, plan, examples=[i])
@@ -166,13 +218,15 @@ def test_batch_and_order_change_nothing(model, encodings):
     ]
     alone = pd.concat(parts).sort_values(keys)
     assert alone[keys].to_numpy().tolist() == together[keys].to_numpy().tolist()
-    for column in ("soft_ns", "soft_nc", "denominator"):
+    for column in ("kept", "soft_nc", "denominator"):
         assert np.abs(alone[column].to_numpy() - together[column].to_numpy()).max() < 1e-5
     one = soft_causal.values(
         model, encodings, {"b": scores["b"]}, plan
     )  # without "a": its own values are the same
     own = together[(together.attribution == "b") & (together.baseline == "")]
-    assert one[one.baseline == ""].soft_ns.tolist() == pytest.approx(own.soft_ns.tolist(), abs=1e-5)
+    assert one[one.baseline == ""].kept.tolist() == pytest.approx(own.kept.tolist(), abs=1e-5)
+    matched = [t[(t.attribution == "b") & (t.baseline == "matched")].kept.tolist() for t in (together, one)]
+    assert matched[0] == pytest.approx(matched[1], abs=1e-5)
 
 
 def test_the_release_scores_the_token_before_the_prompt(model, encodings):
@@ -186,19 +240,19 @@ def test_the_release_scores_the_token_before_the_prompt(model, encodings):
 
 
 def test_rows_tell_what_they_are(model, encodings):
-    values = soft_causal.values(model, encodings, {"a": scored(encodings)}, Settings(random_draws=2))
+    values = soft_causal.values(model, encodings, {"a": scored(encodings)}, Settings(soft_draws=2))
     assert list(values) == soft_causal.COLUMNS
     counts = values.groupby(["attribution", "baseline"]).size()
-    assert counts.to_dict() == {("a", ""): 4, ("a", "matched"): 8, ("random", "random"): 8}
-    assert (values.soft_ns.between(0, 1) & (values.soft_nc >= 0)).all()
+    assert counts.to_dict() == {("a", ""): 8, ("a", "matched"): 8, ("random", "random"): 8}
+    assert ((values.kept <= 1) & (values.soft_nc >= 0)).all() and values.draw.unique().tolist() == [0, 1]
+    matched = values[values.baseline == "matched"].groupby("example").kept
+    assert (matched.nunique() > 1).any()  # each draw has an order of its own
 
 
 def test_more_draws_are_steadier(model, encodings):
     def spread(draws):
         values = [
-            soft_causal.values(
-                model, encodings, {"a": scored(encodings, 0.5)}, Settings(soft_draws=draws, seed=seed)
-            )
+            averaged(model, encodings, {"a": scored(encodings, 0.5)}, Settings(soft_draws=draws, seed=seed))
             for seed in range(6)
         ]
         return np.std([v[v.baseline == ""].soft_nc.mean() for v in values])
@@ -209,7 +263,7 @@ def test_more_draws_are_steadier(model, encodings):
 def test_the_released_random_baseline_is_nearly_uniform(model, encodings):
     for definition, largest in (("paper", 1.0), ("released", 0.4)):
         drawn = [
-            soft_causal._sources(encodings[1], {}, Settings(definition), [0, i, 0])["random", "random", 0]
+            soft_causal._sources(encodings[1], {}, Settings(definition), [0, i, 0])["random", "random"][0]
             for i in range(50)
         ]
         assert max(s.max() for s in drawn) < largest
@@ -252,7 +306,7 @@ def test_continuations_say_what_does_not_fit(model, encodings):
 
 def test_a_prompt_of_one_token(model):
     (encoding,) = model.encode(["boring"])
-    values = soft_causal.values(model, [encoding], {"a": scored([encoding], 1.0)}, Settings())
+    values = averaged(model, [encoding], {"a": scored([encoding], 1.0)}, Settings())
     assert values[values.baseline == ""][["soft_ns", "soft_nc"]].to_numpy() == pytest.approx(1, abs=1e-4)
 
 
@@ -261,7 +315,7 @@ def test_a_model_that_does_not_look_has_no_value():
     with torch.no_grad():
         model.model.head.weight.zero_()
     encodings = model.encode(tiny.PROMPTS)
-    values = soft_causal.values(model, encodings, {"a": scored(encodings)}, Settings())
+    values = averaged(model, encodings, {"a": scored(encodings)}, Settings())
     assert values.soft_ns.isna().all() and values.soft_nc.isna().all() and len(values)
 
 
@@ -271,11 +325,9 @@ def test_a_model_that_does_not_look_has_no_value():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (dict(definition="mine"), "definition='mine' is unknown, use paper, released"),
-        (dict(probability="p"), "probability='p' is unknown, use minmax"),
-        (dict(definition="released", probability="minmax"), "the release knows 'clip' only"),
+        (dict(definition="mine"), "definition='mine' is unknown: use 'paper', 'released'"),
+        (dict(normalisations=("p",)), "normalisation='p' is unknown: use 'none', 'sum 1, signed'"),
         (dict(soft_draws=0), "soft_draws=0 must be at least 1"),
-        (dict(random_draws=0), "random_draws=0 must be at least 1"),
     ],
 )
 def test_a_plan_says_what_is_wrong(given, told):

@@ -105,8 +105,7 @@ def test_noiser_explains_own_prompts(folders, tmp_path, answers):
     table.to_csv(tmp_path / "prompts.csv", index=False)
     record, values = experiment(
         "noiser", folders, task=str(tmp_path / "prompts.csv"), model=str(tmp_path / "my-lm"), examples=50,
-        boundings=[], noise=2, steps=2, samples=4, definitions=["paper"], soft_draws=1, random_draws=1,
-        judge="", dtype="float32", **given,
+        boundings=[], noise=2, steps=2, samples=4, soft_draws=1, judge="", dtype="bfloat16", **given,
     )  # fmt: skip
     assert record["unit"] == "prompts.my-lm.s0.my-data" and values.example.nunique() == 3
     assert record["provenance"]["data"]["rows"] == {"test": 3}

@@ -43,7 +43,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("noiser", {"boundings": ["k_maks"]}, ["'k_maks' is unknown", "k_max"]),
     ("noiser", {"boundings": ["k_min"]}, ["['k_min']", "always there"]),
     ("noiser", {"attributions": ["lime"]}, ["['lime']", "'noiser' is missing"]),
-    ("noiser", {"definitions": ["released"]}, ["['released']", "'paper' is missing"]),
+    ("noiser", {"bounding_examples": -1}, ["bounding_examples = -1"]),
     ("attributions", {"attributions": ["limes"]}, ["'limes' is unknown", "lime"]),
     # ratios, counts, steps
     ("soft_metrics", {"ratios": [20]}, ["ratios = 20", "(0, 1]"]),

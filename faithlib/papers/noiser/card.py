@@ -16,8 +16,8 @@ CARD = Card(
     kind="prompts",
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
     tables=("prompts", "faithfulness", "boundings"),
-    # Main setting first. It is what the paper prints, where it prints anything: scores as they are (section 3),
-    # integrated gradients from all zero embeddings (section 4.2), the clip of Eq. 7 in each draw.
+    # Main setting first. It is what the paper prints, where it prints anything: scores as they are
+    # (section 3), integrated gradients from all zero embeddings (section 4.2).
     choices={
         "scores": ("as printed", "as released"),
         "random baseline": ("uniform", "matched"),

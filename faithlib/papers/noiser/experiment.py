@@ -4,13 +4,17 @@ torch is imported where a model runs, so that this module, like all of `faithlib
 """
 
 import os
+from ast import literal_eval
+from copy import deepcopy
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 
 API = "api:"  # what the name of a judge behind an endpoint begins with
-BATCH_SIZE = 32  # of the tiny models
+BATCH_SIZE, LEARNING_RATE = 32, 3e-3  # of the tiny models
+MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's setting of what has several
 
 
 def check_parameters(given, answers):
@@ -25,16 +29,16 @@ def check_parameters(given, answers):
     """
     from faithlib.judge import KEY
 
-    attributions, definitions, boundings = (
-        given[name] for name in ("attributions", "definitions", "boundings")
-    )
+    attributions, boundings = given["attributions"], given["boundings"]
     tokens, every, judge, share = (given[name] for name in ("tokens", "every", "judge", "judge_share"))
-    missing = "noiser" not in attributions or "paper" not in definitions
-    if missing or "k_min" in boundings or tokens < 0 or every < 1:
+    if "noiser" not in attributions or "k_min" in boundings or tokens < 0 or every < 1:
         raise ValueError(
-            f"attributions={attributions}, definitions={definitions}, boundings={boundings}, "
-            f"tokens={tokens}, every={every}: give 'noiser' and 'paper', no 'k_min' again, "
-            "tokens of at least 0 and every of at least 1"
+            f"attributions={attributions}, boundings={boundings}, tokens={tokens}, every={every}: give "
+            "'noiser', no 'k_min' again, tokens of at least 0 and every of at least 1"
+        )
+    if given["bounding_examples"] < 0:
+        raise ValueError(
+            f"bounding_examples={given['bounding_examples']} must be at least 0, which stands for all prompts"
         )
     if not 0 < share <= 1:
         raise ValueError(
@@ -42,11 +46,47 @@ def check_parameters(given, answers):
         )
     if judge == API:
         raise ValueError(f"judge={judge!r} names no model: write '{API}<name>', or '' for no judge")
+    judge_options(given["judge_settings"], judge)
     if judge.startswith(API) and not tokens and not (os.environ.get(KEY) or any(answers.glob("*.json"))):
         raise ValueError(
             f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
             "answerability out"
         )
+
+
+def judge_options(settings, judge):
+    """Keyword arguments of a judge from the parameter judge_settings, ["tokens=200", ...].
+
+    Args:
+        settings: ["<name>=<value>"]; names are arguments of `judge.EndpointJudge` or `judge.LocalJudge`;
+            values are read as Python, else as text; template may be a name of `judge.TEMPLATES`.
+        judge: the judge's name.
+
+    Raises:
+        ValueError: another form, an unknown name or template.
+
+    Example:
+        >>> judge_options(["tokens=8", "template=paper"], "my-lm")["tokens"]
+        8
+    """
+    from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
+
+    kind = EndpointJudge if judge.startswith(API) else LocalJudge
+    known = sorted(set(signature(kind).parameters) - {"name", "folder", "model"})
+    options = {}
+    for item in settings:
+        name, equal, value = item.partition("=")
+        if not equal or name not in known:
+            raise ValueError(
+                f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(known)}"
+            )
+        try:
+            options[name] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[name] = value
+    if "template" in options:
+        options["template"] = TEMPLATES.get(options["template"], options["template"])
+    return options
 
 
 def select_prompts(data, given):
@@ -86,14 +126,30 @@ def select_prompts(data, given):
     return rows, counts
 
 
-def train_tiny(run, data, name, settings, seed, gaps=None, model_dir=""):
+def facts(rows, tokens=0):
+    """Which prompts ask for the same fact, and so are one observation: (prompts,) int.
+
+    Prompts of one subject and relation, of one pair of words or on one person are a fact; where the data do
+    not tell, each prompt is its own.
+
+    Args:
+        rows: of `select_prompts`.
+        tokens: above 0, what is explained is a continuation and not the target.
+    """
+    by = [c for c in ("antecedent", "subject", "relation_id", "kind") if c in rows]
+    if not {"antecedent", "subject"} & set(by):
+        return np.arange(len(rows))
+    return rows.groupby([*by, *([] if tokens else ["target"])], sort=False, dropna=False).ngroup().to_numpy()
+
+
+def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
     """A tiny language model trained on the generated prompts.
 
     Args:
         run: the `results.Run`, which keeps the weights.
         data: as `tasks.load` gives it.
         name: of the model, such as "tiny-llama".
-        settings: epochs and learning_rate.
+        epochs: over the training prompts.
         seed: of the weights and the batches.
         gaps: None, or the seed of the words that are left out of the prompts, for a judge.
         model_dir: a folder of models.
@@ -105,7 +161,7 @@ def train_tiny(run, data, name, settings, seed, gaps=None, model_dir=""):
 
     splits = {split: data.splits[split] for split in ("train", "validation")}
     words = [f"{row['text']} {row['target']}" for row in splits["train"]]
-    lm = models.load_causal(name, words, model_dir, seed, run.device, dtype=run.dtype)
+    lm = models.load_causal(name, words, model_dir, seed, run.device)
     change = str if gaps is None else partial(_with_gaps, seed=gaps)
     encoded = {
         split: (
@@ -114,7 +170,7 @@ def train_tiny(run, data, name, settings, seed, gaps=None, model_dir=""):
         )
         for split, rows in splits.items()
     }
-    settings = {**settings, "batch_size": BATCH_SIZE, "seed": seed}
+    settings = dict(epochs=epochs, learning_rate=LEARNING_RATE, batch_size=BATCH_SIZE, seed=seed)
     key = [settings, data.provenance, gaps]
     return lm, run.keep_weights(lm, lambda: training.fine_tune(lm, encoded, **settings), key)
 
@@ -165,23 +221,72 @@ def explained_steps(lm, encodings, predicted, tokens, every):
 
 
 def scores(lm, encodings, targets, attributions, boundings, settings):
-    """Scores of all methods and of Noiser under each bound: {column: values}, with a row for each prompt.
+    """Scores of all methods in all settings, by both definitions: {column: values}, a row for each prompt.
 
-    Columns: a method's name; noiser.<bounding>; k.<bounding> and flipped.<bounding>, what the search for the
-    noise's scale has found; tied. All of them share the passes of the model.
+    Columns: <definition>.<attribution>.<setting>, where the setting is a bounding of Noiser, the baseline of
+    integrated gradients ("zero", as the paper has it, and "token", the model's own), or "". Boundings other
+    than k_min are not in the release: "released" are those of all tokens, divided by their signed sum. Beside
+    them k.<bounding> and flipped.<bounding>, what the search for the noise's scale has found;
+    completeness_gap.<baseline>; tied. All of them share the passes of the model.
     """
     from faithlib import forward
     from faithlib.attributions import attribute
+    from faithlib.metrics.soft_causal import NORMALISATIONS, everywhere
 
-    columns, cache = {}, forward.Cache()
+    columns, cache, whole = {}, forward.Cache(), everywhere(encodings)
+    by_sum = NORMALISATIONS["sum 1, signed"]
     for bounding in sorted(boundings, reverse=True, key=lambda name: name.startswith("k_max")):
-        notes = {}
-        how = dict(bounding=bounding, notes=notes, cache=cache, **settings)
-        columns[f"noiser.{bounding}"] = attribute(lm, encodings, targets, ["noiser"], **how)["noiser"]
+        how, notes = dict(bounding=bounding, cache=cache, **settings), {}
+        released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]  # of all tokens
+        columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
+        own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
+        if bounding.startswith("k_"):  # the scale depends on which tokens are maskable
+            own = attribute(lm, encodings, targets, ["noiser"], notes=notes, **how)["noiser"]
+        columns[f"paper.noiser.{bounding}"] = own
         columns |= {f"{note}.{bounding}": notes[note] for note in ("k", "flipped") if note in notes}
-    notes = {}
-    columns |= attribute(lm, encodings, targets, attributions, notes=notes, cache=cache, **settings)
-    return columns | {f"{note}.k_min": notes[note] for note in ("k", "flipped")} | {"tied": notes["tied"]}
+    of_settings = {"": {}, **{baseline: {"baseline": baseline} for baseline in ("zero", "token")}}
+    for setting, given in of_settings.items():
+        wanted = [a for a in attributions if (a == "integrated_gradients") == bool(setting)]
+        if not wanted:
+            continue
+        notes = {}
+        found = attribute(lm, encodings, targets, wanted, notes=notes, cache=cache, **given, **settings)
+        columns |= {f"paper.{a}.{setting or MAIN.get(a, '')}": found[a] for a in wanted}
+        columns |= {f"{note}.k_min": notes[note] for note in ("k", "flipped") if note in notes}
+        columns |= {"tied": notes["tied"]} if "tied" in notes else {}
+        if setting:
+            columns[f"completeness_gap.{setting}"] = notes["completeness_gap"]
+    how = dict(definition="released", paper="noiser", cache=cache, **settings)
+    found = attribute(lm, whole, targets, attributions, **how)
+    return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": found[a] for a in attributions}
+
+
+def searched(found):
+    """What the searches for k and the integrals have found, as rows for the record.
+
+    Args:
+        found: DataFrame of `scores`.
+    """
+    rows = []
+    for column in found:
+        note, _, setting = column.partition(".")
+        if note in ("k", "flipped", "completeness_gap", "tied"):
+            known = found[column].dropna().astype(float)
+            row = {"metric": note, "setting": setting, "value": float(known.mean()), "n": len(known)}
+            rows.append(row | ({"median": float(known.median()), "largest": float(known.max())}
+                               if note == "completeness_gap" else {}))  # fmt: skip
+    return rows
+
+
+def in_dtype(lm, dtype):
+    """The model with weights and products in a dtype; itself where that is float32."""
+    import torch
+
+    from faithlib.models import CausalLM
+
+    if dtype == "float32":
+        return lm
+    return CausalLM(deepcopy(lm.model).to(getattr(torch, dtype)), lm.tokenizer, lm.name, lm.max_length)
 
 
 def prompt_parts(rows):
@@ -222,22 +327,24 @@ def summarise_parts(tables, attributions):
     return pd.DataFrame(columns).reindex([*attributions, "random"] if columns else []).round(2)
 
 
-def make_judge(name, run, data, settings, seed, answers, model_dir=""):
+def make_judge(name, run, data, given, answers, model_dir=""):
     """The judge of a name: "api:<model>" behind an endpoint, a tiny model trained now, or a pretrained one.
 
     Args:
-        settings: of `train_tiny`, for prompts of a generated world.
+        given: {name: value}, the parameters of the unit: epochs, seed and judge_settings.
         answers: the folder that keeps the answers of an endpoint.
     """
     from faithlib import models
-    from faithlib.judge import TEMPLATE, EndpointJudge, LocalJudge
+    from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
 
+    options, seed = judge_options(given["judge_settings"], name), given["seed"]
     if name.startswith(API):
-        return EndpointJudge(name.removeprefix(API), answers)
+        return EndpointJudge(name.removeprefix(API), answers, **options)
     if data.task.generated:
-        lm, _ = train_tiny(run, data, name, settings, seed + 1000, gaps=seed, model_dir=model_dir)
-        return LocalJudge(lm, tokens=1)
-    return LocalJudge(models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype), TEMPLATE)
+        lm, _ = train_tiny(run, data, name, given["epochs"], seed + 1000, seed, model_dir)
+        return LocalJudge(lm, **{"tokens": 1, **options})
+    lm = models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype)
+    return LocalJudge(lm, **{"template": TEMPLATES["guesses"], **options})
 
 
 def summarise_answers(answers, minimum, attributions):

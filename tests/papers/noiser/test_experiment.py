@@ -5,8 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import tiny
+import torch
 from datasets import Dataset
 
+from faithlib.attributions import attribute
+from faithlib.judge import TEMPLATES
+from faithlib.metrics.soft_causal import everywhere
 from faithlib.papers.noiser import experiment
 from faithlib.papers.noiser.card import CARD
 
@@ -14,12 +19,15 @@ GIVEN = {
     "task": "world_facts",
     "model": "tiny-llama",
     "attributions": list(CARD.attributions),
-    "definitions": ["paper"],
     "boundings": ["k_max"],
+    "bounding_examples": 0,
     "tokens": 0,
     "every": 1,
     "judge": "",
     "judge_share": 0.5,
+    "judge_settings": [],
+    "seed": 0,
+    "epochs": 1,
     "released_prompts": False,
 }
 
@@ -37,13 +45,15 @@ def test_the_card_names_ten_methods_and_noiser_last():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"attributions": ["lime"]}, "give 'noiser' and 'paper'"),
-        ({"definitions": ["released"]}, "give 'noiser' and 'paper'"),
+        ({"attributions": ["lime"]}, "give 'noiser'"),
+        ({"bounding_examples": -1}, "bounding_examples=-1"),
         ({"boundings": ["k_min"]}, "no 'k_min' again"),
         ({"tokens": -1}, "tokens=-1"),
         ({"every": 0}, "every=0"),
         ({"judge_share": 0}, "judge_share=0"),
         ({"judge": "api:"}, "judge='api:' names no model"),
+        ({"judge_settings": ["tokens"]}, "judge_settings: 'tokens': write '<name>=<value>'"),
+        ({"judge_settings": ["folder=here"]}, "judge_settings: 'folder=here'.* with one of template, tokens"),
         ({"judge": "api:some-model"}, "set OPENAI_API_KEY in the environment"),
     ],
 )
@@ -61,8 +71,10 @@ def test_an_endpoint_needs_a_key_or_stored_answers(tmp_path, monkeypatch):
     experiment.check_parameters({**asked, "tokens": 5}, tmp_path)  # open prompts have no judge
     (tmp_path / "answer.json").write_text("{}")
     experiment.check_parameters(asked, tmp_path)
-    judge = experiment.make_judge("api:some-model", None, None, {}, 0, tmp_path)
+    asked |= {"judge_settings": ["template=paper", "tokens=7", "prices=(1, 2.5)"]}
+    judge = experiment.make_judge("api:some-model", None, None, asked, tmp_path)
     assert judge.name == "some-model" and judge.folder == tmp_path
+    assert judge.template == TEMPLATES["paper"] and judge.tokens == 7 and judge.prices == (1, 2.5)
 
 
 def test_prompts_are_selected_and_counted():
@@ -127,3 +139,56 @@ def test_summaries_have_a_row_for_each_attribution_and_random():
     table = experiment.summarise_answers(answers, minimum, ["lime"])
     assert table.loc["lime"].to_list() == [1.0, 0.0, 0.5, 0.2]
     assert table.loc["random", "rate"] == 0.0 and table.loc["random", "words needed"] == 0.4
+
+
+def test_prompts_of_one_fact_have_one_number():
+    world = pd.DataFrame({"subject": ["a", "b", "a"], "kind": "home", "target": ["x", "y", "x"]})
+    assert experiment.facts(world).tolist() == [0, 1, 0]
+    people = world.assign(target=["she", "he", "today"])  # the first words of continuations
+    assert experiment.facts(people).tolist() == [0, 1, 2] and experiment.facts(people, 5).tolist() == [
+        0,
+        1,
+        0,
+    ]
+    pairs = pd.DataFrame({"antecedent": ["japan", "peru", "japan"], "target": ["tokyo", "lima", "yen"]})
+    assert experiment.facts(pairs).tolist() == [0, 1, 2]
+    assert experiment.facts(world[["target"]]).tolist() == [0, 1, 2]
+
+
+def test_scores_have_a_column_for_each_definition_attribution_and_setting():
+    """Each is what `attribute` gives alone, whatever passes are shared."""
+    model = tiny.causal("llama")
+    encodings, settings = model.encode(tiny.PROMPTS[:2]), dict(steps=3, samples=9, noise=2, seed=0)
+    targets, wanted = np.array([5, 6]), ["integrated_gradients", "leave_one_out", "noiser"]
+    found = experiment.scores(model, encodings, targets, wanted, ["random", "k_max"], settings)
+
+    def alone(name, texts=encodings, **given):
+        return attribute(model, texts, targets, [name], **given, **settings)[name]
+
+    whole, release = everywhere(encodings), dict(definition="released", paper="noiser")
+    released_random = [s / s.sum() for s in alone("noiser", whole, bounding="random")]
+    expected = {
+        "paper.noiser.k_max": alone("noiser", bounding="k_max"),
+        "paper.noiser.random": alone("noiser", bounding="random"),
+        "paper.noiser.k_min": alone("noiser"),
+        "paper.integrated_gradients.zero": alone("integrated_gradients", baseline="zero"),
+        "paper.integrated_gradients.token": alone("integrated_gradients", baseline="token"),
+        "paper.leave_one_out.": alone("leave_one_out"),
+        "released.noiser.random": released_random,
+        "released.noiser.k_min": alone("noiser", whole, **release),
+        "released.integrated_gradients.": alone("integrated_gradients", whole, **release),
+    }
+    for column, scores in expected.items():
+        for one, other in zip(found[column], scores, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9, err_msg=column)
+    notes = {row["metric"] + "." + row["setting"]: row for row in experiment.searched(pd.DataFrame(found))}
+    assert set(notes) >= {"k.k_min", "k.k_max", "k.random", "flipped.k_min", "completeness_gap.zero", "tied."}
+    gap = notes["completeness_gap.token"]
+    assert gap["n"] == 2 and gap["largest"] == found["completeness_gap.token"].max() >= gap["median"]
+
+
+def test_a_model_in_half_precision_is_a_copy():
+    model = tiny.causal("llama")
+    assert experiment.in_dtype(model, "float32") is model
+    half = experiment.in_dtype(model, "bfloat16")
+    assert half.dtype == torch.bfloat16 and model.dtype == torch.float32 and half.name == model.name
