@@ -10,6 +10,7 @@ import pandas as pd
 
 from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
+from faithlib.statistics.base import DRAW_COUNTS
 
 RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
 FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their standard error is up to 0.016
@@ -66,7 +67,7 @@ def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
         [[1.0, 0.5], [2.0, 0.6]]
     """
     names = curves.measure.unique()
-    counts = sorted({len(names), *(2**i for i in range(len(names).bit_length() - 1))})
+    counts = sorted({len(names), *(k for k in DRAW_COUNTS if k <= len(names))})
     parts = {n: curves[curves.measure.isin(names[:n])] for n in counts}
     means = {n: of.groupby(list(keys), sort=False).mean(numeric_only=True) for n, of in parts.items()}
     return pd.concat(means, names=["draws"]).reset_index().assign(measure=RANDOM)
