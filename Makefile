@@ -41,7 +41,7 @@ help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 results: .venv/installed-batch
 	@test -d "workflow/profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls workflow/profiles); exit 2; }
-	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID))
+	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID),$(BIN)/python -c "import snakemake_executor_plugin_$(PROFILE)" 2>/dev/null || { echo "PROFILE=$(PROFILE) needs Snakemake's plugin for it: $(BIN)/python -m pip install -c constraints.txt -e .[cluster]"; exit 2; })
 	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m faithlib.report "$(SCALE)"
 plan fetch: .venv/installed-batch

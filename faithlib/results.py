@@ -80,7 +80,7 @@ class Run:
     kept: pathlib.Path  # of parts that survive an interruption
     device: "torch.device"  # noqa: F821, imported where models are run
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
-    started: float = field(default_factory=lambda: time.time())
+    started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
@@ -185,7 +185,7 @@ class Run:
             },
             "volatile": {
                 "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "seconds": round(time.time() - self.started + self.earlier, 1),
+                "seconds": round(time.monotonic() - self.started + self.earlier, 1),
                 **peak_memory(self.device),
                 "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                 **(volatile or {}),
@@ -238,7 +238,7 @@ def start(paper, parameters):
         raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed={seed!r} must be a whole number of at least 0")
-    for name in ("examples", "max_length"):
+    for name in ("examples", "tuning_examples", "max_length"):
         if given.get(name, 0) < 0:
             raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
     check_device(device)

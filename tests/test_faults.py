@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import breaking
@@ -309,7 +310,8 @@ def started(grid):
     (grid / "hold").touch()
     line, environment = toy.command()
     with (grid / "driver.log").open("w") as log:
-        driver = subprocess.Popen(line, cwd=grid, env=environment, stdout=log, stderr=log)
+        streams = {"stdout": log, "stderr": log}
+        driver = subprocess.Popen(line, cwd=grid, env=environment, start_new_session=True, **streams)
     held, log = grid / "held", grid / "driver.log"
     toy.wait_until(lambda: held.exists() and held.read_text() and "2 of 5 steps" in log.read_text(), driver)
     kernel, papermill = map(int, (grid / "held").read_text().split())
@@ -348,6 +350,31 @@ def test_what_is_told_to_end_ends_and_goes_on(grid, which):
     for pid in (kernel, papermill):
         toy.ended(pid)
     complete(grid, before)
+
+
+@linux
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_line_for_the_unit_that_runs(grid):
+    driver, kernel, papermill = started(grid)
+    before, log = records(grid), grid / "driver.log"
+    said = log.read_text()
+    os.killpg(driver.pid, signal.SIGINT)  # as a terminal sends it
+    assert driver.wait() != 0
+    for pid in (kernel, papermill):
+        toy.ended(pid)
+    (line,) = filter(None, log.read_text().removeprefix(said).splitlines())
+    assert line.endswith("stopped by SIGINT; what is finished is kept, and the same command goes on")
+    complete(grid, before)
+
+
+@pytest.mark.slow
+def test_a_clock_that_runs_backwards_makes_nothing_again(grid):
+    complete(grid, {})
+    for path in grid.rglob("results/**/*.*"):
+        os.utime(path, (time.time() + 86400, time.time() + 86400))
+    before = records(grid)
+    complete(grid, before)
+    assert records(grid) == before
 
 
 @linux

@@ -8,8 +8,8 @@ any notebook starts.
 """
 
 import json
-import os
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
+ROOM = 2**16  # bytes
 # What a unit asks a cluster for, by scale: MiB of memory and minutes. Measured with a margin, at the paper
 # scale set by what one GPU's host has. A paper's card may say other minutes.
 MEMORY = {"quick": 2048, "small": 8192, "paper": 32768}
@@ -178,13 +179,17 @@ def conform_config(content, schema):
 
 
 def writable(folder):
-    """Raise ValueError unless files can be made in a folder, or in what there is of its path."""
+    """Raise ValueError unless ROOM bytes can be written in a folder, or in what there is of its path."""
     path = next(p for p in (Path(folder), *Path(folder).parents) if p.exists())
-    if not os.access(path, os.W_OK):
+    try:
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(bytes(ROOM))
+    except OSError as error:
         raise ValueError(
-            f"{path.as_posix()} is read-only, and {Path(folder).as_posix()} goes there: make it writable "
-            f"(chmod -R u+w {path.as_posix()}, or remount), then give the same command again"
-        )
+            f"{path.as_posix()} cannot be written ({error.strerror}), and {Path(folder).as_posix()} goes "
+            f"there: make room, or make it writable (chmod -R u+w {path.as_posix()}, or remount), then give "
+            "the same command again"
+        ) from None
 
 
 def read(config, folder="config"):
@@ -213,6 +218,7 @@ def read(config, folder="config"):
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     writable(f"results/{scale}")
+    writable(".snakemake")  # its locks and its log
     return scale, papers, paths
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+from functools import partial
 
 import grid
 import pytest
@@ -129,13 +131,52 @@ def test_a_task_that_was_registered_may_be_in_a_grid(tmp_path, monkeypatch):
         tasks.unregister_task("reviews")
 
 
-def test_a_read_only_folder_is_told_before_anything_starts(tmp_path, monkeypatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="limits as Unix has them")
+@pytest.mark.parametrize("full", ["results", ".snakemake"])
+def test_a_disk_without_room_is_told_before_anything_starts(tmp_path, monkeypatch, full):
+    """As in the middle of Snakemake's lock, which ends in its own traceback otherwise."""
+    import resource
+
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GOOD)
-    (tmp_path / "results").mkdir()
-    monkeypatch.setattr(grid.os, "access", lambda path, mode: False)
-    with pytest.raises(ValueError, match="results is read-only, and results/quick goes there: make it"):
+    (tmp_path / full).mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert grid.read({})
+    if full == ".snakemake":  # results lies elsewhere
+        monkeypatch.setattr(grid, "writable", partial(only, ".snakemake", grid.writable))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(
+            ValueError, match=rf"^{full} cannot be written \(.*, and {full}.*goes there: make room"
+        ):
+            grid.read({})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def only(place, function, folder):
+    return function(folder) if folder == place else None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("papers: &all\n  attributions: *all\n", "papers: attributions: unknown key 'attributions'"),
+        (
+            "papers:\n  attributions:\n    units: &rows [*rows]\n",
+            r"units: 0 = \[\[\.\.\.\]\] must be a mapping",
+        ),
+        ("include: quick.yaml\npapers: {}\n", "unknown key 'include'; allowed are version, scale, papers"),
+    ],
+)
+def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, told):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, f"version: 2\nscale: quick\n{text}")
+    with pytest.raises(ValueError, match=told) as error:
         grid.read({})
+    assert "\n" not in str(error.value)
 
 
 def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):

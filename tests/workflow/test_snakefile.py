@@ -11,16 +11,27 @@ from toy import GOOD, PARAMETERS, RECORD, ROOT, config, notebook, snakemake
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_an_unknown_profile_is_one_line(tmp_path):
+@pytest.mark.parametrize(
+    ("profile", "told"),
+    [
+        ("pbs", "PROFILE=pbs: there is no such profile; use one of default slurm\n"),
+        (
+            "slurm",
+            "PROFILE=slurm needs Snakemake's plugin for it: .venv/bin/python -m pip install "
+            "-c constraints.txt -e .[cluster]\n",
+        ),
+    ],
+)
+def test_a_profile_that_is_not_there_or_has_no_plugin_is_one_line(tmp_path, profile, told):
     shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "workflow/profiles/default").mkdir(parents=True)
+    shutil.copytree(ROOT / "workflow/profiles", tmp_path / "workflow/profiles")
     for name in (".venv/installed-batch", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    command = ["make", "--no-print-directory", "results", "PROFILE=pbs", "-o", ".venv/installed-batch"]
+    command = ["make", "--no-print-directory", "results", f"PROFILE={profile}", "-o", ".venv/installed-batch"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode
-    assert done.stdout == "PROFILE=pbs: there is no such profile; use one of default\n"
+    assert done.stdout == told
 
 
 @pytest.fixture
