@@ -105,7 +105,7 @@ SlurmdLogFile=/var/log/slurm/slurmd.log
 MpiDefault=none
 AccountingStorageType=accounting_storage/none
 MaxJobCount={MOST}
-MinJobAge=45
+MinJobAge=120
 JobAcctGatherType=jobacct_gather/none
 NodeName={host} CPUs={os.cpu_count()} RealMemory={memory * 9 // 10} State=UNKNOWN
 PartitionName=debug Nodes={host} Default=YES MaxTime=INFINITE State=UP
