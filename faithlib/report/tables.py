@@ -305,3 +305,44 @@ def sources(records):
             for r in records
         ]
     )
+
+
+def banner(records, scale):
+    """What a report was made from: models, data sets, seeds, texts, dtype and device, a line of Markdown.
+
+    Args:
+        records: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    >>> record = {"params": {"task": "sst", "model": "a/bert", "seed": 0}, "provenance": {"device": "cpu"}}
+    >>> record["provenance"] |= {"dtype": "bfloat16", "examples": {"n": 300, "of": 1821}}
+    >>> print(banner([record], "small"))
+    **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
+    """
+    units = pd.DataFrame([unit_columns(r) | {"of": _texts(r)} for r in records])
+    parts = [
+        f"{model}: "
+        + ", ".join(
+            f"{row['dataset']} ({_count(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
+            for row, part in groups(own, ["dataset"])
+        )
+        for model, own in units.groupby("model", sort=False)
+    ]
+    provenance = [r["provenance"] for r in records]
+    dtypes, devices = (
+        " and ".join(dict.fromkeys(p.get(name, default) for p in provenance))
+        for name, default in (("dtype", "float32"), ("device", "an unknown device"))
+    )
+    about = f"**{scale.capitalize()} scale, {_count(len(records), 'record')}.** {'; '.join(parts)}."
+    warning = " Generated data and models of a minute: no verdict follows." if scale == "quick" else ""
+    return f"{about} Computed in {dtypes} on {devices}.{warning}"
+
+
+def _texts(record):
+    """How many texts a unit explains, ", 300 of 1,821 texts"; "" where the record does not say."""
+    of = record["provenance"].get("examples", {})
+    return f", {of['n']:,} of {of['of']:,} texts" if {"n", "of"} <= set(of) else ""
+
+
+def _count(n, what):
+    return f"{n} {what}{'s' * (n != 1)}"
