@@ -14,7 +14,7 @@
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
-#:   make lock                  compile constraints.txt from pyproject.toml anew (needs uv)
+#:   make lock                  compile constraints.txt and requirements.txt from pyproject.toml anew (needs uv)
 #:
 #: More: PYTHON=python3.12 (which Python makes .venv), PAPERS=soft_metrics,... DEVICE=cuda
 #: PROFILE=slurm (where the units run, see workflow/profiles/)
@@ -35,6 +35,7 @@ ifneq ($(shell d="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir -p "$$d" 2>/dev/null
 export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
 endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
+LOCK = uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate
 .PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench lab unlock lock
 
 help:
@@ -69,7 +70,8 @@ lab: .venv/installed-batch
 unlock: .venv/installed-batch
 	@$(BIN)/snakemake --unlock
 lock:
-	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate --upgrade -o constraints.txt
+	$(LOCK) --upgrade -o constraints.txt
+	$(LOCK) --generate-hashes -c constraints.txt -o requirements.txt
 .venv/installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('faithlib needs Python 3.11 or newer, $(PYTHON) is %s.%s; name another one: make PYTHON=python3.12' % sys.version_info[:2])"
 	@echo "Installing into .venv, once; torch is large, so this takes some minutes"
