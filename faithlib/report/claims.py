@@ -372,7 +372,7 @@ def multiverse_tables(state, choices, scale, gate=None):
 def _same(claim, other):
     one, two = claim.values, other.values
     if isinstance(one, dict) or isinstance(two, dict):
-        return one is two
+        return repr(one) == repr(two)
     return len(one) == len(two) and np.array_equal(
         *(x.value.to_numpy(float) for x in (one, two)), equal_nan=True
     )

@@ -191,6 +191,27 @@ def average(cases):
     )
 
 
+def difference(one, two):
+    """Interval of the difference of two independent means (Welch 1947).
+
+    Args:
+        one, two: Interval of trained models that share nothing.
+
+    Returns:
+        Interval of one - two; without ends where either has none.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
+    +0.400 [+0.173, +0.627] (3 seeds)
+    """
+    value, n = one.value - two.value, min(one.n_units, two.n_units)
+    if not (one.exists and two.exists):
+        return Interval(value, "seed", n, reason=one.reason or two.reason)
+    mean = average({"one": one, "two": replace(two, value=-two.value)})
+    parts = tuple((2 * se, df) for se, df in mean.components)
+    return replace(mean, value=value, components=parts, design="difference")
+
+
 def on_average(cases, relation=">", bound=0.0):
     """The claim that the mean over the data sets satisfies the relation.
 

@@ -61,6 +61,14 @@ def test_average_is_welchs():
     assert found.n_units == 3
 
 
+def test_the_difference_of_two_models_is_welchs():
+    one, two = [0.5, 0.6, 0.9], [0.1, 0.2, 0.15, 0.4]
+    found = cases.difference(seeds_interval(one), seeds_interval(two))
+    low, high = stats.ttest_ind(one, two, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert not cases.difference(seeds_interval(one), seeds_interval(two[:2])).exists
+
+
 def test_average_of_one_case_is_the_case():
     x = crossed_interval(np.random.default_rng(1).normal(size=(3, 40)))
     for case in (UP, x):
