@@ -8,6 +8,7 @@ import pytest
 from sample.units import ROOT, ReachedTraining, run_here, science
 
 from faithlib import results
+from faithlib.papers.saloss.card import FLIPS
 
 # SaLoss -------------------------------------------------------------------------------------------
 
@@ -22,7 +23,7 @@ SHORT = {
     "tuning_examples": 6,
     "epochs": 1,
     "ig_steps": 2,
-    "weights": [1.0],
+    "weights": [0.1, 1.0],
     "released_weights": [0.001],
 }
 
@@ -70,11 +71,26 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert science(places["results_dir"], unit, "saloss") == found[0]
 
     (record,), values = results.load(places["results_dir"], "quick", "saloss")
-    assert len(values) == 4 * 5 * 8  # baseline, TextRank twice, uniform; attributions; examples
-    assert values.fraction.between(0, 1, "right").all()
+    models = ["salience", "definition", "weight", "chosen"]
+    rows = values.groupby([*models, "option"]).size().unstack()
+    assert (rows == 5 * 8).sum().to_dict() == {  # of attributions and examples, by model
+        "main": 5,  # baseline, TextRank with two weights and as released, uniform
+        **dict.fromkeys(FLIPS, 4),  # of the weights that were chosen
+    }
+    assert values.fraction.between(0, 1, "right").all() and values.fraction.dtype == "float32"
+    assert record["design"] == "crossed"
     rows = pd.DataFrame(record["metrics"])
-    assert (rows[rows.split == "test"].groupby("salience").size()[["none", "textrank", "uniform"]] > 2).all()
+    test = rows[(rows.split == "test") & (rows.metric == "balanced_accuracy")]
+    assert test[test.input == "text"].groupby("salience").size().to_dict() == {
+        "none": 1,
+        "textrank": 3,
+        "uniform": 1,
+    }
+    # FRESH, top-k and contiguous: the control has word pieces alone
+    assert test[test.unit == "words"].groupby("salience").size().to_dict() == {"none": 2, "textrank": 4}
+    assert (test.unit == "word pieces").sum() == 8
     assert rows[rows.metric == "flip_fraction"].chosen.sum() == 3
+    assert {"loss", "collapsed", "never_flipped", "attention_kl"} <= set(rows.metric)
 
     report = ROOT / "notebooks/saloss/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
@@ -84,6 +100,7 @@ def test_saloss_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         "fresh",
         "gates",
         "lambdas",
+        "options",
         "performance",
         "pos",
         "released_scores",

@@ -23,6 +23,7 @@ from faithlib.report.tables import (
     published_value,
     select,
 )
+from faithlib.scores import RANDOM
 from faithlib.statistics import rank_sum, t_test
 
 PAPER = "saloss"
@@ -92,6 +93,23 @@ def decision_flip(values):
         }
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
+
+
+def options(values):
+    """Decision flips with one thing changed (`card.FLIPS`): a row a model and option.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        fraction: mean over seeds, examples and attributions, 1 for an example that never flips.
+        never_flipped: share of these. random: the fraction of random scores.
+    """
+    own, by = values[values.chosen], [*MODEL, "option"]
+    own = own.assign(model=_slugs(own.model), never_flipped=~own.flipped)
+    random = own.attribution == RANDOM
+    table = own[~random].groupby(by, sort=False)[["fraction", "never_flipped"]].mean()
+    return _sorted(table.assign(random=own[random].groupby(by).fraction.mean()).reset_index())
 
 
 def released_scores(values, released):

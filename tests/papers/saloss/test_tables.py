@@ -41,6 +41,18 @@ def test_decision_flips_by_hand(values):
     assert np.isnan(baseline.p_value) and baseline.published == 0.54
 
 
+def test_options_of_the_flip_by_hand(values):
+    table = tables.options(values)
+    assert len(table) == 2 * 6 * 5  # data sets, models, options
+    shares = 0.4 + 0.005 - 0.025, 0.4 + 0.005 - 0.025 + 0.1  # of TextRank, attention 0.1 lower, two seeds
+    for option, share in zip(("main", "mask"), shares, strict=True):
+        row = cell(table, dataset="sst", salience="textrank", definition="paper", option=option)
+        flipped = np.linspace(-0.05, 0.05, N)[: N - 2].mean()
+        assert row.fraction == pytest.approx((share + flipped) * (N - 2) / N + 2 / N)
+        assert row.random == pytest.approx((share + 0.225 + flipped) * (N - 2) / N + 2 / N)
+        assert row.never_flipped == pytest.approx(2 / N)
+
+
 def test_scores_as_released_stand_beside_the_defined_by_hand(values):
     values = tables.main_setting(values)
     released = values[values.salience == "none"].drop(columns=["salience", "definition"])
