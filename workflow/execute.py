@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]  # of the project
@@ -179,14 +180,11 @@ def run(notebook, output, parameters, kernels=None):
     for attempt in range(1, ATTEMPTS + 1):
         manager = {"kernel_manager_class": kernels()} if kernels else {}
         try:
-            return until_stopped(
-                output,
-                lambda: papermill.execute_notebook(
-                    notebook, output, parameters, kernel_name="python3", progress_bar=False,
-                    config=config, stdout_file=log, stderr_file=log,
-                    extra_arguments=["--IPKernelApp.log_level=50"], **manager,
-                ),
-            )  # fmt: skip
+            return until_stopped(output, partial(
+                papermill.execute_notebook, notebook, output, parameters, kernel_name="python3",
+                progress_bar=False, config=config, stdout_file=log, stderr_file=log,
+                extra_arguments=["--IPKernelApp.log_level=50"], **manager,
+            ))  # fmt: skip
         except DeadKernelError:
             died = f"{notebook}: the kernel died, most often for lack of memory"
             log.write(died)

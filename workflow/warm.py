@@ -7,6 +7,7 @@ kernel are forks of it, two for each notebook: nothing that one computes is seen
 process, and once a source has changed since it started, this is execute.py itself.
 """
 
+import atexit
 import json
 import os
 import select
@@ -29,7 +30,6 @@ IMPORTED = (
     "faithlib.metrics.recursion", "faithlib.metrics.soft_causal", "faithlib.report.choices", "faithlib.roar",
     "faithlib.report.display", "faithlib.salience", "faithlib.study",
 )  # fmt: skip
-processes = []  # started by this one; their stdin must stay open
 
 
 def start(notebooks):
@@ -46,20 +46,21 @@ def start(notebooks):
     path = os.path.join(tempfile.mkdtemp(), "socket")
     command = [sys.executable, __file__, "--serve", path]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, env=environment))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    atexit.register(process.communicate)  # ends it, and waits: the seconds of its notebooks count as ours
     return {SOCKET: path}
 
 
 def serve(path):
     """Fork for every request until the process at the other end of stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: notebooks take it themselves
+    root, here = os.getcwd(), sys.path[0]
+    sys.path.insert(0, root)
+    made = sources()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)  # who asks now waits
-        root, here = os.getcwd(), sys.path[0]
         import_module("execute").give_caches_a_place()
-        sys.path.insert(0, root)
-        made = sources()
         for name in IMPORTED:
             import_module(name)
         sys.path.remove(root)
@@ -71,8 +72,8 @@ def serve(path):
                     listener.close()
                     supervise(asking)
                 asking.close()
-            while pending() > 0:
-                pass
+            reap(os.WNOHANG)
+    reap()
     Path(path).unlink()
     Path(path).parent.rmdir()
 
@@ -83,12 +84,13 @@ def sources():
     return max(path.stat().st_mtime for folder in folders for path in folder.rglob("*.py"))
 
 
-def pending():
-    """The process id of a child that has ended; 0 if none has, -1 without children."""
+def reap(how=0):
+    """Wait for children that have ended; for all of them by default."""
     try:
-        return os.waitpid(-1, os.WNOHANG)[0]
+        while os.waitpid(-1, how)[0]:
+            pass
     except ChildProcessError:
-        return -1
+        pass
 
 
 def supervise(asking):
