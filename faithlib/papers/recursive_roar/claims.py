@@ -16,12 +16,20 @@ from faithlib import papers
 from faithlib.attributions.registry import describe
 from faithlib.metrics import curves
 from faithlib.papers.recursive_roar.card import CARD
-from faithlib.papers.recursive_roar.tables import PAPER, complete_curves
+from faithlib.papers.recursive_roar.tables import (
+    PAPER,
+    SAME_TEXTS,
+    UNITS,
+    complete_curves,
+    main,
+    one_form,
+    setting,
+)
 from faithlib.report.claims import Claim, accepted, intervals, multiverse_tables
 from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
-from faithlib.statistics.cases import CASES, average, case_table
+from faithlib.statistics.cases import CASES, case_table, difference
 
 RISE = 0.01  # a rise of performance that counts as one, as a fraction
 EARLY = 20  # per cent masked
@@ -45,7 +53,7 @@ def claims(points, scale="small", records=(), gate=None):
         data set that it is about has no row.
     """
     state = changes(lambda **options: statements(points, records, gate, **options))
-    return multiverse_tables(state, CARD.choices, scale, gate)
+    return multiverse_tables(state, CARD.choices, scale, gate if gate is None else main(gate))
 
 
 def statements(
@@ -66,29 +74,38 @@ def statements(
         gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
             others `report.claims` takes those.
         area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients:
-            options of `CARD.choices`. Records of the last two are variants, which these are not: claims that
-            they concern come without values.
+            options of `CARD.choices`.
 
     Returns:
-        List of `report.claims.Claim`.
+        List of `report.claims.Claim`; None where no record has the options.
     """
-    found, kept = (
-        complete_curves(some, collapsed_models, masking_levels) for some in (points, accepted(points, gate))
+    chosen = setting(points, outputs_of_bAbI, integrated_gradients)
+    if chosen is None:
+        return None
+    gates = {"main": None, SAME_TEXTS: None}
+    if gate is not None:
+        gates = {"main": main(gate), SAME_TEXTS: select(gate, variant=SAME_TEXTS)}
+    passing, released = accepted(chosen, gates["main"]), setting(points, form="released")
+    alike = accepted(select(points, variant=SAME_TEXTS), gates[SAME_TEXTS])
+    alike = one_form(alike, integrated_gradients) if alike.model.nunique() > 1 else passing
+    found, kept, printed, same = (
+        complete_curves(some, collapsed_models, masking_levels)
+        for some in (
+            chosen,
+            passing,
+            passing if released is None else accepted(released, gates["main"]),
+            alike,
+        )
     )
-    claims_ = [
-        *_attention(found, kept, area),
+    return [
+        *_attention(found, printed, area),
         _cheaper_gradient(kept, area),
-        _models_differ(kept, _settings(records)),
+        _models_differ(same, _settings(records, alike)),
         _tasks_differ(kept),
         _early(found, share_of_random),
         *_recursion(found, area),
         *_leakage(found, kept),
     ]
-    if outputs_of_bAbI != "36":
-        return without_records(claims_, lambda claim: "babi" in " ".join(intervals(claim)))
-    if integrated_gradients != "Eq. 2":
-        return without_records(claims_, lambda claim: "attention is faithful" not in claim.claim)
-    return claims_
 
 
 def without_records(claims_, concerned):
@@ -111,12 +128,14 @@ def cases(points, records=(), gate=None):
     Returns:
         DataFrame with the column claim and those of `statistics.cases.case_table`.
     """
-    kept = statements(accepted(points, gate), records)
-    parts = [
-        case_table(intervals(claim), claim.relation, claim.threshold).assign(claim=claim.claim)
-        for claim in kept
-        if len(claim.values)
-    ]
+    taking_part = None if gate is None else main(gate)
+    parts = []
+    for claim in statements(points, records, gate):
+        if not isinstance(claim.values, dict):
+            claim = replace(claim, values=accepted(claim.values, taking_part))
+        if len(claim.values):
+            table = case_table(intervals(claim), claim.relation, claim.threshold)
+            parts.append(table.assign(claim=claim.claim))
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASES)
     return table.reindex(columns=["claim", *CASES])
 
@@ -130,41 +149,22 @@ def changes(state):
     Returns:
         A function of the same kind, as `report.claims.multiverse_tables` takes it.
     """
-    main = {claim.key: claim for claim in state()}
+    first = {claim.key: claim for claim in state()}
 
     def changed(**options):
         if not options:
-            return list(main.values())
-        return [
+            return list(first.values())
+        others = state(**options)
+        return others and [
             claim
-            for claim in state(**options)
+            for claim in others
             if not isinstance(claim.values, dict)
             or not claim.values
-            or (claim.key in main and repr(claim.values) != repr(main[claim.key].values))
+            or (claim.key in first and repr(claim.values) != repr(first[claim.key].values))
             and any(case.exists for case in claim.values.values())
         ]
 
     return changed
-
-
-def difference(one, two):
-    """Interval of the difference of two independent means (Welch 1947).
-
-    Args:
-        one, two: `statistics.Interval` of trained models that share nothing.
-
-    Returns:
-        Interval of one - two; without ends where either has none.
-
-    >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
-    +0.400 [+0.173, +0.627] (3 seeds)
-    """
-    value, n = one.value - two.value, min(one.n_units, two.n_units)
-    if not (one.exists and two.exists):
-        return Interval(value, "seed", n, reason=one.reason or two.reason)
-    mean = average({"one": one, "two": replace(two, value=-two.value)})
-    parts = tuple((2 * se, df) for se, df in mean.components)
-    return replace(mean, value=value, components=parts, design="difference")
 
 
 # Areas --------------------------------------------------------------------------------------------
@@ -232,13 +232,17 @@ def _printed(claim, per_case, known):
 # Claims -------------------------------------------------------------------------------------------
 
 
-def _attention(found, kept, area):
-    """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure."""
+def _attention(found, published, area):
+    """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure.
+
+    The printed ratios are those of `published`, the curves with integrated gradients as released, which made
+    the published numbers.
+    """
     statistics = {
         "is faithful": lambda table: table["attention"],
         "leads the other measures": lambda table: _lead(table, "attention"),
     }
-    tested, printed, result = areas(found, area), areas(kept, "RACU clipped"), []
+    tested, printed, result = areas(found, area), areas(published, "RACU clipped"), []
     for name, bilstm in ATTENTION.items():
         for verb, statistic in statistics.items():
             own, ratio = (
@@ -416,10 +420,11 @@ def _published(statistic):
     return statistic(wide).to_dict()
 
 
-def _settings(records):
-    """{(data set, model): what has to be equal where models are compared}."""
-    return {
-        (unit["dataset"], unit["model"]): {name: record["params"].get(name) for name in SETTINGS}
-        for record in records
-        for unit in [unit_columns(record)]
-    }
+def _settings(records, points):
+    """{(data set, model): what has to be equal where models are compared} of the units that points are of."""
+    units, found = set(points[UNITS].itertuples(index=False, name=None)), {}
+    for record in records:
+        pair = tuple(unit_columns(record).values())[:2]
+        if (*pair, record["params"].get("variant", "")) in units:
+            found[pair] = {name: record["params"].get(name) for name in SETTINGS}
+    return found

@@ -1,8 +1,9 @@
 """Recursive ROAR: from records to the tables of Madsen et al. 2022.
 
-`values` is what `faithlib.results.load` returns: a row per value, with the columns dataset, model, seed,
-measure, recursive, by, step, job, metric and value. A seed is the unit of every interval, as in the paper:
-means over seeds with 95 % BCa intervals, measure and random baseline paired by seed. One seed has none.
+`values` is what `faithlib.results.load` returns with all variants: a row per value, with the columns
+dataset, model, seed, variant, measure, recursive, by, step, job, metric and value. A seed is the unit of
+every interval, as in the paper: means over seeds with 95 % BCa intervals, measure and random baseline paired
+by seed. One seed has none.
 """
 
 import numpy as np
@@ -14,7 +15,6 @@ from faithlib.papers.recursive_roar.card import CARD
 from faithlib.report import claims
 from faithlib.report.tables import (
     groups,
-    metric_rows,
     original,
     over_seeds,
     published_interval,
@@ -26,6 +26,53 @@ from faithlib.scores import RANDOM
 
 PAPER = "recursive_roar"
 CURVE = ["dataset", "model", "recursive"]
+UNITS = ["dataset", "model", "variant"]
+UNIT = ["dataset", "model", "seed", "variant"]  # as `results.unit_name` takes them
+SAME_TEXTS = "1500-texts"  # the variant of models on the same texts, masking levels and integration steps
+OUTPUTS = {"36": "", "6": "6-outputs"}  # of the bAbI models: the variant of the units that have them
+FORMS = {"Eq. 2": "integrated_gradients_abs", "released": "weighted_integrated_gradients_abs"}
+
+
+def main(rows):
+    """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone.
+
+    Args:
+        rows: DataFrame with the columns variant and model.
+    """
+    encoder = rows.model.map(results.slug) != "bilstm"
+    return rows[(rows.variant == "") | (rows.variant == SAME_TEXTS) & encoder]
+
+
+def setting(points, outputs="36", form="Eq. 2"):
+    """The points of the main setting, or of one with another option.
+
+    Args:
+        points: from `points`, with all variants.
+        outputs: of the bAbI models, of OUTPUTS. Data sets × models that have not run with the option keep
+            their points.
+        form: of integrated gradients, of FORMS.
+
+    Returns:
+        The points, whose measure "integrated_gradients_abs" is the one of that form; None where no record has
+        the option.
+    """
+    found = main(points)
+    if OUTPUTS[outputs]:
+        own = points[points.variant == OUTPUTS[outputs]]
+        if own.empty:
+            return None
+        replaced = found.set_index(["dataset", "model"]).index.isin(own.set_index(["dataset", "model"]).index)
+        found = pd.concat([found[~replaced], own])
+    return one_form(found, form)
+
+
+def one_form(points, form):
+    """The points with one form of integrated gradients, under the name of Eq. 2; None where there is none."""
+    if form != "Eq. 2" and FORMS[form] not in set(points.measure):
+        return None
+    others = [name for name in FORMS.values() if name != FORMS[form]]
+    kept = points[~points.measure.isin(others)]
+    return kept.assign(measure=kept.measure.replace(FORMS[form], FORMS["Eq. 2"]))
 
 
 def points(values):
@@ -43,14 +90,15 @@ def gates(values):
     """Which data sets × models take part in claims: those above chance before anything is masked.
 
     Args:
-        values: from `results.load`. The score is macro-F1, which stands in for balanced accuracy too.
+        values: from `results.load`. The score is macro-F1, beside balanced accuracy.
 
     Returns:
-        DataFrame as `report.claims.gates`.
+        DataFrame as `report.claims.gates`, with the column variant.
     """
-    own = select(values, measure=RANDOM, step=0, by="ratio")
+    own = select(values, measure=RANDOM, step=0).drop_duplicates([*UNITS, "seed", "metric"])
     own = own.assign(model=[results.slug(model) for model in own.model])
-    return claims.gates(own.drop_duplicates(["dataset", "model", "seed", "metric"]))
+    parts = [claims.gates(part).assign(variant=name) for name, part in own.groupby("variant", sort=False)]
+    return pd.concat(parts, ignore_index=True)
 
 
 def complete_curves(points, collapsed_models="kept", masking_levels="all"):
@@ -101,17 +149,24 @@ def performance(records, points):
     """
     paper = papers.published(PAPER, "table_1")
     paper = paper[paper.statistic != "sequence_length"]
-    majority = select(metric_rows(records), metric="majority").groupby(["dataset", "model"]).value.mean()
+    majority = pd.DataFrame(
+        [
+            unit_columns(r) | {"variant": r["params"].get("variant", "")} | m
+            for r in records
+            for m in r["metrics"]
+        ]
+    )
+    majority = select(majority, metric="majority").groupby(UNITS).value.mean()
     rows = []
-    for row, part in groups(points[points.measure == RANDOM], ["dataset", "model"]):
+    for row, part in groups(points[points.measure == RANDOM], UNITS):
         own = select(part, by="ratio")
-        known = _published(paper, row["dataset"], model=row["model"])
+        known = _published(paper, row, model=row["model"])
         row |= {
             "metric": CARD.metric(row["dataset"]),
             "seeds": part.seed.nunique(),
             **over_seeds(select(own, step=0).drop_duplicates("seed").value, "unmasked"),
             **over_seeds(select(own, step=100).drop_duplicates("seed").value, "all_masked"),
-            "majority": majority[row["dataset"], row["model"]],
+            "majority": majority[tuple(row[name] for name in UNITS)],
             "epochs": part.epochs.max(),
             "best_epoch": select(part, step=0).drop_duplicates("seed").best_epoch.mean(),
             **published_interval(known),
@@ -128,17 +183,20 @@ def racu(points):
 
     Returns:
         A row a curve; higher is better. racu is unclipped (Eq. 3), racu_clipped as released, so it is what
-        `published` compares with. flat counts seeds whose random curve hardly falls: there RACU is a quotient
-        of noise. collapsed counts the models of the curves that predict a single class although something is
-        left; `complete_curves` gives the curves without them.
+        `published` compares with, and clipped says whether they differ. The published integrated gradients
+        are those of the release, so they stand beside the weighted form. flat counts seeds whose random curve
+        hardly falls: there RACU is a quotient of noise. collapsed counts the models of the curves that
+        predict a single class although something is left; `complete_curves` has the curves without them.
     """
-    paper = papers.published(PAPER, "table_2")
-    rows = curves.summary(points[points.by == "ratio"], CURVE).to_dict("records")
-    single = points[(points.by == "ratio") & collapsed(points)].groupby([*CURVE, "measure"]).size()
+    paper, keys = papers.published(PAPER, "table_2"), [*UNITS, "recursive"]
+    rows = curves.summary(points[points.by == "ratio"], keys).to_dict("records")
+    single = points[(points.by == "ratio") & collapsed(points)].groupby([*keys, "measure"]).size()
+    printed = {FORMS["Eq. 2"]: "", FORMS["released"]: FORMS["Eq. 2"]}
     for row in rows:
-        given = {"model": row["model"], "measure": row["measure"]}
-        known = _published(paper, row["dataset"], **given) if row["recursive"] else {}
-        row["collapsed"] = int(single.get(tuple(row[name] for name in (*CURVE, "measure")), 0))
+        given = {"model": row["model"], "measure": printed.get(row["measure"], row["measure"])}
+        known = _published(paper, row, **given) if row["recursive"] else {}
+        row["clipped"] = not np.isclose(row["racu"], row["racu_clipped"])
+        row["collapsed"] = int(single.get(tuple(row[name] for name in (*keys, "measure")), 0))
         row |= published_interval(known)
     return pd.DataFrame(rows)
 
@@ -154,7 +212,7 @@ def curve_table(points):
         | over_seeds(part.value, "value")
         | {"seeds": part.seed.nunique()}
         | part[["new_tokens", "unchanged_texts"]].mean().to_dict()
-        for row, part in groups(points, [*CURVE, "by", "measure", "step"])
+        for row, part in groups(points, [*UNITS, "recursive", "by", "measure", "step"])
     ]
     return pd.DataFrame(rows)
 
@@ -163,11 +221,11 @@ def sparsity(shares):
     """Figures 5 and 6: the share of all importance that the top tokens hold, of the unmasked model's scores.
 
     Args:
-        shares: rows of `scores.sparsity` with dataset, model, seed, job and measure, from `load_shares`.
+        shares: rows of `scores.sparsity` with dataset, model, seed, variant, job and measure.
     """
     rows = [
         row | over_seeds(part.share, "share") | {"seeds": part.seed.nunique()}
-        for row, part in groups(select(shares, job="unmasked"), ["dataset", "model", "measure", "by", "top"])
+        for row, part in groups(select(shares, job="unmasked"), [*UNITS, "measure", "by", "top"])
     ]
     return pd.DataFrame(rows).assign(model=lambda table: [results.slug(model) for model in table.model])
 
@@ -184,30 +242,20 @@ def compute(records, points):
         machine that made the records. `published` counts a V100 (BiLSTM) or an A100 (RoBERTa).
     """
     paper = papers.published(PAPER, "table_7")
-    seconds = {tuple(unit_columns(r).values()): r["volatile"]["seconds_of_models"] for r in records}
+    seconds = {r["unit"]: r["volatile"]["seconds_of_models"] for r in records}
     own = points[(points.by == "ratio") & points.step.between(1, 99) & points.recursive]
     rows = []
-    for row, part in groups(own, ["dataset", "model", "measure"]):
-        known = select(paper, **row).minutes  # a generated corpus is another size than what it imitates
-        jobs = zip(part.dataset, part.model, part.seed, part.job, strict=True)
-        spent = [sum(seconds[tuple(unit)].get(job, (np.nan,))) for *unit, job in jobs]
+    for row, part in groups(own, [*UNITS, "measure"]):
+        given = {name: row[name] for name in ("dataset", "model", "measure")}
+        known = select(paper, **given).minutes  # a generated corpus is another size than what it imitates
+        units = (results.unit_name(*unit) for unit in zip(*(part[c] for c in UNIT), strict=True))
+        spent = [sum(seconds[unit].get(job, (np.nan,))) for unit, job in zip(units, part.job, strict=True)]
         row |= {"minutes": np.mean(spent) / 60, "models": len(spent)}
         rows.append(row | {"published": known.iloc[0] if len(known) else np.nan})
     return pd.DataFrame(rows)
 
 
-def load_shares(results_dir, scale, records):
-    """The sparsity rows that stand beside the records, with dataset, model and seed."""
-    folder = results.project_root() / results_dir / scale / PAPER
-    parts = [
-        pd.read_parquet(folder / f"{r['unit']}.sparsity.parquet").assign(
-            dataset=r["params"]["task"], model=r["params"]["model"], seed=r["params"]["seed"]
-        )
-        for r in records
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _published(table, dataset, **given):
-    """The published row of a data set; {} where there is none, and beside generated data."""
-    return published_row(table, dataset, **given) if original(dataset) == dataset else {}
+def _published(table, row, **given):
+    """The published row of a data set in the main setting; {} where there is none or data are generated."""
+    known = original(row["dataset"]) == row["dataset"] and not row["variant"]
+    return published_row(table, row["dataset"], **given) if known else {}

@@ -74,6 +74,52 @@ def test_two_models_are_compared_where_their_settings_are_equal(points):
     assert encoder.verdict.endswith("(other, 3 seeds)") and np.isnan(encoder.published)
 
 
+def test_two_models_on_the_same_texts_are_compared_and_the_main_setting_stays(points):
+    same = points[points.dataset == "sst"].assign(variant=tables.SAME_TEXTS)
+    attention = same.measure == "attention"
+    other = same.assign(model="other", value=same.value.where(~attention, 1 - (1 - same.value) * 0.2))
+    both, records = pd.concat([points, same, other]), [record("sst")]
+    records[0]["params"]["ig_steps"] = 50  # of all texts
+    records += [record("sst", model=model, variant=tables.SAME_TEXTS) for model in ("bilstm", "other")]
+    table, before = table_of(both, records=records), table_of(points, records=records[:1])
+    assert table.verdict[MODELS].startswith("holds (shown on sst: attention (bilstm above other)")
+    for claim in ("attention is faithful (ACU)", TASKS):
+        assert table.loc[claim, ["cases", "value"]].tolist() == before.loc[claim, ["cases", "value"]].tolist()
+    assert table.verdict["an encoder's attention is faithful (ACU)"].endswith("(other, 3 seeds)")
+    gate = pd.DataFrame({"dataset": "sst", "model": ["bilstm", "other"], "variant": tables.SAME_TEXTS})
+    refused = gate.assign(accepted=[False, True])
+    verdicts = table_of(both, records=records, gate=refused).verdict
+    assert verdicts[MODELS] == "not tested (settings differ: ig_steps)"
+
+
+def test_six_outputs_are_an_option_of_the_claims_about_babi(points):
+    claim = "attention is faithful (ACU)"
+    babi = points[points.dataset == "babi_1"]
+    own = (babi.measure == "attention") & babi.recursive & babi.step.between(1, 99)
+    six = babi.assign(variant="6-outputs", value=babi.value.where(~own, babi.value + 0.1))
+    _, choices = claims.claims(pd.concat([points, six]))
+    row = choices[(choices.claim == claim) & (choices.option == "6")].iloc[0]
+    main = choices[(choices.claim == claim) & (choices.choice == "main")].iloc[0]
+    # SST stays as it is, bAbI-1 loses nine levels of .1, each .1 wide; the mean is over the two.
+    assert row.value == pytest.approx(main.value - 0.09 / 2) and row.verdict == "holds"
+    _, without = claims.claims(points)
+    assert set(without[without.option == "6"].verdict) == {"not tested"}
+
+
+def test_the_released_form_takes_the_place_of_integrated_gradients(points):
+    own = points[points.measure == "integrated_gradients_abs"]
+    released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value * 0.5)
+    table, choices = claims.claims(pd.concat([points, released]))
+    first = claims.claims(points)[0]
+    assert table.set_index("claim").value[RECURSION] == first.set_index("claim").value[RECURSION]
+    lead = choices[choices.claim == "attention leads the other measures (ACU)"].set_index("option")
+    assert lead.value["released"] < 0 < lead.value["main"]
+    printed = table.set_index("claim").value[
+        "attention leads the other measures (RACU, clipped as published)"
+    ]
+    assert printed < 0  # the published one is of the released form too
+
+
 def test_two_seeds_have_values_and_no_verdict(points):
     table = table_of(points[points.seed < 2])
     assert table.verdict["attention is faithful (ACU)"] == "not tested (2 seeds: an interval needs 3)"
@@ -127,7 +173,9 @@ def test_a_collapsed_model_is_counted_and_interpolated_over(points):
 
 
 def test_a_data_set_below_the_gate_takes_no_part(points):
-    gate = pd.DataFrame({"dataset": ["babi_1", "sst"], "model": "bilstm", "accepted": [True, False]})
+    gate = pd.DataFrame(
+        {"dataset": ["babi_1", "sst"], "model": "bilstm", "variant": "", "accepted": [True, False]}
+    )
     table = table_of(points, gate=gate)
     assert table.cases["attention is faithful (ACU)"] == "babi_1" and TASKS not in table.index
     none = table_of(points, gate=gate.assign(accepted=False))

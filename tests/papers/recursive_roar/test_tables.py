@@ -40,6 +40,26 @@ def test_racu_by_hand_and_beside_the_published(points):
     assert (table.seeds == 3).all() and (table.flat == 0).all()
 
 
+def test_the_published_integrated_gradients_are_the_released_ones(points):
+    own = points[points.measure == "integrated_gradients_abs"]
+    released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value + 0.5)
+    six = points.assign(variant="6-outputs")
+    table = tables.racu(pd.concat([points, released, six]))
+    table = table[table.recursive.astype(bool)].set_index(["dataset", "variant", "measure"])
+    assert table.published["babi_1", "", "weighted_integrated_gradients_abs"] == 0.591
+    assert np.isnan(table.published["babi_1", "", "integrated_gradients_abs"])
+    assert table.loc["babi_1", "6-outputs"].published.isna().all()
+    assert table.clipped["babi_1", "", "weighted_integrated_gradients_abs"] and table.clipped.sum() == 2
+
+
+def test_gates_are_of_each_variant(points):
+    values = points.assign(metric="balanced_accuracy")
+    values = pd.concat([values, values.assign(metric="macro_f1")])
+    poor = values.assign(variant="1500-texts", value=0.5)
+    gate = tables.gates(pd.concat([values, poor])).set_index(["dataset", "variant"]).accepted
+    assert gate["sst", ""] and not gate["sst", "1500-texts"]
+
+
 def test_curves_and_sparsity_are_means_with_intervals(points):
     table = tables.curve_table(points).set_index(["dataset", "recursive", "measure", "step"])
     row = table.loc["sst", True, "random", 50]
@@ -56,6 +76,7 @@ def test_curves_and_sparsity_are_means_with_intervals(points):
                 "by": "count",
                 "top": 1,
                 "share": 0.4 + 0.1 * s,
+                "variant": "",
             }
             for s in range(3)
             for job in ("unmasked", "attention.True.10")
