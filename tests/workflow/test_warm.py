@@ -24,6 +24,8 @@ if seed == 2:
 @pytest.fixture
 def project(tmp_path):
     toy.workflow(tmp_path)
+    (tmp_path / "faithlib").mkdir()
+    (tmp_path / "faithlib/__init__.py").touch()
     toy.notebook(tmp_path / "book.ipynb", "seed = 0", BOOK)
     return tmp_path
 
