@@ -1,7 +1,7 @@
 """The command line.
 
     faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
-    faithlib run saloss --data reviews.csv --model my-model -p epochs=3
+    faithlib run saloss --data reviews.csv --text review --label stars --model my-model -p epochs=3
     faithlib attributions | metrics | tasks | papers
 
 `python -m faithlib` is the same. What is wrong is told in one line, with status 2; Ctrl-C ends with one line
@@ -74,14 +74,13 @@ def _parser():
 
     evaluate = command("evaluate", _evaluate, "score attributions of a model by faithfulness metrics")
     add = evaluate.add_argument
-    add("--model", required=True, help="a folder or a name on the hub; several, joined by commas, are seeds")
+    add("--model", type=_names, required=True,
+        help="a folder or a name on the hub; several, joined by commas, are seeds")  # fmt: skip
     add("--data", required=True, help="a parquet, csv, tsv or jsonl file, a folder of them, or a task")
-    for name in COLUMNS:
-        default = "text" if name == "text" else None
-        add(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=f"the column {name}")
+    _add_columns(evaluate, COLUMNS, text="text")
     add("--labels", type=_names, help="names of the classes in their order, joined by commas")
     add("--attributions", type=_names, required=True, help="names, or my.py:function, joined by commas")
-    add("--metrics", default="default", help='names joined by commas, "default" or "all"')
+    add("--metrics", type=_metrics_of, default="default", help='names joined by commas, "default" or "all"')
     add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
     add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")
     add("--dtype", default="", help='float32, bfloat16, float16 or "auto"; the model\'s own by default')
@@ -90,22 +89,32 @@ def _parser():
     add("--data-dir", default=None, help="a folder of data sets, for a task by its name")
     add("--seed", type=_whole, default=0)
     _add_parameters(evaluate, "a setting of the attributions, such as steps=50")
-    add("-o", "--output", default="out", help="the folder of tables, figures and explorer.html (out)")
+    add("-o", "--output", type=_output, default="out",
+        help="the folder of tables, figures and explorer.html (out)")  # fmt: skip
 
     run = command("run", _run, "run a paper's experiment on data of your own; needs a clone of the project")
     add = run.add_argument
     add("paper", help=f"see {PROGRAM} papers")
-    add("--data", default="", help="a file or folder with the columns text and label, or a task's name")
+    add("--data", default="", help="a file or folder of your own, or a task's name")
+    _add_columns(run, COLUMNS[:-1])
     add("--model", default="", help="a folder, a name on the hub, or tiny-bert")
     _add_parameters(run, "a parameter of the notebook, such as epochs=3")
     add("--again", action="store_true", help="compute a unit again that is finished")
-    add("-o", "--output", default="out", help="the folder of the record and the executed notebook (out)")
+    add("-o", "--output", type=_output, default="out",
+        help="the folder of the record and the executed notebook (out)")  # fmt: skip
 
     command("attributions", _attributions, "list the attributions")
     command("metrics", _metrics, "list the metrics")
     command("tasks", _tasks, "list the data sets that are known by name")
     command("papers", _papers, "list the papers and studies")
     return parser
+
+
+def _add_columns(parser, names, text=None):
+    for name in names:
+        default = text if name == "text" else None
+        told = f"the column that holds {name}" + ("" if text else ", if it has another name")
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=told)
 
 
 def _add_parameters(parser, text):
@@ -117,6 +126,16 @@ def _names(text):
     if not all(names):
         raise argparse.ArgumentTypeError(f"{text!r} has an empty name: join names by single commas")
     return names
+
+
+def _metrics_of(text):
+    return text if text in ("default", "all") else _names(text)
+
+
+def _output(text):
+    if not text or Path(text).exists() and not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is {'a file' if text else 'no name'}: name a folder")
+    return text
 
 
 def _whole(text):
@@ -154,13 +173,10 @@ def _evaluate(given):
     from faithlib import evaluate, load_data, load_model
 
     folder = Path(given.output)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"-o {given.output}: this is a file: name a folder")
     settings = {"seed": given.seed, **_parameters(given.parameters)}
     _load_plugins(given.plugins)
     attributions = [_attribution(name) for name in given.attributions]
-    metrics = given.metrics if given.metrics in ("default", "all") else _names(given.metrics)
-    _check_names(attributions, metrics)
+    _check_names(attributions, given.metrics)
     columns = {name: getattr(given, name) for name in COLUMNS}
     if given.data_dir is not None:
         columns["data_dir"] = given.data_dir
@@ -168,10 +184,10 @@ def _evaluate(given):
     models = [
         load_model(name, data=data, seed=given.seed, dtype=given.dtype, device=given.device,
                    model_dir=given.model_dir)
-        for name in _names(given.model)
+        for name in given.model
     ]  # fmt: skip
     study = evaluate(
-        models if len(models) > 1 else models[0], _drawn(data, given), attributions, metrics,
+        models if len(models) > 1 else models[0], _drawn(data, given), attributions, given.metrics,
         baselines=given.baselines, resume=folder / "chunks", **settings,
     )  # fmt: skip
     study.show(texts=0)
@@ -231,9 +247,10 @@ def _load_plugins(files):
 
 def _run(given):
     from faithlib import papers
+    from faithlib.tasks import files
     from faithlib.tasks.table import TASKS
 
-    papers.card(given.paper)
+    card = papers.card(given.paper)
     root, notebook = _notebook(given.paper)
     execute = _module(root / "workflow/execute.py")
     known = execute.defaults(notebook)
@@ -243,15 +260,24 @@ def _run(given):
     plugins = [Path(file).absolute().as_posix() for file in given.plugins]
     own = {"plugins": plugins} if plugins else {}
     _load_plugins(plugins)
-    if given.data:
-        known_name = given.data in TASKS and not Path(given.data).is_file()
-        own["task"] = given.data if known_name else _path(given.data, sorted(TASKS))
+    columns = {name: value for name in COLUMNS[:-1] if (value := getattr(given, name))}
+    if given.data in TASKS and not Path(given.data).is_file():
+        own["task"] = given.data
+    elif given.data:
+        own["task"] = _path(given.data, sorted(TASKS))
+    if columns:
+        own["task"] = _renamed(own.get("task", ""), columns, output / "data")
     if given.model:
         own["model"] = _folder(given.model)
     if twice := sorted(set(own) & set(parameters)):
         raise ValueError(f"{twice[0]} is given twice: leave -p {twice[0]}=… out")
     parameters = {"results_dir": (output / "results").as_posix(), **parameters, **own}
     execute.check(notebook, parameters)
+    wanted = known | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
+    units = _module(root / "workflow/units.py")
+    units.check(card, wanted, known, execute.meanings_of_zero(notebook))
+    if files.is_path(wanted["task"]):
+        files.read(wanted["task"], card.kind)
     place = output / given.paper / "experiment.ipynb"
     again = ["--again"] if given.again else []
     here = Path.cwd()
@@ -263,6 +289,27 @@ def _run(given):
         return end.code
     finally:
         os.chdir(here)
+
+
+def _renamed(data, columns, folder):
+    """One's own data as tables with the columns that papers read, in `folder`: their path."""
+    from faithlib.tasks import tables
+
+    if not data or not Path(data).exists():
+        raise ValueError(f"--{next(iter(columns))} names a column of data of your own: give --data, its file")
+    task, frames, _ = tables.read(data, **columns)
+    if task.labels:
+        frames = {s: frame.assign(label=[task.labels[i] for i in frame.label]) for s, frame in frames.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    if Path(data).is_file():
+        (frame,), path = frames.values(), folder / f"{Path(data).stem}.parquet"
+        frame.to_parquet(path)
+        return path.as_posix()
+    path = folder / Path(data).name
+    path.mkdir(exist_ok=True)
+    for split, frame in frames.items():
+        frame.to_parquet(path / f"{split}.parquet")
+    return f"{path.as_posix()}/"
 
 
 def _notebook(paper):

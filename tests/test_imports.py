@@ -87,38 +87,6 @@ def test_a_word_without_a_token_keeps_no_score():
         one(model, [[1, 0.5, 2]], [text])
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([[1] * 7, [1]], "text 0: 7 scores, but tiny-bert reads 10 tokens, 8 maskable tokens, 6 words"),
-        ([[1] * 10, [1]], "some texts have one value a token and some one a word: give all the same"),
-        ([[1] * 10], "there are scores of 1 texts for 2: give as many"),
-        ([[1] * 10, [1] * 3, [1]], "there are scores of more than the 2 texts"),
-        (np.ones((3, 10)), "there are scores of 3 texts for 2"),
-        (np.ones((2, 12)), r"a batch of shape \(2, 12\) for texts of up to 10 tokens"),
-        (np.ones((2, 8)), r"a batch of shape \(2, 8\) for texts of up to 10 tokens"),
-        (np.ones((2, 10)), "a batch has values other than 0 at padding"),
-        (np.ones((2, 10, 16)), r"text 0: the values have shape \(2, 10, 16\): give one a token; sum over"),
-        ([[1, np.nan] + [1] * 8, [1] * 3], "text 0: NaN or infinite scores: repair them"),
-        ([["a"] * 10, [1] * 3], "text 0: its scores are no numbers"),
-        ([0.1, 0.2], "2 single numbers: give a list with an array for each text"),
-        ("high", "scores of type str: give a list with an array for each text"),
-        (3.0, "scores of type float: give a list"),
-    ],
-)
-def test_what_does_not_fit_is_told_in_one_line(classifier, values, message):
-    with pytest.raises(ValueError, match=f"attribution 'mine'.*{message}") as error:
-        one(classifier, values)
-    assert "\n" not in str(error.value)
-
-
-def test_one_text_and_bare_scores_are_told(classifier):
-    with pytest.raises(ValueError, match="texts='boring' is no list: give a list"):
-        align({"mine": [[1]]}, "boring", classifier)
-    with pytest.raises(ValueError, match="scores are of type list: give {name: scores of all texts}"):
-        align([[1]], ["boring"], classifier)
-
-
 # captum -------------------------------------------------------------------------------------------
 
 

@@ -48,6 +48,12 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
             that leaves no room, a contrast equal to the target.
     """
     causal = isinstance(model, CausalLM)
+    columns = [name for name in ("target", "contrast") if any(texts.column(name) or ())]
+    if columns and not causal:
+        raise ValueError(
+            f"data has the column {columns[0]}, which answers a prompt, and {model.name} is a classifier: "
+            "call it label, or drop it"
+        )
     if given is None and causal:
         given = texts.column("target")
     if contrast is None and causal:

@@ -88,9 +88,8 @@ def _check_columns(table, named, where):
         if column not in listed:
             close = difflib.get_close_matches(column, listed, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(
-                f"{where} has no column {column!r}, only {', '.join(listed) or 'none'}: give {what}='...'{hint}"
-            )
+            there = ", ".join(listed) or "none"
+            raise ValueError(f"{where} has no column {column!r}, only {there}: give {what}='...'{hint}")
     if not len(table):
         raise ValueError(f"{where} has no rows: give at least one")
 

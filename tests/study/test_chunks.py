@@ -7,7 +7,7 @@ import tiny
 
 from faithlib import attributions
 from faithlib.metrics import registry
-from faithlib.study import chunks, evaluate, study
+from faithlib.study import evaluate, study
 
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
 
@@ -94,15 +94,3 @@ def test_a_damaged_chunk_is_computed_again(model, tmp_path):
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:50])
     assert len(evaluate(model, tiny.TEXTS, ["gradient_l2"], ["ns"], resume=tmp_path).table) == 1
-
-
-@pytest.mark.parametrize("folder", [7, "", True])
-def test_what_is_no_folder_is_refused(folder):
-    with pytest.raises(ValueError, match="give the folder that keeps what is finished"):
-        chunks.check(folder)
-
-
-def test_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="is a file: give a folder"):
-        chunks.check(tmp_path / "file")

@@ -68,29 +68,6 @@ def test_settings_of_one_attribution():
     assert list(study.scores) == ["two", "one"] and study.scores["two"][0][2] == 4
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ([], "attributions=[] leaves nothing to explain with"),
-        ({}, "attributions=[] leaves nothing to explain with"),
-        (["limes"], "'limes' is unknown: did you mean 'lime'"),
-        ([7], "attributions: int in a list"),
-        ([lambda model, batch, target: None], "<lambda> has no name of its own: give {name: function}"),
-        ([lambda: None], "has no name of its own"),
-        ({"mine": lambda batch: None}, "attribution 'mine': too many positional arguments"),
-        ({"my method": keep}, "attribution 'my method': give a name of letters"),
-        ({"lime": keep}, "attribution 'lime' is registered already: choose another name"),
-        ({3: keep}, "attribution 3: give a name"),
-        ({"mine": [[0.1]]}, "'mine'"),
-        ({"mine": 7}, "'mine'"),
-    ],
-)
-def test_wrong_attributions_are_one_line(given, told):
-    with pytest.raises(ValueError) as error:
-        evaluate(tiny.classifier(), tiny.TEXTS, given, ["ns"])
-    assert told in str(error.value) and "\n" not in str(error.value)
-
-
 def test_a_function_that_returns_another_name_is_refused():
     with pytest.raises(ValueError, match="attribution 'mine': its function returns 'sized'"):
         evaluate(tiny.classifier(), tiny.TEXTS, {"mine": sized}, ["ns"])

@@ -1,10 +1,8 @@
 """`load_data`: every kind of source, with the columns by their names, and each refusal in one line."""
 
 import json
-from pathlib import Path
 
 import datasets
-import numpy as np
 import pandas as pd
 import pytest
 import tiny
@@ -152,100 +150,3 @@ def test_sizes_above_what_there_is_mean_all(capsys):
 
 
 # What is refused ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({}, "data has no column 'text', only review, stars, why, about: give text='...'"),
-        ({"text": "reviews"}, "give text='...'; did you mean 'review'?"),
-        ({"text": "review", "label": "star"}, "has no column 'star'"),
-        ({"text": "review", "text_b": "b"}, "has no column 'b'"),
-        ({"text": "review", "evidence": "e"}, "has no column 'e'"),
-        ({"text": "review", "target": "e"}, "has no column 'e'"),
-        ({"text": None}, "text=None is no name of a column"),
-        ({"text": 3}, "text=3 is no name of a column"),
-        ({"text": "review", "label": ["stars"]}, "label=['stars'] is no name of a column"),
-        ({"text": "review", "text_b": "review"}, "column 'review' is named twice"),
-        (
-            {"text": "review", "label": "stars", "target": "about"},
-            "label and target: give label for a classifier",
-        ),
-        ({"text": "review", "contrast": "about"}, "contrast='about' needs target"),
-        ({"text": "review", "labels": ["a", "b"]}, "labels names the classes of a column: give label"),
-        ({**NAMED, "labels": "ab"}, "labels='ab' must be two or more different names"),
-        ({**NAMED, "labels": ["a"]}, "must be two or more"),
-        ({**NAMED, "labels": ["a", "a"]}, "must be two or more different"),
-        ({**NAMED, "labels": [0, 1]}, "must be two or more different names"),
-        ({**NAMED, "labels": ["good", "fine"]}, "has 'bad' in 2 rows (1, 2): allowed are good, fine"),
-        ({**NAMED, "data_dir": "x"}, "data_dir is for a task by its name"),
-        ({**NAMED, "sizes": {"train": 3}}, "sizes['train']: data has only the splits test"),
-        ({**NAMED, "sizes": {"dev": 3}}, "unknown split 'dev' in sizes"),
-        ({**NAMED, "sizes": {"test": 1.5}}, "sizes['test'] = 1.5 is not allowed"),
-        ({**NAMED, "seed": -1}, "seed -1 is not allowed"),
-        ({"text": "why"}, "column 'why' has list and no text"),
-    ],
-)
-def test_settings_and_columns_that_do_not_fit(given, told):
-    refused(told, **given)
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("a film that I liked", "source='a film that I liked' is no task and no file: Give a task's name"),
-        ("sentimant", "did you mean 'sentiment'?"),
-        ("", "source='' is no task"),
-        ("x" * 5000, "is no task and no file"),
-        ("none.csv", "there is no file 'none.csv'"),
-        (Path("none"), "there is no file 'none'"),
-        (3, "source is of type int: give a task's name"),
-        (None, "source is of type NoneType"),
-        (np.array(["a"]), "source is of type ndarray"),
-        (iter(["a"]), "is of type list_iterator"),
-        ([], "data has no rows"),
-        ([{"text": "a"}], "source is a list of rows: give a list of texts, or pandas.DataFrame"),
-        (["a", None], "column 'text' has no text in row 1"),
-        (["a", 1], "column 'text' has int and no text in row 1"),
-        ({"dev": ["a"]}, "split 'dev' is unknown: name the splits train, validation, test"),
-        ({}, "data has no splits"),
-        ({"train": ["a"], "test": [""]}, "split 'test' of data: column 'text' has no text in row 0"),
-        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "has the column 'text' more than once"),
-    ],
-)
-def test_sources_that_are_none(source, told):
-    refused(told, source=source)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("a.xlsx", b"text", "file 'a.xlsx' has the format .xlsx: give .parquet, .csv, .tsv, .jsonl"),
-        ("a", b"text", "has the format none"),
-        ("a.parquet", b"text\na", "cannot read"),
-        ("a.csv", b"", "file 'a.csv' is empty"),
-        ("a.csv", b"text\n", "a.csv has no rows"),
-        ("a.csv", b"text,text\na,b\n", "has the column 'text' more than once"),
-        ("a.csv", b"text\na,b\n", "cannot read 'a.csv'"),
-        ("a.csv", b'text,n\na\n"b', "cannot read 'a.csv'"),
-        ("a.csv", b"n,text\n1\n2,b\n", "column 'text' has no text in row 0"),
-        ("a.csv", b"text\n\xff\n", "file 'a.csv' is not UTF-8"),
-        ("a.csv", b"PAR1\x00\x15", "no column 'text'"),
-        ("a.jsonl", b'{"text": "a"}\n{"text"\n', "cannot read line 2 of 'a.jsonl'"),
-        ("a.jsonl", b"[1]\n", "line 1 of 'a.jsonl' is no JSON object"),
-        ("a.jsonl", b'{"text": "a", "text": "b"}\n', "a name occurs twice"),
-        ("a.jsonl", b'{"text": "a"}\n{"texts": "b"}\n', "column 'text' has no text in row 1"),
-        ("a.jsonl", b"", "a.jsonl has no column 'text'"),
-        ("a.jsonl", b'{"text": NaN}', "column 'text' has no text in row 0"),
-    ],
-)
-def test_files_that_are_damaged_or_of_another_format(tmp_path, name, content, told):
-    (tmp_path / name).write_bytes(content)
-    refused(told, source=tmp_path / name)
-
-
-def test_folders_without_data_or_with_two_files_of_a_split(tmp_path):
-    refused("has no data: give one with train, validation or test", source=tmp_path)
-    for end in ("csv", "jsonl"):
-        (tmp_path / f"test.{end}").write_text("text\na\n")
-    refused("has test.csv and test.jsonl: keep one file of the split 'test'", source=tmp_path)
