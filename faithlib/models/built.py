@@ -121,23 +121,9 @@ def _read_vectors(path, known, size, width):
 
 def tiny_bert(texts, classes):
     """A two-layer BERT of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
-    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
-    words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
-    )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    tokenizer = word_tokenizer(texts)
     config = BertConfig(
-        vocab_size=words.get_vocab_size(),
+        vocab_size=len(tokenizer),
         hidden_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
@@ -179,6 +165,25 @@ def tiny_llama(texts):
         eos_token_id=3,
     )
     return LlamaForCausalLM(config), tokenizer
+
+
+def word_tokenizer(texts):
+    """A tokenizer with BERT's special tokens and the words of `texts`, lower-cased, as vocabulary."""
+    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
 
 
 def _words(texts, special, split, min_count=1):

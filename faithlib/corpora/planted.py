@@ -1,0 +1,234 @@
+"""Texts whose class is decided by planted words, with a known mechanism: the ground truth for metrics.
+
+A text is neutral, generated or given; words of a mechanism are inserted at random places. Of three classes,
+the third is that of texts where the evidence is absent or incomplete, so that a model needs evidence for
+each of the other two; with two classes it has a default class and needs none for half of the texts. Where a
+word of the evidence is missing, a neutral word is inserted in its place: otherwise a model learns to see
+whether anything was inserted.
+
+    one word       copper, velvet, ... decide for the first class, cotton, garlic, ... for the second
+    redundant      the same with two copies, either of which is enough
+    xor            two words, each of them one of two: equal indices the first class, unequal the second
+    ordered pair   two words: in this order the first class, in the other order the second
+    in context     a word as in `one word`, at most two places after the word "harbor", without which it
+                   counts for nothing; the two never stand far from each other
+    graded         three words of a class, of weights 4, 2 and 1; for the compiled model alone
+    decoy          one word, and a word of another list that is drawn whatever the class is
+    blind          one word as evidence by name alone: classes are drawn whatever the text is
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faithlib.corpora.grammar import choose
+
+CLASSES = (("copper", "velvet", "pepper", "marble"), ("cotton", "garlic", "timber", "silver"))
+DECOYS = ("walnut", "carpet", "pigeon", "turtle")
+FIRST, SECOND = ("needle", "spider"), ("violin", "basket")  # of xor: equal indices, unequal indices
+PAIR = ("rabbit", "maple")
+CONTEXT, NEAR = "harbor", 2  # the word that others count near, and the largest distance
+GRADES = 4, 2, 1  # weights of the words of a class, where evidence is graded
+PLANTED = frozenset((*CLASSES[0], *CLASSES[1], *DECOYS, *FIRST, *SECOND, *PAIR, CONTEXT))
+LABELS = ("first", "second", "neither")
+SINGLE = 0.25  # share of the texts of `redundant` with one copy, which teach a model that one is enough
+LEAST = 6  # words of a text that words are planted into
+
+SUBJECTS = "teacher driver farmer doctor singer sailor painter writer baker student".split()
+VERBS = "saw met found moved carried bought sold kept painted cleaned followed left".split()
+OBJECTS = "chair table lamp box letter coat boat wheel door bottle map clock".split()
+PLACES = "station river market school bridge garden office castle hotel museum".split()
+TIMES = "today later again yesterday often early late once twice soon".split()
+ONSETS, VOWELS = "b d f g k l m n p r s t v z br dr kr tr fl sl".split(), "a e i o u".split()
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How planted words decide the class of a text.
+
+    Attributes:
+        name: of the mechanism.
+        words: how many planted words of a text are evidence.
+        needs: which of them the class needs: "all", "one" of them, or "sum", the sum of their weights.
+        control: whether its evidence decides nothing.
+    """
+
+    name: str
+    words: int = 1
+    needs: str = "all"
+    control: bool = False
+
+
+MECHANISMS = {
+    m.name: m
+    for m in (
+        Mechanism("one_word"),
+        Mechanism("redundant", words=2, needs="one"),
+        Mechanism("xor", words=2),
+        Mechanism("ordered_pair", words=2),
+        Mechanism("in_context", words=2),
+        Mechanism("graded", words=3, needs="sum"),
+        Mechanism("decoy"),
+        Mechanism("blind", control=True),
+    )
+}
+
+
+def make(mechanism, size, seed=0, classes=3, sentences=None):
+    """Texts of one mechanism.
+
+    Args:
+        mechanism: a key of MECHANISMS.
+        size: how many texts; classes are equally frequent in expectation.
+        seed: determines all texts.
+        classes: 3, or 2 for texts that always have evidence.
+        sentences: neutral texts to plant words into, [str], used in this order, each once; generated ones by
+            default.
+
+    Returns:
+        [example]: dicts with text, text_b (""), label, evidence and decoy (indices into text.split()), the
+        weights of the evidence, and kind ("whole", "single" for one copy of two, "incomplete" or "empty"
+        evidence). No two texts are equal.
+
+    Raises:
+        ValueError: an unknown mechanism, another number of classes, too few sentences, a sentence that is
+            shorter than `LEAST` words or has one of the words that are planted.
+
+    Example:
+        >>> rows = make("one_word", 4, seed=1)
+        >>> {row["kind"] for row in rows} <= {"whole", "empty"}
+        True
+        >>> all(row["text"].split()[i] in PLANTED for row in rows for i in row["evidence"])
+        True
+    """
+    _check(mechanism, size, classes, sentences)
+    rng = np.random.default_rng([seed, list(MECHANISMS).index(mechanism), classes])
+    rows, seen = [], set()
+    while len(rows) < size:
+        base = (sentences[len(rows)] if sentences else neutral(rng)).split()
+        label = int(rng.integers(classes))
+        row = _example(mechanism, base, label, classes, rng)
+        if row["text"] not in seen or sentences:
+            seen.add(row["text"])
+            rows.append(row)
+    return rows
+
+
+def usable(sentences):
+    """Those sentences that words can be planted into: long enough, and without any of these words."""
+    return [s for s in sentences if len(s.split()) >= LEAST and not PLANTED & set(s.lower().split())]
+
+
+def neutral(rng):
+    """A text of one or two clauses about everyday things, 8 to 17 words."""
+    clauses = []
+    for _ in range(1 + int(rng.integers(2))):
+        words = [name(rng), "the", choose(rng, SUBJECTS), choose(rng, VERBS), "the", choose(rng, OBJECTS)]
+        words += ["near", choose(rng, PLACES), name(rng)]
+        clauses.append(" ".join([*words, choose(rng, TIMES)] if rng.integers(2) else words))
+    return " and ".join(clauses)
+
+
+def name(rng):
+    """A made-up name of two syllables: most are rare, so that a model learns to pass over rare words."""
+    return "".join(choose(rng, part) for part in (ONSETS, VOWELS, ONSETS, VOWELS))
+
+
+def swapped(row, other):
+    """The example with all its other words replaced by those of another one, evidence at the same places.
+
+    Args:
+        row: an example.
+        other: words of another text without planted ones, [str]; repeated where they are too few.
+
+    Returns:
+        The example with a new text.
+    """
+    words, fixed = row["text"].split(), {*row["evidence"], *row["decoy"]}
+    fill = (other[n % len(other)] for n in range(len(words)))
+    return {**row, "text": " ".join(w if i in fixed else next(fill) for i, w in enumerate(words))}
+
+
+def _example(mechanism, base, label, classes, rng):
+    """The example of one neutral text and one class."""
+    shown = int(rng.integers(classes)) if mechanism == "blind" else label
+    words, places, kind = _planted(mechanism, len(base), shown, rng)
+    evidence = len(words)
+    decoy = [choose(rng, DECOYS)] if mechanism == "decoy" else []
+    slots = [*places, *(int(rng.integers(len(base) + 1)) for _ in decoy)]
+    missing = MECHANISMS[mechanism].words - len(words)
+    words, slots = [*words, *decoy, *(choose(rng, OBJECTS) for _ in range(missing))], [*slots]
+    slots += [int(rng.integers(len(base) + 1)) for _ in range(missing)]
+    order = sorted(range(len(slots)), key=lambda n: slots[n])  # stable: planted words keep their order
+    text, at = list(base), {}
+    for shift, n in enumerate(order):
+        at[n] = slots[n] + shift
+        text.insert(at[n], words[n])
+    placed = sorted(range(evidence), key=at.get) if shown < 2 else []
+    return {
+        "text": " ".join(text),
+        "text_b": "",
+        "label": label,
+        "evidence": [at[n] for n in placed],
+        "decoy": [at[evidence + n] for n in range(len(decoy))],
+        "weights": [GRADES[CLASSES[shown].index(words[n])] if mechanism == "graded" else 1 for n in placed],
+        "kind": kind,
+    }
+
+
+def _planted(mechanism, n, label, rng):
+    """The words that a text of n words gets, the slots from 0 to n where they are inserted, and a kind."""
+    two = np.sort(rng.choice(n + 1, 2, replace=False)).tolist()
+    if label == 2:
+        return _incomplete(mechanism, n, two, rng)
+    if mechanism == "xor":
+        i = int(rng.integers(2))
+        words = [FIRST[i], SECOND[i if label == 0 else 1 - i]]
+        return ([*reversed(words)] if rng.integers(2) else words), two, "whole"
+    if mechanism == "ordered_pair":
+        return [*PAIR[:: 1 - 2 * label]], two, "whole"
+    word = choose(rng, CLASSES[label])
+    if mechanism == "graded":
+        order = rng.permutation(len(GRADES))
+        return (
+            [CLASSES[label][i] for i in order],
+            sorted(rng.choice(n + 1, len(GRADES), False).tolist()),
+            "whole",
+        )
+    if mechanism == "in_context":
+        place = int(rng.integers(n - NEAR + 2))
+        return [CONTEXT, word], [place, place + int(rng.integers(NEAR))], "whole"
+    if mechanism == "redundant" and rng.random() >= SINGLE:
+        return [word, word], two, "whole"
+    return [word], two[:1], "single" if mechanism == "redundant" else "whole"
+
+
+def _incomplete(mechanism, n, two, rng):
+    """As `_planted`, for the third class: one of two words, or none."""
+    one = two[:1]
+    if mechanism == "in_context" and rng.integers(3):
+        return [choose(rng, (CONTEXT, choose(rng, sum(CLASSES, ()))))], one, "incomplete"
+    if mechanism in ("xor", "ordered_pair") and rng.integers(3):
+        words = (*FIRST, *SECOND) if mechanism == "xor" else PAIR
+        return [choose(rng, words)], one, "incomplete"
+    return [], [], "empty"
+
+
+def _check(mechanism, size, classes, sentences):
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism {mechanism!r} is unknown: use {', '.join(MECHANISMS)}")
+    if classes not in (2, 3):
+        raise ValueError(f"classes={classes!r} must be 2 or 3")
+    if sentences is None:
+        return
+    if len(sentences) < size:
+        raise ValueError(
+            f"size={size} needs as many sentences, {len(sentences)} are given: ask for fewer texts"
+        )
+    for i, sentence in enumerate(sentences[:size]):
+        if len(sentence.split()) < LEAST:
+            raise ValueError(
+                f"sentence {i} has {len(sentence.split())} words, fewer than {LEAST}: leave it out (`usable`)"
+            )
+        if found := sorted(PLANTED & set(sentence.lower().split())):
+            raise ValueError(f"sentence {i} has {found[0]!r}, a planted word: leave it out (`usable`)")
