@@ -60,11 +60,15 @@ test-slow: .venv/installed-test
 	@$(BIN)/python -m pytest -q -m slow
 test-cluster: .venv/installed-batch,cluster
 	@$(BIN)/python tests/cluster/slurm.py
-bench: .venv/installed-bench
-	@$(BIN)/python -W ignore -m benchmarks.attributions $(if $(DEVICE),--device $(DEVICE))
-	@$(BIN)/python -W ignore -m benchmarks.roar $(if $(DEVICE),--device $(DEVICE))
-	@$(BIN)/python -W ignore -m benchmarks.noiser $(if $(DEVICE),--device $(DEVICE))
-	@$(BIN)/python -W ignore -m benchmarks.masf
+bench: .venv/installed-bench,batch
+	@$(BIN)/python -W ignore -m benchmarks.attributions --model-dir "$(MODELS)" $(if $(DEVICE),--device $(DEVICE))
+	@for name in roar noiser; do \
+	  $(BIN)/python -W ignore -m benchmarks.$$name $(if $(DEVICE),--device $(DEVICE)) || exit 1; done
+ifneq ($(DEVICE),cuda)
+	@for name in memory masf study quick; do $(BIN)/python -W ignore -m benchmarks.$$name || exit 1; done
+	@$(BIN)/python -W ignore -m benchmarks.precision --data-dir "$(DATA)" --model-dir "$(MODELS)"
+endif
+	@$(BIN)/python -m benchmarks.tables
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks
 unlock: .venv/installed-batch

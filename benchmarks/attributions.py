@@ -4,22 +4,17 @@
     python -m benchmarks.attributions --quick
 
 CPU seconds of one thread (CUDA: seconds between events), medians of several repeats in which the
-implementations take turns, so that a machine that slows down slows all of them. Before anything is
-timed the scores are compared: a peer that computes something else is no peer. Writes attributions.csv,
-memory.csv and attributions.json (where and with what it was measured) to results/benchmarks, and prints
-the tables and the targets in Markdown.
+implementations take turns. Before anything is timed the scores are compared: a peer that computes something
+else is no peer. In bfloat16, faithlib and its peers run a copy of the model that is cast to it; under
+autocast peers keep the model. What cannot run has no numbers and the reason in `note`. Writes
+attributions.csv and attributions.json (where and with what it was measured) to results/benchmarks.
 """
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch and numpy read them
 
-import argparse
 import importlib.metadata
-import json
-import pathlib
-import platform
-import time
 from functools import partial
 
 import numpy as np
@@ -28,38 +23,34 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from benchmarks import cases, memory, tables, workloads
-from faithlib import batching, progress, results
+from benchmarks import cases, common, workloads
+from faithlib import batching, progress
+
+LARGE = ("x⊙grad", "leave-one-out ±", "LIME 100")  # methods timed on the large language model
 
 
 def main(arguments=None):
-    folder = results.project_root() / "results" / "benchmarks"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="tiny models: whether it runs, not how fast")
-    parser.add_argument("--folder", type=pathlib.Path, default=folder)
-    options = parser.parse_args(arguments)
+    options = common.options(__doc__, 5, common.BOTH, model_dir={"default": ""}).parse_args(arguments)
     torch.set_num_threads(1)
     device = torch.device(options.device)
     most = peak(device, 256 if options.quick else 2048 if device.type == "cpu" else 8192)
-    chosen, rows = list(all_cases(device, options.quick)), []
+    chosen, rows = list(all_cases(device, options.quick, options.model_dir)), []
     runs = sum(len(case.implementations) for case in chosen) * (1 + options.repeats)
     with progress.bar(runs, "timing", "run") as bar:
         for case in chosen:
             rows += measure(case, options.repeats, most, device, bar)
-    speed = pd.DataFrame(rows)
-    write(options.folder, device, speed, provenance(device, most, options.repeats))
-    if device.type == "cpu":
-        print("timed; peak memory takes some minutes more", flush=True)
-        held = memory.table(options.quick)
-        save(held, options.folder / "memory.csv")
-    else:
-        held = pd.DataFrame(columns=memory.COLUMNS)
-    print(f"\n{tables.page(speed, held)}")
+    installed = {d.name.lower(): d.version for d in importlib.metadata.distributions()}
+    common.save(
+        options,
+        "attributions",
+        pd.DataFrame(rows),
+        token_budget=batching.TOKEN_BUDGET[device.type],
+        peak_gflop_per_second=round(most / 1e9, 1),
+        peers={peer: installed.get(peer) for peer in ("captum", "inseq")},
+    )
 
 
-def all_cases(device, quick):
+def all_cases(device, quick, model_dir):
     """The cases of every model, one model after the other."""
     models = [
         (workloads.encoder(device, quick), cases.encoder),
@@ -68,23 +59,27 @@ def all_cases(device, quick):
     ]
     few, dear = (2, 1) if quick else (16, 8) if device.type == "cpu" else (64, 64)
     for work, make in models:
-        yield from make(work, work.first(few), work.first(dear))
+        yield from make(work, work.first(few), work.first(dear), quick)
+    work = workloads.large(device, quick, model_dir)
+    made = cases.causal(work.first(4), work.first(2), work.first(1), quick)
+    yield from (case for case in made if case.method in LARGE)
 
 
 def measure(case, repeats, most, device, bar):
     """Rows of the table for one case, one an implementation. most: the device's peak in FLOP a second."""
-    scores, flops = {}, {}
+    scores, flops, notes = {}, {}, {}
     for name, run in case.implementations.items():  # not timed: warms up, compares, counts
-        with Flops() as counter:
-            scores[name] = run()
-        flops[name] = counter.total
+        try:
+            with Flops() as counter:
+                scores[name] = run()
+            flops[name] = counter.total
+        except Exception as error:
+            if name in ("bound", "faithlib"):
+                raise
+            notes[name] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"
         bar.update()
-    seconds = {name: [] for name in case.implementations}
-    for repeat in range(repeats):
-        names = list(seconds)
-        for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-            seconds[name].append(timed(case.implementations[name], device))
-            bar.update()
+    ways = {name: run for name, run in case.implementations.items() if name in scores}
+    seconds = common.turns(ways, repeats, partial(common.timed, device=device), bar.update)
     median = {name: float(np.median(s)) for name, s in seconds.items()}
     n = len(case.work.texts)
     return [
@@ -97,32 +92,26 @@ def measure(case, repeats, most, device, bar):
             "ratio_to_bound": median["bound"] / median[name],
             "ratio_to_ours": median["faithlib"] / median[name],
             "sequences": n,
-            "spread": (max(seconds[name]) - min(seconds[name])) / median[name],
+            "spread": np.ptp(seconds[name]) / median[name],
             "fraction_of_peak": flops[name] / median[name] / most,
             **agreement(scores[name], scores["faithlib"], case),
+        }
+        if name in scores
+        else {
+            "task": case.work.task,
+            "model": case.work.name,
+            "method": case.method,
+            "implementation": name,
+            "note": notes[name],
         }
         for name in case.implementations
     ]
 
 
-def timed(run, device):
-    """CPU seconds of this process, or the GPU's seconds between two events."""
-    if device.type == "cpu":
-        start = time.process_time()
-        run()
-        return time.process_time() - start
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / 1000
-
-
 def peak(device, size):
     """FLOP a second of the device in the fastest of ten float32 matrix products."""
     a = torch.rand(size, size, device=device)
-    return 2 * size**3 / min(timed(lambda: a @ a, device) for _ in range(10))
+    return 2 * size**3 / min(common.timed(lambda: a @ a, device) for _ in range(10))
 
 
 class Flops(TorchDispatchMode):
@@ -164,34 +153,6 @@ def agreement(theirs, ours, case):
         "largest_difference": np.nan if case.drawn else max(differences),
         "correlation": min(correlations),
     }
-
-
-def provenance(device, most, repeats):
-    """Where and with what it was measured."""
-    code = results.code_provenance()
-    installed = {d.name.lower(): d.version for d in importlib.metadata.distributions()}
-    code["versions"] |= {peer: installed.get(peer) for peer in ("captum", "inseq")}
-    return {
-        "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "device": results.device_name(device),
-        "threads": torch.get_num_threads(),
-        "repeats": repeats,
-        "token_budget": batching.TOKEN_BUDGET[device.type],
-        "peak_gflop_per_second": round(most / 1e9, 1),
-        **code,
-    }
-
-
-def write(folder, device, speed, where):
-    """The table as CSV, and where it comes from as JSON."""
-    name = "attributions" if device.type == "cpu" else f"attributions_{device.type}"
-    save(speed, folder / f"{name}.csv")
-    text = json.dumps(where, indent=1) + "\n"
-    results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
-
-
-def save(table, path):
-    results.write_atomically(path, partial(table.to_csv, index=False, float_format="%.4g"))
 
 
 if __name__ == "__main__":

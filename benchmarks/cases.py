@@ -1,4 +1,7 @@
-"""What is timed: for every method the bound, faithlib, and the peers at their defaults and at their best."""
+"""What is timed: for every method the bound, faithlib, and the peers at their defaults and at their best.
+
+Methods of HALF also run in bfloat16, faithlib and the peers at their best, and peers under autocast.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,9 +9,14 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
+import torch
+
 from benchmarks.bounds import backward, forward
-from benchmarks.workloads import Workload
+from benchmarks.workloads import Workload, compiled, in_half
 from faithlib.attributions import attribute
+
+HALF = ("x⊙grad", "IG 20 ±", "leave-one-out ±", "LIME 100")
+COMPILED = ("leave-one-out ±",)  # methods of the classifier that are also timed with torch.compile
 
 
 @dataclass(frozen=True)
@@ -25,12 +33,12 @@ class Case:
     drawn: bool = False
 
 
-def encoder(work, few, dear):
+def encoder(work, few, dear, quick=False):
     """The methods timed on a classifier.
 
     work, few, dear: the examples of cheap, dearer and dearest methods.
     """
-    case = partial(_case, _peer("captum", work, few, dear))
+    case = _maker("captum", work, few, dear, partial(compiled, quick=quick))
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
         case(
@@ -50,9 +58,8 @@ def encoder(work, few, dear):
     ]
 
 
-def causal(work, few, dear):
+def causal(work, few, dear, quick=False):
     """The methods timed on a causal language model, without reuse of prefixes in the bound."""
-    theirs = _peer("inseq", work, few, dear)
     released = partial(
         attribute,
         dear.model,
@@ -63,8 +70,7 @@ def causal(work, few, dear):
         definition="released",
         paper="noiser",
     )
-    theirs["LIME 100"] = {"faithlib, the LIME of inseq": released, **theirs.get("LIME 100", {})}
-    case = partial(_case, theirs)
+    case = _maker("inseq", work, few, dear, **{"LIME 100": {"faithlib, the LIME of inseq": released}})
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
         case("IG 50", dear, backward(dear, [50] * len(dear.texts)), ["integrated_gradients"], steps=50),
@@ -88,9 +94,35 @@ def _perturbing(case, few, dear):
     ]
 
 
-def _case(theirs, method, work, bound, wanted, drawn=False, **settings):
-    ours = partial(attribute, work.model, work.encodings, work.targets, wanted, **settings)
-    return Case(method, work, {"bound": bound, "faithlib": ours, **theirs.get(method, {})}, drawn)
+def _maker(package, work, few, dear, compile=None, **more):
+    """The function that makes a `Case`: (method, work, bound, wanted, drawn, **settings) -> Case."""
+    halves = {id(part): in_half(part) for part in (work, few, dear)}
+    theirs = _peer(package, work, few, dear)
+    in_bfloat16 = _peer(package, *halves.values())
+
+    def case(method, work, bound, wanted, drawn=False, **settings):
+        def ours(work):
+            return partial(attribute, work.model, work.encodings, work.targets, wanted, **settings)
+
+        ways = {"bound": bound, "faithlib": ours(work), **more.get(method, {}), **theirs.get(method, {})}
+        if method in HALF:
+            half = halves[id(work)]
+            ways["faithlib, bfloat16"] = ours(half)
+            if compile and method in COMPILED:
+                ways["faithlib, compiled"] = ours(compile(work))
+                ways["faithlib, bfloat16, compiled"] = ours(compile(half))
+            for name, run in theirs.get(method, {}).items():
+                if "defaults" not in name:
+                    ways[f"{name}, autocast"] = partial(_autocast, run, work.model.device.type)
+                    ways[f"{name}, bfloat16"] = in_bfloat16[method][name]
+        return Case(method, work, ways, drawn)
+
+    return case
+
+
+def _autocast(run, device):
+    with torch.autocast(device, torch.bfloat16):
+        return run()
 
 
 def _peer(package, work, few, dear):

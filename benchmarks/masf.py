@@ -15,36 +15,24 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before numpy reads them
 
-import argparse
-import json
-import pathlib
-import platform
-import time
 import tracemalloc
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
 
-from benchmarks.tables import markdown
-from faithlib import results
+from benchmarks import common
 from faithlib.metrics.masf import below, in_columns
 
-TARGET = 50  # times as fast as all pairs
 REFERENCE, TEST, LAYERS, WIDTH = 13470, 872, 7, 384  # SST-2 of Table 2, MiniLM
 
 
 def main(arguments=None):
-    folder = results.project_root() / "results" / "benchmarks"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--folder", type=pathlib.Path, default=folder)
-    options = parser.parse_args(arguments)
+    options = common.options(__doc__).parse_args(arguments)
+    torch.set_num_threads(1)
     sizes = (40, 20, 2, 6) if options.quick else (REFERENCE, TEST, LAYERS, WIDTH)
-    table = measure(*sizes, options.repeats)
-    write(options.folder, table, sizes, options.repeats)
-    print(f"\n{markdown(table)}\n\n{verdict(table)}")
+    common.save(options, "masf", measure(*sizes, options.repeats), sizes=sizes)
 
 
 def all_pairs(reference, columns, test):
@@ -72,14 +60,14 @@ def measure(n, m, layers, width, repeats):
     for size in (n // 4, n):
         reference, test = (rng.standard_normal((layers, k, width), np.float32) for k in (size, m))
         given = [(known, in_columns(known), new) for known, new in zip(reference, test, strict=True)]
-        seconds = {name: [] for name in WAYS}
-        for repeat in range(repeats):
-            counts = {}
-            for name in list(WAYS)[:: -1 if repeat % 2 else 1]:
-                start = time.process_time()
-                counts[name] = [WAYS[name](*layer) for layer in given]
-                seconds[name].append(time.process_time() - start)
-            assert all((a == b).all() and (b == c).all() for a, b, c in zip(*counts.values(), strict=True))
+        counts = {}
+
+        def count(name, given=given, counts=counts):
+            counts[name] = [WAYS[name](*layer) for layer in given]
+
+        ways = {name: partial(count, name) for name in WAYS}
+        seconds = common.turns(ways, repeats, common.timed)
+        assert all((a == b).all() and (b == c).all() for a, b, c in zip(*counts.values(), strict=True))
         rows += [
             {
                 "reference": size,
@@ -105,31 +93,6 @@ def held(way, given):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 2**20
-
-
-def write(folder, table, sizes, repeats):
-    """The table as CSV, and where it comes from as JSON."""
-    results.write_atomically(folder / "masf.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {
-        "host": f"{platform.system()} {platform.machine()}",
-        "repeats": repeats,
-        "threads": 1,
-        "sizes": sizes,
-        **results.code_provenance(),
-    }
-    text = json.dumps(where, indent=1) + "\n"
-    results.write_atomically(folder / "masf.json", lambda path: path.write_text(text))
-
-
-def verdict(table):
-    """The target and what was measured, in one line."""
-    first, further = table.times_as_fast.iloc[-2:]
-    met = ["met" if times >= TARGET else "missed" for times in (first, further)]
-    sizes = f"{table.reference.iloc[-1]:,} × {table.test.iloc[-1]:,}"
-    return (
-        f"times as fast as all pairs for {sizes}: {first:.0f} with sorting, {further:.0f} for every "
-        f"further test set; target ≥ {TARGET}: {met[0]}, {met[1]}"
-    )
 
 
 if __name__ == "__main__":

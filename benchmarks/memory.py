@@ -1,6 +1,10 @@
-"""Peak memory of attributions, each in a process of its own: python -m benchmarks.memory <measure>.
+"""Peak memory of attributions, each in a process of its own.
 
-Nothing here is timed, so these processes use all cores.
+    python -m benchmarks.memory             all measures; --quick: tiny models, in this process
+    python -m benchmarks.memory <measure>   one of them, as JSON
+
+Nothing here is timed, so these processes use all cores. Writes memory.csv and memory.json to
+results/benchmarks.
 """
 
 import json
@@ -15,7 +19,7 @@ import pandas as pd
 import psutil
 import torch
 
-from benchmarks import workloads
+from benchmarks import common, workloads
 from faithlib.attributions import attribute
 from faithlib.results import peak_memory_mib
 
@@ -30,19 +34,21 @@ COLUMNS = [
     "mib_total",
     "ratio_to_ours",
 ]
+BUDGET = 1024  # padded tokens of a pass
 LINUX = sys.platform == "linux"
 
 
 def table(quick=False):
     """A DataFrame of all measures, each from its own process (quick: from this one)."""
     frame = pd.DataFrame([measure(name, quick) if quick else _measured_apart(name) for name in MEASURES])
-    ours = frame[frame.implementation == "faithlib"].set_index("method").mib_above_loaded
-    frame["ratio_to_ours"] = frame.mib_above_loaded / frame.method.map(ours)
+    ours = frame[frame.implementation == "faithlib"].set_index(["model", "method"]).mib_above_loaded
+    found = [ours.get(key) for key in zip(frame.model, frame.method, strict=True)]
+    frame["ratio_to_ours"] = frame.mib_above_loaded / np.array(found, float)
     return frame[COLUMNS]
 
 
-def ours(work, name):
-    attribute(work.model, work.encodings, work.targets, [name])
+def ours(work, name, **settings):
+    attribute(work.model, work.encodings, work.targets, [name], **settings)
 
 
 def one_hot_input(work):
@@ -96,6 +102,13 @@ MEASURES = {  # method, implementation, workload, function
         one_hot_input_by_two,
     ),
     "loo": ("leave-one-out ±", "faithlib", long_sentences, lambda work: ours(work, "leave_one_out")),
+    "billion": ("leave-one-out ±", "faithlib", workloads.billion, lambda work: ours(work, "leave_one_out")),
+    "billion_within": (
+        "leave-one-out ±",
+        f"faithlib, budget={BUDGET}",
+        workloads.billion,
+        lambda work: ours(work, "leave_one_out", budget=BUDGET),
+    ),
 }
 
 
@@ -104,7 +117,9 @@ def measure(name, quick):
     method, implementation, make, function = MEASURES[name]
     work = make(quick)
     short = work.first(1)
-    function(replace(short, encodings=[short.encodings[0].at(slice(8))]))  # libraries take their buffers once
+    function(
+        replace(short, encodings=[short.encodings[0].at(slice(-8, None))])
+    )  # libraries take their buffers once
     loaded = _restart_peak()
     function(work)
     peak = _peak()
@@ -148,5 +163,16 @@ def _peak():
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
+def main(arguments=None):
+    measures = {"nargs": "?", "choices": MEASURES, "help": "one measure alone"}
+    parser = common.options(__doc__, repeats=1)
+    parser.add_argument("measure", **measures)
+    options = parser.parse_args(arguments)
+    if options.measure:
+        print(json.dumps(measure(options.measure, options.quick)))
+    else:
+        common.save(options, "memory", table(options.quick))
+
+
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], quick=False)))
+    main()

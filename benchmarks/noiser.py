@@ -15,43 +15,29 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch and numpy read them
 
-import argparse
-import json
-import pathlib
-import platform
-import time
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
 
-from benchmarks import workloads
-from benchmarks.tables import markdown
-from faithlib import models, results, tasks, training
+from benchmarks import common, workloads
+from faithlib import models, tasks, training
 from faithlib.attributions import attribute
 from faithlib.scores import generator
 
-TARGET = 4  # times the loop, on a CPU
 NOISE, HALVINGS, SEED = 10, 10, 0
 
 
 def main(arguments=None):
-    folder = results.project_root() / "results" / "benchmarks"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--prompts", type=int, default=8)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--folder", type=pathlib.Path, default=folder)
-    options = parser.parse_args(arguments)
+    options = common.options(__doc__, devices=common.BOTH, prompts={"type": int, "default": 8}).parse_args(
+        arguments
+    )
     torch.set_num_threads(1)
     device, rows = torch.device(options.device), []
     for work in (workloads.causal("Llama", device, options.quick), world(device, options.quick)):
-        rows += measure(work.first(2 if options.quick else options.prompts), options.repeats)
-    table = pd.DataFrame(rows)
-    write(options.folder, table, device, options.repeats)
-    print(f"\n{markdown(table)}\n\n{verdict(table)}")
+        rows += measure(work.first(2 if options.quick else options.prompts), options.repeats, device)
+    common.save(options, "noiser", pd.DataFrame(rows), noise=NOISE, halvings=HALVINGS)
 
 
 def world(device="cpu", quick=False):
@@ -79,14 +65,12 @@ def world(device="cpu", quick=False):
     )
 
 
-def measure(work, repeats):
+def measure(work, repeats, device):
     """Two rows: the loop and faithlib on the same prompts."""
     ways = {"loop": loop, "faithlib": faithlib}
     found = {name: run(work) for name, run in ways.items()}  # not timed: warms up, compares
-    seconds = {name: [] for name in ways}
-    for repeat in range(repeats):
-        for name in list(ways)[:: 1 - 2 * (repeat % 2)]:
-            seconds[name].append(timed(partial(ways[name], work)))
+    runs = {name: partial(run, work) for name, run in ways.items()}
+    seconds = common.turns(runs, repeats, partial(common.timed, device=device))
     median = {name: np.median(taken) for name, taken in seconds.items()}
     (k, scores), (k_loop, scores_loop) = found["faithlib"], found["loop"]
     same = {
@@ -154,40 +138,6 @@ def loop(work):
         row[tokens] = [float(clean[target] - mean(i, k_min[-1])[target]) for i in tokens]
         scores.append(row)
     return np.array(k_min), scores
-
-
-def timed(run):
-    """Seconds of this process; with CUDA those of the clock."""
-    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
-    start = clock()
-    run()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return clock() - start
-
-
-def write(folder, table, device, repeats):
-    """The table as CSV, and where it comes from as JSON."""
-    name = "noiser" if device.type == "cpu" else f"noiser_{device.type}"
-    results.write_atomically(folder / f"{name}.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {
-        "host": f"{platform.system()} {platform.machine()}",
-        "device": results.device_name(device),
-        "threads": torch.get_num_threads(),
-        "repeats": repeats,
-        "noise": NOISE,
-        "halvings": HALVINGS,
-        **results.code_provenance(),
-    }
-    text = json.dumps(where, indent=1) + "\n"
-    results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
-
-
-def verdict(table):
-    """The target and what was measured, in one line."""
-    least = table[table.implementation == "faithlib"].ratio_to_loop.min()
-    said = "met" if least >= TARGET else "missed"
-    return f"at least {least:.1f} times as fast as the loop; target on a CPU, ≥ {TARGET}: {said}"
 
 
 if __name__ == "__main__":

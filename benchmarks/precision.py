@@ -1,8 +1,10 @@
 """What half precision costs and saves: every attribution, metric and training, against our own float32.
 
-    python -m benchmarks.precision data_dir=<folder> model_dir=<folder>     MiniLM and a BiLSTM on SST
-    python -m benchmarks.precision --quick                                  generated reviews, tiny models
+    python -m benchmarks.precision --data-dir <folder> --model-dir <folder>
+    python -m benchmarks.precision --quick                                  generated texts, tiny models
 
+MiniLM and a BiLSTM on SST (without a data_dir on generated reviews); a random Llama on random prompts, and
+stories260K, where model_dir has it, on generated ones.
 CPU seconds of one thread. Scores of both dtypes are compared text by text (Spearman's rank correlation: mean
 and least), and the mean of a metric is compared in units of its standard error over the same texts: NC of an
 attribution's scores, or the metric's own values for the same scores. Writes precision.csv to
@@ -15,16 +17,16 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch and numpy read them
 
-import argparse
-import pathlib
-import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy.stats import spearmanr
 
-from faithlib import forward, models, results, tasks, training
+from benchmarks import common, workloads
+from faithlib import forward, models, tasks, training
 from faithlib.attributions import attribute
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
@@ -52,86 +54,101 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("paths", nargs="*", help="data_dir=<folder> model_dir=<folder>")
-    parser.add_argument("--texts", type=int, default=400)
-    parser.add_argument("--dear-texts", type=int, default=24)
-    parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16"])
-    parser.add_argument("--quick", action="store_true", help="tiny models: whether it runs, not how fast")
-    folder = results.project_root() / "results" / "benchmarks"
-    parser.add_argument("--folder", type=pathlib.Path, default=folder)
-    options = parser.parse_args(arguments)
+    options = common.options(
+        __doc__, 1, data_dir={"default": ""}, model_dir={"default": ""}, texts={"type": int, "default": 400},
+        dear_texts={"type": int, "default": 24},
+        dtype={"default": "bfloat16", "choices": ["bfloat16", "float16"]},
+    ).parse_args(arguments)  # fmt: skip
     torch.set_num_threads(1)
-    paths = dict(path.split("=", 1) for path in options.paths)
-    texts = (12, 4) if options.quick else (options.texts, options.dear_texts)
+    if options.quick:
+        options.texts, options.dear_texts = 12, 4
     chosen = {"tiny-bert": {}} if options.quick else {MINILM: {"learning_rate": 5e-5}, "bilstm": {}}
     rows = []
     for name, settings in chosen.items():
-        rows += table(name, settings, options.dtype, texts, options.quick, paths)
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(options.folder / "precision.csv", index=False, float_format="%.4g", lineterminator="\n")
-    print(frame.to_string(index=False))
+        rows += classifier(name, settings, options)
+    for name, made in language_models(options):
+        rows += compared(name, *made, options)
+    common.save(options, "precision", pd.DataFrame(rows, columns=COLUMNS), dtype=options.dtype)
 
 
-def table(name, settings, dtype, texts, quick, paths):
-    """Rows of one model: training, attributions, metrics."""
-    task = "sentiment" if quick or "data_dir" not in paths else "sst"
-    sizes = {"train": 300, "validation": 60, "test": max(texts)} if quick else {"test": max(texts)}
-    data = tasks.load(task, data_dir=paths.get("data_dir"), sizes=sizes)
+def classifier(name, settings, options):
+    """Rows of one classifier: training, attributions, metrics."""
+    task, size = "sst" if options.data_dir and not options.quick else "sentiment", options.texts
+    sizes = {"train": 300, "validation": 60, "test": size} if options.quick else {"test": size}
+    data = tasks.load(task, data_dir=options.data_dir or None, sizes=sizes)
     words = list(data.splits["train"]["text"])
     pair, rows, accuracies = {}, [], {}
-    for kind in ("float32", dtype):
+    for kind in ("float32", options.dtype):
         seconds = []
-        for seed in range(1 if quick else 3):
-            model = models.load(name, data.task.labels, words, paths.get("model_dir", ""), seed, dtype=kind)
+        for seed in range(1 if options.quick else 3):
+            model = models.load(name, data.task.labels, words, options.model_dir, seed, dtype=kind)
             splits = {s: (model.encode(list(rows["text"])), np.array(rows["label"]))
                       for s, rows in data.splits.items()}  # fmt: skip
             recipe = {"epochs": 1, "batch_size": 32, "learning_rate": 1e-3, "seed": seed, **settings}
-            start = time.process_time()
-            training.fine_tune(model, splits, **recipe)
-            seconds.append(time.process_time() - start)
+            seconds.append(common.timed(partial(training.fine_tune, model, splits, **recipe)))
             accuracies.setdefault(kind, []).append(training.evaluate(model, *splits["test"])["accuracy"])
             pair.setdefault(kind, model)
         rows.append([name, "fine_tuning", kind, np.median(seconds)])
-    one, other = (np.array(accuracies[kind]) for kind in ("float32", dtype))
+    one, other = (np.array(accuracies[kind]) for kind in pair)
     error = one.std(ddof=1) / len(one) ** 0.5 if len(one) > 1 else np.nan
     _finish(rows, None, (other.mean() - one.mean()) / error if error else np.nan, len(one))
-    pair[dtype].model.load_state_dict(pair["float32"].model.state_dict())  # the same weights, rounded
-    encodings = pair["float32"].encode(list(data.splits["test"]["text"]))
-    whole = [forward.unchanged(e) for e in encodings]
-    targets = forward.probabilities(pair["float32"], whole).argmax(1)
-    kept = None
-    with bar(len(METHODS) + len(registry.names()), f"{name}: comparing", "method") as progress:
+    pair[options.dtype].model.load_state_dict(pair["float32"].model.state_dict())  # the same, rounded
+    return rows + compared(name, pair, pair["float32"].encode(list(data.splits["test"]["text"])), options)
+
+
+def language_models(options):
+    """Causal language models: (name, ({dtype: model}, prompts)) of each."""
+    work = workloads.causal("Llama", quick=options.quick)
+    half = workloads.in_half(work, getattr(torch, options.dtype))
+    yield work.name, ({"float32": work.model, options.dtype: half.model}, work.encodings)
+    name = "tiny-llama" if options.quick else "stories260K"
+    if options.quick or Path(options.model_dir, name).is_dir():
+        texts = list(tasks.load("world").splits["test"]["text"])
+        load = partial(models.load_causal, name, texts, options.model_dir)
+        pair = {kind: load(dtype=kind) for kind in ("float32", options.dtype)}
+        yield name, (pair, pair["float32"].encode(texts))
+
+
+def compared(name, pair, encodings, options):
+    """Rows of one model, {dtype: the model in it}: attributions, metrics."""
+    encodings, rows, kept = encodings[: options.texts], [], None
+    targets = forward.probabilities(pair["float32"], [forward.unchanged(e) for e in encodings]).argmax(1)
+    whole = Inputs(pair["float32"], encodings, targets)
+    erasure = registry.get("causal_soft_nc" if "causal" in whole.has else "nc")
+    metrics = [m for m in map(registry.get, registry.names()) if m.level == "example"]
+    metrics = [m for m in metrics if set(m.needs) <= whole.has]
+    with bar(len(METHODS) + len(metrics), f"{name}: comparing", "method") as progress:
         for method, given in METHODS.items():
+            progress.update()
             if name == "bilstm" and method == "attention_rollout":  # one layer: attention itself
                 continue
-            n = texts[1] if method in DEAR else texts[0]
-            found, two = {}, []
+            n = options.dear_texts if method in DEAR else options.texts
+            found, two, values = {}, [], []
             for kind, model in pair.items():
-                start = time.process_time()
-                found[kind] = attribute(model, encodings[:n], targets[:n], [method], **given)[method]
-                two.append([name, method, kind, time.process_time() - start])
+
+                def explain(model=model, kind=kind, n=n, method=method, given=given, found=found):
+                    found[kind] = attribute(model, encodings[:n], targets[:n], [method], **given)[method]
+
+                two.append([name, method, kind, common.timed(explain)])
+                part = Inputs(pair["float32"], encodings[:n], targets[:n], cache=whole.cache)
+                values.append(erasure.resolve()(part, found[kind]))
             kept = found["float32"] if method == "leave_one_out" else kept
-            values = [_nc(pair["float32"], encodings[:n], targets[:n], scores) for scores in found.values()]
-            _finish(two, list(zip(*found.values(), strict=True)), _change(*values), n, encodings)
+            _finish(
+                two, list(zip(*found.values(), strict=True)), _change(*values), len(part.encodings), encodings
+            )
             rows += two
+        for metric in metrics:
             progress.update()
-        for metric in map(registry.get, registry.names()):
-            if metric.level == "example" and set(metric.needs) <= {"classifier", "mask"}:
-                two, values = [], []
-                for kind, model in pair.items():
-                    start = time.process_time()
-                    values.append(metric.resolve()(Inputs(model, encodings, targets), kept))
-                    two.append([name, metric.name, kind, time.process_time() - start])
-                _finish(two, None, _change(*values), len(encodings))
-                rows += two
-            progress.update()
+            two, values = [], {}
+            for kind, model in pair.items():
+
+                def measure(model=model, kind=kind, metric=metric, values=values):
+                    values[kind] = metric.resolve()(Inputs(model, encodings, targets), kept)
+
+                two.append([name, metric.name, kind, common.timed(measure)])
+            _finish(two, None, _change(*values.values()), len(encodings))
+            rows += two
     return rows
-
-
-def _nc(model, encodings, targets, scores):
-    return registry.get("nc").resolve()(Inputs(model, encodings, targets), scores)
 
 
 def _change(one, other):

@@ -14,11 +14,9 @@ the loop on one thread, times the threads of all its processes: as if these shar
 and roar.json to results/benchmarks.
 """
 
-import argparse
 import json
 import os
 import pathlib
-import platform
 import tempfile
 import time
 from functools import partial
@@ -28,22 +26,15 @@ import pandas as pd
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from benchmarks.tables import markdown
-from faithlib import corpora, models, results, roar, training
+from benchmarks import common
+from faithlib import corpora, models, roar, training
 
-TARGET = 1.8  # times the best loop, on two cores
 TASK, BILSTM = "whereabouts_1", dict(paired=True, width=50, hidden=32)  # bAbI: Table 4, and the release
 EPOCHS, BATCH_SIZE = 3, 50
 
 
 def main(arguments=None):
-    folder = results.project_root() / "results" / "benchmarks"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--folder", type=pathlib.Path, default=folder)
-    options = parser.parse_args(arguments)
+    options = common.options(__doc__, devices=common.BOTH).parse_args(arguments)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if options.device == "cpu":  # (processes, threads of each, LSTMs)
         loops = [(1, threads, lstm) for lstm in ("packed", "padded") for threads in (1, cores)]
@@ -51,8 +42,8 @@ def main(arguments=None):
     else:
         ways = [(1, 1, "packed"), *((n, 1, "padded") for n in (1, 2, 4, 8, 16) if n <= cores)]
     table = measure(unit(options.device, options.quick), list(dict.fromkeys(ways)), options.repeats)
-    write(options.folder, table, options.device, cores, options.repeats)
-    print(f"\n{markdown(table)}\n\n{verdict(table, cores)}")
+    how = {"task": TASK, "model": BILSTM, "epochs": EPOCHS, "batch_size": BATCH_SIZE}
+    common.save(options, "roar", table, cores=cores, **how)
 
 
 def unit(device, quick):
@@ -78,12 +69,14 @@ def unit(device, quick):
 
 def measure(given, ways, repeats):
     """One row a way to train the same models: models a minute, and how many times those of the best loop."""
-    seconds, starts, tables = {way: [] for way in ways}, {way: [] for way in ways}, {}
-    for repeat in range(repeats):
-        for way in ways[repeat % len(ways) :] + ways[: repeat % len(ways)]:
-            start, total, tables[way] = timed(given, *way)
-            starts[way].append(start)
-            seconds[way].append(total)
+    starts, tables = {way: [] for way in ways}, {}
+
+    def trained(way):
+        start, total, tables[way] = timed(given, *way)
+        starts[way].append(start)
+        return total
+
+    seconds = common.turns({way: way for way in ways}, repeats, trained)
     if given[0].keywords["device"] == "cpu":
         same = [
             table.drop(columns=roar.COSTS)
@@ -165,39 +158,6 @@ def packed(make_model):
     for name in ("text", "text_b"):
         setattr(encoder, name, Packed(getattr(encoder, name)).to(classifier.device))
     return classifier
-
-
-def write(folder, table, device, cores, repeats):
-    """The table as CSV, and where it comes from as JSON."""
-    name = "roar" if device == "cpu" else f"roar_{device}"
-    results.write_atomically(folder / f"{name}.csv", partial(table.to_csv, index=False, float_format="%.4g"))
-    where = {
-        "host": f"{platform.system()} {platform.machine()}, {cores} cores",
-        "repeats": repeats,
-        "device": results.device_name(torch.device(device)),
-        "task": TASK,
-        "model": BILSTM,
-        "epochs": EPOCHS,
-        "batch_size": BATCH_SIZE,
-        **results.code_provenance(),
-    }
-    text = json.dumps(where, indent=1) + "\n"
-    results.write_atomically(folder / f"{name}.json", lambda path: path.write_text(text))
-
-
-def verdict(table, cores):
-    """The target, and beside each of the two loops what was measured: three lines."""
-    best, packed = table.ratio_to_best_loop.max(), table.ratio_to_best_packed.max()
-    bound = (table.ratio_to_best_loop / table.ratio_to_bound).max()
-
-    def met(ratio):
-        return ("met" if ratio >= TARGET else "missed") if cores == 2 else f"not measured, these are {cores}"
-
-    return (
-        f"target on two cores: ≥ {TARGET} times the models a minute of the best loop\n"
-        f"over packed sequences, as released: {packed:.2f} times, {met(packed)}\n"
-        f"by the same code: {best:.2f} times, {bound:.2f} at most, {met(best)}"
-    )
 
 
 if __name__ == "__main__":

@@ -1,85 +1,155 @@
-"""The tables that readers see, as Markdown: speed in brief, peak memory, targets and whether they are met.
+"""The tables of benchmarks/README.md, from the last results; nothing is measured.
 
-python -m benchmarks.tables     of the last results, nothing is measured
+python -m benchmarks.tables    writes them between their marks, <!-- speed --> to <!-- end -->
 """
 
+import re
+
+import numpy as np
 import pandas as pd
 
 from faithlib.results import project_root
 
 ENCODER, LLAMA = "all-MiniLM-L6-v2", "random Llama, 4 layers, 256 wide"
-BEST = "the fastest peer"
-TARGETS = [  # model, method, implementation, so many times its speed at least
-    (ENCODER, "x⊙grad", "bound", 0.9),
-    (ENCODER, "leave-one-out ±", "bound", 0.9),
-    (ENCODER, "leave-one-out ±", "captum, defaults", 2),
-    (ENCODER, "four gradient scores", "captum, defaults, a run a score", 3.5),
-    (ENCODER, "four gradient scores", "captum, batched, a run a score", 3.5),
-    (ENCODER, "four gradient scores", "captum, batched, a run a score, norms over the width", 3.5),
-    (ENCODER, "IG 20 ±", "captum, defaults, a run a score", 1.8),
-    (ENCODER, "IG 20 ±", "captum, batched, a run a score", 1.8),
-    (LLAMA, "leave-one-out ±", "inseq, defaults", 4.5),
-    (LLAMA, "leave-one-out ±", BEST, 4.5),
-    (LLAMA, "IG 50", "inseq, defaults", 1.4),
-    (LLAMA, "IG 50", BEST, 1.4),
-    (LLAMA, "LIME 100", "inseq, defaults", 3),
-    (LLAMA, "LIME 100", BEST, 3),
+BEST, BEST_HALF = "the fastest peer", "the fastest peer in bfloat16"
+HALF = "faithlib, bfloat16"
+TARGETS = [  # model, method, implementation, so many times the speed of what, at least
+    (ENCODER, "x⊙grad", "faithlib", 0.9, "bound"),
+    (ENCODER, "leave-one-out ±", "faithlib", 0.9, "bound"),
+    (ENCODER, "leave-one-out ±", "faithlib", 2, "captum, defaults"),
+    (ENCODER, "four gradient scores", "faithlib", 3.5, "captum, defaults, a run a score"),
+    (ENCODER, "four gradient scores", "faithlib", 3.5, "captum, batched, a run a score"),
+    (
+        ENCODER,
+        "four gradient scores",
+        "faithlib",
+        3.5,
+        "captum, batched, a run a score, norms over the width",
+    ),
+    (ENCODER, "IG 20 ±", "faithlib", 1.8, "captum, defaults, a run a score"),
+    (ENCODER, "IG 20 ±", "faithlib", 1.8, "captum, batched, a run a score"),
+    (LLAMA, "leave-one-out ±", "faithlib", 4.5, "inseq, defaults"),
+    (LLAMA, "leave-one-out ±", "faithlib", 4.5, BEST),
+    (LLAMA, "IG 50", "faithlib", 1.4, "inseq, defaults"),
+    (LLAMA, "IG 50", "faithlib", 1.4, BEST),
+    (LLAMA, "LIME 100", "faithlib", 3, "inseq, defaults"),
+    (LLAMA, "LIME 100", "faithlib", 3, BEST),
+    (ENCODER, "leave-one-out ±", HALF, 2.4, BEST),
+    (ENCODER, "leave-one-out ±", HALF, 1, BEST_HALF),
+    (ENCODER, "LIME 100", HALF, 2.2, "faithlib"),
 ]
-STRAIGHTFORWARD = ("one-hot input", "gradient times embedding table")  # ways to Grad L2 over the vocabulary
+PRECISION = {"soft_ns": 2.2, "soft_nc": 2.2, "fine_tuning": 1.6}  # of MiniLM, times our float32
+ONE_HOT, PROJECTED = "one-hot input", "gradient times embedding table"
+OTHERS = [  # file, rows, column, relation, target, what
+    ("study", "what == 'whole study'", "ratio", "≤", 1.1, "a whole study, × its distinct passes"),
+    ("study", "what == 'metrics'", "ratio", "≤", 1.1, "metrics of a study, × their distinct passes"),
+    ("quick", "units > 0", "cpu_seconds", "≤", 420, "`make results`, CPU seconds"),
+    ("quick", "units > 0", "wall_seconds", "≤", 240, "`make results`, seconds"),
+    ("quick", "units > 0", "peak_mib_of_a_process", "≤", 2048, "`make results`, MiB of a process"),
+    ("roar", "processes == 2", "ratio_to_best_packed", "≥", 1.8, "ROAR, two processes, × packed in a loop"),
+    ("roar", "processes == 2", "ratio_to_best_loop", "≥", 1.8, "ROAR, two processes, × padded in a loop"),
+    ("noiser", "implementation == 'faithlib'", "ratio_to_loop", "≥", 4, "Noiser, × the loop"),
+    ("masf", "reference == reference.max() and way == 'sort and search'", "times_as_fast", "≥", 50,
+     "MaSF, × all pairs, sorting included"),
+    ("masf", "reference == reference.max() and way == 'search'", "times_as_fast", "≥", 50,
+     "MaSF, × all pairs, of a further test set"),
+    ("memory", "implementation == @ONE_HOT", "ratio_to_ours", "≥", 10, f"Grad L2, {ONE_HOT}, × our memory"),
+    ("memory", "implementation == @PROJECTED", "ratio_to_ours", "≥", 10,
+     f"Grad L2, {PROJECTED}, × our memory"),
+    ("memory", "method == 'leave-one-out ±' and examples == 8", "mib_total", "≤", 2048,
+     "leave-one-out, 8 texts of 512 tokens, MiB"),
+    ("memory", "model.str.contains('1B') and implementation != 'faithlib'", "mib_above_loaded", "≤", 1024,
+     "leave-one-out, 1,000 tokens, Llama of 10⁹ weights, with a budget, MiB above the weights"),
+]  # fmt: skip
 SAME = 0.02  # up to this largest difference scores are the same but for quadrature and rounding
+TABLES = {  # mark -> what is in its place, from {name of a file: its table}
+    "speed": lambda files: compact(files["attributions"]),
+    "half": lambda files: halves(files["attributions"]),
+    "precision": lambda files: files["precision"].query("dtype != 'float32'"),
+    "study": lambda files: files["study"],
+    "memory": lambda files: files["memory"],
+    "roar": lambda files: files["roar"],
+    "noiser": lambda files: files["noiser"],
+    "masf": lambda files: files["masf"],
+    "quick": lambda files: files["quick"],
+    "targets": lambda files: targets(files),
+}
+MARKED = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def page(speed, held):
-    """All tables, as text."""
-    return "\n\n".join(markdown(t) for t in (compact(speed), held, targets(speed, held)) if len(t))
+def page(text, files):
+    """A page with its tables drawn anew; a table whose file is missing is "Not measured yet."."""
+
+    def drawn(match):
+        try:
+            table = markdown(TABLES[match[2]](files))
+        except KeyError as missing:
+            if missing.args[0] not in (*TABLES, "attributions"):
+                raise
+            table = "Not measured yet."
+        return f"{match[1]}{table}\n{match[3]}"
+
+    return MARKED.sub(drawn, text)
 
 
-def targets(speed, held):
+def read(folder):
+    """The results of the CPU, {name of a file: its table}."""
+    return {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
+
+
+def targets(files):
     """What was aimed at, what was measured, whether it is met: reported, never asserted."""
-    rows = []
-    for model, method, implementation, least in TARGETS:
-        ratios = speed.query("model == @model and method == @method").set_index("implementation")
-        name = fastest(ratios) if implementation == BEST else implementation
-        value = 1 / ratios.ratio_to_ours[name] if name in ratios.index else None
-        rows.append((f"{model}, {method}", f"≥ {least} × {implementation}", value, value and value >= least))
-    value = held.set_index(["method", "implementation"])
-    for implementation in STRAIGHTFORWARD if len(held) else ():
-        ratio = value.ratio_to_ours["Grad L2", implementation]
-        rows.append(
-            (f"memory, {value.model.iloc[0]}, Grad L2", f"≤ 1/10 of {implementation}", 1 / ratio, ratio >= 10)
-        )
-    if len(held):
-        gib = value.mib_total["leave-one-out ±", "faithlib"] / 1024
-        rows.append(("memory, leave-one-out, 8 texts of 512 tokens", "≤ 2 GiB", gib, gib <= 2))
-    frame = pd.DataFrame(rows, columns=["what", "target", "measured", "met"])
-    frame["met"] = frame.met.map({True: "yes", False: "**no**"}).fillna("not measured")
-    return frame
+    rows, nothing = [], pd.DataFrame(columns=["model", "method", "implementation", "ratio_to_ours"])
+    speed = files.get("attributions", nothing)
+    for model, method, implementation, least, other in TARGETS:
+        part = speed.query("model == @model and method == @method").set_index("implementation")
+        name = fastest(part, other == BEST_HALF) if other in (BEST, BEST_HALF) else other
+        both = {implementation, name} <= set(part.index)
+        value = part.ratio_to_ours[implementation] / part.ratio_to_ours[name] if both else np.nan
+        half = ", bfloat16" if implementation == HALF else ""
+        rows.append((f"{model}, {method}{half}, × {other}", "≥", least, value))
+    precision = files.get("precision", pd.DataFrame(columns=["model", "method", "dtype", "ratio"]))
+    for method, least in PRECISION.items():
+        part = precision.query("model.str.endswith(@ENCODER) and method == @method and dtype != 'float32'")
+        rows.append((f"{ENCODER}, {method}, bfloat16, × float32", "≥", least, part.ratio.min()))
+    for name, which, column, relation, target, what in OTHERS:
+        part = files[name].query(which)[column] if name in files else pd.Series(dtype=float)
+        rows.append((what, relation, target, part.max() if relation == "≤" else part.min()))
+    frame = pd.DataFrame(rows, columns=["what", "relation", "target", "measured"])
+    met = np.where(frame.relation == "≥", frame.measured >= frame.target, frame.measured <= frame.target)
+    said = np.where(frame.measured.isna(), "not measured", np.where(met, "yes", "**no**"))
+    frame["target"] = frame.pop("relation") + " " + frame.target.map("{:,.4g}".format)
+    shown = frame.measured.map("{:,.4g}".format).where(frame.measured.notna(), "")
+    return frame.assign(measured=shown, met=said)
 
 
-def peers(part):
-    """The rows of one method, by implementation, that are peers'."""
-    return part[~part.index.str.startswith(("bound", "faithlib"))]
+def peers(part, half=False):
+    """The rows of one method, by implementation, that are peers', in float32 or in bfloat16."""
+    peer = ~part.index.str.startswith(("bound", "faithlib"))
+    return part[peer & (part.index.str.contains("bfloat16|autocast") == half)]
 
 
-def fastest(part):
-    """Of the rows of one method, by implementation, the fastest peer that gives the same scores, or None."""
-    same = peers(part)[~(peers(part).largest_difference > SAME)]
-    return same.ratio_to_ours.idxmax() if len(same) else None
+def fastest(part, half=False):
+    """Of the rows of one method, by implementation, the fastest peer that gives the same scores, or None.
+
+    In bfloat16 no scores are the same: there it is the fastest.
+    """
+    found = peers(part, half)
+    same = found if half else found[~(found.largest_difference > SAME)]
+    return same.ratio_to_ours.idxmax() if same.ratio_to_ours.notna().any() else None
 
 
 def compact(speed):
     """One row a method: faithlib's speed beside the bound, peers at their defaults, and the fastest peer."""
-    (rate,) = (column for column in speed if column.startswith("sequences_per"))
     rows = []
-    for (model, method), part in speed.groupby(["model", "method"], sort=False):
-        part = part.set_index("implementation")
+    for (model, method), part in _methods(speed):
         default = [1 / r for name, r in peers(part).ratio_to_ours.items() if ", defaults" in name]
         best = fastest(part)
         rows.append(
             {
                 "model": model,
                 "method": method,
-                rate.replace("_", " "): part[rate]["faithlib"],
+                _rate(speed).replace("_", " "): part[_rate(speed)]["faithlib"],
                 "of the bound": part.ratio_to_bound["faithlib"],
                 "× peer at its defaults": default[0] if default else None,
                 "× fastest peer": 1 / part.ratio_to_ours[best] if best else None,
@@ -87,6 +157,27 @@ def compact(speed):
             }
         )
     return pd.DataFrame(rows)
+
+
+def halves(speed):
+    """The rows in bfloat16, under autocast and compiled: speed beside faithlib's in float32."""
+    chosen = speed[speed.implementation.str.contains("bfloat16|autocast|compiled")]
+    if chosen.empty:
+        raise KeyError("attributions")
+    columns = {_rate(speed): _rate(speed).replace("_", " "), "ratio_to_ours": "× faithlib in float32"}
+    columns |= {"correlation": "correlation of scores", "note": "note"}
+    columns = {name: shown for name, shown in columns.items() if name in speed}
+    return chosen[["model", "method", "implementation", *columns]].rename(columns=columns)
+
+
+def _rate(speed):
+    (rate,) = (column for column in speed if column.startswith("sequences_per"))
+    return rate
+
+
+def _methods(speed):
+    for key, part in speed.groupby(["model", "method"], sort=False):
+        yield key, part.set_index("implementation")
 
 
 def markdown(table):
@@ -101,6 +192,11 @@ def markdown(table):
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def main():
+    path = project_root() / "benchmarks" / "README.md"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(page(text, read(project_root() / "results" / "benchmarks")), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    folder = project_root() / "results" / "benchmarks"
-    print(page(pd.read_csv(folder / "attributions.csv"), pd.read_csv(folder / "memory.csv")))
+    main()

@@ -124,8 +124,11 @@ def by_gradient(work, attribution, batches, reduce, baselines=None, **settings):
     reduce: from attributions and word embeddings, both (batch, tokens, width), to scores (batch, tokens).
     """
 
+    weights = next(work.model.model.parameters()).dtype
+
     def logits(embeddings, present, types):
-        return work.model.model(inputs_embeds=embeddings, attention_mask=present, token_type_ids=types).logits
+        inputs = {"attention_mask": present, "token_type_ids": types}
+        return work.model.model(inputs_embeds=embeddings.to(weights), **inputs).logits.float()
 
     explainer, scores = attribution(logits), [None] * len(work.encodings)
     for rows in batches:
@@ -157,7 +160,7 @@ def by_perturbation(work, attribution, output, **settings):
     def outputs(tokens, before, after):
         n = len(tokens)
         ids = torch.cat([before[:1].expand(n, -1), tokens, after[:1].expand(n, -1)], 1)
-        return output(work.model.model(input_ids=ids).logits)
+        return output(work.model.model(input_ids=ids).logits.float())
 
     explainer, scores = attribution(outputs), []
     for encoding, target in zip(work.encodings, work.targets, strict=True):

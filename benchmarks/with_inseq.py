@@ -73,7 +73,7 @@ def scores(model, method, name, work, generated=0, **settings):
             explained = [explain(*pair).sequence_attributions[0] for pair in pairs]
         else:
             explained = explain(work.texts, given).sequence_attributions
-    return {name: [_of_tokens(e.target_attributions, method).numpy() for e in explained]}
+    return {name: [_of_tokens(e.target_attributions, method).float().numpy() for e in explained]}
 
 
 def _of_tokens(attributed, method):

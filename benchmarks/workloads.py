@@ -1,6 +1,8 @@
 """What is explained: sentences for an encoder, prompts for causal language models, made on the spot."""
 
+import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -57,10 +59,6 @@ def encoder(device="cpu", quick=False):
 def causal(kind, device="cpu", quick=False):
     """A random Llama or GPT-2 of 4 layers, 256 wide, vocabulary 8192, and 64 prompts of 32 tokens."""
     layers, width, vocabulary, n, tokens = (2, 16, 64, 3, 6) if quick else (4, 256, 8192, 64, 32)
-    generator = np.random.default_rng(0)
-    rows = generator.integers(0, vocabulary - SPECIAL, (n, tokens))
-    texts = [" ".join(f"w{i}" for i in row) for row in rows]
-    words = word_tokenizer(vocabulary)
     special = {"vocab_size": vocabulary, "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     if kind == "Llama":
         build, config = (
@@ -79,8 +77,71 @@ def causal(kind, device="cpu", quick=False):
             GPT2LMHeadModel,
             GPT2Config(n_embd=width, n_layer=layers, n_head=4, n_positions=128, **special),
         )
-    model = CausalLM(_seeded(build, config, device), words, f"random {kind}, {layers} layers, {width} wide")
-    return _workload("causal LM", model.name, model, texts, outputs=slice(SPECIAL, None))
+    name = f"random {kind}, {layers} layers, {width} wide"
+    return _prompts(name, _seeded(build, config, device), tokens, n)
+
+
+def _prompts(name, hf, tokens, n):
+    """A workload of n prompts of so many random words, one token each."""
+    vocabulary = hf.config.vocab_size
+    rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
+    texts = [" ".join(f"w{i}" for i in row) for row in rows]
+    model = CausalLM(hf, word_tokenizer(vocabulary), name)
+    return _workload("causal LM", name, model, texts, outputs=slice(SPECIAL, None))
+
+
+def large(device="cpu", quick=False, model_dir=""):
+    """SmolLM2-135M-Instruct from `model_dir`, or random weights of its shapes; prompts of 32 tokens."""
+    folder = Path(model_dir, "HuggingFaceTB/SmolLM2-135M-Instruct")
+    shape = (16, 32, 2, 2, 1, 64) if quick else (576, 1536, 30, 9, 3, 49152)
+    if model_dir and folder.is_dir() and not quick:
+        name, hf = "SmolLM2-135M-Instruct", LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    else:
+        name, hf = "random Llama of SmolLM2-135M's shapes", _seeded(LlamaForCausalLM, llama(*shape), device)
+    return _prompts(name, hf.to(device), 6 if quick else 32, n=4)
+
+
+def billion(quick=False, dtype=torch.bfloat16):
+    """A random Llama of Llama-3.2-1B's shapes and a prompt of 1,000 tokens, in bfloat16.
+
+    Only 60 tokens at its end, whose prefixes are longest, and 4 before them may be scored.
+    """
+    shape = (16, 32, 2, 2, 1, 64) if quick else (2048, 8192, 16, 32, 8, 128256)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        hf = _seeded(LlamaForCausalLM, llama(*shape), "cpu")
+    finally:
+        torch.set_default_dtype(before)
+    work = _prompts("random Llama of Llama-3.2-1B's shapes", hf, 100 if quick else 1000, n=1)
+    (encoding,) = work.encodings
+    chosen = np.zeros(len(encoding.ids), bool)
+    chosen[-60:] = chosen[len(chosen) // 4 : -60 : len(chosen) // 6] = True
+    return replace(work, encodings=[replace(encoding, maskable=chosen)])
+
+
+def llama(width, intermediate, layers, heads, key_value_heads, vocabulary):
+    """The config of a Llama whose output layer is its embedding table."""
+    return LlamaConfig(
+        vocab_size=vocabulary, hidden_size=width, intermediate_size=intermediate, num_hidden_layers=layers,
+        num_attention_heads=heads, num_key_value_heads=key_value_heads, max_position_embeddings=2048,
+        tie_word_embeddings=True, pad_token_id=1, bos_token_id=2, eos_token_id=3,
+    )  # fmt: skip
+
+
+def in_half(work, dtype=torch.bfloat16):
+    """The workload with a copy of its model in half precision."""
+    model = copy.deepcopy(work.model)
+    model.dtype = dtype
+    model.cast(model.dtype)
+    return replace(work, model=model)
+
+
+def compiled(work, quick=False):
+    """The workload with a copy of its model that torch compiles (quick: without the compiler of C++)."""
+    model = copy.deepcopy(work.model)
+    model.model.compile(dynamic=True, backend="eager" if quick else "inductor")
+    return replace(work, model=model)
 
 
 def wide_vocabulary(quick=False):
