@@ -52,8 +52,12 @@ def claims(points, scale="small", records=(), gate=None):
         (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
         data set that it is about has no row.
     """
-    state = changes(lambda **options: statements(points, records, gate, **options))
-    return multiverse_tables(state, CARD.choices, scale, gate if gate is None else main(gate))
+    return multiverse_tables(
+        lambda **options: statements(points, records, gate, **options),
+        CARD.choices,
+        scale,
+        None if gate is None else main(gate),
+    )
 
 
 def statements(
@@ -85,18 +89,14 @@ def statements(
     gates = {"main": None, SAME_TEXTS: None}
     if gate is not None:
         gates = {"main": main(gate), SAME_TEXTS: select(gate, variant=SAME_TEXTS)}
-    passing, released = accepted(chosen, gates["main"]), setting(points, form="released")
-    alike = accepted(select(points, variant=SAME_TEXTS), gates[SAME_TEXTS])
+    passing, alike = accepted(chosen, gates["main"]), select(points, variant=SAME_TEXTS)
+    alike = accepted(alike, gates[SAME_TEXTS])
     alike = one_form(alike, integrated_gradients) if alike.model.nunique() > 1 else passing
-    found, kept, printed, same = (
-        complete_curves(some, collapsed_models, masking_levels)
-        for some in (
-            chosen,
-            passing,
-            passing if released is None else accepted(released, gates["main"]),
-            alike,
-        )
+    found, kept, same = (
+        complete_curves(some, collapsed_models, masking_levels) for some in (chosen, passing, alike)
     )
+    released = setting(points, form="released")
+    printed = complete_curves(accepted(setting(points) if released is None else released, gates["main"]))
     return [
         *_attention(found, printed, area),
         _cheaper_gradient(kept, area),
@@ -106,17 +106,6 @@ def statements(
         *_recursion(found, area),
         *_leakage(found, kept),
     ]
-
-
-def without_records(claims_, concerned):
-    """The claims that an option concerns, without values: no record has the option.
-
-    Args:
-        claims_: list of `report.claims.Claim`.
-        concerned: function from a claim to whether the option may change it.
-    """
-    tested = (claim for claim in claims_ if "clipped as published" not in claim.claim and len(claim.values))
-    return [replace(claim, values={}) for claim in tested if concerned(claim)]
 
 
 def cases(points, records=(), gate=None):
@@ -138,33 +127,6 @@ def cases(points, records=(), gate=None):
             parts.append(table.assign(claim=claim.claim))
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASES)
     return table.reindex(columns=["claim", *CASES])
-
-
-def changes(state):
-    """`state` without what an option leaves as it is: the other claims about {case: Interval}, and ratios.
-
-    Args:
-        state: function from options to a list of `report.claims.Claim`.
-
-    Returns:
-        A function of the same kind, as `report.claims.multiverse_tables` takes it.
-    """
-    first = {claim.key: claim for claim in state()}
-
-    def changed(**options):
-        if not options:
-            return list(first.values())
-        others = state(**options)
-        return others and [
-            claim
-            for claim in others
-            if not isinstance(claim.values, dict)
-            or not claim.values
-            or (claim.key in first and repr(claim.values) != repr(first[claim.key].values))
-            and any(case.exists for case in claim.values.values())
-        ]
-
-    return changed
 
 
 # Areas --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import names
 from faithlib.papers.recursive_roar.card import CARD
+from faithlib.papers.recursive_roar.tables import UNITS
 from faithlib.report.figures import (
     HOLLOW,
     attribution_looks,
@@ -59,8 +60,11 @@ CAPTIONS = {
     "the random curve, relative to the largest possible area: 0 is no better than random, and 1 is an "
     "attribution whose first tokens take everything away. Filled marks are ours, with 95 % intervals over "
     "seeds. Hollow marks are published, for the same model, with the paper's intervals. Values are clipped "
-    "at −1 and 1 for each seed, as in the paper; an arrow marks a mean beyond, with its unclipped value "
-    "(Table 2 of the paper).",
+    "at −1 and 1 for each seed, as in the paper; an arrow marks a mean beyond, with its unclipped value. The "
+    "published integrated gradients are the weighted ones of the released code (Table 2 of the paper).",
+    "racu_on_the_same_texts": "**Does faithfulness depend on the model?** RACU of two models that were "
+    "trained and tested on the same texts, with the same masking levels and integration steps; 95 % "
+    "intervals over seeds. These are fewer texts than the paper has, so nothing published stands beside.",
 }
 
 
@@ -93,7 +97,7 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
     """
     table = table[(table.by == by) & table.recursive.isin(recursive)]
     several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
-    grid = panels(table, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
+    grid = panels(table, UNITS, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
     known = in_order(table.measure.unique(), names())
     for axis, part in grid:
         for name in known:
@@ -125,7 +129,7 @@ def sparsity(table, by, scale=""):
     """
     table = table[table.by == by]
     known = in_order(table.measure.unique(), names())
-    grid = panels(table, across=4, height=1.5)
+    grid = panels(table, UNITS, across=4, height=1.5)
     for axis, part in grid:
         for name in known:
             lines(axis, part[part.measure == name], "top", "share", line(name))
@@ -145,7 +149,7 @@ def racu(table, scale=""):
     """
     table = table[table.recursive.astype(bool)]
     known = in_order(table.measure.unique(), names())
-    grid = panels(table, across=4, left=1.2, height=0.45 + 0.3 * len(known))
+    grid = panels(table, UNITS, across=4, left=1.2, height=0.45 + 0.3 * len(known))
     for axis, part in grid:
         guide(axis, 0, look={"linestyle": "-"})
         for row in part.itertuples():
