@@ -79,8 +79,8 @@ def summary(curves, keys=("dataset", "model", "recursive")):
     curves: columns `keys`, measure, seed, step (0 to 100 per cent) and value of one metric; measure "random"
     is the baseline. Each area is a mean over seeds with its BCa interval in <area>_low and <area>_high. Only
     seeds of which both curves are complete are compared: `seeds` of them, and `left_out` names the others
-    and why. flat: for how many seeds the baseline is on average less than `FLAT` above its end: their
-    RACU is a quotient of noise, and only ACU can be read.
+    and why. denominator: the mean of `racu_denominator`. flat: for how many seeds it is less than `FLAT`, the
+    baseline on average that much above its end: their RACU is a quotient of noise, and only ACU can be read.
     Raises ValueError for two values of one point, steps that do not run from 0 to 100 and no baseline at all.
     """
     keys = list(keys)
@@ -122,13 +122,15 @@ def _compared(measure, baseline, name):
     ]
     told = {"seeds": len(paired), "left_out": "; ".join(missing)}
     if paired.empty:
-        return {**dict.fromkeys(_columns(), np.nan), "flat": 0, **told}
+        return {**dict.fromkeys([*_columns(), "denominator"], np.nan), "flat": 0, **told}
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     areas = [racu(x, p, b), racu(x, p, b, clip=True), acu(x, p, b)]
     values = [v for area in areas for v in over_seeds(area)]
-    flat = int((racu_denominator(x, b) < FLAT).sum())
-    return {**dict(zip(_columns(), values, strict=True)), "flat": flat, **told}
+    possible = racu_denominator(x, b)
+    flat = int((possible < FLAT).sum())
+    found = dict(zip(_columns(), values, strict=True))
+    return {**found, "denominator": float(possible.mean()), "flat": flat, **told}
 
 
 def _columns():

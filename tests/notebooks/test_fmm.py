@@ -116,6 +116,7 @@ def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
         "masf",
         "curves",
         "racu",
+        "random_draws",
         "walltime",
     }
     assert (folder / "claims.csv").is_file()

@@ -9,6 +9,7 @@ from sample import recursive_roar as roar_sample
 from sample import saloss as saloss_sample
 
 from faithlib.attributions import registry
+from faithlib.papers.fmm import areas as fmm_areas
 from faithlib.papers.fmm import claims as fmm_claims
 from faithlib.papers.fmm import tables as fmm
 from faithlib.papers.noiser import tables as noiser
@@ -52,7 +53,7 @@ def fmm_points(**levels):
 
 def fmm_verdicts(**levels):
     records, points = fmm_points(**levels)
-    return fmm_claims.claims(fmm.scores(records), points)[0].set_index("claim")
+    return fmm_claims.claims(fmm.scores(records), {"main": points})[0].set_index("claim")
 
 
 def test_a_new_gradient_takes_part_in_the_claims_of_fmm(register):
@@ -84,11 +85,11 @@ def test_a_new_attribution_of_another_family_changes_no_claim_about_occlusion(re
 
 def test_a_new_attribution_has_its_row_and_its_sign_in_the_tables_of_fmm(register):
     register("token_length", signed=False, family="perturbation")
-    table = fmm.racu(fmm_points(token_length=0.3)[1])
+    table = fmm_areas.racu(fmm_points(token_length=0.3)[1])
     own = table[(table.dataset == "sst2") & (table.strategy == fmm.MASKED)]
     assert own.measure.iloc[-1] == "token_length" and own.variant.iloc[-1] == "absolute"
     assert own.acu.iloc[-1] == pytest.approx(0.3 * 0.225) and np.isnan(own.published.iloc[-1])
-    assert fmm.racu_as_printed(table).measure.iloc[-1] == "token_length"
+    assert fmm_areas.racu_as_printed(table).measure.iloc[-1] == "token_length"
     assert fmm.variant("attention") == fmm.variant("random_uniform") == "absolute"
     assert fmm.variant("random") == fmm.variant("leave_one_out") == "signed"
 

@@ -43,7 +43,40 @@ def curves_of(dataset="sst2", seed=0, model="folder/MiniLM"):
                 )
                 for name, v in ((metric, value), ("loss", 0 * value))
             ]
-    return pd.concat(parts, ignore_index=True).assign(dataset=dataset, model=model, seed=seed)
+    return pd.concat(parts, ignore_index=True).assign(
+        option="main", dataset=dataset, model=model, seed=seed, variant=""
+    )
+
+
+def option_of(values, option="released", level=1.2):
+    """Curves with another option: integrated gradients that are further from LINE, all else as it was."""
+    own = values[(values.measure == "integrated_gradients") & (values.strategy == MASKED)]
+    line = LINE[own.step.to_numpy() // 10]
+    return own.assign(option=option, value=line + level / LEVEL["integrated_gradients"] * (own.value - line))
+
+
+def predictions_of(dataset="sst2", seed=0, model="folder/MiniLM"):
+    """Ten texts, eight of them correct at first; random loses one more in each draw, Beam five at 10 %."""
+    label, rows = np.arange(10) % 2, []
+    for measure, wrong in (("random 1", 0), ("random 2", 1), ("beam", 5)):
+        for step in STEPS:
+            right = (np.arange(10) >= 2 + (wrong if step else 0)) if step < 100 else label == 0
+            about = {"measure": measure, "step": step, "example": np.arange(10), "label": label}
+            rows.append(pd.DataFrame(about | {"predicted": np.where(right, label, 1 - label)}))
+    return pd.concat(rows, ignore_index=True).assign(
+        strategy=MASKED, option="main", dataset=dataset, model=model, seed=seed
+    )
+
+
+def draws_of(dataset="sst2", seed=0, model="folder/MiniLM"):
+    """The random curve is LINE with two draws, and a tenth higher with one."""
+    parts = [
+        pd.DataFrame({"draws": n, "step": STEPS, "value": LINE + 0.1 * (n == 1) + 0.01 * seed})
+        for n in (1, 2)
+    ]
+    return pd.concat(parts).assign(
+        metric=CARD.metric(dataset), strategy=MASKED, dataset=dataset, model=model, seed=seed
+    )
 
 
 def record(dataset="sst2", seed=0, converged=True):
@@ -54,7 +87,8 @@ def record(dataset="sst2", seed=0, converged=True):
         rows += [
             about | {"metric": metric, "value": values[0] + 0.01 * seed, "masked": 0},
             about | {"metric": metric, "value": values[1], "masked": 100},
-            about | {"metric": "loss", "value": 9.0, "masked": 0},
+            about | {"metric": "balanced_accuracy", "value": values[0], "masked": 0},
+            about | {"metric": "collapsed", "value": float(strategy == PLAIN and seed == 1), "masked": 0},
             {"metric": "converged", "strategy": strategy, "value": int(converged)},
         ]
     times = {"fine_tuning": 60.0, "masf": 30.0, "leave_one_out": 90.0 + 60 * seed, "random": 0.0}
@@ -80,13 +114,15 @@ def masf_of(dataset="sst2", seed=0):
                     "ratio": 0,
                     "share_below_05": 0.05,
                     "p": 0.0 if definition == "released" else 0.5,
+                    "p_fisher": 0.3,
                 }
             )
             for measure in ("random", "leave_one_out"):
                 for ratio in STEPS:
                     amiss = strategy == PLAIN or (measure, ratio) == ("random", 100)
                     p = 0.01 if amiss and ratio else 0.4 + 0.1 * seed + 0.002 * ratio
-                    rows.append(about | {"measure": measure, "ratio": ratio, "p": p, "share_below_05": 0.1})
+                    point = {"measure": measure, "ratio": ratio, "share_below_05": 0.1}
+                    rows.append(about | point | {"p": p, "p_fisher": 0.6 if ratio < 50 else 0.02})
     return pd.DataFrame(rows).assign(dataset=dataset, model="folder/MiniLM", seed=seed)
 
 

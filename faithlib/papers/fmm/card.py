@@ -29,7 +29,7 @@ CARD = Card(
         "Masked texts are in distribution for it, by a statistical test (MaSF).",
         "Measured on it, explanations by occlusion are the most faithful, more so than any by retraining.",
     ),
-    tables=("performance", "racu", "curves", "masf", "walltime"),
+    tables=("performance", "racu", "curves", "masf", "random_draws", "walltime"),
     reads=("recursive_roar",),
     hours=hours,
     # Main setting: masked fine-tuning half/both (section 3.2, Table 10), all texts, the gold label and areas

@@ -1,4 +1,4 @@
-"""The claims of Madsen et al. 2024 (sections 5.1 to 5.3), each with a verdict.
+"""The claims of Madsen et al. 2024 (sections 5.1 to 5.3, appendix H.1), each with a verdict.
 
 Claims are about training: the seed is the unit, and intervals are t over seeds, on the test texts that all of
 them share. Which of two measures of one model is more faithful is tested on ACU, the numerator of RACU, which
@@ -11,29 +11,21 @@ import numpy as np
 import pandas as pd
 
 from faithlib.attributions import registry
-from faithlib.metrics import curves
-from faithlib.papers.fmm.card import CARD
-from faithlib.papers.fmm.tables import (
-    MASKED,
-    PLAIN,
-    PUBLISHED_MODEL,
-    measure_order,
-    published_areas,
-    published_roar,
-)
-from faithlib.papers.recursive_roar import claims as recursive_roar
-from faithlib.papers.recursive_roar.tables import complete_curves
+from faithlib.papers.fmm.areas import SST, areas, published_roar
+from faithlib.papers.fmm.card import CARD, OPTIONS
+from faithlib.papers.fmm.tables import MASKED, PLAIN, PUBLISHED_MODEL, measure_order, published_areas
 from faithlib.report import label
 from faithlib.report.claims import Claim, accepted, multiverse_tables
 from faithlib.report.tables import case_titles, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval, share_interval
+from faithlib.statistics.cases import difference
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
 SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
 OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
-SST = {"sst2": "sst"}  # whose Recursive ROAR stands beside it in the paper's Table 1
+ONLY_MASKING = "all/masked"
 VALUES = ["dataset", "model", "seed", "value"]
 
 
@@ -41,8 +33,10 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
     """claims.csv and choices.csv.
 
     Args:
-        scores, points, tests: from `tables.scores`, `tables.points` and `tables.load_parts(..., "masf")`.
-        roar: from `tables.load_roar_points`.
+        scores: from `tables.scores`.
+        points: {option: curves} from `areas.options`.
+        tests: from `tables.load_parts(..., "masf")`.
+        roar: from `areas.load_roar`.
         scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
         gate: from `tables.gates`, or None where every data set takes part.
 
@@ -50,8 +44,10 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
         data set that it is about has no row.
     """
-    given = scores, points, tests, roar, gate
-    state = recursive_roar.changes(lambda **options: statements(*given, **options))
+
+    def state(**options):
+        return statements(scores, points, tests, roar, gate, **options)
+
     return multiverse_tables(state, CARD.choices, scale, gate)
 
 
@@ -62,9 +58,13 @@ def statements(
     roar=None,
     gate=None,
     area="ACU",
-    fully_masked_test="counted once",
+    texts="all",
+    explained_label="gold",
+    integrated_gradients="from zero",
+    occlusion="with Beam",
     unconverged_seeds="kept",
     flat_random_curves="kept",
+    fully_masked_test="counted once",
     p_of_a_data_set="Simes",
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
@@ -72,83 +72,93 @@ def statements(
     Args:
         scores, points, tests, roar, gate: as `claims` takes them. Claims about {case: Interval} hold the data
             sets that pass the gate; of the others `report.claims` takes those.
-        area, fully_masked_test, unconverged_seeds, flat_random_curves, p_of_a_data_set: options of
-            `CARD.choices`. No record has the last one: claims that it concerns come without values.
+        area, texts, explained_label, integrated_gradients, occlusion, unconverged_seeds, flat_random_curves,
+            fully_masked_test, p_of_a_data_set: options of `CARD.choices`.
 
     Returns:
-        List of `report.claims.Claim`.
+        List of `report.claims.Claim`; None where no record has the option.
     """
-    if p_of_a_data_set != "Simes":
-        return recursive_roar.without_records(_in_distribution(tests, gate, True), lambda claim: True)
+    chosen = {("explained label", explained_label), ("integrated gradients", integrated_gradients)}
+    changed = [OPTIONS[key] for key in chosen & OPTIONS.keys()]
+    changed += ["correctly predicted"] if texts != "all" else []
+    curves = points.get((changed or ["main"])[0])
+    if curves is None:
+        return None
     if unconverged_seeds != "kept":
-        scores, points = scores[scores.converged], points[points.converged]
+        scores, curves = scores[scores.converged], curves[curves.converged]
         tests = tests if tests is None else tests[tests.converged]
+    curves = curves[curves.strategy == MASKED]
+    if occlusion != "with Beam":
+        curves = curves[curves.measure != "beam"]
+    relative = "RACU" if area == "ACU" else area  # where models are compared
     return [
         *_performance(scores),
-        *_in_distribution(tests, gate, fully_masked_test == "counted once"),
-        *_faithfulness(areas(points, area, flat_random_curves == "kept")),
-        _roar(areas(accepted(points, gate), "RACU", False), roar),
+        *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
+        *_faithfulness(areas(curves, area, flat_random_curves == "kept")),
+        _roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
-
-
-def areas(points, area="ACU", flat=True):
-    """Areas of all measures with masked fine-tuning, of the curves without a gap.
-
-    Args:
-        points: from `tables.points`.
-        area: "ACU" or "RACU".
-        flat: whether to keep seeds whose random curve hardly falls; RACU never has them.
-
-    Returns:
-        {(dataset, model): DataFrame seeds × measures}.
-    """
-    found = {}
-    for key, part in points[points.strategy == MASKED].groupby(["dataset", "model"], sort=False):
-        wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
-        if RANDOM not in wide.index.unique("measure"):
-            continue
-        x, baseline, own = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
-        for measure in wide.index.unique("measure").drop(RANDOM):
-            seeds = wide.loc[measure].index.intersection(baseline.index)
-            curve, random = wide.loc[measure].loc[seeds].to_numpy(), baseline.loc[seeds].to_numpy()
-            values = {"ACU": curves.acu, "RACU": curves.racu}[area](x, curve, random)
-            if not flat or area == "RACU":
-                values = np.where(curves.racu_denominator(x, random) < curves.FLAT, np.nan, values)
-            own[measure] = pd.Series(values, seeds, dtype=float)
-        found[key] = pd.DataFrame(own)
-    return found
 
 
 # Performance and distribution ---------------------------------------------------------------------
 
 
 def _performance(scores):
-    """Goals 1 and 2 of section 5.1: nothing lost unmasked, the class majority kept with everything masked."""
+    """Section 5.1 and appendix H.1: performance with nothing and with everything masked, by strategy."""
     own = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
     majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
-    gained, above, below = {}, {}, {}
-    for key, part in own.groupby(["dataset", "model"], sort=False):
-        wide = part.pivot(index="seed", columns=["strategy", "masked"], values="value")
-        if {(MASKED, 0), (PLAIN, 0)} <= set(wide):
-            gained[key] = wide[MASKED, 0] - wide[PLAIN, 0]
-        if (MASKED, 100) in wide and key in majority:
-            above[key] = wide[MASKED, 100] - majority[key]
-        if (PLAIN, 100) in wide and key in majority:
-            below[key] = majority[key] - wide[PLAIN, 100]
-    kept = f"at or above the class majority with masked fine-tuning (at most {NEAR:.2f} below)"
+    wide = {
+        key: part.pivot(index="seed", columns=["strategy", "masked"], values="value")
+        for key, part in own.groupby(["dataset", "model"], sort=False)
+    }
+
+    def gained(strategy, other, masked=0):
+        return {
+            key: table[strategy, masked] - table[other, masked]
+            for key, table in wide.items()
+            if {(strategy, masked), (other, masked)} <= set(table)
+        }
+
+    def above_majority(strategy):
+        return {
+            key: table[strategy, 100] - majority[key]
+            for key, table in wide.items()
+            if (strategy, 100) in table and key in majority
+        }
+
+    near, at_most = f"(at most {NEAR:.2f} below)", f"at most {MARGIN:.2f}"
+    majority_kept = "everything masked: at or above the class majority with"
+    below = {key: -values for key, values in above_majority(PLAIN).items()}
     return [
-        _claim(f"masked fine-tuning loses no performance: at most {MARGIN:.2f}", gained, ">=", -MARGIN),
-        _claim(f"everything masked: {kept}", above, ">=", -NEAR),
+        _claim(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
+        _claim("only masking loses performance on whole texts", gained(MASKED, ONLY_MASKING)),
+        _claim(f"{majority_kept} masked fine-tuning {near}", above_majority(MASKED), ">=", -NEAR),
+        _claim(f"{majority_kept} only masking {near}", above_majority(ONLY_MASKING), ">=", -NEAR),
+        _claim(
+            f"{majority_kept} plain fine-tuning whose epoch the masked copy chooses {near}",
+            above_majority("none/masked"),
+            ">=",
+            -NEAR,
+        ),
         _claim("everything masked: below the class majority with plain fine-tuning", below),
+        *(
+            _claim(
+                f"masked fine-tuning loses no performance where the {copy} copy chooses the epoch: {at_most}",
+                gained(f"half/{copy}", MASKED),
+                ">=",
+                -MARGIN,
+            )
+            for copy in ("unmasked", "masked")
+        ),
     ]
 
 
-def _in_distribution(tests, gate, once):
+def _in_distribution(tests, gate, once, combination):
     """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
     if tests is None or tests.empty:
         return []
-    masked = tests[(tests.ratio > 0) & (tests.measure != "validation")]
-    masked = masked.assign(passed=masked.p >= SIGNIFICANT)
+    masked = tests[(tests.ratio > 0) & (tests.measure != "validation") & tests.strategy.isin([MASKED, PLAIN])]
+    p = masked.p if combination == "Simes" else masked.p_fisher
+    masked = masked.assign(passed=p >= SIGNIFICANT)
     if once:
         of = ["dataset", "model", "strategy", "seed", "definition", "ratio"]
         masked = masked[(masked.ratio < 100) | ~masked.duplicated(of)]
@@ -159,7 +169,8 @@ def _in_distribution(tests, gate, once):
             with_masks = accepted(of[of.strategy == MASKED], gate)
             if len(with_masks):
                 own[titles[key]] = share_interval(with_masks.passed, with_masks.seed, "seed")
-            shares = of.groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
+            both = set.intersection(*of.groupby("strategy").measure.unique().map(set))
+            shares = of[of.measure.isin(both)].groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
             if {MASKED, PLAIN} <= set(shares):
                 more[key] = shares[MASKED] - shares[PLAIN]
         share = f"share of tests, {CONSISTENT:.0%} expected on every data set"
@@ -234,13 +245,13 @@ def _difference(upper, lower):
     return difference
 
 
-def _roar(found, roar):
+def _roar(found, roar, area):
     """RACU less Recursive ROAR's of the same architecture, mean over the measures of both.
 
     Published values of another architecture never stand in. The two are trained apart, so the interval is
     Welch's.
     """
-    theirs = {} if roar is None else recursive_roar.areas(complete_curves(roar), "RACU")
+    theirs = {} if roar is None else areas(roar, area)
     known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
     printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
     titles, cases, gains = case_titles(found), {}, {}
@@ -249,7 +260,7 @@ def _roar(found, roar):
         both = table.columns.intersection(other.columns)
         means = [t[both].mean(axis=1, skipna=False).dropna() for t in (table, other)]
         if len(both) and all(map(len, means)):
-            cases[titles[dataset, model]] = recursive_roar.difference(*map(seeds_interval, means))
+            cases[titles[dataset, model]] = difference(*map(seeds_interval, means))
             if dataset in known.index and dataset in printed.index:
                 gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
     if found and not cases:

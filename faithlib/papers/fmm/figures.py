@@ -30,7 +30,8 @@ from faithlib.report.figures import (
 from faithlib.report.style import line, metric_title, role
 from faithlib.report.tables import in_order
 
-ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third"}
+ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmasked": "fourth"}
+ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 SIGNED = {False: "absolute", True: "signed"}
 REJECTED = 0.05
@@ -108,7 +109,9 @@ def performance(table, scores, split="test", scale=""):
     several = table.model.nunique() > 1
     ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
     both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
-    grid = panels(both, ["words"], across=2, height=0.35 + 0.4 * len(keys), names=str, left=1.8)
+    grid = panels(
+        both, ["words"], across=2, height=0.35 + max(0.4, 0.1 * len(slots)) * len(keys), names=str, left=1.8
+    )
     for axis, part in grid:
         masked = part.masked.iloc[0]
         column = ends[masked][0]
@@ -145,10 +148,11 @@ def masf(table, definition="paper", scale=""):
     """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
 
     Args:
-        table: from `tables.masf`.
+        table: from `tables.masf`. Strategies that meet random masks alone are left out.
         definition: one of `tables.P_OF`.
         scale: "quick" is noted on the figure.
     """
+    table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
     column = P_OF[definition]
     known = in_order(set(table.measure) - {"validation"}, names())
     ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}

@@ -14,14 +14,9 @@ import pandas as pd
 
 from faithlib import papers, results
 from faithlib.attributions.registry import describe
-from faithlib.metrics import curves
 from faithlib.papers.fmm.card import CARD
-from faithlib.papers.recursive_roar import tables as recursive_roar
-from faithlib.report import tables as layout
 from faithlib.report.tables import (
     attribution_order,
-    case_titles,
-    cell_text,
     groups,
     metric_rows,
     ordered,
@@ -41,6 +36,7 @@ MASKED, PLAIN = "half/both", "none/unmasked"
 STRATEGIES = {MASKED: "masked fine-tuning", PLAIN: "plain fine-tuning", "all/masked": "only masking"}
 PUBLISHED_MODEL = "roberta-base"  # stands beside models that the paper does not have
 PARTS = {"fine_tuning": "table_6", "masf": "table_7", "evaluation": "table_8"}  # of the walltime
+VARIANTS = ("", "other-strategies")  # of the units whose records are read; they differ in strategies
 P_OF = {"paper": "p_simes", "released": "p_released", "calibrated": "p_calibrated"}  # by definition
 CURVE = ["dataset", "model", "strategy"]
 
@@ -86,32 +82,29 @@ def with_convergence(frame, records, leave_out=False):
     return frame[frame.converged] if leave_out else frame
 
 
-def gates(values, records):
+def gates(records):
     """Which data sets × models take part in claims: those above chance before anything is masked.
 
     Args:
-        values, records: from `results.load`.
+        records: from `results.load`.
 
     Returns:
-        DataFrame as `statistics.gates.gate_table`, of masked fine-tuning. The score is that of the test split
-        where the paper's metric corrects for chance (MCC, macro-F1), else macro-F1 of the explained texts,
-        which stands in for balanced accuracy.
+        DataFrame as `statistics.gates.gate_table`, of masked fine-tuning on the test split: the score is the
+        paper's metric where that corrects for chance (MCC, macro-F1), else balanced accuracy.
     """
-    keys = ["dataset", "model", "seed"]
-    values = values.assign(model=[results.slug(model) for model in values.model])
-    own = select(values, strategy=MASKED, measure=RANDOM, step=0, metric="macro_f1")
-    explained = own.drop_duplicates(keys).set_index(keys).value
-    scores = select(metric_rows(records), split="test", strategy=MASKED, masked=0)
+    scores = select(metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
+    wide = scores.pivot_table(
+        index=["dataset", "model", "seed"], columns="metric", values="value", sort=False
+    )
     rows = []
-    for row in scores[scores.metric == scores.dataset.map(CARD.metric)].itertuples():
-        unit = row.dataset, row.model, row.seed
-        classes = len(TASKS[row.dataset].labels) if row.dataset in TASKS else 0
-        if classes < 2 or unit not in explained:
-            continue
-        score = row.value if row.metric in ("mcc", "macro_f1") else explained[unit]
-        chance = 0.0 if row.metric == "mcc" else 1 / classes
-        rows.append((*unit, score, explained[unit], classes, chance))
-    return gate_table(pd.DataFrame(rows, columns=[*keys, "score", "balanced_accuracy", "classes", "chance"]))
+    for (dataset, *unit), row in wide.iterrows():
+        classes = len(TASKS[dataset].labels) if dataset in TASKS else 0
+        metric = CARD.metric(dataset) if CARD.metric(dataset) in ("mcc", "macro_f1") else "balanced_accuracy"
+        if classes > 1:
+            chance = 0.0 if metric == "mcc" else 1 / classes
+            rows.append((dataset, *unit, row[metric], row.balanced_accuracy, classes, chance))
+    columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
+    return gate_table(pd.DataFrame(rows, columns=columns))
 
 
 def load_parts(results_dir, scale, records, part, leave_out=False):
@@ -128,21 +121,23 @@ def performance(scores):
 
     Returns:
         A row a strategy and split, in fractions, higher is better. majority: of always predicting the class
-        that is most frequent in train, the baseline where everything is masked. The data set "all" is the
-        mean over those that every strategy of the model has been run on, seed by seed, of the seeds that
-        converged on all of them.
+        that is most frequent in train, the baseline where everything is masked. collapsed: models that
+        predict a single class for the whole texts. The data set "all" is the mean over those of masked
+        fine-tuning, seed by seed, of the seeds that converged on all of them.
     """
     majority = select(scores, metric="majority").groupby(["dataset", "model"]).value.mean()
     own = scores[scores.metric == scores.dataset.map(CARD.metric)]
+    collapsed = select(scores, metric="collapsed", masked=0).groupby([*CURVE, "split"]).value.sum()
     paper = papers.published(PAPER, "table_3").merge(
         papers.published(PAPER, "table_2")[["dataset", "majority"]]
     )
     rows = []
     for row, part in groups(own, [*CURVE, "split"]):
-        known = _published(paper, row) if row["split"] == "test" else {}
+        known = published_cell(paper, row) if row["split"] == "test" else {}
         row |= {
             "metric": CARD.metric(row["dataset"]),
-            **_seeds(part),
+            **seed_counts(part),
+            "collapsed": int(collapsed.get(tuple(row.values()), 0)),
             **over_seeds(select(part, masked=0).value, "unmasked"),
             **over_seeds(select(part, masked=100).value, "all_masked"),
             "majority": majority.get((row["dataset"], row["model"]), np.nan),
@@ -151,84 +146,7 @@ def performance(scores):
             "published_majority": known.get("majority", np.nan) / 100,
         }
         rows.append(row)
-    return _sorted(pd.DataFrame(rows + _means_over_datasets(own, majority)))
-
-
-def racu(points, roar=None):
-    """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's RACU.
-
-    Args:
-        points: from `points`.
-        roar: from `load_roar`.
-
-    Returns:
-        A row a curve; higher is better. ci_low, ci_high: of RACU, which is not clipped here. variant: signed
-        measures can do better than the performance of everything masked, so that their RACU may exceed 1.
-        flat counts seeds whose random curve hardly falls: there only ACU can be read. roar: RACU, clipped as
-        published; roar_of says whether it is ours, on the same model, or the published one of RoBERTa-base.
-    """
-    paper, rows = published_areas(), []
-    counted = {tuple(row.values()): _seeds(part) for row, part in groups(points, [*CURVE, "measure"])}
-    for area in curves.summary(points, CURVE).to_dict("records"):
-        row = {name: area[name] for name in (*CURVE, "measure")}
-        acu, racu = (_published(select(paper, statistic=s), row, row["measure"]) for s in ("acu", "racu"))
-        row |= {
-            "variant": variant(row["measure"]),
-            **{name: area[name] for name in ("acu", "acu_low", "acu_high", "racu")},
-            "ci_low": area["racu_low"],
-            "ci_high": area["racu_high"],
-            "flat": area["flat"],
-            **counted[tuple(row.values())],
-            "seeds": area["seeds"],
-            "left_out": area["left_out"],
-            **published_interval(racu),
-            "published_acu": acu.get("value", np.nan) / 100,
-            "published_model": racu.get("model", ""),
-        }
-        if row["strategy"] == MASKED:
-            row |= roar_racu(roar, row["dataset"], row["model"], row["measure"])
-        rows.append(row)
-    return _sorted(pd.DataFrame(rows))
-
-
-def load_roar(results_dir, scale):
-    """Recursive ROAR's RACU at a scale, the rows with recursion; None where there are no records of it."""
-    points = load_roar_points(results_dir, scale)
-    if points is None:
-        return None
-    table = recursive_roar.racu(points)
-    return table[table.recursive.astype(bool)]
-
-
-def load_roar_points(results_dir, scale):
-    """Recursive ROAR's curves at a scale, as `recursive_roar.tables.points`; None without records of it."""
-    try:
-        _, values = results.load(results_dir, scale, recursive_roar.PAPER)
-    except FileNotFoundError:
-        return None
-    return recursive_roar.points(values)
-
-
-def roar_racu(roar, dataset, model, measure):
-    """Recursive ROAR's RACU of one cell, as in the paper's Table 1, where its SST2 stands beside SST.
-
-    Args:
-        roar: from `load_roar`.
-        dataset, model, measure: of the cell.
-
-    Returns:
-        {"roar", "roar_low", "roar_high": the value and its interval, "roar_of": "ours", "published" or ""}.
-    """
-    if roar is not None:
-        own = select(roar, dataset={"sst2": "sst"}.get(dataset, dataset), model=model, measure=measure)
-        if len(own):
-            names = {"roar": "racu_clipped", "roar_low": "racu_clipped_low", "roar_high": "racu_clipped_high"}
-            return {name: own.iloc[0][column] for name, column in names.items()} | {"roar_of": "ours"}
-    known = {}
-    if original(dataset) == dataset:
-        of = {"model": PUBLISHED_MODEL, "measure": measure}
-        known = published_row(published_roar(), published_dataset(dataset), **of)
-    return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
+    return in_paper_order(pd.DataFrame(rows + _means_over_datasets(own, majority)))
 
 
 def curve_table(points):
@@ -236,11 +154,11 @@ def curve_table(points):
     rows = [
         row
         | over_seeds(part.value, "value")
-        | _seeds(part)
+        | seed_counts(part)
         | part[["masked_tokens", "unchanged_texts"]].mean().to_dict()
         for row, part in groups(points, [*CURVE, "metric", "measure", "step"])
     ]
-    return _sorted(pd.DataFrame(rows))
+    return in_paper_order(pd.DataFrame(rows))
 
 
 def masf(tests):
@@ -259,10 +177,10 @@ def masf(tests):
     for row, part in groups(tests, [*CURVE, "measure", "ratio"]):
         for definition, name in P_OF.items():
             own = select(part, definition=definition)
-            row |= over_seeds(own.p, name)
+            row |= over_seeds(own.p, name) | {f"fisher_{definition}": own.p_fisher.mean()}
             row[name.replace("p_", "share_")] = own.share_below_05.mean()
-        rows.append(row | {"n": part.n.mean()} | _seeds(part))
-    return _sorted(pd.DataFrame(rows))
+        rows.append(row | {"n": part.n.mean()} | seed_counts(part))
+    return in_paper_order(pd.DataFrame(rows))
 
 
 def walltime(records):
@@ -288,11 +206,11 @@ def walltime(records):
     for row, part in groups(pd.DataFrame(spent), [*CURVE, "part"]):
         name = row["part"]
         paper = papers.published(PAPER, PARTS.get(name, "table_9"))
-        known = _published(paper, row, None if name in PARTS else name)
+        known = published_cell(paper, row, None if name in PARTS else name)
         row |= {"minutes": part.minutes.mean(), "seeds": part.seed.nunique()}
         row |= {"published": known.get("minutes", np.nan), "published_model": known.get("model", "")}
         rows.append(row)
-    return _sorted(pd.DataFrame(rows))
+    return in_paper_order(pd.DataFrame(rows))
 
 
 def history(epochs):
@@ -303,28 +221,10 @@ def history(epochs):
     """
     table = epochs.melt([*CURVE, "seed", "epoch", "converged"], ["unmasked", "masked"], "copy").dropna()
     rows = [
-        row | over_seeds(part.value, "value") | _seeds(part)
+        row | over_seeds(part.value, "value") | seed_counts(part)
         for row, part in groups(table, [*CURVE, "copy", "epoch"])
     ]
-    return _sorted(pd.DataFrame(rows))
-
-
-def racu_as_printed(table, value="racu", strategy=MASKED):
-    """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field.
-
-    Args:
-        table: from `racu`.
-        value: "racu" or "acu".
-        strategy: of the fine-tuning.
-    """
-    table = select(table, strategy=strategy)
-    paper = table[{"racu": "published", "acu": "published_acu"}[value]]
-    texts = [
-        cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)
-    ]
-    cases = list(zip(table.dataset, table.model, strict=True))
-    table = table.assign(column=[case_titles(cases)[case] for case in cases])
-    return _sorted(layout.as_printed(table, texts, ["measure", "variant"], ["column"]))
+    return in_paper_order(pd.DataFrame(rows))
 
 
 def variant(measure):
@@ -356,22 +256,21 @@ def published_areas():
     return both.drop_duplicates(["dataset", "model", "measure", "statistic"])
 
 
-@cache
-def published_roar():
-    """Recursive ROAR's own Table 2, with SST under SST2's name."""
-    return papers.published("recursive_roar", "table_2").replace({"dataset": {"sst": "sst2"}})
-
-
 def _means_over_datasets(own, majority):
-    """The rows of "all": test performance averaged over data sets that a model's strategies share."""
+    """The rows of "all": test performance averaged over the data sets of masked fine-tuning.
+
+    Strategies that have not been run on all of them have none.
+    """
     own = own[(own.split == "test") & own.converged]
     rows = []
     for model, part in own.groupby("model", sort=False):
-        sets = set.intersection(*(set(of.dataset) for _, of in part.groupby("strategy")))
+        of_strategy = part.groupby("strategy", sort=False).dataset.unique().map(set)
+        sets = of_strategy.get(MASKED, set())
         if len(sets) < 2:
             continue
         expected = np.mean([majority.get((name, model), np.nan) for name in sets])
-        for strategy, of in part[part.dataset.isin(sets)].groupby("strategy", sort=False):
+        for strategy in of_strategy.index[[sets <= of for of in of_strategy]]:
+            of = part[(part.strategy == strategy) & part.dataset.isin(sets)]
             row = {"dataset": "all", "model": model, "strategy": strategy, "split": "test", "metric": "mean"}
             for name, masked in (("unmasked", 0), ("all_masked", 100)):
                 wide = select(of, masked=masked).pivot(index="seed", columns="dataset", values="value")
@@ -381,12 +280,12 @@ def _means_over_datasets(own, majority):
     return rows
 
 
-def _seeds(part):
+def seed_counts(part):
     """How many seeds there are, and how many of them did not converge."""
     return {"seeds": part.seed.nunique(), "unconverged": part.seed[~part.converged].nunique()}
 
 
-def _published(table, row, measure=None):
+def published_cell(table, row, measure=None):
     """The published row of a row's data set and model, RoBERTa-base's for a model that the paper lacks.
 
     {} where there is none, beside generated data, and for other strategies than masked fine-tuning. measure:
@@ -399,7 +298,7 @@ def _published(table, row, measure=None):
     return published_row(table, published_dataset(row["dataset"]), model=model, **given)
 
 
-def _sorted(table):
+def in_paper_order(table):
     """Data sets and models as they came, then strategies, splits and measures in the paper's order."""
     measures = measure_order()
     return ordered(

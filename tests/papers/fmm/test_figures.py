@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sample.fmm import epochs_of, every, masf_of
 
-from faithlib.papers.fmm import figures, tables
+from faithlib.papers.fmm import areas, figures, tables
 
 
 def test_figures_have_a_panel_for_everything(records, points):
@@ -24,7 +24,7 @@ def test_figures_have_a_panel_for_everything(records, points):
     assert figure.axes[1].get_title() == "SST-2, MiniLM: plain fine-tuning" and len(figure.axes) == 7
     figure = figures.history(tables.history(tables.with_convergence(every(epochs_of), records)))
     assert figure.axes[1].get_title() == "SST-2, MiniLM: masked texts"
-    found = tables.racu(points)
+    found = areas.racu(points)
     assert len(figures.racu(found).axes) == 3
     panel = figures.racu(found.assign(flat=1)).axes[0]  # the published values stay
     assert "flat" in panel.get_title() and not panel.containers

@@ -1,13 +1,12 @@
 """Tables of fmm: by hand, beside the published numbers, with what is flagged and left out."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sample.fmm import MASKED, PLAIN, curves_of, epochs_of, every, masf_of, record
 from sample.rows import cell
 
 from faithlib import papers, results
-from faithlib.papers.fmm import claims, tables
+from faithlib.papers.fmm import areas, claims, tables
 from faithlib.papers.fmm.card import CARD
 
 
@@ -41,7 +40,8 @@ def test_performance_stands_beside_the_published(records):
     assert (row.published, row.published_low, row.published_majority) == (0.94, pytest.approx(0.938), 0.51)
     assert row.published_model == "roberta-base"  # the paper has no MiniLM
     assert np.isnan(cell(table, dataset="whereabouts_2", strategy=MASKED).published)  # generated
-    assert np.isnan(cell(table, dataset="sst2", strategy=PLAIN).published)
+    plain = cell(table, dataset="sst2", strategy=PLAIN)
+    assert np.isnan(plain.published) and plain.collapsed == 1 and row.collapsed == 0
     mean = cell(table, dataset="all", strategy=PLAIN)
     assert (mean.unmasked, mean.all_masked, mean.seeds) == pytest.approx((0.915, 0.4, 2))
 
@@ -56,58 +56,7 @@ def test_a_seed_that_did_not_converge_is_flagged_and_only_left_out_on_request(re
     assert (left.seeds, left.unconverged, left.unmasked) == (1, 0, 0.9)
     kept, fewer = (tables.points(every(curves_of), broken, leave_out) for leave_out in (False, True))
     assert len(kept) - len(fewer) == 2 * 10 * 11
-    assert cell(tables.racu(kept), dataset="sst2", strategy=MASKED, measure="beam").unconverged == 1
-
-
-def test_racu_by_hand_and_beside_the_published(points):
-    table = tables.racu(points)
-    own = table[(table.dataset == "sst2") & (table.strategy == MASKED)]
-    assert own.measure.tolist() == tables.measure_order()[1:10]
-    row = cell(own, measure="leave_one_out")
-    assert (row.acu, row.racu, row.variant) == (pytest.approx(0.225), pytest.approx(0.9), "signed")
-    assert (row.published, row.published_acu) == pytest.approx((1.713, 0.516))
-    assert (row.published_low, row.published_high) == pytest.approx((1.651, 1.801))
-    assert row.roar_of == "" and np.isnan(row.roar)  # Recursive ROAR has no leave-one-out
-    row = cell(own, measure="gradient_l2")
-    assert (row.roar_of, row.roar, row.published) == ("published", pytest.approx(0.261), pytest.approx(0.404))
-    row = cell(own, measure="beam")
-    assert row.acu == pytest.approx(1.1 * 0.225 - 0.01 * 0.1 / 2) and row.ci_low < row.racu < row.ci_high
-    plain = table[table.strategy == PLAIN]
-    assert plain.published.isna().all() and plain.roar.isna().all()
-    row = cell(table, dataset="whereabouts_2", strategy=MASKED, measure="beam")
-    assert np.isnan(row.published) and np.isnan(row.roar)  # generated
-    wide = tables.racu_as_printed(table).set_index("measure")
-    assert wide.sst2["leave_one_out"] == "0.900 (1.713)" and wide.index[0] == "gradient_l2"
-
-
-def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert tables.load_roar("results", "small") is None
-    common = {"dataset": "sst", "model": "some/MiniLM", "by": "ratio", "metric": "macro_f1"}
-    curves = [("random", (0.9, 0.5, 0.1), (0.2, 1.0, 0.1)), ("gradient_l2", (0.9, 0.4, 0.1), (0.2, 0.0, 0.1))]
-    values = pd.DataFrame(
-        [
-            {
-                **common,
-                "measure": measure,
-                "recursive": recursive,
-                "seed": seed,
-                "step": step,
-                "value": value if recursive or measure == "random" else 0.1,
-            }
-            for measure, *seeds in curves
-            for recursive in (False, True)
-            for seed, curve in enumerate(seeds)
-            for step, value in zip((0, 50, 100), curve, strict=True)
-        ]
-    )
-    monkeypatch.setattr(tables.results, "load", lambda *of: ([], values))
-    table = tables.racu(points, tables.load_roar("results", "small"))
-    row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
-    ends = row.roar, row.roar_low, row.roar_high  # of an area of 0.4 it takes 0.05; of 0.475, 0.5: clipped
-    assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours"
-    other = cell(table, dataset="sst2", strategy=MASKED, measure="integrated_gradients_abs")
-    assert (other.roar, other.roar_of) == (pytest.approx(0.329), "published")
+    assert cell(areas.racu(kept), dataset="sst2", strategy=MASKED, measure="beam").unconverged == 1
 
 
 def test_curves_are_means_with_intervals(points):
