@@ -76,14 +76,15 @@ def one_form(points, form):
 
 
 def points(values):
-    """The curves' values in each data set's own metric; models by the last part of their name.
+    """The curves' values in each data set's own metric, variants last; models by the last part of their name.
 
     Args:
         values: from `results.load`.
     """
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     kept = values[values.metric == values.dataset.map(metric)]
-    return kept.assign(model=[results.slug(model) for model in kept.model])
+    kept = kept.assign(model=[results.slug(model) for model in kept.model])
+    return kept.sort_values("variant", kind="stable", ignore_index=True)
 
 
 def gates(values):
