@@ -7,7 +7,8 @@ No model is run. A record must be as it was written (by its own hashes; one of f
 fit its files, its code the commit that it names, its data what the loader gives. Each report is executed on a
 copy of the committed records, and must give the committed tables and figures, and the outputs that it was
 saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
-record of them. Everything that differs is named; then the exit status is 1.
+record of them. Records under results/archive/ must be whole, and named in a README.md beside them. Everything
+that differs is named; then the exit status is 1.
 """
 
 import ast
@@ -88,7 +89,7 @@ def code_of(commit):
     )
 
 
-def check_record(path, data_dir=""):
+def check_record(path, data_dir="", with_data=True):
     """(what is wrong with a record, what could not be checked): two lists of lines."""
     try:
         record = results.read_record(path)
@@ -107,6 +108,8 @@ def check_record(path, data_dir=""):
         unchecked.append(f"{path}: the hash of its code, which is no commit that git has ({commit})")
     elif then != code:
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
+    if not with_data:
+        return wrong, unchecked
     if data["source"] == "file":
         unchecked.append(f"{path}: the hashes of its data, a file of the user's own")
         return wrong, unchecked
@@ -260,9 +263,26 @@ def verify(scale, paper, found, data_dir=""):
     return wrong, unchecked
 
 
+def archived(files):
+    """What is wrong with results/archive/<paper>/, whose records no report reads: one line each.
+
+    Each must be as it was written and named in the folder's README.md, which says why it left the grid.
+    """
+    told = []
+    for path in files:
+        if path.parts[:2] != ("results", "archive") or path.suffix != ".json":
+            continue
+        told += check_record(path, with_data=False)[0]
+        readme = path.with_name("README.md")
+        if not readme.is_file() or f"`{path.stem}`" not in readme.read_text(encoding="utf-8"):
+            told.append(f"{path}: {readme} does not name it: say there why it left the grid")
+    return told
+
+
 def main(arguments):
     data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
-    found, bad = by_paper(committed()), 0
+    files = committed()
+    found, bad = by_paper(files), 0
     if not found:
         raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
     for scale, paper in sorted(found):
@@ -276,7 +296,9 @@ def main(arguments):
         for line in [*wrong, *(f"not checked: {line}" for line in unchecked)]:
             print(f"  {line}")
         bad += len(wrong)
-    if bad:
+    wrong = archived(files)
+    print(*[f"archive: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
+    if bad := bad + len(wrong):
         raise SystemExit(f"{bad} differences: run `make results` of that scale, or take the files from git")
 
 

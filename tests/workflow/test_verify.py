@@ -128,6 +128,22 @@ def test_what_cannot_be_checked_is_said(project):
     assert "no commit that git has" in unchecked[0] and "need data_dir=" in unchecked[1]
 
 
+def test_an_archived_record_is_whole_and_named(project):
+    archive = Path("results/archive/toy")
+    archive.mkdir(parents=True)
+    for path in Path("results/quick/toy").glob("sentiment.tiny.s0*"):
+        shutil.move(path, archive)
+    found()
+    readme, record = archive / "README.md", archive / "sentiment.tiny.s0.json"
+    told = f"{record}: {readme} does not name it: say there why it left the grid"
+    assert verify.archived(verify.committed()) == [told]
+    readme.write_text("| `sentiment.tiny.s0` |")
+    assert verify.archived(verify.committed()) == []
+    record.write_text(record.read_text().replace('"seed": 0', '"seed": 1'))
+    (told,) = verify.archived(verify.committed())
+    assert "was changed after it was written" in told
+
+
 def test_every_row_of_a_table_leads_to_a_record():
     records = [{"params": {"task": "sst", "model": "org/tiny", "seed": seed}} for seed in (0, 1)]
     table = pd.DataFrame(
