@@ -35,6 +35,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("fmm", {"measures": []}, ["measures = []"]),
     ("fmm", {"strategies": ["half/bth"]}, ["'half/bth' is unknown", "half/both"]),
     ("fmm", {"strategies": []}, ["strategies = []"]),
+    ("fmm", {"explained": ["all/masked"]}, ["'all/masked' is unknown", "half/both"]),
     ("recursive_roar", {"measures": ["random", "attention"]}, ["'random' is unknown"]),
     ("saloss", {"saliences": ["textrank", "tf-idf"]}, ["'tf-idf' is unknown", "tfidf"]),
     ("saloss", {"saliences": ["tfidf"]}, ["['tfidf']", "'textrank' is missing"]),
