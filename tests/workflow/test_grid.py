@@ -192,8 +192,9 @@ def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
         grid.demand(papers={"saloss": grid.Paper(papers.card("saloss"), "", "", {"sst.s0": unit})})
 
 
-@pytest.mark.parametrize(("scale", "outputs"), [("small", 6), ("paper", 36)])  # 36: the release
-def test_outputs_of_recursive_roar_for_babi(scale, outputs):
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_outputs_of_recursive_roar_for_babi(scale):
     _, found, _ = grid.read({"scale": scale, "data_dir": ".", "model_dir": "."})
     units = [u for u in found["recursive_roar"].units.values() if u["task"].startswith("babi")]
-    assert units and {len(TASKS[u["task"]].labels) + u.get("unused_classes", 0) for u in units} == {outputs}
+    outputs = {(u.get("variant"), len(TASKS[u["task"]].labels) + u.get("unused_classes", 0)) for u in units}
+    assert outputs == {(None, 36), ("6-outputs", 6)}  # the release has 36
