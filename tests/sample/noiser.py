@@ -18,35 +18,26 @@ RANDOM = (0.2, 0.1)
 JUDGED = {"leave_one_out": (0.8, 0.6), "noiser": (0.7, 0.95), "attention": (0.3, 0.5), "random": (0.25, 0.6)}
 
 
-def soft(dataset="world_facts", model="folder/tiny", seed=0, definition="paper"):
-    """Values of two draws of each baseline that vary evenly around the means."""
+def soft(dataset="world_facts", model="folder/tiny", seed=0, definition="paper", normalisation="none"):
+    """Values that vary evenly around the means, each prompt a fact."""
     spread, rows = np.linspace(-0.1, 0.1, N), []
 
-    def add(attribution, bounding, baseline, draw, ns, nc):
-        rows.append(
-            pd.DataFrame(
-                {
-                    "example": np.arange(N),
-                    "step": 0,
-                    "attribution": attribution,
-                    "bounding": bounding,
-                    "baseline": baseline,
-                    "draw": draw,
-                    "definition": definition,
-                    "soft_ns": ns + spread,
-                    "soft_nc": nc + spread[::-1],
-                    "denominator": 0.5,
-                }
-            )
-        )
+    def add(attribution, setting, baseline, ns, nc):
+        names = {"attribution": attribution, "setting": setting, "baseline": baseline}
+        measured = {
+            "soft_ns": ns + spread,
+            "soft_ns_of_mean": ns + spread - 0.01,
+            "soft_nc": nc + spread[::-1],
+        }
+        prompts = {"example": np.arange(N), "step": 0, "fact": np.arange(N), "denominator": 0.5}
+        rows.append(pd.DataFrame(prompts | names | measured))
 
-    for (attribution, bounding), (ns, nc, own_ns, own_nc) in SOFT.items():
-        add(attribution, bounding, "", 0, ns, nc)
-        for draw in (0, 1):
-            add(attribution, bounding, "matched", draw, own_ns + 0.02 * (draw - 0.5), own_nc)
-    for draw in (0, 1):
-        add("random", "", "random", draw, RANDOM[0], RANDOM[1] + 0.02 * (draw - 0.5))
-    return pd.concat(rows, ignore_index=True).assign(dataset=dataset, model=model, seed=seed)
+    for (attribution, setting), (ns, nc, own_ns, own_nc) in SOFT.items():
+        add(attribution, setting, "", ns, nc)
+        add(attribution, setting, "matched", own_ns, own_nc)
+    add("random", "", "random", *RANDOM)
+    how = {"definition": definition, "normalisation": normalisation}
+    return pd.concat(rows, ignore_index=True).assign(dataset=dataset, model=model, seed=seed, **how)
 
 
 def judged(dataset="world_facts", seed=0):
@@ -111,8 +102,8 @@ def record(dataset="world_facts", model="folder/tiny", seed=0):
     rows = [
         {"metric": "prompts", "stage": "all", "value": 100},
         {"metric": "prompts", "stage": "kept", "value": 90},
-        {"metric": "k", "bounding": "k_min", "value": 0.2, "n": N},
-        {"metric": "flipped", "bounding": "k_min", "value": 0.95, "n": N},
+        {"metric": "k", "setting": "k_min", "value": 0.2, "n": N},
+        {"metric": "flipped", "setting": "k_min", "value": 0.95, "n": N},
     ]
     return {
         "unit": f"{dataset}.tiny.s{seed}",

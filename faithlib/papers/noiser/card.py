@@ -15,7 +15,7 @@ CARD = Card(
     ),
     kind="prompts",
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
-    tables=("prompts", "faithfulness", "boundings"),
+    tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
     # Main setting first. It is what the paper prints, where it prints anything: scores as they are
     # (section 3), integrated gradients from all zero embeddings (section 4.2).
     choices={

@@ -3,6 +3,7 @@
 import numpy as np
 
 from faithlib.attributions.registry import names
+from faithlib.papers.noiser.ratios import MAIN
 from faithlib.report.figures import (
     HOLLOW,
     apart,
@@ -10,12 +11,13 @@ from faithlib.report.figures import (
     attribution_rows,
     guide,
     mark,
+    name_rows,
     panels,
     place,
     points,
     real,
 )
-from faithlib.report.style import line
+from faithlib.report.style import line, role
 from faithlib.report.tables import in_order
 
 PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
@@ -25,10 +27,16 @@ LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
 INTERVAL = ("ci_low", "ci_high")
 SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
 CLIPPED = "Values below −6 are drawn at the edge, with their number. "
+LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
 CAPTIONS = {
+    "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
+    "method (log ratio), with 95 % intervals, under each way to bring scores to one scale; right of 0 "
+    "(dotted) Noiser is the most faithful. Released scores have the sum 1 as they are.",
+    "lead_of_k_min_by_normalisation": "**Which normalisation, which bound?** The lead of k_min over the best "
+    "of the other bounds of Noiser's noise, as in the figure above.",
     "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
     "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts with 95 % intervals; 0 "
-    "(dotted) is as good as the baseline, and higher is better. Left, the paper's baseline of random scores; "
+    "(dotted) is as good as the baseline, and higher is better. Left, random scores of U[0, 1); "
     "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
     "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "Hollow "
     "marks, where there are any, are published (Table 1 of the paper).",
@@ -55,7 +63,7 @@ def faithfulness(table, scale="", definition="paper"):
     """Table 1 as a figure: log ratio of soft metrics, a row of panels a task, a column a baseline.
 
     Args:
-        table: from `tables.faithfulness`. Of Noiser's boundings k_min is shown.
+        table: from `tables.faithfulness`; shown is what is not normalised.
         scale: "quick" is noted on the figure.
         definition: "paper" or "released".
     """
@@ -76,6 +84,29 @@ def faithfulness(table, scale="", definition="paper"):
     handles = [mark("ours", "#555555", "o"), mark("as good as the baseline", dashes=":")]
     paper = [HOLLOW] if real(table, "task").published.notna().any() else []
     return grid.finish([*handles, *paper], scale)
+
+
+def leads(table, scale="", question="method"):
+    """Noiser's lead under each normalisation: a row of panels a task, a column a definition.
+
+    Args:
+        table: from `tables.normalisations`.
+        scale: "quick" is noted on the figure.
+        question: "method" or "bounding".
+    """
+    table = table[table.question == question]
+    known = list(dict.fromkeys(table.normalisation))
+    looks = {"random": role("proposed", BASELINES["random"]), "matched": role("usual", BASELINES["matched"])}
+    height = 0.5 + 0.2 * len(known)
+    grid = panels(table, ["task", "model"], height=height, columns=("definition", LEADS), left=1.2)
+    for axis, part in grid:
+        guide(axis, 0)
+        for shift, (baseline, look) in zip((-0.12, 0.12), looks.items(), strict=True):
+            own = part[part.baseline == baseline]
+            points(axis, own, "lead", place(own.normalisation, known, shift), look, INTERVAL, LIMITS)
+        name_rows(axis, known)
+    grid.name_axes("lead (log ratio) ↑")
+    return grid.finish([look | {"linestyle": ""} for look in looks.values()], scale)
 
 
 def parts(table, scale=""):
@@ -133,7 +164,7 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
     """Figure 4: faithfulness against answerability, a mark a method; a row a task, a column a baseline.
 
     Args:
-        faithful: from `tables.faithfulness`. Of Noiser's boundings k_min is shown.
+        faithful: from `tables.faithfulness`; shown is what is not normalised.
         answers: from `tables.answerability`.
         scale: "quick" is noted on the figure.
         top: how many answers of the judge count, 1 or 5.
@@ -159,8 +190,8 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
 
 
 def _main(table, definition):
-    kept = (table.definition == definition) & table.bounding.isin(["", "k_min"])
-    return table[kept & table.baseline.isin(BASELINES)]
+    kept = (table.definition == definition) & (table.normalisation == "none")
+    return table[kept & table.setting.isin(MAIN) & table.baseline.isin(BASELINES)]
 
 
 def _cross(axis, x, row, measure):

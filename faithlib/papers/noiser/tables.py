@@ -1,21 +1,20 @@
 """Noiser: from records to the tables of Ghasemi Madani et al. 2025.
 
-`values` is what `faithlib.results.load` returns: a row per prompt, step and draw, with the columns dataset,
-model, seed and those of `metrics.log_ratio.measure`, and bounding ("" but for Noiser). A prompt is the unit
-of all intervals: its steps, draws and seeds are averaged first. The columns "task" and "method" hold data
-sets and attributions, as in the paper. Published numbers are those of the same model, and for a model that
-the paper has not the average over its models; beside a generated task there are none.
+`values` is what `faithlib.results.load` returns: a row per prompt, step, definition, normalisation,
+attribution, setting and baseline, with means over draws, and the number of the prompt's fact. The columns
+"task" and "method" hold data sets and attributions, as in the paper. Prompts of a fact are one observation;
+where every seed has a world of its own, three seeds or more are the unit of intervals, else the facts.
+Published numbers are those of the same model, and for a model that the paper has not the average over its
+models; beside a generated task there are none.
 """
-
-import re
 
 import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
-from faithlib.corpora.world import COUNTRIES, PEOPLE
 from faithlib.metrics import log_ratio
 from faithlib.papers.attributions import tables as attributions
+from faithlib.papers.noiser.ratios import BASELINES, MAIN, NOISER, intervals, leads, log_ratios, units
 from faithlib.report import label
 from faithlib.report import tables as layout
 from faithlib.report.tables import (
@@ -28,13 +27,12 @@ from faithlib.report.tables import (
     select,
 )
 from faithlib.scores import RANDOM
-from faithlib.tasks.table import TASKS
 
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")
 TOPS = {1: "table_3", 5: "table_6"}
-FAITHFULNESS = ["task", "model", "method", "bounding", "definition", "baseline", "soft_ns", "soft_nc"]
-FAITHFULNESS += ["log_ratio", "ci_low", "ci_high", "n", "published", "log_ns", "log_nc", "mc_error"]
+FAITHFULNESS = ["task", "model", "method", "setting", "definition", "normalisation", "baseline", "soft_ns"]
+FAITHFULNESS += ["soft_nc", "log_ratio", "ci_low", "ci_high", "n", "published", "log_ns", "log_nc"]
 FAITHFULNESS += ["undefined"]
 ANSWERS = ["task", "model", "method", "baseline", "judge", "top", "rate", "rate_ci_low", "rate_ci_high"]
 ANSWERS += ["score", "score_all", "min_top_k", "min_ci_low", "min_ci_high", "n"]
@@ -42,44 +40,105 @@ ANSWERS += ["published_rate", "published_score"]
 
 
 def faithfulness(values):
-    """Tables 1, 2 and 5: ln(NS / NS_baseline) + ln(NC / NC_baseline).
+    """Tables 1 and 5: ln(NS / NS_baseline) + ln(NC / NC_baseline), under each normalisation.
 
     Args:
         values: from `results.load`.
 
     Returns:
-        A row a method and baseline. log_ratio: 0 is as faithful as the baseline, higher is better; 95 %
-        percentile intervals over the n prompts. baseline "random": scores of U[0, 1), our choice, since the
-        paper says only "the random baseline"; `published` stands beside it. "matched": the method's own
-        scores in random order, which leaves ranking, not scale.
-        log_ns, log_nc: the parts of log_ratio (Table 5). mc_error: what the baseline's draws leave.
-        undefined: prompts without a value.
+        A row a method, setting, definition, normalisation and baseline. setting: of Noiser k_min, of
+        integrated gradients the baseline of its path. log_ratio: 0 is as faithful as the baseline, higher is
+        better. baseline "random": scores of U[0, 1), our choice, since the paper says only "the random
+        baseline"; `published` stands beside it where nothing is normalised. "matched": the method's own
+        scores in random order, which leaves ranking, not scale. log_ns, log_nc: the parts of log_ratio
+        (Table 5). n: prompts; undefined: prompts and steps without a value.
     """
-    table = log_ratio.faithfulness(task_columns(values), within=["task", "model"])
-    table = table.rename(columns={"attribution": "method"})
-    table["published"] = [_published_log_ratio(row) for row in table.itertuples()]
+    values = task_columns(values)
+    table = _compared(values[values.setting.isin([*MAIN, "token"])])
+    known = (table.baseline == RANDOM) & (table.normalisation == "none") & (table.setting != "token")
+    table["published"] = [
+        _published("table_1", row.model, dataset=row.task, attribution=row.method) if shown else np.nan
+        for row, shown in zip(table.itertuples(), known, strict=True)
+    ]
     return _sorted(table[FAITHFULNESS])
 
 
-def boundings(table, records=()):
+def boundings(values, records=()):
     """Table 2: Noiser with each bounding of its noise, and what the searches found.
 
     Args:
-        table: from `faithfulness`.
-        records: from `results.load`, with rows {"metric": "k" or "flipped", "bounding", "value"}.
+        values, records: from `results.load`; records have rows {"metric": "k" or "flipped", "setting"}.
 
     Returns:
-        The rows of Noiser with means over seeds, NaN where there are none. k: mean scale of the noise;
-        flipped: share of prompts in which some token flips the prediction within the search, below 1 where
-        k is a bound of the search and not of the model.
+        A row a bounding, definition, normalisation and baseline, of the prompts that were scored with all
+        boundings. k: mean scale of the noise; flipped: share of prompts in which some token flips the
+        prediction within the search, below 1 where k is a bound of the search and not of the model.
     """
-    found = _metric_rows(records, ["bounding"])
-    keys = ["task", "model", "bounding"]
-    table = table[table.method == "noiser"]
+    values = task_columns(values)
+    table = _compared(values[values.attribution.isin(["noiser", RANDOM])])
+    known = (table.baseline == RANDOM) & (table.normalisation == "none") & (table.task == "knowns")
+    table["published"] = [
+        _published("table_2", row.model, bounding=row.setting) if shown else np.nan
+        for row, shown in zip(table.itertuples(), known, strict=True)
+    ]
+    found, keys = _metric_rows(records, ["setting"]), ["task", "model", "setting"]
     for name in ("k", "flipped"):
-        known = select(found, metric=name).groupby(keys).value.mean()
-        table = table.assign(**{name: known.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()})
-    return table.drop(columns="method").reset_index(drop=True)
+        means = select(found, metric=name).groupby(keys).value.mean()
+        table[name] = means.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
+    columns = [column for column in FAITHFULNESS if column != "method"]
+    return _sorted(table)[[*columns, "k", "flipped"]].rename(columns={"setting": "bounding"})
+
+
+def normalisations(values):
+    """How far Noiser leads the other methods, and k_min the other boundings, by every way to measure.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row a task, model, definition, normalisation, baseline and question ("method" or "bounding"): the
+        best other, the lead over it with its interval, and the rank of Noiser, or of k_min, among `of`.
+    """
+    values, rows = task_columns(values), []
+    for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
+        questions = {
+            "method": part[part.setting.isin(MAIN)],
+            "bounding": part[part.attribution.isin(["noiser", RANDOM])],
+        }
+        for question, rows_of in questions.items():
+            for baseline in BASELINES:
+                ratios = log_ratios(rows_of, baseline)
+                lead = intervals(leads(ratios, NOISER, lambda column: True), (definition, normalisation))
+                for (task, model), interval in lead.items():
+                    own = [frame.mean() for case, frame in ratios.items() if case[:2] == (task, model)]
+                    means = pd.concat(own, axis=1).mean(axis=1)
+                    other = means.drop(NOISER).idxmax()[question == "bounding"]
+                    row = {"task": task, "model": model, "definition": definition}
+                    row |= {"normalisation": normalisation, "baseline": baseline, "question": question}
+                    row |= {"best_other": other, "lead": interval.value, "ci_low": interval.low}
+                    row |= {"ci_high": interval.high, "rank": int((means > means[NOISER]).sum()) + 1}
+                    rows.append(row | {"of": len(means)})
+    return ordered(pd.DataFrame(rows), task=(), model=(), question=("method", "bounding"))
+
+
+def draws(table):
+    """How Noiser's log ratio settles: means of the first 1, 2, 4, 8 and 16 draws.
+
+    Args:
+        table: from `results.load_tables(..., "draws")`.
+
+    Returns:
+        A row a task, model, definition, normalisation, baseline and number of draws; log_ratio: mean over
+        seeds; mc_error: the standard error that all draws leave in it.
+    """
+    names = ["task", "model", "definition", "normalisation", "baseline", "draws"]
+    table = task_columns(table)
+    kept = [NOISER, (RANDOM, "")]
+    pairs = zip(table.attribution, table.setting, strict=True)
+    found = log_ratio.by_number_of_draws(table[[pair in kept for pair in pairs]], ["task", "model", "seed"])
+    by_seed = found.groupby(names, sort=False)
+    error = by_seed.mc_error.agg(lambda x: np.sqrt((x**2).sum()) / len(x))
+    return by_seed.log_ratio.mean().to_frame().assign(mc_error=error).reset_index()
 
 
 def answerability(answers, minimum=None):
@@ -172,34 +231,10 @@ def prompts(records):
     return table
 
 
-def facts(examples):
-    """Which prompts of a generated world ask for the same fact, and so are one observation.
-
-    Args:
-        examples: from `results.load_tables(..., "examples")`: tokens and target of each prompt and step; a
-            column `fact`, where records have it, is taken as it is.
-
-    Returns:
-        DataFrame with columns task, seed, example and fact: the names that stand outside brackets and, where
-        one word is explained, that word. Prompts of other tasks have no row.
-    """
-    columns = ["task", "seed", "example", "fact"]
-    if not len(examples):
-        return pd.DataFrame(columns=columns)
-    table = examples.rename(columns={"dataset": "task"})
-    table = table[[task in TASKS and TASKS[task].generated for task in table.task]]
-    if "fact" not in table:
-        table = table.assign(fact=[_names(tokens) for tokens in table.tokens])
-        steps = table.groupby(["task", "seed", "example"]).target.transform("size")
-        words = table.target.astype(str).where(steps == 1, "")
-        table["fact"] = (table.fact + " " + words).where(table.fact != "", table.example.astype(str))
-    return table[columns].drop_duplicates(columns[:3])
-
-
-def _names(tokens):
-    """The names of a prompt of a generated world, without those of a distractor in brackets."""
-    text = re.sub(r"\(.*?\)", " ", " ".join(map(str, tokens)))
-    return " ".join(sorted({word for word in text.split() if word in {*PEOPLE, *COUNTRIES}}))
+def with_facts(table, values):
+    """A table of prompts with the number of each prompt's fact, which `values` have."""
+    keys = ["dataset", "model", "seed", "example"]
+    return table.merge(values[[*keys, "fact"]].drop_duplicates(), on=keys, how="left")
 
 
 def as_printed(table, value, rows=("method",), columns=("task", "model"), known="published"):
@@ -231,6 +266,39 @@ def task_columns(values):
     return values
 
 
+def _compared(values):
+    """A row for each method, setting and baseline among values: FAITHFULNESS without `published`."""
+    rows, cells = [], ["attribution", "setting", "baseline"]
+    for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
+        by_case = units(part, cells, ["soft_ns", "soft_nc"])
+        means = pd.DataFrame({case: frame.dropna().mean() for case, frame in by_case.items()})
+        with np.errstate(divide="ignore"):
+            logs = np.log(means)
+        names = {"definition": definition, "normalisation": normalisation}
+        for baseline in BASELINES:
+            ratios = log_ratios(part, baseline)
+            for column in dict.fromkeys(column for frame in ratios.values() for column in frame):
+                of = {case: frame[column] for case, frame in ratios.items() if column in frame}
+                other = (*column, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
+                for (task, model), interval in intervals(of, (*names.values(), *column)).items():
+                    seeds = [case for case in of if case[:2] == (task, model)]
+                    own = select(
+                        part, task=task, model=model, attribution=column[0], setting=column[1], baseline=""
+                    )
+                    row = {"task": task, "model": model, "method": column[0], "setting": column[1], **names}
+                    row |= {"baseline": baseline, "ci_low": interval.low, "ci_high": interval.high}
+                    for name in ("ns", "nc"):
+                        cell, theirs = ((f"soft_{name}", *c) for c in ((*column, ""), other))
+                        row[f"soft_{name}"] = means.loc[cell, seeds].mean()
+                        row[f"log_{name}"] = (logs.loc[cell, seeds] - logs.loc[theirs, seeds]).mean()
+                    row["log_ratio"] = row["log_ns"] + row["log_nc"]
+                    if not np.isfinite(row["log_ratio"]):  # a mean of 0
+                        row |= {"ci_low": np.nan, "ci_high": np.nan}
+                    row["undefined"] = int(own.soft_nc.isna().sum())
+                    rows.append(row | {"n": len(own[["seed", "example"]].drop_duplicates())})
+    return pd.DataFrame(rows)
+
+
 def _metric_rows(records, columns):
     found = metric_rows(records, ["metric", "value", *columns])
     return found.rename(columns={"dataset": "task"})
@@ -239,7 +307,7 @@ def _metric_rows(records, columns):
 def _sorted(table):
     """Tasks and models as they came, then methods and boundings in the paper's order, random ones last."""
     methods = attribution_order(papers.published(PAPER, "table_1").attribution, baseline_last=True)
-    return ordered(table, task=(), model=(), method=methods, bounding=("", *BOUNDINGS))
+    return ordered(table, task=(), model=(), method=methods, setting=("", *BOUNDINGS, "zero", "token"))
 
 
 def _minimum(needed, top):
@@ -247,16 +315,6 @@ def _minimum(needed, top):
     needed = needed[needed.top == top] if "top" in needed else needed[[top == 1] * len(needed)]
     shares = needed.dropna(subset="share").groupby("example").share.mean()
     return over_examples(shares, "min_top_k", "min_ci_low", "min_ci_high")
-
-
-def _published_log_ratio(row):
-    if row.baseline != RANDOM:
-        return np.nan
-    if row.bounding in ("", "k_min"):
-        return _published("table_1", row.model, dataset=row.task, attribution=row.method)
-    if row.task != "knowns":
-        return np.nan
-    return _published("table_2", row.model, bounding=row.bounding)
 
 
 def _published(table, model, **given):

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from sample.noiser import N, agreement, found, judged, soft
 
-from faithlib.papers.noiser import claims, tables
+from faithlib.papers.noiser import claims
 from faithlib.report.claims import CLAIMS
-from faithlib.statistics import text_interval
 
 FAITHFUL = "Noiser is the most faithful (lead over the best other, log ratio)"
 EVERYWHERE = "Noiser is the most faithful everywhere"
@@ -21,7 +20,7 @@ TWO = "world_facts, world_agreement"
 def values(values):
     """Values that vary over prompts in a way of their own for each method, around the same means."""
     wave = np.sin(values.example * (1 + values.attribution.map(len) % 5))
-    wave -= wave.groupby([values.dataset, values.attribution, values.bounding, values.baseline]).transform(
+    wave -= wave.groupby([values.dataset, values.attribution, values.setting, values.baseline]).transform(
         "mean"
     )
     return values.assign(soft_nc=values.soft_nc + 0.01 * wave)
@@ -69,64 +68,47 @@ def test_no_published_value_stands_beside_a_generated_task(values):
     assert np.isnan(table_of(real).published[FAITHFUL, "paper", "matched"])
 
 
-def test_the_interval_is_that_of_the_linear_part():
-    """By hand: ln of a mean, whose error is that of (x - m) / m."""
-    x = pd.DataFrame(np.linspace(0.2, 0.8, 20) ** 2)
-    cells = {
-        ("t", "m", 0): pd.concat(
-            {
-                ("soft_ns", "a", "", ""): x[0],
-                ("soft_nc", "a", "", ""): 0 * x[0] + 1,
-                ("soft_ns", "random", "", "random"): 0 * x[0] + 0.5,
-                ("soft_nc", "random", "", "random"): 0 * x[0] + 1,
-            },
-            axis=1,
-        )
-    }
-    (frame,) = claims._log_ratios(cells, "random").values()
-    interval = text_interval(frame["a", ""])
-    m = x[0].mean()
-    assert interval.value == pytest.approx(np.log(m / 0.5))
-    se = x[0].std(ddof=1) / m / np.sqrt(20)
-    assert interval.components[0][0] == pytest.approx(se)
-
-
 def test_prompts_of_one_fact_are_one_observation(values):
-    facts = pd.DataFrame(
-        {"task": "world_facts", "seed": 0, "example": range(N), "fact": [f"f{i % 10}" for i in range(N)]}
-    )
     some = values[(values.dataset == "world_facts") & (values.definition == "paper")]
-    row, plain = (table_of(some, facts=f).loc[FAITHFUL, "paper", "random"] for f in (facts, None))
+    in_tens = some.assign(fact=some.example % 10)
+    row, plain = (table_of(v).loc[FAITHFUL, "paper", "random"] for v in (in_tens, some))
     assert (row.n_units, plain.n_units) == (10, N) and row.value == pytest.approx(plain.value, abs=1e-9)
-    assert "prompts of a fact" in set(claims.claims(some, facts=facts)[1].choice)
+    options = claims.claims(in_tens)[1]
+    assert "prompts of a fact" in set(options.choice)
+    assert "prompts of a fact" not in set(claims.claims(some)[1].choice)  # it would change nothing
+    gain = "Noiser: answerability score above its scores in random order (top 1)"
+    assert table_of(in_tens, judged()).n_units[gain, "paper", "matched"] == 10
 
 
-def test_facts_are_the_names_outside_brackets_and_the_answer():
-    examples = pd.DataFrame(
-        {
-            "dataset": [
-                "world_agreement",
-                "world_agreement",
-                "tinystories",
-                "world_biographies",
-                "world_biographies",
-            ],
-            "seed": 0,
-            "example": [0, 1, 0, 0, 0],
-            "step": [0, 0, 0, 0, 1],
-            "target": [7, 7, 3, 4, 5],
-            "tokens": [
-                "i took ilva . ( a dream of fini ) . the job".split(),
-                "a letter to ilva . ( no news ) . the job".split(),
-                "once upon".split(),
-                "ruda is a baker".split(),
-                "ruda is a baker and".split(),
-            ],
-        }
+def test_every_choice_of_the_card_has_its_values(values):
+    """Normalisation, baseline of integrated gradients and clip, each in values that only it changes."""
+    some = values[(values.dataset == "world_facts") & (values.definition == "paper")]
+    better = some[(some.attribution == "noiser") & (some.setting == "k_min") & (some.baseline == "")]
+    zero = better.assign(attribution="integrated_gradients", setting="zero", soft_nc=better.soft_nc / 2)
+    token = better.assign(attribution="integrated_gradients", setting="token", soft_nc=better.soft_nc * 2)
+    behind = some.assign(
+        normalisation="min-max", soft_nc=some.soft_nc.where(~some.index.isin(better.index), 0.1)
     )
-    table = tables.facts(examples)
-    assert table.fact.str.strip().tolist() == ["ilva 7", "ilva 7", "ruda"]
-    assert tables.facts(pd.DataFrame()).empty
+    some = pd.concat([some, zero, token, behind])
+    rows, choices = claims.claims(some)
+    main = choices[(choices.claim == FAITHFUL) & (choices.baseline == "random")].set_index("option").value
+    assert main["main"] == pytest.approx(np.log(2), abs=0.01)  # over integrated gradients from zero
+    assert main["token"] == pytest.approx(-np.log(2), abs=0.01)
+    assert main["min-max"] == pytest.approx(np.log(1 / 3), abs=0.01)
+    assert main["the mean"] != main["main"]
+    assert "sum 1, signed" not in main  # no record has it
+    verdict = rows.set_index(["claim", "baseline"]).verdict[FAITHFUL, "random"]
+    assert verdict.startswith("mixed for tiny (depends on") and "baseline of integrated gradients" in verdict
+
+
+def test_generated_worlds_and_published_models_have_claims_of_their_own(values):
+    own = values[values.definition == "paper"]
+    both = pd.concat([own, soft("tinystories", "stories260K")])
+    table = table_of(both)
+    assert table.cases[FAITHFUL, "paper", "random"] == TWO
+    assert table.cases[f"{FAITHFUL}, stories260K", "paper", "random"] == "tinystories"
+    alone = table_of(soft("tinystories", "stories260K"))
+    assert alone.cases[FAITHFUL, "paper", "random"] == "tinystories"
 
 
 def test_a_lost_case_is_named(values):

@@ -28,3 +28,13 @@ def test_figures_have_a_panel_for_everything(values):
         marks = [line for line in axis.lines if line.get_linestyle() == "None"]
         assert len(marks) == 3  # a method each
     plt.close("all")
+
+
+def test_leads_have_a_column_a_definition_and_a_row_a_normalisation(values):
+    both = pd.concat([values, values.assign(normalisation="min-max")])
+    table = tables.normalisations(both)
+    for question in ("method", "bounding"):
+        figure = figures.leads(table, question=question)
+        assert len(figure.axes) == 4  # two tasks, two definitions
+        assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["none", "min-max"]
+    plt.close("all")

@@ -19,36 +19,43 @@ def values(values):
 
 def test_faithfulness_by_hand(values):
     table = tables.faithfulness(values)
-    assert list(table)[:13] == [
-        "task",
-        "model",
-        "method",
-        "bounding",
-        "definition",
-        "baseline",
-        "soft_ns",
-        "soft_nc",
-        "log_ratio",
-        "ci_low",
-        "ci_high",
-        "n",
-        "published",
-    ]
+    assert list(table) == tables.FAITHFULNESS
     here = {"task": "knowns", "definition": "paper"}
-    row = cell(table, **here, method="noiser", bounding="k_min", baseline="random")
+    row = cell(table, **here, method="noiser", setting="k_min", baseline="random")
     assert row.log_ratio == pytest.approx(np.log(2) + np.log(8)) and row.ci_low < row.log_ratio < row.ci_high
     assert (row.log_ns, row.log_nc) == pytest.approx((np.log(2), np.log(8)))
+    assert (row.soft_ns, row.soft_nc) == pytest.approx((0.4, 0.8))
     assert (row.model, row.n, row.undefined) == ("tiny", N, 0) and row.published == 1.8103
-    row = cell(table, **here, method="noiser", bounding="k_min", baseline="matched")
+    row = cell(table, **here, method="noiser", setting="k_min", baseline="matched")
     assert row.log_ratio == pytest.approx(2 * np.log(2)) and np.isnan(row.published)
     assert cell(table, **here, method="leave_one_out", baseline="random").published == 0.4645
     first = table[(table.task == "knowns") & (table.definition == "paper")]
     assert first.method.drop_duplicates().tolist() == ["attention", "leave_one_out", "noiser"]
     assert cell(table, task="longra", method="attention", baseline="random").published == 0.4715
+    assert "l2" not in set(table.setting)
+
+
+def test_published_values_stand_beside_what_is_not_normalised(values):
+    both = pd.concat([values, values.assign(normalisation="min-max")])
+    table = tables.faithfulness(both).set_index("normalisation")
+    assert table.loc["min-max"].published.isna().all() and table.loc["none"].published.notna().any()
+    pd.testing.assert_series_equal(
+        *(table.loc[name].log_ratio.reset_index(drop=True) for name in ("none", "min-max"))
+    )
+
+
+def test_prompts_without_a_value_are_counted(values):
+    one = values[(values.dataset == "knowns") & (values.definition == "paper")].copy()
+    one.loc[one.example == 3, ["soft_ns", "soft_ns_of_mean", "soft_nc"]] = np.nan
+    row = cell(tables.faithfulness(one), method="noiser", baseline="random")
+    assert (row.n, row.undefined) == (N, 1) and np.isfinite([row.log_ratio, row.ci_low]).all()
+    nothing = one.assign(soft_ns=one.soft_ns.where(one.attribution != "attention", 0))
+    row = cell(tables.faithfulness(nothing), method="attention", baseline="random")
+    assert row.log_ratio == -np.inf and np.isnan([row.ci_low, row.ci_high]).all()
 
 
 def test_boundings_stand_beside_table_2(values):
-    table = tables.boundings(tables.faithfulness(values), [record("knowns")])
+    table = tables.boundings(values, [record("knowns")])
     row = cell(table, task="knowns", definition="paper", baseline="random", bounding="l2")
     assert row.published == 1.7185 and np.isnan(row.k)
     assert np.isnan(cell(table, task="longra", baseline="random", bounding="l2").published)
@@ -56,12 +63,54 @@ def test_boundings_stand_beside_table_2(values):
     assert (row.k, row.flipped, row.published) == (0.2, 0.95, 1.8103)
 
 
+def test_boundings_are_compared_on_the_prompts_that_have_all(values):
+    some = values[~((values.setting == "l2") & (values.example >= N // 2))]
+    half = values[values.example < N // 2]
+    ratios = [
+        cell(tables.boundings(v), task="knowns", definition="paper", baseline="random", bounding="k_min")
+        for v in (some, half)
+    ]
+    assert ratios[0].log_ratio == pytest.approx(ratios[1].log_ratio)
+
+
+def test_normalisations_tell_who_leads(values):
+    weaker = values.attribution.eq("noiser") & values.setting.eq("k_min") & values.baseline.eq("")
+    other = values.assign(normalisation="min-max", soft_nc=values.soft_nc.where(~weaker, 0.1))
+    table = tables.normalisations(pd.concat([values, other]))
+    here = {"task": "knowns", "definition": "paper", "baseline": "random", "question": "method"}
+    row = cell(table, **here, normalisation="none")
+    assert row.lead == pytest.approx(np.log(8 / 3)) and (row["rank"], row["of"]) == (1, 3)
+    row = cell(table, **here, normalisation="min-max")
+    assert row.lead == pytest.approx(np.log(1 / 3)) and (row["rank"], row["of"]) == (2, 3)
+    assert row.best_other == "leave_one_out"
+    row = cell(table, **(here | {"question": "bounding"}), normalisation="none")
+    assert row.lead == pytest.approx(np.log(16 / 9)) and row.best_other == "l2"
+
+
+def test_draws_are_means_over_seeds():
+    rows = [
+        {"attribution": name, "setting": setting, "baseline": baseline, "draw": draw, "soft_ns": ns}
+        for name, setting, baseline, ns_of in (
+            ("noiser", "k_min", "", (0.4, 0.8)),
+            ("noiser", "k_min", "matched", (0.2, 0.2)),
+            ("random", "", "random", (0.1, 0.1)),
+        )
+        for draw, ns in enumerate(ns_of)
+    ]
+    how = {"dataset": "world_facts", "model": "tiny", "definition": "paper", "normalisation": "none"}
+    one = pd.DataFrame(rows).assign(soft_nc=0.5, seed=0, **how)
+    two = one.assign(seed=1, soft_ns=one.soft_ns.where(one.baseline != "", one.soft_ns / 2))
+    table = tables.draws(pd.concat([one, two], ignore_index=True)).set_index(["baseline", "draws"])
+    assert table.log_ratio["random", 1] == pytest.approx(np.log(4) - np.log(2) / 2)
+    assert table.log_ratio["random", 2] == pytest.approx(np.log(6) - np.log(2) / 2)
+    error = np.log([4, 8]).std(ddof=1) / 2**0.5  # of each seed
+    assert table.mc_error["random", 2] == pytest.approx(error / 2**0.5)
+
+
 def test_published_numbers_of_a_models_own():
     frame = pd.concat([soft("longra", f"google/{model}") for model in ("gemma-2-2b", "gemma-2-9b")])
     table = tables.faithfulness(pd.concat([frame, soft("longra", "Qwen/Qwen2-0.5B")]))
-    table = table[(table.baseline == "random") & (table.bounding != "l2")].pivot(
-        index="method", columns="model", values="published"
-    )
+    table = table[table.baseline == "random"].pivot(index="method", columns="model", values="published")
     assert table["Qwen2-0.5B"].tolist() == [1.9148, 3.9424, 6.8055]
     assert table.loc["noiser"].tolist() == [6.8055, 4.2727, 6.1681]
     copied = table.loc[["attention", "leave_one_out"], ["gemma-2-2b", "gemma-2-9b"]]
@@ -110,7 +159,7 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 def test_shown_has_the_published_in_brackets(values):
     table = tables.faithfulness(values)
     wide = tables.as_printed(
-        table[(table.baseline == "random") & (table.definition == "paper") & (table.bounding != "l2")],
+        table[(table.baseline == "random") & (table.definition == "paper")],
         "log_ratio",
     ).set_index("method")
     assert wide.columns.tolist() == ["knowns, tiny", "longra, tiny"]

@@ -1,0 +1,122 @@
+"""Noiser: what is one observation, log ratios of soft metrics and leads of one method over the others."""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.scores import RANDOM
+from faithlib.statistics import interval_from_table
+from faithlib.tasks.table import TASKS
+
+NOISER = ("noiser", "k_min")
+MAIN = ("", "k_min", "zero")  # the setting of each attribution in Table 1; "token" is another baseline of IG
+BASELINES = (RANDOM, "matched")
+LEAST = 1e-6  # a mean of 0 counts as this: its logarithm would be −∞
+
+
+def units(table, columns, value, by="fact", more=()):
+    """What is one observation: facts, or prompts.
+
+    Steps of a prompt are averaged, then prompts of a fact. A task that is not generated has one model: its
+    seeds, other random draws, are averaged first.
+
+    Args:
+        table: from `task_columns`; without a column `fact` each prompt is its own.
+        columns: what tells the cells of a unit apart.
+        value: column or list of columns of the values.
+        by: "fact" or "example".
+        more: columns that tell cases apart, besides task, model and seed.
+
+    Returns:
+        {(task, model, seed): DataFrame units × cells}; of `more`, values stand behind the model.
+    """
+    found, fixed = {}, ~generated(table.task)
+    table = table.assign(seed=table.seed.mask(fixed, 0))
+    if by not in table:
+        table = table.assign(**{by: table.example})
+    for key, part in table.groupby(["task", "model", *more, "seed"], sort=False):
+        wide = part.pivot_table(index=list(dict.fromkeys([by, "example"])), columns=columns, values=value)
+        wide = wide.groupby(level=0).mean()
+        if len(wide):
+            found[(key[0], ", judge ".join(map(str, key[1:-1])), key[-1])] = wide
+    return found
+
+
+def generated(tasks):
+    """Whether each seed of a task has a corpus and a model of its own: (rows,) bool."""
+    return tasks.map(lambda task: task in TASKS and TASKS[task].generated).astype(bool)
+
+
+def log_ratios(values, baseline, by="fact", ns="soft_ns"):
+    """ln(NS / NS_baseline) + ln(NC / NC_baseline), one value a unit, whose mean is the log ratio.
+
+    ln m is replaced by ln m + (x − m) / m, m the mean over units: its mean is ln m, its spread that of ln m
+    (the delta method).
+
+    Args:
+        values: of one definition and normalisation, with the columns of `task_columns`.
+        baseline: "random" or "matched".
+        by: the unit, "fact" or "example".
+        ns: column of Soft-NS, "soft_ns" or "soft_ns_of_mean".
+
+    Returns:
+        {(task, model, seed): DataFrame units × (attribution, setting)}, of the units that have all cells.
+    """
+    found = {}
+    for case, frame in units(values, ["attribution", "setting", "baseline"], [ns, "soft_nc"], by).items():
+        frame = frame.dropna()
+        means = frame.mean().clip(lower=LEAST)
+        logs = np.log(means) + (frame - frame.mean()) / means
+        both, ratios = logs[ns] + logs["soft_nc"], {}
+        for *own, kind in both:
+            other = (*own, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
+            if kind == "" and other in both:
+                ratios[tuple(own)] = both[*own, ""] - both[other]
+        if len(frame):
+            found[case] = pd.DataFrame(ratios)
+    return found
+
+
+def leads(cases, best, is_other):
+    """The lead of one column over the best other of its task and model, unit by unit.
+
+    Args:
+        cases: {(task, model, seed): DataFrame units × columns}.
+        best: the column.
+        is_other: function of a column: whether it is compared.
+
+    Returns:
+        {(task, model, seed): Series of units}; the best other has the highest mean over all seeds, and is the
+        same one for all of them.
+    """
+    means = {}
+    for case, frame in cases.items():
+        others = [column for column in frame if column != best and is_other(column)]
+        if best in frame and others:
+            means.setdefault(case[:2], []).append(frame[others].mean())
+    best_other = {
+        pair: pd.concat(of, axis=1).mean(axis=1, skipna=False).idxmax() for pair, of in means.items()
+    }
+    return {
+        case: (frame[best] - frame[best_other[case[:2]]]).dropna()
+        for case, frame in cases.items()
+        if case[:2] in best_other
+    }
+
+
+def long(cases):
+    """{(task, model, seed): Series of units} as one row a unit: dataset, model, seed, example, value."""
+    columns = ["dataset", "model", "seed", "example", "value"]
+    rows = [
+        pd.DataFrame({"dataset": t, "model": m, "seed": s, "example": x.index.astype(str), "value": x.array})
+        for (t, m, s), x in cases.items()
+    ]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+
+
+def intervals(cases, name):
+    """{(task, model): Interval} of one statistic's units; name: of the random stream."""
+    table = long(cases)
+    return {
+        pair: interval_from_table(part, "nested", (*pair, *name), text="example")
+        for pair, part in table.groupby(["dataset", "model"], sort=False)
+    }
