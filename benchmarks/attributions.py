@@ -95,6 +95,7 @@ def measure(case, repeats, most, device, bar):
             "spread": np.ptp(seconds[name]) / median[name],
             "fraction_of_peak": flops[name] / median[name] / most,
             **agreement(scores[name], scores["faithlib"], case),
+            "note": "",
         }
         if name in scores
         else {

@@ -18,7 +18,6 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before torch and numpy read them
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,6 +29,7 @@ from faithlib import forward, models, tasks, training
 from faithlib.attributions import attribute
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
+from faithlib.models.loading import locate
 from faithlib.progress import bar
 
 COLUMNS = [
@@ -102,7 +102,7 @@ def language_models(options):
     half = workloads.in_half(work, getattr(torch, options.dtype))
     yield work.name, ({"float32": work.model, options.dtype: half.model}, work.encodings)
     name = "tiny-llama" if options.quick else "stories260K"
-    if options.quick or Path(options.model_dir, name).is_dir():
+    if options.quick or locate(name, options.model_dir) != name:
         texts = list(tasks.load("world").splits["test"]["text"])
         load = partial(models.load_causal, name, texts, options.model_dir)
         pair = {kind: load(dtype=kind) for kind in ("float32", options.dtype)}

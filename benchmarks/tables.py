@@ -99,8 +99,8 @@ def read(folder):
 
 def targets(files):
     """What was aimed at, what was measured, whether it is met: reported, never asserted."""
-    rows, nothing = [], pd.DataFrame(columns=["model", "method", "implementation", "ratio_to_ours"])
-    speed = files.get("attributions", nothing)
+    names = ["model", "method", "implementation", "ratio_to_ours", "largest_difference"]
+    rows, speed = [], files.get("attributions", pd.DataFrame(columns=names))
     for model, method, implementation, least, other in TARGETS:
         part = speed.query("model == @model and method == @method").set_index("implementation")
         name = fastest(part, other == BEST_HALF) if other in (BEST, BEST_HALF) else other

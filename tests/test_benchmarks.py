@@ -87,7 +87,7 @@ def test_half_precision_beside_float32(run):
     assert (ours[ours.method != "LIME 100"].largest_difference > 0).any()
     compiled = speed.loc[["faithlib, compiled"]]
     assert compiled.method.tolist() == ["leave-one-out ±"] and (compiled.largest_difference < 1e-4).all()
-    notes = speed.note.dropna() if "note" in speed else pd.Series(dtype=str)
+    notes = speed.note.dropna().astype(str)
     assert notes.index.str.startswith("inseq").all() and notes.str.contains("Error").all()
     if find_spec("captum"):
         captum = speed.loc[["captum, 32 at a time, bfloat16", "captum, 32 at a time, autocast"]]

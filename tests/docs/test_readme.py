@@ -17,6 +17,7 @@ PAGES = [
     "CHANGELOG.md",
     "benchmarks/README.md",
     "docs/adding.md",
+    "docs/models.md",
     "docs/running.md",
 ]
 CARDS = [f"notebooks/{paper}/README.md" for paper in papers.names()]
