@@ -6,6 +6,7 @@ import pandas as pd
 from faithlib.papers.soft_metrics import figures, tables
 
 N = 20
+DRAWS, NOISE = 4, 1.0
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.5)
 # wins and ties out of N against the normal baseline; against the matched one, wins are fewer
 WINS = {
@@ -18,7 +19,10 @@ MATCHED = {"NS": 0, "NC": 0, "Soft-NS": 6, "Soft-NC": 8}  # wins lost against th
 
 
 def rows(metric, attribution, baseline, draw, values, definition="paper"):
-    """Values of one metric as a record holds them; hard ones at 5 ratios that average to them."""
+    """Values of one metric as a record holds them; hard ones at 5 ratios that average to them.
+
+    A soft metric of one draw is lower by NOISE, so that the attribution loses every comparison.
+    """
     soft = metric.startswith("Soft")
     spread = {np.nan: 0.0} if soft else dict(zip(RATIOS, (-0.2, -0.1, 0, 0.1, 0.2), strict=True))
     if not soft and definition == "paper":
@@ -34,10 +38,16 @@ def rows(metric, attribution, baseline, draw, values, definition="paper"):
                 "perturbation": "bernoulli" if soft else "hard",
                 "metric": metric,
                 "ratio": np.float32(ratio),
-                "value": np.float32(values + shift),
+                "draws": np.int16(n if soft else 0),
+                "raw": np.float32(values + shift - NOISE * (n < DRAWS) * (baseline == "") * soft),
+                "denominator": np.float32(1),
+                "option": "",
+                "correct": True,
+                "varied": np.arange(len(values)) < N // 2,
             }
         )
         for ratio, shift in spread.items()
+        for n in ((1, DRAWS) if soft else (0,))
     ]
 
 
@@ -54,7 +64,7 @@ def unit(dataset="sst", seed=0, definition="paper", model="org/tiny"):
             against = np.where(np.arange(N) < wins - MATCHED[metric], 0.3, 0.7)
             parts += rows(metric, attribution, "matched", 0, against, definition)
     frame = pd.concat(parts, ignore_index=True)
-    return frame.assign(raw=frame.value, dataset=dataset, seed=seed, model=model)
+    return frame.assign(dataset=dataset, seed=seed, model=model)
 
 
 def record(task, model, seed, accuracy):

@@ -2,7 +2,8 @@
 
 Claims are about metrics, so models and texts vary: the interval is crossed over seeds × texts, and with one
 seed over the texts of that model. The number of a seed and text is a difference of preferences (Eq. 6),
-averaged over attributions. Ties count one half; in the released definition, a win.
+averaged over attributions. Ties count one half; in the released definition, a win. An option that was
+measured has its claims on the texts on which it was varied.
 """
 
 from functools import partial
@@ -24,14 +25,12 @@ TIES = {"half": "half", "strict": "strict", "at least": "at_least"}  # options a
 OF_DEFINITION = {"paper": "half", "released": "at_least"}  # the main setting
 ROUNDING = 1e-9  # of averages: closer ones are equal, and no win
 SMALLEST = 0.05  # of 1 - S0, in the option that excludes texts whose prediction hardly needs the text
-WITHOUT = {"without DeepLIFT": "deeplift", "without |input × gradient|": "input_x_gradient_abs"}
-LARGE = "1 - S0 of .05 and more"
-MEASURED = {  # the options that records of the main setting can show; others need records of their own
-    "ties": (*TIES, "half, released as at least"),
-    "baseline": BASELINES,
-    "attributions": ("all", *WITHOUT),
-    "texts": ("all", LARGE),
+WITHOUT = {
+    "without signed input × gradient": "deeplift",
+    "without |input × gradient|": "input_x_gradient_abs",
 }
+LARGE, RIGHT = "1 - S0 of .05 and more", "correctly predicted"
+COMPUTED = ("ties", "baseline", "attributions", "texts")  # choices about values that are there anyway
 UNIT = ["dataset", "model", "seed", "example"]
 MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 
@@ -52,10 +51,17 @@ def claims(records, values, scale):
         a share of cases (b) or a difference of standard deviations (d), such that more supports the claim.
     """
     gate = gate_of(records)
-    preferred = preferences(aopc(values), by=("model", "seed", "example"))
-    preferred["dataset"] = [name.split(" (")[0] for name in preferred.dataset]  # `aopc` may add the model
-    state = partial(statements, preferred, results.design(records), small_denominators(values), gate)
+    state = partial(statements, partial(preferred, values), results.design(records), about(values), gate)
     return multiverse_tables(state, CARD.choices, scale, gate)
+
+
+def preferred(values, option=""):
+    """`tables.preferences` by seed and text, with one option or in the main setting; None without records."""
+    if option and option not in set(values.option):
+        return None
+    found = preferences(aopc(values, option), by=("model", "seed", "example"))
+    found["dataset"] = [name.split(" (")[0] for name in found.dataset]  # `aopc` may add the model
+    return found[found.metric.isin(METRICS)]
 
 
 def gate_of(records):
@@ -63,35 +69,34 @@ def gate_of(records):
     return gates(select(metric_rows(records), split="test"), "macro_f1")
 
 
-def small_denominators(values):
-    """The units (dataset, model, seed, example, definition) whose 1 - S0 is below SMALLEST: a DataFrame."""
+def about(values):
+    """What the choice of texts needs: of each text and definition the smallest 1 - S0, and `correct`."""
     keys = [*UNIT, "definition"]
-    if "denominator" not in values:
-        return pd.DataFrame(columns=keys)
-    return values[values.denominator < SMALLEST][keys].drop_duplicates()
+    return values.groupby(keys, observed=True)[["denominator", "correct"]].min().reset_index()
 
 
-def statements(preferred, design, small, gate=None, **setting):
+def statements(measured, design, about_texts, gate=None, **setting):
     """The claims of all definitions and baselines at one setting.
 
     Args:
-        preferred: from `preferences(aopc(values), by=("model", "seed", "example"))`.
+        measured: function of an option that gives `preferred`.
         design: "crossed" or "nested", from `results.design`.
-        small: from `small_denominators`.
+        about_texts: from `about`.
         gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
-        List of Claim; None for an option that these records do not show.
+        List of Claim; None for an option that these records do not have.
     """
-    if any(option not in MEASURED.get(choice, (MAIN[choice],)) for choice, option in setting.items()):
+    option = next((o for choice, o in setting.items() if choice not in COMPUTED), "")
+    kept, setting = measured(option), MAIN | setting
+    if kept is None:
         return None
-    setting = MAIN | setting
-    kept = preferred[preferred.metric.isin(METRICS)]
     kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]
-    if setting["texts"] == LARGE:
-        kept = kept.merge(small, how="left", indicator="small")
-        kept = kept[kept.small == "left_only"]
+    if setting["texts"] != MAIN["texts"]:
+        large = about_texts.denominator >= SMALLEST
+        wanted = about_texts[about_texts.correct if setting["texts"] == RIGHT else large]
+        kept = kept.merge(wanted[[*UNIT, "definition"]])
     found = []
     for definition, part in kept.groupby("definition", observed=True, sort=False):
         ties = TIES.get(setting["ties"], OF_DEFINITION[definition])

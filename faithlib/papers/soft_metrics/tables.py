@@ -1,8 +1,8 @@
 """The tables of Zhao & Aletras 2023 from per-example values.
 
-`values` is what `faithlib.results.load` returns: one row per value, with the columns dataset,
-model, seed, example, attribution, baseline ("" = the attribution itself), draw, definition,
-perturbation, metric, ratio, value (normalised) and raw (S or C before that). The steps: `aopc` (one
+`values` is what `faithlib.results.load` returns: one row per value, with the columns dataset, model, seed,
+example, attribution, baseline ("" = the attribution itself), draw, definition, option ("" = the main
+setting), perturbation, draws, metric, ratio, raw (S or C) and denominator (1 − S0). The steps: `aopc` (one
 value an example) → `preferences` (Eq. 6 an example, averaged over random draws and seeds) → tables.
 An example is the unit of every interval of a cell; seeds and draws are averaged first. Claims know seeds.
 """
@@ -12,7 +12,7 @@ import pandas as pd
 
 from faithlib import papers, results
 from faithlib.metrics.diagnosticity import TIES, indicator
-from faithlib.metrics.erasure import RATIOS, rationale
+from faithlib.metrics.erasure import RATIOS, normalised_comprehensiveness, normalised_sufficiency
 from faithlib.report.tables import (
     as_printed,
     cell_text,
@@ -24,15 +24,16 @@ from faithlib.report.tables import (
     select,
     unit_columns,
 )
-from faithlib.scores import RANDOM
-from faithlib.statistics import monte_carlo_error, rank_sum
+from faithlib.statistics import rank_sum
 
 PAPER = "soft_metrics"
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}  # each soft metric and its hard counterpart
 METRICS = ("NC", "Soft-NC", "NS", "Soft-NS")  # in the order of Tables 2 and 3
 LEVEL_OF_STARS = 0.01
+HIGHER, LOWER = "*", "†"  # soft differs from hard; the paper has one star for both
 CELL = ["dataset", "definition", "metric", "ratio"]  # a cell of a table, but for attribution
 PAIR = [*CELL, "model", "seed", "example"]  # what u and v of Eq. 6 have in common
+SOURCE = ["attribution", "baseline", "draw"]  # whose scores a value is of
 TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties"]
 TABLE_6 += ["value", "ci_low", "ci_high", "n", "published"]
 
@@ -41,17 +42,17 @@ def overview(values):
     """What was measured, one row a data set: examples, seeds, attributions, draws and ratios."""
     rows = []
     for row, part in groups(values, ["dataset", "model"]):
-        ratios = sorted(set(part.ratio.dropna().astype(float).round(3)[part.definition == "paper"]))
-        draws = part.groupby("baseline", observed=True).draw.nunique()
+        ratios = sorted(set(part.ratio.dropna().astype(float).round(3)))
         rows.append(
             {
                 "dataset": row["dataset"],
                 "model": results.slug(row["model"]),
                 "examples": part.example.nunique(),
+                "with choices varied": part.example[part.varied].nunique(),
                 "seeds": part.seed.nunique(),
-                "normal draws": draws.get("normal", 0),
                 "attributions": part.attribution[part.baseline == ""].nunique(),
-                "matched draws": draws.get("matched", 0),
+                "soft draws": part.draws.max(),
+                "random draws": part.draw[part.baseline == "normal"].nunique(),
                 "definitions": ", ".join(part.definition.unique()),
                 "ratios (%)": ", ".join(f"{100 * r:g}" for r in ratios),
             }
@@ -117,26 +118,51 @@ def performance_as_printed(table):
     return printed
 
 
-def aopc(values):
+def main_setting(values, draws=None):
+    """The rows of the main setting, soft metrics with all draws, or with the mean of the first `draws`."""
+    main = values[values.option == ""]
+    of = ["dataset", "model", "seed", "definition", "perturbation"]
+    wanted = main.groupby(of, observed=True).draws.transform("max")
+    return main[main.draws == (wanted if draws is None else wanted.clip(upper=draws))]
+
+
+def aopc(values, option="", draws=None):
     """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
 
     Args:
         values: from `results.load`.
+        option: "" for the main setting, else an option of the card that was measured: then the texts are
+            those on which it was varied, and what it leaves as it is has the main setting's values.
+        draws: of the soft metrics, as in `main_setting`.
 
     Returns:
-        `values` with the means over 1, 5, 10, 20 and 50 %, as in the paper, and of definition "released" over
-        all ratios of its own list. Other perturbations are metrics of their own: "Soft-NS (gaussian_scores)".
+        DataFrame, ratio NaN: the means over 1, 5, 10, 20 and 50 %, as in the paper, and of definition
+        "released" over all ratios of its own list. Other perturbations are metrics of their own: "Soft-NS
+        (gaussian_scores)".
     """
-    values = _with_names(values)
-    counts = values.ratio.isna() | (values.definition == "released")
-    counts |= values.ratio.astype(float).round(3).isin(RATIOS)
-    keys = [k for k in (*PAIR, "attribution", "baseline", "draw") if k != "ratio"]
-    return _mean(values[counts], keys, ["value", "raw"]).assign(ratio=np.nan)
+    main = _over_ratios(main_setting(values, draws))
+    if not option:
+        return main
+    changed = _over_ratios(values[values.option == option])
+    varied = values[values.varied & values.definition.isin(changed.definition.unique())]
+    varied = _with_names(varied)[["dataset", "model", "seed", "example", "definition"]].drop_duplicates()
+    both = pd.concat([changed, main.merge(varied)], ignore_index=True)
+    return both.drop_duplicates([*PAIR, *SOURCE], ignore_index=True)
 
 
 def at_ratios(values):
     """Hard metrics at each ratio on its own, soft ones with ratio NaN: for Figures 2 and 3."""
-    return _with_names(values.assign(ratio=values.ratio.astype(float).round(3)))
+    main = main_setting(values[values.definition == "paper"])
+    return _with_names(main.assign(ratio=main.ratio.astype(float).round(3)))
+
+
+def normalised(measured):
+    """NS and NC of Equations 1 and 2 from S or C and 1 − S0; as released already so: a Series."""
+    s_zero = 1 - measured.denominator.astype(float)
+    ns = normalised_sufficiency(measured.raw, s_zero)
+    nc = normalised_comprehensiveness(measured.raw, s_zero)
+    value = np.where(measured.metric.str.contains("NS"), ns, nc)
+    return pd.Series(np.where(measured.definition == "released", measured.raw, value), measured.index)
 
 
 def preferences(measured, by=("example",)):
@@ -206,10 +232,9 @@ def averages(diagnostic, preferred, by):
 
     Returns:
         A row a definition, baseline, metric and name, and a row "average" with the population sd over its
-        line. star: soft differs from hard by the paper's test, a rank-sum on the cells of Table 6, p < .01;
-        with fewer than 5 against 5 cells no p falls below .01, so no star can appear. p_examples is the same
-        test on the examples. A published average stands only beside one over the same data sets and
-        attributions.
+        line. star: soft is higher ("*") or lower ("†") than hard by the paper's test, a rank-sum on the cells
+        of Table 6, p < .01, which fewer than 5 against 5 cells cannot reach. p_examples is the same test on
+        the examples. A published average stands only beside one over the same data sets and attributions.
     """
     strict = select(diagnostic, ties="strict")
     strict = strict[strict.metric.isin(METRICS)]
@@ -274,20 +299,18 @@ def faithfulness_by_ratio(values):
         draws averaged. Examples without a value are left out of n.
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
-    mean = _mean(own.assign(value=own.value.clip(0, 1)), [*CELL, "attribution", "example"], "value")
+    own = own.assign(value=normalised(own).clip(0, 1))
+    mean = _mean(own, [*CELL, "attribution", "example"], "value")
     table = over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
 
 
 def diagnosticity_by_ratio(preferred):
-    """Figure 3: diagnosticity at each ratio, averaged over attributions, strict ties.
+    """Figure 3: diagnosticity at each ratio, averaged over attributions, ties strict, with intervals.
 
     Args:
-        preferred: from `preferences(at_ratios(values))`.
-
-    Returns:
-        A row a baseline and ratio, NaN for soft metrics, which know none: the mean with its interval.
+        preferred: from `preferences(at_ratios(values))`; soft metrics have ratio NaN.
     """
     mean = _mean(preferred, [*CELL, "baseline", "example"], "strict")
     return over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
@@ -311,10 +334,11 @@ def definitions(diagnostic):
     return table.merge(published.reset_index(), "left", keys)
 
 
-def alternatives(diagnostic):
-    """Appendix C: diagnosticity of the other soft perturbations, averaged over attributions."""
-    part = select(diagnostic, ties="strict", definition="paper")
-    return _means_in_columns(part[~part.metric.isin(["NS", "NC"])], ["dataset", "metric"], "baseline")
+def alternatives(values):
+    """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts."""
+    own = values[(values.definition == "paper") & values.varied]
+    others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
+    return _over_attributions(own, others.max()) if len(others) else pd.DataFrame()
 
 
 def tie_rules(diagnostic):
@@ -324,66 +348,30 @@ def tie_rules(diagnostic):
     return table.assign(tied=table.at_least - table.strict)
 
 
-def random_draws(measured):
-    """Monte-Carlo error of the random baselines: diagnosticity over everything, draw by draw.
+def soft_draws(values):
+    """What the number of random masks does: diagnosticity of means of the first 1, 2, 4, … draws, ties half.
 
     Args:
-        measured: from `aopc`.
+        values: from `results.load`.
 
     Returns:
-        A row a cell; error: sd over draws / sqrt(draws), NaN for a single draw.
+        A row a data set, metric, baseline and number of draws; hard metrics, without draws, stand at each.
     """
-    keys = ["dataset", "definition", "metric", "baseline"]
-    by_draw = _pairs(measured).groupby([*keys, "draw"], observed=True, sort=False).strict.mean()
-    table = by_draw.groupby(keys, observed=True, sort=False).agg(["size", "mean", monte_carlo_error])
-    table.columns = ["draws", "value", "error"]
-    return table.reset_index()
+    own = values[(values.definition == "paper") & values.perturbation.isin(["hard", "bernoulli"])]
+    counts = sorted(set(own.draws) - {0})
+    return pd.concat([_over_attributions(own, n) for n in counts], ignore_index=True)
 
 
-def unit_values(values, record):
-    """The values of one record."""
-    params = record["params"]
-    return select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
-
-
-def worked_examples(examples, values, which=None, ratio=0.2):
-    """A table like the paper's Table 4: what each metric says of single explanations.
-
-    Args:
-        examples, values: the texts and scores of one unit, and its values.
-        which: indices of examples; None takes the one with the largest 1 − S0, whose values are best defined.
-        ratio: of tokens in a rationale.
-
-    Returns:
-        A row an example and attribution, definition "paper", with the rationale: the tokens ranked highest,
-        in the order of the text. Random scores stand below with their first draw, and no rationale.
-    """
-    own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
-    if which is None:
-        which = own.groupby("example").denominator.first().nlargest(1).index
-    measured = aopc(own[(own.draw == 0) & own.example.isin(which)])
-    first = measured[measured.metric.isin(METRICS)]
-    wide = first.pivot(index=["example", "attribution"], columns="metric", values="value")
-    texts = examples.set_index("example")
-    names = [c.removeprefix("scores_") for c in texts if c.startswith("scores_")]
-    rows = []
-    for example in which:
-        text = texts.loc[example]
-        scores = {name: np.asarray(text[f"scores_{name}"], float) for name in names}
-        maskable = np.any([s != 0 for s in scores.values()], axis=0)  # others are never scored
-        for name in (n for n in (*names, RANDOM) if (example, n) in wide.index):
-            chosen = rationale(scores[name], maskable, ratio) if name in scores else []
-            words = " ".join(np.asarray(text.tokens)[chosen]) if name in scores else ""
-            found = {"example": example, "attribution": name, **wide.loc[(example, name)]}
-            rows.append(found | {"rationale": words})
-    columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
-    return pd.DataFrame(rows, columns=columns)
+def _over_attributions(values, draws):
+    """Diagnosticity of means of `draws` draws, ties half, averaged over attributions, with intervals."""
+    mean = _mean(preferences(aopc(values, draws=draws)), [*CELL, "baseline", "example"], "half")
+    return over_paired_examples(mean, ["dataset"], ["metric", "baseline"], "half").assign(draws=draws)
 
 
 def _pairs(measured):
     """Every attribution's u against every draw v of its baselines, with Eq. 6 per tie rule."""
     own = measured[measured.baseline == ""].rename(columns={"raw": "u"})
-    own = own.drop(columns=["baseline", "draw", "value"])
+    own = own.drop(columns=["baseline", "draw"])
     sides = []
     for baseline, keys in (("normal", PAIR), ("matched", [*PAIR, "attribution"])):
         draws = measured[measured.baseline == baseline].rename(columns={"raw": "v"})
@@ -416,11 +404,22 @@ def _stars(cells, examples, metric, by, name):
         return {"star": "", "p_cells": np.nan, "p_examples": np.nan}
     if name != "average":
         cells, examples = cells[cells[by] == name], examples[examples[by] == name]
-    p = [
-        rank_sum(column[frame.metric == metric], column[frame.metric == hard])
+    both = [
+        (column[frame.metric == metric], column[frame.metric == hard])
         for frame, column in ((cells, cells.value), (examples, examples.strict))
     ]
-    return {"star": "*" if p[0] < LEVEL_OF_STARS else "", "p_cells": p[0], "p_examples": p[1]}
+    p = [rank_sum(*pair) for pair in both]
+    soft, usual = (values.mean() for values in both[0])
+    star = (HIGHER if soft > usual else LOWER) if p[0] < LEVEL_OF_STARS else ""
+    return {"star": star, "p_cells": p[0], "p_examples": p[1]}
+
+
+def _over_ratios(values):
+    values = _with_names(values)
+    counts = values.ratio.isna() | (values.definition == "released")
+    counts |= values.ratio.astype(float).round(3).isin(RATIOS)
+    keys = [k for k in (*PAIR, *SOURCE) if k != "ratio"]
+    return _mean(values[counts], keys, ["raw", "denominator"]).assign(ratio=np.nan)
 
 
 def _means_in_columns(table, keys, column):

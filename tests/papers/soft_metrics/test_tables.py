@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sample.rows import cell
-from sample.soft_metrics import MATCHED, WINS, N, record, unit
+from sample.soft_metrics import DRAWS, MATCHED, WINS, N, record, unit
 
 from faithlib import papers
 from faithlib.papers.soft_metrics import tables
@@ -23,7 +23,7 @@ def test_aopc_averages_its_own_ratios_only(values):
         baseline="",
         example=0,
     )
-    assert row.value == pytest.approx(0.6)
+    assert row.raw == pytest.approx(0.6)
 
 
 def test_diagnosticity_is_the_share_of_wins(diagnostic):
@@ -87,7 +87,7 @@ def test_seeds_are_averaged_per_example():
 
 def test_preferences_are_there_where_normalisation_is_not():
     frame = unit()
-    frame.loc[frame.example == 0, "value"] = np.nan  # S0 = 1: NS and NC are undefined, S and C not
+    frame.loc[frame.example == 0, "denominator"] = 0  # S0 = 1: NS and NC are undefined, S and C not
     table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
     row = cell(table, metric="NS", attribution="deeplift", baseline="normal", ties="strict")
     assert row.n == N and row.value == pytest.approx(8 / N)
@@ -126,15 +126,17 @@ def test_two_models_are_two_data_sets_with_one_published_value():
 
 def test_other_perturbations_are_metrics_of_their_own():
     frame = unit()
-    other = frame[frame.metric == "Soft-NS"].assign(perturbation="gaussian_scores")
+    other = frame[(frame.metric == "Soft-NS") & (frame.draws == DRAWS)].assign(perturbation="gaussian_scores")
     both = pd.concat([frame, other], ignore_index=True)
     preferred = tables.preferences(tables.aopc(both))
     table = tables.diagnosticity(preferred)
     assert "Soft-NS (gaussian_scores)" in set(table.metric)
     assert np.isnan(table[table.metric == "Soft-NS (gaussian_scores)"].published).all()
-    by_perturbation = tables.alternatives(table).set_index("metric")
-    assert set(by_perturbation.index) == {"Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
-    assert by_perturbation.normal["Soft-NS (gaussian_scores)"] == pytest.approx(14 / N)
+    compared = tables.alternatives(both)
+    assert set(compared.metric) == {"NS", "NC", "Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
+    row = cell(compared, metric="Soft-NS (gaussian_scores)", baseline="normal")
+    assert row.value == 1 and (row.n, row.draws) == (N // 2, DRAWS)  # the varied texts are the first 10 of 20
+    assert tables.alternatives(frame).empty
     records = [record("sst", "org/tiny", 0, 0.9)]
     assert len(claims(records, both, "quick")[0]) == len(claims(records, frame, "quick")[0])
 
@@ -165,7 +167,9 @@ def test_averages_of_the_published_cells_are_the_published_averages(by, table):
     averaged = tables.averages(cells, cells.assign(strict=cells.value), by)
     assert len(averaged) == len(papers.published("soft_metrics", table))
     assert np.allclose(averaged.value, averaged.published, atol=0.00101)
-    assert (averaged.star == averaged.published_star).all()
+    assert ((averaged.star != "") == (averaged.published_star != "")).all()
+    lower = averaged[averaged.star == tables.LOWER]
+    assert lower[["metric", by]].to_numpy().tolist() == ([["Soft-NC", "multirc"]] if by == "dataset" else [])
     shown = tables.averages_as_printed(averaged, by).set_index("metric")
     assert shown.loc["Soft-NC", "average"] == "0.529* ± " + (
         "0.017 (0.529*)" if by == "attribution" else "0.111 (0.529*)"
@@ -183,6 +187,10 @@ def test_a_star_needs_five_cells_against_five():
     where = dict(definition="paper", baseline="normal", metric="Soft-NC")
     row = cell(table, attribution="deeplift", **where)
     assert row.star == "*"
+    preferred = preferred.assign(strict=1 - preferred.strict)
+    diagnostic = tables.diagnosticity(preferred)
+    lower = tables.averages(diagnostic, preferred, "attribution")
+    assert cell(lower, attribution="deeplift", **where).star == "†"  # no reader takes it for a higher one
 
 
 def test_tables_by_ratio(values):
@@ -196,7 +204,7 @@ def test_tables_by_ratio(values):
     where = dict(dataset="sst", definition="paper", baseline="normal")
     assert cell(by_ratio, metric="NC", ratio=0.2, **where).value == pytest.approx(10 / N)
     soft = by_ratio[(by_ratio.metric == "Soft-NC") & (by_ratio.baseline == "normal")]
-    assert soft.ratio.isna().all() and soft.value.tolist() == pytest.approx([18 / N] * 4)
+    assert soft.ratio.isna().all() and soft.value.tolist() == pytest.approx([18 / N] * 2)
 
 
 def test_side_tables(values, diagnostic):
@@ -205,17 +213,32 @@ def test_side_tables(values, diagnostic):
     assert row.tied == pytest.approx(2 / N)
     both = cell(tables.definitions(diagnostic), dataset="sst", metric="NC", baseline="normal")
     assert both["released - paper"] == 0 and both.published == pytest.approx((0.349 + 0.413) / 2)
-    draws = tables.random_draws(tables.aopc(values))
-    row = cell(draws, dataset="sst", metric="NC", definition="paper", baseline="normal")
-    assert (row.draws, row.value, row.error) == pytest.approx((2, 10 / N, 0))
-    single = cell(draws, dataset="sst", metric="NC", definition="paper", baseline="matched")
-    assert single.draws == 1 and np.isnan(single.error)
+    draws = tables.soft_draws(values)
+    where = dict(dataset="sst", baseline="normal")
+    assert [cell(draws, metric="NC", draws=n, **where).value for n in (1, DRAWS)] == pytest.approx(
+        [11 / N] * 2
+    )
+    assert cell(draws, metric="Soft-NC", draws=DRAWS, **where).value == pytest.approx(18 / N)
+    assert cell(draws, metric="Soft-NC", draws=1, **where).value == 0
+
+
+def test_an_option_changes_what_was_measured_on_the_texts_where_it_was_varied(values):
+    changed = values[values.varied & (values.metric == "Soft-NS") & (values.draws == DRAWS)]
+    changed = changed[changed.definition == "paper"].assign(option="rank")
+    worse = changed.assign(raw=changed.raw - (changed.baseline == ""))
+    both = pd.concat([values, worse], ignore_index=True)
+    pd.testing.assert_frame_equal(tables.aopc(both), tables.aopc(values))
+    measured = tables.aopc(both, "rank")
+    assert set(measured.example) == set(range(N // 2)) and set(measured.definition) == {"paper"}
+    preferred = tables.preferences(measured)
+    mean = preferred[preferred.baseline == "normal"].groupby("metric").half.mean()
+    assert mean["Soft-NS"] == 0 and mean["Soft-NC"] == 1  # 18 of 20 texts, the first ones
 
 
 def test_overview_tells_what_was_measured(values):
     row = cell(tables.overview(values), dataset="sst")
     assert (row.examples, row.seeds, row.attributions) == (N, 1, 2)
-    assert (row["normal draws"], row["matched draws"]) == (2, 1)
+    assert (row["soft draws"], row["random draws"], row["with choices varied"]) == (DRAWS, 2, N // 2)
     assert row["ratios (%)"] == "1, 5, 10, 20, 30, 50" and row.definitions == "paper, released"
 
 
@@ -243,26 +266,6 @@ def test_performance_and_excluded():
     assert left_out.to_dict("records") == [
         {"unit": "sst.org/tiny.s1", "split": "test", "what": "text cut", "why": "too long", "n": 3}
     ]
-
-
-def test_worked_examples_name_the_rationale_in_the_order_of_the_text():
-    examples = pd.DataFrame(
-        {
-            "example": [0],
-            "tokens": [["[CLS]", "a", "truly", "bad", "film", "."]],
-            "scores_attention": [[0, 0.1, 0.2, 0.9, 0.3, 0.1]],
-            "scores_deeplift": [[0, -1.0, 2.0, -3.0, 0.5, 1.0]],
-        }
-    )
-    values = unit().assign(denominator=lambda v: np.where(v.example == 0, 0.9, 0.1))
-    record = {"params": {"task": "sst", "model": "org/tiny", "seed": 0}}
-    both = pd.concat([values, unit("topics"), unit(seed=1)], ignore_index=True)
-    assert len(tables.unit_values(both, record)) == len(values)
-    table = tables.worked_examples(examples, tables.unit_values(both, record), ratio=0.4)
-    table = table.set_index("attribution")
-    assert table.rationale.to_dict() == {"attention": "bad film", "deeplift": "truly .", "random": ""}
-    assert table.loc["attention", "Soft-NC"] == pytest.approx(0.6)
-    assert table.loc["random", "NC"] == pytest.approx(0.5)
 
 
 def test_performance_as_printed():
