@@ -5,9 +5,12 @@
 Hours are those of units, of which several run at a time. A unit that is not done is given the seconds of
 the nearest unit that has been measured: of the same paper, scale, model and kind of device, and of the same
 data set where there is one. There is no guess across models or scales: such a unit is "not measured".
+
+Marked ≈ stand estimates for a GPU of what nothing like it was measured, see `estimate`.
 """
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +20,18 @@ import grid
 import pandas as pd
 
 from faithlib.results import listed, slug
+from faithlib.tasks import SPLITS
 
 KINDS = ("CPU", "GPU")
+PEAK = 14_000.0  # GFLOP a second in float32 of the papers' GPU, a V100, where the benchmark has measured none
+MODELS = {  # parameters in millions: all, and those that compute (all but the table of embeddings)
+    "bilstm": (6, 0.44), "tiny-bert": (0.1, 0.07), "tiny-llama": (0.2, 0.09), "stories260K": (0.26, 0.2),
+    "all-MiniLM-L6-v2": (22.7, 10.6), "bert-base-uncased": (110, 85), "scibert_scivocab_uncased": (110, 85),
+    "roberta-base": (125, 85), "roberta-large": (355, 302), "Qwen2-0.5B": (494, 358),
+    "Qwen2-1.5B": (1544, 1310), "Llama-3.2-1B": (1236, 973), "Meta-Llama-3-8B": (8030, 6980),
+    "gemma-2-2b": (2614, 2024), "gemma-2-9b": (9242, 8325),
+}  # fmt: skip
+BYTES = {"classification": 16, "prompts": 4}  # a parameter: with its gradient and Adam's two sums, or alone
 
 
 def status(config):
@@ -54,9 +67,54 @@ def measured(folder="results"):
                 "unit": path.stem,
                 "kind": KINDS[device != "cpu"],
                 "seconds": seconds,
+                "texts": texts(record["params"], record["provenance"].get("data", {}).get("rows", {})),
             }
         )
-    return pd.DataFrame(rows, columns=["task", "model", "paper", "scale", "unit", "kind", "seconds"])
+    names = ["task", "model", "paper", "scale", "unit", "kind", "seconds", "texts"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def texts(parameters, rows):
+    """(texts that training sees in all, texts explained) of a unit; rows: of its splits, where not cut."""
+    lists = ("strategies", "measures", "recursive", "ratios", "saliences", "weights")
+    models = math.prod(len(parameters[name]) or 1 for name in lists if name in parameters)
+    train = parameters.get("train_size") or rows.get("train") or 1
+    explained = parameters.get("examples") or parameters.get("test_size") or rows.get("test") or 1
+    return train * parameters.get("epochs", 1) * models, explained * parameters.get("tokens", 1)
+
+
+def estimate(known, parameters, card, peaks):
+    """Hours of a unit on a GPU, by FLOP from a unit that a CPU computed; None without one of its paper.
+
+    Its seconds × parameters that compute × texts, the larger of the two ratios of `texts`, × the CPU's peak ÷
+    the GPU's: as if both reached the same share of their peaks, and texts were of the same length.
+
+    Args:
+        known: rows of `measured` of the unit's paper, on a CPU.
+        parameters: of the unit.
+        card: the paper's.
+        peaks: {"cpu", "cuda": GFLOP a second}.
+    """
+    names = named(parameters)
+    known = known[known.model.isin(MODELS)]
+    if known.empty or names["model"] not in MODELS or "cpu" not in peaks:
+        return None
+    own = known[known.task == names["task"]]
+    near = (known if own.empty else own).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
+    sizes = dict(zip(SPLITS, card.use(names["task"]).sizes, strict=True))
+    more = max(mine / its for mine, its in zip(texts(parameters, sizes), near.texts, strict=True))
+    larger = MODELS[names["model"]][1] / MODELS[near.model][1]
+    return near.seconds / 3600 * larger * more * peaks["cpu"] / peaks["cuda"]
+
+
+def peaks(folder="results/benchmarks"):
+    """{"cpu", "cuda": GFLOP a second of float32 matrix products, as `make bench` measured them}."""
+    found = {"cuda": PEAK}
+    for path in sorted(Path(folder).glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if "peak_gflop_per_second" in record:
+            found[record["device"]] = record["peak_gflop_per_second"]
+    return found
 
 
 def named(parameters):
@@ -73,8 +131,8 @@ def nearest(known, task, model):
     return None if same.empty else same.loc[same.seconds.idxmax()]
 
 
-def plan(papers, scale, state, known):
-    """(a row a paper, lines that say where its hours are from)."""
+def plan(papers, scale, state, known, rates):
+    """(a row a paper, lines that say where its hours are from); rates: from `peaks`."""
     rows, sources = [], []
     for paper, entry in papers.items():
         left = {
@@ -106,6 +164,15 @@ def plan(papers, scale, state, known):
                 hours = told(near.seconds / 3600, 1, 1, "")
                 reason = f"the longest there is: {near.scale}/{near.unit}, {hours} h on a {near.kind}"
             sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
+        bare = [unit for unit in left if nearest(here[here.kind == "GPU"], **left[unit]) is None]
+        on_cpu = of_paper[of_paper.kind == "CPU"]
+        guesses = [estimate(on_cpu, entry.units[unit], entry.card, rates) for unit in bare]
+        guesses = [hours for hours in guesses if hours is not None]
+        row["≈ GPU hours by FLOP"] = told(sum(guesses), len(guesses), len(bare), "no estimate")
+        sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
+        row["≈ GiB, largest model"] = (
+            f"{max(sizes) * BYTES[entry.card.kind] / 1074:.1f}" if sizes else "unknown"
+        )
         rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
     return rows, sources
 
@@ -124,9 +191,15 @@ def main(arguments):
     config = grid.of_arguments(arguments)
     scale, papers, _ = grid.read(config)
     state = status(config)
-    rows, sources = plan(papers, scale, state, measured())
+    rates = peaks()
+    rows, sources = plan(papers, scale, state, measured(), rates)
     print(f"Scale {scale}, hours of units, of which several run at a time:\n")
     print(pd.DataFrame(rows).to_string(index=False))
+    print(
+        "\n≈: not measured, and perhaps wrong by a factor of several. Hours are those of the paper's longest "
+        f"unit on a CPU, times parameters and texts, at {rates.get('cpu', math.nan):,.0f} GFLOP/s there and "
+        f"{rates['cuda']:,.0f} on the GPU. GiB are weights, gradients and Adam's sums in float32."
+    )
     print("\nIn the paper: what it prints for the same, on a V100 (ROAR's RoBERTa: an A100).")
     if sources:
         print("\nWhere the hours are from:\n  " + "\n  ".join(sources))

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 
 import grid
+import pandas as pd
 import plan
 import pytest
 import toy
 from toy import GOOD, config
 
 from faithlib import papers
+
+RATES = {"cpu": 100, "cuda": 10_000}
 
 
 def record(path, task, model, seconds, device="cpu"):
@@ -47,7 +50,7 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
     wanted = units(("sst", "name", 0), ("sst", "name", 1), ("snli", "name", 0), ("sst", "big", 0))
     state = {f"results/quick/fmm/{unit}.json": ("missing", unit != "sst.name.s0") for unit in wanted}
     (row,), sources = plan.plan(
-        {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}, "quick", state, known
+        {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}, "quick", state, known, RATES
     )
     assert (row["units"], row["done"]) == (4, 1)
     assert row["hours left, CPU"] == "4.00 (2 of 3 units)"  # 2 h each: the resumed one counts as the other
@@ -59,6 +62,34 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
     ]
 
 
+def test_an_estimate_is_the_longest_unit_times_parameters_and_texts():
+    params = {"train_size": 1000, "epochs": 2, "examples": 50, "strategies": ["a"]}
+    known = pd.DataFrame(
+        [
+            {"task": "sst", "model": "all-MiniLM-L6-v2", "seconds": s, "texts": plan.texts(params, {})}
+            for s in (60, 3600)
+        ]
+    )
+    asked = {**params, "task": "sst", "model": "org/roberta-base", "epochs": 6, "strategies": ["a", "b"]}
+    hours = plan.estimate(known, asked, papers.card("fmm"), RATES)
+    assert hours == pytest.approx(1.0 * (85 / 10.6) * (3 * 2) * (100 / 10_000))
+    assert plan.estimate(known, asked | {"model": "org/other"}, papers.card("fmm"), RATES) is None
+    whole = {**asked, "train_size": 0, "examples": 0}  # the paper's own sizes of cola: 6840 and 1043
+    sizes = papers.card("fmm").use("cola").sizes
+    hours = plan.estimate(known, whole | {"task": "cola"}, papers.card("fmm"), RATES)
+    more = max(sizes[0] * 6 * 2 / 2000, sizes[2] / 50)
+    assert hours == pytest.approx((85 / 10.6) * more * (100 / 10_000))
+
+
+def test_peaks_are_those_of_the_benchmarks(tmp_path):
+    assert plan.peaks(tmp_path) == {"cuda": plan.PEAK}
+    for device in ("cpu", "cuda"):
+        text = json.dumps({"device": device, "peak_gflop_per_second": len(device) * 10})
+        (tmp_path / f"{device}.json").write_text(text)
+    (tmp_path / "memory.json").write_text("{}")
+    assert plan.peaks(tmp_path) == {"cpu": 30, "cuda": 40}
+
+
 def test_what_is_not_measured_is_not_guessed(known):
     wanted = units(("sst", "big", 0))
     (row,), sources = plan.plan(
@@ -66,8 +97,10 @@ def test_what_is_not_measured_is_not_guessed(known):
         "paper",
         {"results/paper/saloss/sst.big.s0.json": ("missing", True)},
         known,
+        RATES,
     )
     assert row["hours left, CPU"] == row["hours left, GPU"] == "not measured"
+    assert (row["≈ GPU hours by FLOP"], row["≈ GiB, largest model"]) == ("no estimate", "unknown")
     assert row["in the paper"] == "not printed"
     assert sources == ["saloss: big not measured at this scale; nor is any other unit of this paper"]
 
