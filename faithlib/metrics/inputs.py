@@ -25,14 +25,16 @@ class Inputs:
             several: their probability is the product over tokens, each given those before it (teacher
             forcing). Its first tokens are `targets`.
         contrast: as answers; then p(answer) − p(contrast) is what is explained.
+        masking: "half" or "all" where the model was trained with masks and metrics can use it, else "".
     """
 
     def __init__(
-        self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None
-    ):
+        self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None,
+        masking="",
+    ):  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
-        self.answers, self.contrast = answers, contrast
+        self.answers, self.contrast, self.masking = answers, contrast, masking
         self.cache = forward.Cache() if cache is None else cache
         self._kept, self._distances = {}, {}
 
@@ -41,6 +43,7 @@ class Inputs:
         """What this study can give a metric, of `registry.NEEDS`."""
         found = {"causal"} if isinstance(self.model, CausalLM) else {"classifier"}
         found |= {"mask"} if self.model.mask_id is not None else set()
+        found |= {"masked"} if self.masking else set()
         return found | ({"evidence"} if self.evidence is not None else set())
 
     def check(self, metric):

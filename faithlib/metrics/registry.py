@@ -17,6 +17,8 @@ NEEDS = {  # what a metric asks of the study that it takes part in
     "mask": "a mask token",
     "evidence": "words that are known to decide each text",
     "judge": "a second model that answers",
+    "masked": "a model trained with masks, model.fine_tune(data, masking='half'), and data with labels and a "
+    "split 'validation' of 40 texts",
     "retraining": "models trained again on masked texts: run the paper's notebook",
 }
 LEVELS = ("example", "data set")
@@ -107,6 +109,7 @@ def add(entry):
 
 _SOFT, _NOISER, _ROAR = "Zhao and Aletras (2023)", "Ghasemi Madani et al. (2025)", "Madsen et al. (2022)"
 _FLIP, _ERASER = "Chrysostomou and Aletras (2021)", "DeYoung et al. (2020)"
+_FMM, _TRAINED = "Madsen et al. (2024)", ("classifier", "masked")
 _EQUAL, _AOPC = "after Huang and Chan (2026)", "Edin et al. (2025)"
 _NO_ERASURE = "the input without any token keeps the prediction (1 − S0 below 0.05)"
 _NO_CHANGE = "the model's next word does not depend on the prompt"
@@ -163,6 +166,10 @@ for _row in (
     Metric("racu", "RACU", "higher", (-inf, 1), ("retraining",), "the random curve is flat", "curves:racu",
            "data set", _ROAR),
     Metric("acu", "ACU", "higher", (-1, 1), ("retraining",), "", "curves:acu", "data set", _ROAR),
+    Metric("masked_racu", "RACU, masked model", "higher", (-inf, 1), _TRAINED, "the random curve is flat",
+           "masked:masked_metrics", "data set", _FMM, default=False),
+    Metric("masf", "MaSF, share out of distribution", "lower", (0, 1), _TRAINED, "", "masked:masked_metrics",
+           "data set", _FMM, default=False),
     Metric("min_top_k", "minimum top-k", "lower", (0, 1), ("judge",), "the judge fails with all words",
            "answerability:minimum_top_k", "data set", _NOISER),
 ):  # fmt: skip

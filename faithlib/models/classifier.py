@@ -2,7 +2,9 @@
 
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 
+import numpy as np
 import torch
 
 from faithlib.models.base import Transformer
@@ -52,6 +54,40 @@ class Classifier(Transformer):
         finally:
             hook.remove()
         return found[0]
+
+    def fine_tune(self, data, **settings):
+        """Fine-tune on the splits "train" and "validation" of labelled data; the model is changed in place.
+
+        Args:
+            data: what `load_data` returns.
+            settings: of `training.fine_tune`: epochs, batch_size and learning_rate at least; masking="half"
+                trains with masks, so that `evaluate(..., metrics="all")` measures RACU and MaSF too.
+
+        Returns:
+            The history, one dict an evaluation.
+
+        Raises:
+            ValueError: data without these splits or labels, a setting out of range.
+
+        Example:
+            >>> from faithlib import load_data, load_model
+            >>> reviews = load_data("sentiment", sizes={"train": 20, "validation": 10, "test": 4})
+            >>> model = load_model("tiny-bert", data=reviews)
+            >>> _ = model.fine_tune(reviews, epochs=1, batch_size=10, learning_rate=1e-3, masking="half")
+            >>> model.model.config.masked_training
+            'half'
+        """
+        splits = {}
+        for split in ("train", "validation"):
+            rows = getattr(data, "splits", {}).get(split)
+            if rows is None or "label" not in rows.column_names:
+                raise ValueError(
+                    f"data has no split {split!r} with labels: give what load_data returns of both"
+                )
+            splits[split] = self.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])
+        history = import_module("faithlib.training").fine_tune(self, splits, **settings)
+        self.model.config.masked_training = settings.get("masking", "none")
+        return history
 
     def reads(self, batch):
         """The position that the prediction is read from: CLS, (batch,) zeros."""

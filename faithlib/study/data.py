@@ -18,11 +18,13 @@ class Texts:
         frame: DataFrame with the column text, and text_b, label, evidence, target and contrast where given.
         name: of the data set; "" where it has none. It names the random streams of intervals.
         label_names: the classes, in order; () where they are not known.
+        validation: DataFrame of the split "validation", where the data have one beside "test".
     """
 
     frame: pd.DataFrame
     name: str = ""
     label_names: tuple = ()
+    validation: pd.DataFrame | None = None
 
     def column(self, name):
         """A column as a list, or None where the data have none."""
@@ -56,13 +58,16 @@ def read(data):
         >>> read(["the plot was great"]).frame.shape
         (1, 1)
     """
-    name, label_names = "", ()
+    name, label_names, validation = "", (), None
     if hasattr(data, "task") and hasattr(data, "splits"):
         name, label_names = data.task.name, tuple(data.task.labels or ())
         data = data.splits
     if isinstance(data, Mapping):
         if "test" not in data and len(data) != 1:
             raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
+        if "test" in data and "validation" in data:
+            validation = data["validation"]
+            validation = validation if isinstance(validation, pd.DataFrame) else validation.to_pandas()
         data = data["test"] if "test" in data else next(iter(data.values()))
     if isinstance(data, str):
         raise ValueError(
@@ -90,7 +95,7 @@ def read(data):
                 raise ValueError(f"data: {column} of row {row} is {text!r}: give a text, or drop the row")
     if "evidence" in frame:
         _check_evidence(frame)
-    return Texts(frame, name, label_names)
+    return Texts(frame, name, label_names, validation)
 
 
 def labels(texts, model):

@@ -51,7 +51,7 @@ def chosen(metrics, inputs):
     """
     if isinstance(metrics, str) and metrics in ("default", "all"):
         every = [registry.get(name) for name in registry.names()]
-        every = [m for m in every if m.level == "example" and set(m.needs) <= inputs.has]
+        every = [m for m in every if _of_study(m) and set(m.needs) <= inputs.has]
         return [m for m in every if m.default or metrics == "all"]
     if not isinstance(metrics, (str, list, tuple)):
         raise ValueError(f'metrics={metrics!r}: give names, "default" or "all"')
@@ -61,9 +61,14 @@ def chosen(metrics, inputs):
     found = [registry.get(name) for name in names]
     for metric in found:
         inputs.check(metric)
-        if metric.level != "example":
+        if not _of_study(metric):
             raise ValueError(f"metric {metric.name!r} has no value of a single text: leave it out")
     return found
+
+
+def _of_study(metric):
+    """Whether a study can have a metric: values of single texts, or those of a model trained with masks."""
+    return metric.level == "example" or "masked" in metric.needs
 
 
 def estimate(model, encodings, names, given, metrics, baselines, budget=None, per_token=0.0, **settings):
@@ -84,7 +89,8 @@ def estimate(model, encodings, names, given, metrics, baselines, budget=None, pe
     lengths = np.array([len(e.ids) for e in encodings])
     per_text, sources = np.ones(len(n)), (len(names) + given) * (1 + baselines)
     for entry in {attributions.get(name).resolve(): attributions.get(name) for name in names}.values():
-        per_text = per_text + _passes_of(entry.cost, n, settings)
+        asked = 10 if any("masked" in metric.needs for metric in metrics) else 1  # anew at every level
+        per_text = per_text + asked * _passes_of(entry.cost, n, settings)
     for metric in metrics:
         per_text = per_text + sources * _count(metric.passes, n)
     shared = {metric.shared_passes for metric in metrics}

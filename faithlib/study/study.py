@@ -13,7 +13,7 @@ from faithlib import attributions as methods
 from faithlib import batching, forward, scores
 from faithlib.metrics.inputs import Inputs
 from faithlib.progress import bar, silent
-from faithlib.study import chunks, plan, table
+from faithlib.study import chunks, masked, plan, table
 from faithlib.study import targets as explained
 from faithlib.study.data import labels, read
 from faithlib.study.methods import joined
@@ -159,7 +159,11 @@ class _Session:
         self.inputs = Inputs(
             model, self.encodings, zeros, texts.column("evidence"), settings["seed"], self.cache
         )
-        self.metrics = plan.chosen(metrics, self.inputs)
+        self.inputs.masking = masked.masking(self)
+        chosen = plan.chosen(metrics, self.inputs)
+        self.metrics = [m for m in chosen if m.level == "example"]
+        self.masked = masked.METRICS if len(self.metrics) < len(chosen) else []
+        self.left_out = masked.REASON if metrics == "all" and masked.could(self) and not self.masked else ""
 
     def predict(self):
         """What the model predicts, which is what is explained unless targets are given; and the estimate."""
@@ -174,8 +178,8 @@ class _Session:
         self.found = _aligned(self)
         names = set(self.wanted.computed.values())
         return plan.estimate(
-            self.model, self.encodings, names, len(self.found), self.metrics, self.baselines, self.budget,
-            per_token, **self.settings,
+            self.model, self.encodings, names, len(self.found), self.metrics + self.masked, self.baselines,
+            self.budget, per_token, **self.settings,
         )  # fmt: skip
 
     def explain(self):
@@ -220,7 +224,7 @@ class _Session:
                     compute = partial(self._measured, metric, name, of_texts)
                     rows.append(known(name, metric, of_texts, compute))
                     shown.update(1 + self.baselines)
-        return pd.concat(rows, ignore_index=True)
+        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
     def _measured(self, metric, name, of_texts):
         """Values of one attribution and metric, and of its baselines."""
@@ -264,18 +268,27 @@ def _finished(sessions, names, texts, shown):
             "what explains such predictions says nothing."
         )
         print(notes[0], flush=True)
+    for reason in dict.fromkeys(session.left_out for session in sessions if session.left_out):
+        notes.append(reason)
+        print(reason, flush=True)
     if shown and estimate.seconds >= plan.WORTH_SAYING:
         first = sessions[0]
         counts = len(first.encodings), len(first.wanted.order), len(first.metrics)
         what = "{} texts, {} attributions, {} metrics".format(*counts)
         print(f"{what}: {estimate}", file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
-    parts = []
+    parts, areas_of = [], []
     for session, name in zip(sessions, names, strict=True):
         found = session.explain()
         values = session.measure(found)
         values.insert(0, "model", name)
         flat = {n: sum(map(_flat, s, session.encodings)) for n, s in found.items()}
+        areas = {}
+        if session.masked:
+            areas, shares = masked.measured(session, name)
+            values = pd.concat([values, shares], ignore_index=True)
         own = table.table(values, session.metrics, texts.name, at_chance, flat)
+        own = masked.added(own, session.masked, values, [areas], texts.name, at_chance)
+        areas_of.append(areas)
         parts.append(
             Study(
                 own, values, found, session.encodings, session.targets.first, texts.column("text"),
@@ -287,6 +300,7 @@ def _finished(sessions, names, texts, shown):
         return parts[0]
     values = pd.concat([part.values for part in parts], ignore_index=True)
     first, joint = parts[0], table.table(values, sessions[0].metrics, texts.name, at_chance)
+    joint = masked.added(joint, sessions[0].masked, values, areas_of, texts.name, at_chance)
     return Study(
         joint, values, first.scores, first.encodings, first.targets, first.texts, first.tokens,
         ", ".join(names), notes, first.labels, first.predicted, tuple(parts), estimate,

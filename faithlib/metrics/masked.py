@@ -1,0 +1,67 @@
+"""What is left of a model that was trained with masks when an attribution masks its texts, step by step.
+
+RACU by recursive masking (Madsen et al. 2024, section 3.4) and MaSF, which says whether masked texts are in
+the model's distribution: where they are not, RACU means nothing.
+"""
+
+import numpy as np
+
+from faithlib.metrics import curves, masf
+from faithlib.metrics.recursion import RATIOS, performance, random_masking, recursive_masking
+from faithlib.minibatches import VALIDATION
+from faithlib.minibatches import masked as randomly_masked
+from faithlib.scores import mask
+
+DRAWS = 8  # random orders that the baseline's curve is the mean of
+LEAST = 40  # texts of the reference, for p-values below REJECTED
+REJECTED = 0.05
+
+
+def reference(model, encodings, masking, seed=0):
+    """MaSF of texts that are masked as they were in training: see `masf.fit`, "calibrated".
+
+    Args:
+        model: a Classifier.
+        encodings: texts of the validation split, LEAST at least.
+        masking: "half" or "all" of the examples, as `training.fine_tune` takes it.
+        seed: of the masks.
+    """
+    generator = np.random.default_rng([seed, VALIDATION])
+    known = masf.signals(model, randomly_masked(model, encodings, generator, masking))
+    return masf.fit(known, "calibrated", REJECTED, seed)
+
+
+def masked_metrics(inputs, labels, known, scores_of, families, once=()):
+    """RACU and MaSF of attributions.
+
+    Args:
+        inputs: `metrics.inputs.Inputs` of a classifier.
+        labels: (examples,) int, the classes by which accuracy is counted.
+        known: the `reference`.
+        scores_of, families, once: as `recursion.recursive_masking` takes them.
+
+    Returns:
+        {attribution: (RACU of the accuracy, NaN where the random curve falls by less than `curves.FLAT`;
+        (examples,) share of masking levels below 100 % at which MaSF rejects that the text is in the model's
+        distribution, p < REJECTED)}.
+    """
+    model, encodings, seed = inputs.model, inputs.encodings, inputs.seed
+    found = recursive_masking(model, encodings, scores_of, families, RATIOS, once, seed)
+    drawn = random_masking(model, encodings, RATIOS, seed, DRAWS)
+    names = [name for family in families for name in family]
+    masked_at = {name: found[name] for name in names} | {k: draw for k, draw in enumerate(drawn)}
+    table, _ = performance(model, encodings, labels, masked_at, RATIOS, inputs.cache)
+    accuracy = table[table.metric == "accuracy"].pivot(index="measure", columns="step", values="value")
+    share, random = accuracy.columns.to_numpy() / 100, accuracy.loc[list(range(DRAWS))].mean().to_numpy()
+    flat = curves.racu_denominator(share, random) < curves.FLAT
+    result = {}
+    for name in names:
+        area = np.nan if flat else float(curves.racu(share, accuracy.loc[name].to_numpy(), random))
+        levels = [
+            mask(encodings, [at <= ratio for at in found[name]], model.mask_id)
+            for ratio in RATIOS
+            if ratio < 100
+        ]
+        p = np.array([known.p_values(masf.signals(model, masked)) for masked in levels])
+        result[name] = area, (p < REJECTED).mean(0)
+    return result

@@ -1,0 +1,99 @@
+"""RACU and MaSF in a study: of a model that was trained with masks (`Classifier.fine_tune`)."""
+
+import numpy as np
+import pandas as pd
+
+from faithlib import attributions, batching
+from faithlib.metrics import registry
+from faithlib.metrics.masked import LEAST, masked_metrics, reference
+from faithlib.statistics import seeds_interval
+from faithlib.study import table
+
+REASON = (
+    "RACU and MaSF are left out: they need a model trained with masks, model.fine_tune(data, masking='half'),"
+    f" labels, and a split 'validation' of {LEAST} texts or more"
+)
+METRICS = [registry.get(name) for name in ("masked_racu", "masf")]  # one says whether to believe the other
+GIVEN, SINGLE = "scores that are given cannot be asked again", "one value of the data set: no interval"
+
+
+def could(session):
+    """Whether masked training would make sense: of a classifier with a mask token."""
+    return not hasattr(session.model, "prefix") and session.model.mask_id is not None
+
+
+def masking(session):
+    """How a session's model was trained with masks, "" where it was not or the data do not suffice."""
+    trained = getattr(getattr(session.model.model, "config", None), "masked_training", "none")
+    texts = session.texts.validation
+    enough = session.labels is not None and texts is not None and len(texts) >= LEAST
+    return trained if trained in ("half", "all") and enough and could(session) else ""
+
+
+def measured(session, model_name):
+    """({attribution: RACU}, rows of values of MaSF) of the attributions that can be asked again.
+
+    What is explained is the label, as in the paper, and the input is what the level before left.
+    """
+    model, texts, settings = session.model, session.texts.validation, session.settings
+    pairs = [list(texts.text_b)] if "text_b" in texts else []
+    encodings = [e for e in model.encode(list(texts.text), *pairs) if len(e.ids) <= model.max_length]
+    names = list(dict.fromkeys(session.wanted.computed.values()))
+    families = {}
+    for name in names:
+        families.setdefault(attributions.get(name).resolve(), []).append(name)
+    once = [name for name in names if attributions.get(name).cost == "tokens squared"]  # an order already
+
+    def scores_of(inputs, examples, measures):
+        return attributions.attribute(
+            model, inputs, session.labels[examples], measures, budget=session.budget, **settings
+        )
+
+    with batching.limited(model, session.budget):
+        known = reference(model, encodings, session.inputs.masking, settings["seed"])
+        found = masked_metrics(
+            session.inputs, session.labels, known, scores_of, [tuple(f) for f in families.values()], once
+        )
+    about = {"model": model_name, "metric": "masf", "baseline": "", "draw": 0}
+    rows = []
+    for shown, name in session.wanted.computed.items():
+        shares = found[name][1]
+        rows.append(
+            pd.DataFrame({**about, "example": range(len(shares)), "attribution": shown, "value": shares})
+        )
+    return {shown: found[name][0] for shown, name in session.wanted.computed.items()}, pd.concat(rows)
+
+
+def added(found, metrics, values, areas, data="", chance=""):
+    """A table with the rows of RACU and MaSF, each attribution's behind its own.
+
+    Args:
+        found: the table of metrics of single texts.
+        metrics: those of `plan.chosen` that are not.
+        values: of all metrics, with those of MaSF.
+        areas: for each model {attribution: RACU}.
+        data, chance: as `table.table` takes them.
+    """
+    names, rows, texts = list(values.attribution.unique()), [found], values.example.nunique()
+    unit = table.ONE if len(areas) == 1 else table.SEVERAL
+    for metric in metrics:
+        if metric.name == "masf":
+            asked = values[values.attribution.isin(areas[0])]
+            rows.append(table.table(asked, [metric], data, chance))
+            continue
+        for name in names:
+            given = np.array([of_model.get(name, np.nan) for of_model in areas])
+            known = given[np.isfinite(given)]
+            interval = seeds_interval(known, "model") if len(areas) > 1 and len(known) else None
+            reason = interval.reason if interval else SINGLE if len(known) else metric.void
+            flags = [chance.partition(":")[0], reason if name in areas[0] else GIVEN]
+            value = known.mean() if len(known) and not chance else np.nan
+            ends = (interval.low, interval.high) if interval and not chance else (np.nan, np.nan)
+            counts = (texts, 0) if len(known) else (0, texts)
+            flag = "; ".join(filter(None, flags))
+            row = (name, metric.name, value, *ends, *counts, np.nan, unit, flag)
+            rows.append(pd.DataFrame([row], columns=table.COLUMNS))
+    whole = pd.concat([part for part in rows if len(part)], ignore_index=True)
+    return whole.sort_values(
+        "attribution", key=lambda c: c.map(names.index), kind="stable", ignore_index=True
+    )
