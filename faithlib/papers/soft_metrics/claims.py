@@ -6,7 +6,8 @@ averaged over attributions. Ties count one half; in the released definition, a w
 measured has its claims on the texts on which it was varied.
 """
 
-from functools import partial
+import re
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ WITHOUT = {
     "without signed input × gradient": "deeplift",
     "without |input × gradient|": "input_x_gradient_abs",
 }
+METRIC = re.compile("(?:Soft-)?N[SC]")
 LARGE, RIGHT = "1 - S0 of .05 and more", "correctly predicted"
 COMPUTED = ("ties", "baseline", "attributions", "texts")  # choices about values that are there anyway
 UNIT = ["dataset", "model", "seed", "example"]
@@ -51,14 +53,14 @@ def claims(records, values, scale):
         a share of cases (b) or a difference of standard deviations (d), such that more supports the claim.
     """
     gate = gate_of(records)
-    state = partial(statements, partial(preferred, values), results.design(records), about(values), gate)
+    changes = values.groupby("option").metric.unique().map(set).to_dict()
+    measured = cache(partial(preferred, values))
+    state = partial(statements, measured, changes, results.design(records), about(values), gate)
     return multiverse_tables(state, CARD.choices, scale, gate)
 
 
 def preferred(values, option=""):
-    """`tables.preferences` by seed and text, with one option or in the main setting; None without records."""
-    if option and option not in set(values.option):
-        return None
+    """`tables.preferences` by seed and text, in the main setting or with an option that was measured."""
     found = preferences(aopc(values, option), by=("model", "seed", "example"))
     found["dataset"] = [name.split(" (")[0] for name in found.dataset]  # `aopc` may add the model
     return found[found.metric.isin(METRICS)]
@@ -71,27 +73,29 @@ def gate_of(records):
 
 def about(values):
     """What the choice of texts needs: of each text and definition the smallest 1 - S0, and `correct`."""
-    keys = [*UNIT, "definition"]
-    return values.groupby(keys, observed=True)[["denominator", "correct"]].min().reset_index()
+    main = values[values.option == ""].groupby([*UNIT, "definition"], observed=True)
+    return main[["denominator", "correct"]].min().reset_index()
 
 
-def statements(measured, design, about_texts, gate=None, **setting):
+def statements(measured, changes, design, about_texts, gate=None, **setting):
     """The claims of all definitions and baselines at one setting.
 
     Args:
         measured: function of an option that gives `preferred`.
+        changes: {option: the metrics that it changes}, of the options that were measured.
         design: "crossed" or "nested", from `results.design`.
         about_texts: from `about`.
         gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
-        List of Claim; None for an option that these records do not have.
+        List of Claim, with an option those about a metric that it changes; None for an option that these
+        records do not have.
     """
     option = next((o for choice, o in setting.items() if choice not in COMPUTED), "")
-    kept, setting = measured(option), MAIN | setting
-    if kept is None:
+    if option not in changes:
         return None
+    kept, setting = measured(option), MAIN | setting
     kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]
     if setting["texts"] != MAIN["texts"]:
         large = about_texts.denominator >= SMALLEST
@@ -115,7 +119,8 @@ def statements(measured, design, about_texts, gate=None, **setting):
         if len(cells) == len(BASELINES):
             more = {"definition": definition, "baseline": CONTROL}
             found += _control(cells, design, more)
-    return [claim for claim in found if len(claim.values)]
+    named = {claim.key: set(METRIC.findall(claim.claim)) for claim in found}  # the share names none: all
+    return [c for c in found if len(c.values) and (not named[c.key] or named[c.key] & changes[option])]
 
 
 def published_cells():
