@@ -19,6 +19,9 @@ from faithlib.scores import one_of, whole
 WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
 
 
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+
+
 def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
     """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
 
@@ -46,27 +49,13 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
     one_of("precision", precision, ("float32", "bfloat16"))
     if vectors:
         _check_vectors(vectors, width)
-    special = ["[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]"]
-    words = _words(texts, special, pre_tokenizers.Split(Regex(WORD), "removed", invert=True), min_count)
-    words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [EOS] [CLS]:1 [EOS]:1"
-        if paired
-        else "[CLS] $A [EOS]",  # a single text has an empty text_b
-        pair="[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1",
-        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[EOS]")],
-    )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[EOS]",
-        mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    split = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
+    single = "[CLS] $A [EOS]" + " [CLS]:1 [EOS]:1" * paired  # a single text has an empty text_b
+    pair = "[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1"
+    tokenizer = _tokenizer(texts, SPECIAL | {"sep": "[EOS]"}, split, single, pair, min_count)
     model = BiLSTMAttention(
         BiLSTMConfig(
-            vocab_size=words.get_vocab_size(),
+            vocab_size=len(tokenizer),
             width=width,
             hidden=hidden,
             paired=paired,
@@ -75,7 +64,7 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
         )
     )
     if vectors:
-        known = {word: i for word, i in words.get_vocab().items() if word not in special}
+        known = {word: i for word, i in tokenizer.get_vocab().items() if i not in tokenizer.all_special_ids}
         with torch.no_grad():
             model.get_input_embeddings().weight.copy_(_read_vectors(vectors, known, len(tokenizer), width))
     return model, tokenizer
@@ -139,20 +128,10 @@ def tiny_bert(texts, classes):
 
 def tiny_llama(texts):
     """A two-layer Llama of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
-    words = _words(texts, ["[PAD]", "[UNK]", "[BOS]", "[EOS]"], pre_tokenizers.WhitespaceSplit())
-    words.post_processor = processors.TemplateProcessing(
-        single="[BOS] $A", special_tokens=[("[BOS]", words.token_to_id("[BOS]"))]
-    )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        bos_token="[BOS]",
-        eos_token="[EOS]",
-        model_input_names=["input_ids", "attention_mask"],
-    )
+    special = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
+    tokenizer = _tokenizer(texts, special, pre_tokenizers.WhitespaceSplit(), "[BOS] $A")
     config = LlamaConfig(
-        vocab_size=words.get_vocab_size(),
+        vocab_size=len(tokenizer),
         hidden_size=64,
         intermediate_size=128,
         num_hidden_layers=2,
@@ -169,33 +148,30 @@ def tiny_llama(texts):
 
 def word_tokenizer(texts):
     """A tokenizer with BERT's special tokens and the words of `texts`, lower-cased, as vocabulary."""
-    words = _words(texts, ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizers.WhitespaceSplit())
-    words.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(token, words.token_to_id(token)) for token in ("[CLS]", "[SEP]")],
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=words,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1"
+    return _tokenizer(texts, SPECIAL, pre_tokenizers.WhitespaceSplit(), "[CLS] $A [SEP]", pair)
 
 
-def _words(texts, special, split, min_count=1):
-    """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`."""
+def _tokenizer(texts, special, split, single, pair="", min_count=1):
+    """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`.
+
+    special: {role: token}. single, pair: how a text, and a text with its text_b, stand among special tokens.
+    """
     if not texts or isinstance(texts, str):
         raise ValueError(
             f"texts={texts!r}: a model that is built knows their words: give them as texts, a list"
         )
-    words = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    words, tokens = Tokenizer(models.WordLevel(unk_token=special["unk"])), list(special.values())
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split
     words.train_from_iterator(
-        texts, trainers.WordLevelTrainer(special_tokens=special, min_frequency=min_count, show_progress=False)
+        texts, trainers.WordLevelTrainer(special_tokens=tokens, min_frequency=min_count, show_progress=False)
     )
-    return words
+    ids = [(token, words.token_to_id(token)) for token in tokens if token in single]
+    pairs = {"pair": pair} if pair else {}
+    words.post_processor = processors.TemplateProcessing(single=single, special_tokens=ids, **pairs)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        model_input_names=["input_ids", *(["token_type_ids"] if pair else []), "attention_mask"],
+        **{f"{role}_token": token for role, token in special.items()},
+    )
