@@ -2,7 +2,8 @@
 
 `judge(questions)` returns up to five answers for each question, the most probable first; a question is a list
 of words. Equal questions are asked once. A judge behind an endpoint writes each answer to disk when it
-arrives, so that no answer is paid for twice after an error or in a rerun.
+arrives, so that no answer is paid for twice after an error or in a rerun. An answer that is empty, or cut at
+its limit of tokens, is no answer: it is never stored.
 """
 
 import json
@@ -19,10 +20,10 @@ import numpy as np
 
 from faithlib import forward
 from faithlib.progress import bar
+from faithlib.replies import ANSWERS, parse
 from faithlib.results import digest, write_atomically
-from faithlib.scores import whole
+from faithlib.scores import one_of, whole
 
-ANSWERS = 5
 TEMPLATES = {
     "guesses": "Some words were picked, in order, from a text that you cannot see: {words}\n"
     f"Which word comes right after that text? Give your {ANSWERS} best guesses, the best first, "
@@ -96,6 +97,8 @@ class Judge:
 class LocalJudge(Judge):
     """A causal language model as a judge: its five most probable next tokens, each continued greedily.
 
+    A model whose tokenizer has a chat template is asked in it, as its user.
+
     Args:
         model: a CausalLM.
         template: the prompt; by default the words only, which suits a model without instruction tuning.
@@ -128,7 +131,7 @@ class LocalJudge(Judge):
 
     def _answers(self, prompts):
         """The ANSWERS most probable answers to each prompt: [[str]]."""
-        encodings = self.model.encode(prompts)
+        encodings = self.model.encode([self._as_chat(prompt) for prompt in prompts])
         if (longest := max(len(e.ids) for e in encodings) + self.tokens - 1) > self.model.max_length:
             raise ValueError(
                 f"a question and its answer have {longest} tokens, {self.name} takes "
@@ -148,25 +151,37 @@ class LocalJudge(Judge):
         ]
         return [texts[i : i + ANSWERS] for i in range(0, len(texts), ANSWERS)]
 
+    def _as_chat(self, prompt):
+        """The prompt as the tokenizer's chat template has it; without the token that the tokenizer adds."""
+        tokenizer = self.model.tokenizer
+        if not getattr(tokenizer, "chat_template", None):
+            return prompt
+        message = [{"role": "user", "content": prompt}]
+        text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+        return text.removeprefix(tokenizer.bos_token or "")
+
 
 class EndpointJudge(Judge):
     """A model behind an endpoint with OpenAI's protocol, used through the openai client (the extra `judge`).
 
-    The key is read from OPENAI_API_KEY and the address from OPENAI_BASE_URL when the first question is asked;
-    neither is needed if all answers are in `folder`. The key is not stored, and no message, record or file
-    contains it.
+    The key is read from OPENAI_API_KEY when the first question is asked, and not needed if all answers are in
+    `folder`; the address from OPENAI_BASE_URL. The key is not stored, and no message, record or file contains
+    it. Stored answers belong to the address, the model, the question and its parameters.
 
     Args:
         name: of the model at the endpoint.
         folder: where answers are stored, one file each.
         template: the prompt; see `Judge`.
         timeout: seconds to wait for an answer.
-        retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection or a malformed answer, with
-            increasing pauses or those that the endpoint asks for.
+        retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection, a malformed or empty answer,
+            with increasing pauses or those that the endpoint asks for.
         per_minute: the largest number of questions a minute; None for no limit.
         workers: the largest number of questions at a time.
         prices: dollars for a million input and output tokens, for `cost`; or None.
-        tokens: the largest length of an answer.
+        tokens: the largest length of an answer; a model that thinks before it answers needs thousands.
+        tokens_name: what the endpoint calls it, "max_tokens" or "max_completion_tokens".
+        temperature: of the answers; None sends none.
+        limit: the largest number of questions that this judge asks; None for no limit.
 
     Raises:
         ValueError: a setting out of range.
@@ -183,6 +198,9 @@ class EndpointJudge(Judge):
         workers=4,
         prices=None,
         tokens=200,
+        tokens_name="max_tokens",
+        temperature=0.0,
+        limit=None,
     ):
         super().__init__(name, template)
         for setting, value in (
@@ -193,13 +211,21 @@ class EndpointJudge(Judge):
         ):
             if value <= 0:
                 raise ValueError(f"{setting}={value} must be above 0")
-        if retries < 0:
-            raise ValueError(f"retries={retries} must be at least 0")
+        for setting, value in (("retries", retries), ("temperature", temperature), ("limit", limit)):
+            if value is not None and value < 0:
+                raise ValueError(f"{setting}={value} must be at least 0")
+        one_of("tokens_name", tokens_name, ("max_tokens", "max_completion_tokens"))
         self.folder, self.timeout, self.retries, self.workers = Path(folder), timeout, retries, workers
-        self.prices, self.tokens = prices, tokens
+        self.prices, self.tokens, self.limit = prices, tokens, limit
+        self.parameters = {tokens_name: tokens}  # of every request
+        if temperature is not None:
+            self.parameters["temperature"] = temperature
         self.interval = 60 / per_minute if per_minute else 0.0  # seconds from one question to the next
         self.next_start, self.lock = 0.0, threading.Lock()
         self.counts |= {"refused": 0, "tokens_in": 0, "tokens_out": 0}
+
+    def describe(self):
+        return super().describe() | {"address": _address(), **self.parameters}
 
     def cost(self, questions):
         """The largest number of questions, tokens and dollars, in one line; "" if all answers are stored."""
@@ -216,6 +242,7 @@ class EndpointJudge(Judge):
         return (
             f"{self.name} at {self._host()}: at most {len(new):,} questions to ask, {known:,} known; "
             f"about {tokens_in:,} tokens in, {tokens_out:,} out; {price}"
+            + ("" if self.limit is None else f"; limit {self.limit:,}, {self.asked:,} asked")
         )
 
     def _ask(self, prompts):
@@ -227,6 +254,11 @@ class EndpointJudge(Judge):
                 new.append(prompt)
         if not new:
             return
+        if self.limit is not None and self.asked + len(new) > self.limit:
+            raise JudgeError(
+                f"{self.name} is to be asked {len(new):,} questions after {self.asked:,}, and limit="
+                f"{self.limit:,}: raise limit; answers so far are kept"
+            )
         client, pool = self._client(), ThreadPoolExecutor(self.workers)
         try:
             futures = {pool.submit(self._request, client, prompt): prompt for prompt in new}
@@ -243,12 +275,7 @@ class EndpointJudge(Judge):
         """Ask the endpoint and store its answer."""
         import openai
 
-        request = dict(
-            model=self.name,
-            messages=[{"role": "user", "content": prompt}],
-            temperature=0,
-            max_tokens=self.tokens,
-        )
+        request = {"model": self.name, "messages": [{"role": "user", "content": prompt}], **self.parameters}
         for attempt in range(self.retries + 1):
             if attempt:
                 time.sleep(min(PAUSE * 2**attempt, 8))
@@ -261,12 +288,19 @@ class EndpointJudge(Judge):
                 raise JudgeError(self._error_message(error)) from None  # its own text can contain the key
             except ValueError:  # the body is not JSON
                 continue
-            if answer := _answer_values(completion):
-                text = json.dumps({"model": self.name, "prompt": prompt, **answer}, ensure_ascii=False)
+            answer = _answer_values(completion)
+            if answer and answer["finish_reason"] == "length":
+                raise JudgeError(
+                    f"{self.name} at {self._host()} was cut at {self.tokens} tokens before its answer ended: "
+                    "raise tokens, to thousands for a model that thinks first; answers so far are kept"
+                )
+            if answer and (answer["text"].strip() or answer["refused"]):
+                asked = {"model": self.name, "address": _address(), "prompt": prompt, **self.parameters}
+                text = json.dumps(asked | answer, ensure_ascii=False)
                 write_atomically(self._path(prompt), partial(_write, text))
                 return
         raise JudgeError(
-            f"{self.name} at {self._host()} gave {self.retries + 1} answers that are none of "
+            f"{self.name} at {self._host()} gave {self.retries + 1} answers that are empty or none of "
             "the protocol: check the address and the model's name; answers so far are kept"
         )
 
@@ -286,7 +320,7 @@ class EndpointJudge(Judge):
         return [] if refused else parse(text)
 
     def _path(self, prompt):
-        return self.folder / f"{digest([self.name, prompt, self.tokens])[:32]}.json"
+        return self.folder / f"{digest([_address(), self.name, prompt, self.parameters])[:32]}.json"
 
     def _client(self):
         try:
@@ -305,7 +339,7 @@ class EndpointJudge(Judge):
 
     def _host(self):
         """The host of the address, without other parts such as a password."""
-        return urlsplit(os.environ.get(URL) or "https://api.openai.com").hostname
+        return urlsplit(_address()).hostname
 
     def _wait(self):
         """Sleep until the next question may be asked."""
@@ -332,26 +366,18 @@ class EndpointJudge(Judge):
         elif status and status >= 500:
             what = f"fails ({status}): try again later"
         else:
-            what = f"refuses the request ({status or type(error).__name__}): check model, template and tokens"
+            reason = " ".join(str(getattr(error, "message", "")).split())[:200]
+            reason = reason.replace(os.environ[KEY], "***") if status == 400 else ""
+            what = f"refuses the request ({status or type(error).__name__}{reason and ', '}{reason}): check "
+            what += "model, template, tokens, tokens_name and temperature"
         return f"{self.name} at {self._host()} {what}; answers so far are kept"
 
 
-def parse(text):
-    """The answers in a reply, up to five: split at commas, semicolons and lines, without numbering.
-
-    A reply without separators is read both as one answer and as a list of words.
-
-    Example:
-        >>> parse("1. Paris, 2. London")
-        ['Paris', 'London']
-    """
-    pieces = re.split(r",(?!\d{3}\b)|[;\n]", text)
-    answers = [re.sub(r"^\s*(\d+[.):]\s|[-*•]\s)?", "", piece) for piece in pieces]
-    answers = [answer.strip(" \t\r\"'`*.") for answer in answers]
-    answers = [answer for answer in answers if re.search(r"\S", answer)]
-    if len(answers) == 1:
-        answers += answers[0].split()[1:]
-    return answers[:ANSWERS]
+def _address():
+    """The address of the endpoint, without a password."""
+    parts = urlsplit(os.environ.get(URL) or "https://api.openai.com/v1")
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
 def _write(text, path):
@@ -363,14 +389,15 @@ def _answer_values(completion):
     try:
         message, usage = completion.choices[0].message, completion.usage
         text, refusal = message.content, getattr(message, "refusal", None)
-        filtered = completion.choices[0].finish_reason == "content_filter"
+        reason = completion.choices[0].finish_reason
     except (AttributeError, IndexError, TypeError):
         return None
-    refused = bool(refusal) or filtered
-    if not isinstance(text, str) and not refused:
+    refused = bool(refusal) or reason == "content_filter"
+    if not isinstance(text, str) and not refused and reason != "length":
         return None
     return {
         "text": text or "",
+        "finish_reason": reason,
         "refused": refused,
         "tokens_in": getattr(usage, "prompt_tokens", 0) or 0,
         "tokens_out": getattr(usage, "completion_tokens", 0) or 0,
