@@ -160,8 +160,8 @@ def with_weights(rows, weights, trained):
 def _cells(flips, definition, texts):
     """{(dataset, model): DataFrame (seed, example) × (salience, attribution)} of fractions.
 
-    Of the model without salience, the seeds that have others. texts: "all", those that flip with each of
-    them, or those that each predicts correctly.
+    Of the model without salience, the seeds that have others. texts: "all", or which ones to keep, those that
+    flip or are predicted correctly; NaN is in place of others, so that pairs of models keep what both have.
     """
     found = {}
     for key, part in flips.groupby(["dataset", "model"], sort=False):
@@ -172,7 +172,7 @@ def _cells(flips, definition, texts):
         wide = part.pivot(index=["seed", "example"], columns=["salience", "attribution"], values=FLIP)
         table = wide["fraction"].astype(float).dropna()
         if column := {FLIPPED: "flipped", CORRECT: "correct"}.get(texts):
-            table = table[wide[column].loc[table.index].astype(bool).all(axis=1)]
+            table = table.where(wide[column].loc[table.index].astype(bool))
         if len(table):
             found[key] = table
     return found
@@ -191,19 +191,21 @@ def _gains(cells, other):
 def _gain(cells, design, median, other, claim, quantifier="on average"):
     """The claim that TextRank's model needs fewer tokens than another, averaged over attributions.
 
-    With fewer than three seeds, or medians, it is a number a seed: texts do not stand in for seeds.
+    With fewer than three seeds, medians, or texts that differ between seeds, it is a number a seed: texts do
+    not stand in for seeds.
     """
     gains, known = _gains(cells, other), _published_fractions()
     values = {key: gain.mean(axis=1) for key, gain in gains.items()}
-    several = any(value.index.unique("seed").size >= FEWEST_UNITS for value in values.values())
+    crossed = any(value.index.unique("seed").size >= FEWEST_UNITS for value in values.values())
+    crossed &= not median and all(gain.notna().all(axis=None) for gain in gains.values())
     if median:
         values = {
             key: cells[key][[other]].mean(axis=1).groupby(level="seed").median()
             - cells[key][["textrank"]].mean(axis=1).groupby(level="seed").median()
             for key in values
         }
-    elif not several:
-        values = {key: value.groupby(level="seed").mean() for key, value in values.items()}
+    elif not crossed:
+        values = {key: gain.groupby(level="seed").mean().mean(axis=1) for key, gain in gains.items()}
     published = {}
     for (dataset, _), gain in gains.items():
         of = known.loc[dataset] if dataset in known.index.unique("dataset") else None
@@ -212,7 +214,7 @@ def _gain(cells, design, median, other, claim, quantifier="on average"):
     return Claim(
         claim,
         _long(values),
-        design if several and not median else "seeds",
+        design if crossed else "seeds",
         quantifier=quantifier,
         published=published,
         limits=(-1, 1),
@@ -226,14 +228,19 @@ def _share(cells, gate):
     """
     gains = _gains(cells, "none")
     taking_part = accepted(pd.DataFrame(list(gains), columns=["dataset", "model"]), gate)
-    keys = set(taking_part.itertuples(index=False, name=None)) or set(gains)
-    won = {key: (gain.groupby(level="seed").mean() > ROUNDING) for key, gain in gains.items() if key in keys}
+    keys = set(taking_part.itertuples(index=False, name=None))
+    name = ALL if keys else next(iter(gains), (ALL,))[0]  # of a data set that the gate refuses
+    won = {
+        key: (gain.groupby(level="seed").mean() > ROUNDING)
+        for key, gain in gains.items()
+        if key in (keys or gains)
+    }
     rows, published = [], {}
     for model in dict.fromkeys(model for _, model in won):
         own = [table for (_, m), table in won.items() if m == model]
         for seed in sorted(set.intersection(*(set(table.index) for table in own))):
             share = np.concatenate([table.loc[seed].to_numpy(float) for table in own]).mean()
-            rows.append({"dataset": ALL, "model": model, "seed": seed, "value": share})
+            rows.append({"dataset": name, "model": model, "seed": seed, "value": share})
     known = _published_fractions()
     wanted = [(dataset, name) for (dataset, _), table in won.items() for name in table]
     if wanted and all(case in known.index for case in wanted):
