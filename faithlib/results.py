@@ -57,13 +57,6 @@ from faithlib.records import (
 from faithlib.scores import one_of
 from faithlib.tasks.files import task_slug
 
-__all__ = [
-    "as_text", "check_device", "code_digest", "code_provenance", "design", "DESIGNS", "device_name",
-    "DEVICES", "differences", "digest", "expand", "file_digest", "FORMAT", "HOW", "listed", "load",
-    "load_tables", "missing", "peak_memory", "peak_memory_mib", "PLACES", "project_root",
-    "read_metadata", "read_part", "read_record", "record_digest", "Run", "SCALES", "set_aside", "slug",
-    "start", "unit_name", "weights_digest", "write_atomically", "write_parquet",
-]  # fmt: skip
 SCALES = ("quick", "small", "paper")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -158,8 +151,7 @@ class Run:
         """
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
-        if design not in (None, *DESIGNS):
-            raise ValueError(f"design={design!r} is unknown: use {' or '.join(map(repr, DESIGNS))}")
+        one_of("design", design, (None, *DESIGNS))
         contents = {  # name of a file: its bytes
             f"{self.unit}{'.' + suffix if suffix else ''}.parquet": table.to_parquet(
                 None, compression="zstd", index=False
@@ -229,13 +221,13 @@ def start(paper, parameters):
     """
     import torch
 
+    from faithlib.models import placement
     from faithlib.models.precision import DTYPES, resolve
 
     given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(given.get("plugins", []), project_root())
     scale, seed, device = given["scale"], given["seed"], given["device"]
-    if scale not in SCALES:
-        raise ValueError(f"scale={scale!r} is unknown: use one of {', '.join(SCALES)}")
+    one_of("scale", scale, SCALES)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed={seed!r} must be a whole number of at least 0")
     for name in ("examples", "tuning_examples", "max_length"):
@@ -244,12 +236,7 @@ def start(paper, parameters):
     check_device(device)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device={device!r} but this machine shows no CUDA device: use 'auto' or 'cpu'")
-    if ":" in device and int(device.split(":")[1]) >= (gpus := torch.cuda.device_count()):
-        raise ValueError(
-            f"device={device!r} but this machine shows {gpus}: use 'cuda:0' to 'cuda:{gpus - 1}'"
-        )
+    device = placement.existing(device)
     dtype = given.get("dtype", "float32")
     one_of("dtype", dtype, (*DTYPES, "auto"))
     if dtype == "auto":
@@ -259,7 +246,7 @@ def start(paper, parameters):
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
     params = {name: value for name, value in given.items() if name not in PLACES}
     _check_existing(folder / f"{unit}.json", params)
-    return Run(paper, unit, scale, params, folder, kept / unit, torch.device(device), dtype)
+    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype)
 
 
 def _check_existing(path, params):

@@ -131,7 +131,7 @@ def test_the_design_that_is_given_counts(given):
     other = results.read_record(save(given))
     assert (first["design"], other["design"]) == ("nested", "crossed")
     assert results.design([first, other]) == "nested"  # seed 0 alone cannot tell
-    with pytest.raises(ValueError, match="design='mixed' is unknown: use 'crossed' or 'nested'"):
+    with pytest.raises(ValueError, match="design='mixed' is unknown: use 'crossed', 'nested'"):
         save(given, design="mixed")
 
 

@@ -20,8 +20,6 @@ from importlib import import_module
 
 from faithlib.attributions.registry import Attribution, describe, get, names, register, unregister
 
-__all__ = ["Attribution", "attribute", "check", "describe", "get", "names", "register", "unregister"]
-
 
 def __getattr__(name):  # the functions that run models bring torch, which the list itself does without
     if name in ("attribute", "check"):

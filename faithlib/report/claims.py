@@ -157,8 +157,8 @@ def gates(scores, metric="macro_f1"):
 
     Args:
         scores: rows of test metrics of the models as explained: dataset, model, seed, metric, value. A record
-            without `balanced_accuracy` has macro-F1 in its place, or `metric`: both are lower where a class is
-            neglected.
+            without `balanced_accuracy` has macro-F1 in its place, or `metric`: both are lower where a class
+            is neglected.
         metric: the data set's own score: "macro_f1", "mcc" or "balanced_accuracy"; chance is 0 for MCC, else
             1 / classes.
 
@@ -382,8 +382,8 @@ def _difference(claim, other, gate):
     """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
     if isinstance(claim.values, dict) or isinstance(other.values, dict) or claim.quantifier != "on average":
         return None
-    if claim.cluster or other.design != claim.design:
-        return None
+    if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
+        return None  # of another range is another unit, such as an area and a ratio of areas
     keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
     one, two = (accepted(c.values, gate)[[*keys, "value"]].dropna() for c in (claim, other))
     both = one.merge(two, on=keys, suffixes=("", "_other"))

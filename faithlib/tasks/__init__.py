@@ -13,11 +13,6 @@ from faithlib.tasks.table import (
     unregister_task,
 )
 
-__all__ = [
-    "SPLITS", "TASKS", "Hub", "Loaded", "Recipe", "Task", "Use", "load", "load_data", "register_task",
-    "unregister_task",
-]  # fmt: skip
-
 
 def __getattr__(name):  # loading brings `datasets`, which the table does without
     if name in ("Loaded", "load"):
