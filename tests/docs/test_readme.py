@@ -19,6 +19,7 @@ PAGES = [
     "docs/adding.md",
     "docs/models.md",
     "docs/running.md",
+    "docs/using.md",
 ]
 CARDS = [f"notebooks/{paper}/README.md" for paper in papers.names()]
 
