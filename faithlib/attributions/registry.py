@@ -140,7 +140,7 @@ _built_in("gradients:gradients", "gradient", "constant", (),
           ("gradient_l1", False, "gradient L1", "orange", "p", (0, (2, 1))),
           ("input_x_gradient", True, "x∇x", "vermillion", "^", "-."),
           ("input_x_gradient_abs", False, "|x∇x|", "vermillion", "<", ":"),
-          ("deeplift", True, "DeepLift", "purple", "v", (0, (3, 1, 1, 1, 1, 1))))  # fmt: skip
+          ("deeplift", True, "DeepLift as x∇x", "purple", "v", (0, (3, 1, 1, 1, 1, 1))))  # fmt: skip
 _built_in("gradients:integrated_gradients", "gradient", "steps", (),
           ("integrated_gradients", True, "integrated gradients", "green", "D", (0, (5, 1, 1, 1))),
           ("integrated_gradients_abs", False, "|integrated gradients|", "green", "d", ":"))  # fmt: skip
