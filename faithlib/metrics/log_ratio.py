@@ -6,7 +6,7 @@ Ghasemi Madani et al. 2025, section 4.2: ln(NS / NS_baseline) + ln(NC / NC_basel
 import numpy as np
 import pandas as pd
 
-from faithlib.statistics import RESAMPLES, monte_carlo_error, percentile_interval, resample_means
+from faithlib.statistics import monte_carlo_error
 
 BASELINES = ("random", "matched")
 
@@ -21,7 +21,7 @@ def log_ratio(means):
         return ns - baseline_ns + nc - baseline_nc
 
 
-def faithfulness(values, within=(), n_resamples=RESAMPLES, seed=0):
+def faithfulness(values, within=()):
     """Log-ratio faithfulness of every attribution against each baseline.
 
     ln(NS / NS_baseline) + ln(NC / NC_baseline) of means over examples, each first averaged over its steps.
@@ -30,15 +30,12 @@ def faithfulness(values, within=(), n_resamples=RESAMPLES, seed=0):
         values: rows of `soft_causal.over_draws`, with a column `setting` or without; columns of `within` (a
             data set, a model) tell apart what is never averaged.
         within: columns of values.
-        n_resamples: resamples of the examples.
-        seed: of the resamples.
 
     Returns:
-        DataFrame, a row a definition, normalisation, attribution (and setting) and baseline. log_ratio: 0 is
-        the baseline, higher is better; log_ns, log_nc: its parts; ci_low, ci_high: percentile interval over
-        examples; n: examples; undefined: prompts without a value (ΔP_0 is 0), which are left out of the
-        means. A mean of 0 gives ∓∞, as an end too where resamples have it; both means 0 give NaN, and one
-        such resample leaves no interval.
+        DataFrame, a row a definition, normalisation, attribution (and setting) and baseline: soft_ns, soft_nc
+        and log_ratio, 0 for what is as good as the baseline, higher is better; n: examples; undefined:
+        prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives ∓∞; both
+        means 0 give NaN.
     """
     method = [column for column in ("attribution", "setting") if column in values]
     rows = []
@@ -50,7 +47,7 @@ def faithfulness(values, within=(), n_resamples=RESAMPLES, seed=0):
                 names = dict(
                     zip([*within, "definition", "normalisation", *method], [*place, *key], strict=True)
                 )
-                rows.append({**names, "baseline": baseline, **_compared(own, drawn, n_resamples, seed)})
+                rows.append({**names, "baseline": baseline, **_compared(own, drawn)})
     return pd.DataFrame(rows)
 
 
@@ -87,7 +84,7 @@ def by_number_of_draws(draws, within=(), counts=(1, 2, 4, 8, 16)):
     return pd.DataFrame(rows)
 
 
-def _compared(own, drawn, n_resamples, seed):
+def _compared(own, drawn):
     own, drawn, undefined = _by_example(own), _by_example(drawn), int(own.soft_nc.isna().sum())
     both = own.index.intersection(drawn.index)
     if not len(both):
@@ -95,31 +92,9 @@ def _compared(own, drawn, n_resamples, seed):
             "no prompt has both an attribution's and a baseline's value: the model does not "
             "look at its prompts, or rows are missing"
         )
-    cells = np.column_stack([own.loc[both], drawn.loc[both]])  # (examples, 4): NS, NC, the baseline's
-    means = cells.mean(0)
-    low, high = _interval(log_ratio(resample_means(cells, n_resamples, seed)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_ns, log_nc = np.log(means[:2]) - np.log(means[2:])
-    return {
-        "soft_ns": means[0],
-        "soft_nc": means[1],
-        "log_ns": log_ns,
-        "log_nc": log_nc,
-        "log_ratio": log_ns + log_nc,
-        "ci_low": low,
-        "ci_high": high,
-        "n": len(both),
-        "undefined": undefined,
-    }
-
-
-def _interval(resampled):
-    """The 95 % percentile interval; its ends are draws where some are infinite, NaN where one is."""
-    if np.isfinite(resampled).all():
-        return percentile_interval(resampled)
-    if np.isnan(resampled).any():
-        return np.nan, np.nan
-    return np.quantile(resampled, [0.025, 0.975], method="inverted_cdf")
+    means = np.r_[own.loc[both].mean(), drawn.loc[both].mean()]  # (4,): NS, NC, the baseline's
+    names = {"soft_ns": means[0], "soft_nc": means[1], "log_ratio": float(log_ratio(means))}
+    return names | {"n": len(both), "undefined": undefined}
 
 
 def _by_example(rows):

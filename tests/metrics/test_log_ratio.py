@@ -30,11 +30,8 @@ def test_log_ratios_are_of_means_over_prompts():
     )
     found = faithfulness(values).set_index("baseline")
     assert found.loc["random", "log_ratio"] == pytest.approx(np.log(0.4 / 0.1) + np.log(0.4 / 0.4))
-    assert found.loc["matched", ["log_ns", "log_nc"]].tolist() == pytest.approx([np.log(2), 0])
+    assert found.loc["matched", "log_ratio"] == pytest.approx(np.log(2) + 0)
     assert found.loc["matched", ["soft_ns", "soft_nc", "n", "undefined"]].tolist() == [0.4, 0.4, 2, 0]
-    # two examples: every resample is one, the other, or both
-    assert found.loc["matched", ["ci_low", "ci_high"]].tolist() == pytest.approx([0, np.log(3)])
-    assert (found.ci_low <= found.log_ratio).all()
 
 
 def test_steps_are_averaged_before_examples():
@@ -73,23 +70,7 @@ def test_a_mean_of_zero_has_no_finite_ratio():
         ]
     )
     found = faithfulness(values)
-    assert found.log_ratio[0] == found.ci_low[0] == found.ci_high[0] == -np.inf
-    assert found[["log_ratio", "ci_low", "ci_high"]].iloc[1].isna().all()
-
-
-def test_where_resamples_have_a_mean_of_zero_that_end_is_infinite():
-    rows = [
-        table(ns, [0.5] * 4, *who)
-        for ns, who in (
-            ([0, 0, 0, 0.4], ("a", "")),
-            ([0.2] * 4, ("random", "random")),
-            ([0.2] * 4, ("a", "matched")),
-        )
-    ]
-    found = faithfulness(pd.concat(rows))
-    assert found.log_ratio.tolist() == pytest.approx([np.log(0.1 / 0.2)] * 2)
-    assert (found.ci_low == -np.inf).all()  # no text of 0.4 in (3/4)^4 of the resamples
-    assert found.ci_high.tolist() == pytest.approx([np.log(0.3 / 0.2)] * 2)  # 3 of 4 in more than 2.5 %
+    assert found.log_ratio[0] == -np.inf and np.isnan(found.log_ratio[1])
 
 
 def test_models_and_settings_are_kept_apart():

@@ -105,9 +105,11 @@ def test_noiser_explains_own_prompts(folders, tmp_path, answers):
     table.to_csv(tmp_path / "prompts.csv", index=False)
     record, values = experiment(
         "noiser", folders, task=str(tmp_path / "prompts.csv"), model=str(tmp_path / "my-lm"), examples=50,
-        boundings=[], noise=2, steps=2, samples=4, soft_draws=1, judge="", dtype="bfloat16", **given,
+        boundings=["l2"], bounding_examples=1, noise=2, steps=2, samples=4, soft_draws=1, judge="",
+        dtype="bfloat16", **given,
     )  # fmt: skip
     assert record["unit"] == "prompts.my-lm.s0.my-data" and values.example.nunique() == 3
+    assert set(values[values.setting == "l2"].example) == {0} and record["design"] == "crossed"
     assert record["provenance"]["data"]["rows"] == {"test": 3}
 
 
