@@ -171,7 +171,7 @@ def gates(scores, metric="macro_f1"):
     ).reset_index()
     columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
     if metric not in wide:
-        return gate_table(pd.DataFrame(columns=columns)).reindex(columns=["dataset", "model", "accepted"])
+        return gate_table(pd.DataFrame(columns=columns))
     wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
     wide = wide[(wide.classes > 1) & wide[metric].notna()]
     chance = 0.0 if metric == "mcc" else 1 / wide.classes

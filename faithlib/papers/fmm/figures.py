@@ -110,7 +110,7 @@ def performance(table, scores, split="test", scale=""):
     ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
     both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
     grid = panels(
-        both, ["words"], across=2, height=0.35 + max(0.4, 0.1 * len(slots)) * len(keys), names=str, left=1.8
+        both, ["words"], across=2, height=0.35 + max(0.4, 0.14 * len(slots)) * len(keys), names=str, left=1.8
     )
     for axis, part in grid:
         masked = part.masked.iloc[0]

@@ -235,7 +235,7 @@ def variant(measure):
 def strategy_title(strategy):
     """How tables and figures call a strategy: section 5.1's name, or what is masked and what chooses."""
     masking, selection = strategy.split("/")
-    return STRATEGIES.get(strategy, f"{masking} masked, {selection} chooses")
+    return STRATEGIES.get(strategy, f"{masking} masked, epoch by {selection} copy")
 
 
 def measure_order():

@@ -9,7 +9,7 @@ from sample import recursive_roar as roar_sample
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
 from faithlib.papers.fmm import areas, claims, tables
-from faithlib.report.claims import CLAIMS
+from faithlib.report.claims import CLAIMS, _difference, intervals
 from faithlib.statistics import share_interval
 
 DATASETS = ("sst2", "cola", "whereabouts_2")
@@ -186,6 +186,16 @@ def test_what_only_masking_and_the_chosen_epoch_do(records, points):
     (kept,) = table.index[table.index.str.contains("class majority with only masking")]
     assert table.value[kept] == pytest.approx(0)
     assert not table.index.str.contains("copy chooses").any()  # no record of these strategies
+
+
+def test_an_area_and_a_ratio_of_areas_are_not_subtracted(records, points):
+    scores, given = tables.scores(records), {"main": points}
+    settings = {}, {"occlusion": "leave-one-out alone"}, {"area": "RACU"}
+    made = (claims.statements(scores, given, **setting) for setting in settings)
+    area, other, ratio = (next(claim for claim in of if claim.claim == OCCLUSION) for of in made)
+    assert intervals(area).keys() == intervals(ratio).keys()
+    assert _difference(area, other, None).value == pytest.approx(0.1 * 0.225, abs=2e-3)
+    assert _difference(area, ratio, None) is None
 
 
 def test_options_that_records_have_are_in_the_multiverse(records, points, tests_of):

@@ -18,7 +18,7 @@ def test_names_are_those_of_the_published_tables():
         "occlusion", claims.OCCLUSION
     ).to_dict()
     assert papers.published("fmm", "table_10").set_index("strategy").name.to_dict() == tables.STRATEGIES
-    assert tables.strategy_title("half/masked") == "half masked, masked chooses"
+    assert tables.strategy_title("half/masked") == "half masked, epoch by masked copy"
     assert [CARD.metric(d) for d in ("cola", "babi_1", "topics")] == ["mcc", "accuracy", "accuracy"]
 
 
