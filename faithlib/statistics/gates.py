@@ -1,11 +1,11 @@
 """Which data sets take part in a claim: those on which the model is above chance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pandas as pd
 
 from faithlib.statistics.base import ROUNDING
-from faithlib.statistics.intervals import Interval, seeds_interval
+from faithlib.statistics.intervals import seeds_interval
 from faithlib.statistics.verdicts import HOLDS, decide
 
 GATE_MARGIN = 0.05  # of balanced accuracy above chance
@@ -17,19 +17,23 @@ class Gate:
 
     Attributes:
         accepted: the decision.
-        score: Interval of the data set's own score.
+        value, ci_low, ci_high: the data set's own score; NaN where it has no interval.
         chance: what the score is worth by chance.
         balanced_accuracy: mean over seeds.
         margin: balanced accuracy above chance (1 / classes).
+        n_seeds: how many.
         tested: False where the score has no interval (one or two seeds, or all equal) and the means decided.
         reason: why it is not accepted, else "".
     """
 
     accepted: bool
-    score: Interval
+    value: float
+    ci_low: float
+    ci_high: float
     chance: float
     balanced_accuracy: float
     margin: float
+    n_seeds: int
     tested: bool
     reason: str = ""
 
@@ -79,7 +83,9 @@ def gate(scores, balanced_accuracies, classes, chance=0.0):
     if margin < GATE_MARGIN - ROUNDING:
         text = f"balanced accuracy {balanced.value:.3f} is less than {GATE_MARGIN:.2f} above chance"
         reasons.append(f"{text} ({1 / classes:.3f})")
-    return Gate(not reasons, score, chance, balanced.value, margin, score.exists, "; ".join(reasons))
+    own = score.value, score.low, score.high
+    told = margin, score.n_units, score.exists, "; ".join(reasons)
+    return Gate(not reasons, *own, chance, balanced.value, *told)
 
 
 def gate_table(scores):
@@ -113,20 +119,5 @@ def gate_table(scores):
         found = gate(
             part.score, part.balanced_accuracy, int(part.classes.iloc[0]), float(part.chance.iloc[0])
         )
-        rows.append(
-            {
-                "dataset": dataset,
-                "model": model,
-                "accepted": found.accepted,
-                "value": found.score.value,
-                "ci_low": found.score.low,
-                "ci_high": found.score.high,
-                "chance": found.chance,
-                "balanced_accuracy": found.balanced_accuracy,
-                "margin": found.margin,
-                "n_seeds": found.score.n_units,
-                "tested": found.tested,
-                "reason": found.reason,
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append({"dataset": dataset, "model": model, **vars(found)})
+    return pd.DataFrame(rows, columns=["dataset", "model", *(field.name for field in fields(Gate))])
