@@ -15,7 +15,7 @@ from faithlib.metrics.inputs import Inputs
 from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, table
 from faithlib.study import targets as explained
-from faithlib.study.data import labels, read
+from faithlib.study.data import class_names, labels, read
 from faithlib.study.methods import joined
 
 
@@ -38,7 +38,10 @@ class Study:
         tokens: the tokens of each text, [[str]].
         model_name: name of the model; of several, joined by commas.
         notes: what to know before the table is read, in sentences.
-        labels, predicted: (texts,) int, the classes given and predicted; None where there are none.
+        labels, predicted: (texts,) int, the classes given and predicted, None where there are none; of
+            language models predicted are the next tokens in words.
+        label_names: the names of the classes, () where they have none.
+        target_names: what was explained of each text, in words; None where it is a class alone.
         parts: a Study for each model, where there are several.
         estimate: `plan.Estimate`, what the study was thought to cost.
     """
@@ -56,6 +59,8 @@ class Study:
     predicted: np.ndarray | None = field(repr=False, default=None)
     parts: tuple = field(repr=False, default=())
     estimate: plan.Estimate | None = field(repr=False, default=None)
+    label_names: tuple = ()
+    target_names: list | None = field(repr=False, default=None)
 
     def show(self, **options):
         """Show the table, a figure and heat maps of a few texts: see `report.study.show`."""
@@ -182,6 +187,23 @@ class _Session:
             self.budget, per_token, **self.settings,
         )  # fmt: skip
 
+    def names(self):
+        """(names of the classes, what is explained of each text in words or None, what is predicted)."""
+        model, targets = self.model, self.targets
+        if hasattr(model, "prefix"):
+            words, predicted = model.tokenizer.decode, [model.tokenizer.decode([t]) for t in self.predicted]
+            label_names, named = (), [words(list(answer)).strip() for answer in targets.listed]
+        else:
+            label_names, predicted = tuple(class_names(model) or self.texts.label_names), self.predicted
+            known = label_names or [str(i) for i in range(model.outputs)]
+            words, named = (lambda classes: known[classes[0]]), [known[t] for t in targets.first]
+        if targets.contrast is not None:
+            foils = [words(list(foil)).strip() for foil in targets.contrast]
+            named = [f"{name} − {foil}" for name, foil in zip(named, foils, strict=True)]
+        elif not hasattr(model, "prefix"):
+            named = None
+        return label_names, named, predicted
+
     def explain(self):
         """Scores of all attributions, in their order."""
         about = {"baselines": self.baselines, "evidence": str(self.inputs.evidence)}
@@ -281,6 +303,7 @@ def _finished(sessions, names, texts, shown):
         found = session.explain()
         values = session.measure(found)
         values.insert(0, "model", name)
+        label_names, target_names, predicted = session.names()
         flat = {n: sum(map(_flat, s, session.encodings)) for n, s in found.items()}
         areas = {}
         if session.masked:
@@ -293,7 +316,7 @@ def _finished(sessions, names, texts, shown):
             Study(
                 own, values, found, session.encodings, session.targets.first, texts.column("text"),
                 [session.model.tokens(e) for e in session.encodings], name, list(notes), session.labels,
-                session.predicted, (), estimate,
+                predicted, (), estimate, label_names, target_names,
             )
         )  # fmt: skip
     if len(parts) == 1:
@@ -303,7 +326,8 @@ def _finished(sessions, names, texts, shown):
     joint = masked.added(joint, sessions[0].masked, values, areas_of, texts.name, at_chance)
     return Study(
         joint, values, first.scores, first.encodings, first.targets, first.texts, first.tokens,
-        ", ".join(names), notes, first.labels, first.predicted, tuple(parts), estimate,
+        ", ".join(names), notes, first.labels, first.predicted, tuple(parts), estimate, first.label_names,
+        first.target_names,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import tiny
 
 from faithlib import attributions, forward, load_data, load_model
 from faithlib.metrics import registry
+from faithlib.report import explorer
 from faithlib.scores import permuted
 from faithlib.statistics import crossed_interval
 from faithlib.study import COLUMNS, evaluate, plan
@@ -262,3 +263,23 @@ def test_what_is_loaded_is_read_from_its_test_split(classifier):
     study = evaluate(model, reviews, ["gradient_l2"], ["auprc"])
     assert study.texts == list(reviews.splits["test"]["text"]) and study.labels is not None
     assert len(study.tokens) == 6 and [len(t) for t in study.tokens] == [len(e.ids) for e in study.encodings]
+
+
+def test_classes_and_targets_have_names():
+    model = tiny.classifier()
+    model.model.config.id2label = dict(enumerate(tiny.LABELS))
+    study = evaluate(model, labelled([0, 1, 2, 0, 1]), ["gradient_l2"], ["ns"])
+    assert study.label_names == tiny.LABELS and study.target_names is None
+    facts = explorer.described(study)
+    assert [f["gold"] for f in facts] == ["no", "yes", "maybe", "no", "yes"]
+    assert [f["target"] for f in facts] == [tiny.LABELS[t] for t in study.targets]
+    both = evaluate(model, tiny.TEXTS[:1], ["lime"], ["aopc_sufficiency"], [0], contrast=[2], samples=5)
+    assert both.target_names == ["no − maybe"]
+
+
+def test_next_tokens_and_answers_are_shown_in_words():
+    lm = tiny.causal()
+    study = evaluate(lm, tiny.PROMPTS[:2], ["gradient_l2"], ["causal_soft_ns"], ["great", "it was long"])
+    facts = explorer.described(study)
+    assert [f["target"] for f in facts] == study.target_names == ["great", "it was long"]
+    assert not any(f["predicted"].isdigit() for f in facts)
