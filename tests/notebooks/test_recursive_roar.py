@@ -65,7 +65,7 @@ def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "recursive_roar")
     curves = values[values.metric == "accuracy"]
-    assert len(curves) == 6 * 2 * (3 + 3)  # measures with random, ROAR or not, steps by ratio and by count
+    assert len(curves) == 5 * 2 * (3 + 3)  # measures with random, ROAR or not, steps by ratio and by count
     assert curves.value.between(0, 1).all()
     assert set(record["volatile"]["seconds_of_models"]) == set(values.job)
     assert record["design"] == "crossed" and set(values.classes_predicted) <= {1, 2}
@@ -77,7 +77,7 @@ def test_roar_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "recursive_roar")
     table = pd.read_csv(folder / "tables" / "racu.csv")
-    assert len(table) == 10 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
+    assert len(table) == 8 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
     assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} >= {
         "racu_by_dataset",
         "recursive_curves",
