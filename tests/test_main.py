@@ -178,7 +178,8 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
     ]
     table = pd.DataFrame({"text": rows * 5, "label": ["good"] * 30 + ["bad"] * 30, "evidence": "[0]"})
     table["label"] = ["good" if "great" in text else "bad" for text in table.text]
-    table.to_csv(here / "mine.csv", index=False)
+    own = {"text": "review", "label": "stars", "evidence": "why"}
+    table.rename(columns=own).to_csv(here / "mine.csv", index=False)
     few = [
         "epochs=1",
         "examples=3",
@@ -187,7 +188,9 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
         'attributions=["gradient_l2"]',
         "dtype=bfloat16",
     ]
-    command = ["run", "attributions", "--data", "mine.csv", *(word for p in few for word in ("-p", p))]
+    columns = [word for name, column in own.items() for word in (f"--{name}", column)]
+    command = ["run", "attributions", "--data", "mine.csv", *columns]
+    command += [word for p in few for word in ("-p", p)]
     assert main(command) == 0
     record = json.loads((here / "out/results/quick/attributions/mine.tiny-bert.s0.json").read_text())
     assert record["provenance"]["dtype"] == "bfloat16" and record["params"]["epochs"] == 1
