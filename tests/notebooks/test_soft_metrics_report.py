@@ -24,7 +24,7 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
     folder.mkdir(parents=True)
     for dataset, part in values.groupby("dataset"):
         done = record(dataset, "org/tiny", 0, 0.9)
-        part = part.assign(denominator=0.5).drop(columns=["dataset", "model", "seed"])
+        part = part.drop(columns=["dataset", "model", "seed"])
         path = folder / f"{done['unit'].replace('/', '-')}.parquet"
         part.to_parquet(path)
         done |= {"unit": path.stem, "files": {path.name: results.file_digest(path)}}
@@ -47,11 +47,18 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
             }
     plt.close("all")
     written = {p.name for p in (folder / "tables").iterdir()}
-    for table in ("performance", "diagnosticity", "faithfulness_by_ratio", "table_2", "table_3"):
+    for table in (
+        "performance",
+        "diagnosticity",
+        "faithfulness_by_ratio",
+        "table_2",
+        "table_3",
+        "soft_draws",
+    ):
         assert {f"{table}.csv", f"{table}.tex", f"{table}.html"} <= written
     table = pd.read_csv(folder / "tables" / "diagnosticity.csv")
     assert list(table.columns) == tables.TABLE_6 and len(table) == 192
     claims = pd.read_csv(folder / "claims.csv")
     assert list(claims) == CLAIMS and claims.verdict.isna().all() and claims.published.isna().all()
     assert (folder / "choices.csv").is_file()
-    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 8
+    assert len(list((tmp_path / "figures" / "quick" / "soft_metrics").glob("*.p*"))) == 10

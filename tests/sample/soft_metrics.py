@@ -87,4 +87,6 @@ def draw(name, values, diagnostic, scale="quick"):
     if name == "diagnosticity_by_ratio":
         by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
         return figures.diagnosticity_by_ratio(by_ratio, scale)
+    if name == "soft_draws":
+        return figures.soft_draws(tables.soft_draws(values), scale)
     return figures.hard_and_soft(diagnostic, scale)
