@@ -236,7 +236,8 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     for rows, logits in _passes(model, variants, missing, budget):
         values = reduce(logits, rows).cpu().numpy()
         if not np.isfinite(values).all():
-            raise FloatingPointError(_not_finite(model))
+            why = reason(model, "its weights are broken")
+            raise FloatingPointError(f"{model.name} gives NaN or infinite outputs{why}")
         if computed is None:
             computed = np.empty((len(variants), values.shape[1]), values.dtype)
         computed[rows] = values
@@ -334,8 +335,13 @@ def _stacked(rows, batch):
     return stacked.to(batch.ids.device)
 
 
-def _not_finite(model):
-    name = str(model.dtype).removeprefix("torch.")
-    if name == "float32":
-        return "the model gives NaN or infinite outputs: its weights are broken"
-    return f"{model.name} gives NaN or infinite outputs in {name}: load it with dtype='float32'"
+def reason(model, broken):
+    """Why values of a model are not finite, as the end of a message: `broken`, or the dtype and the fix.
+
+    Example:
+        >>> from faithlib import models
+        >>> reason(models.load("tiny-bert", ("no", "yes"), ["the plot was great"]), "its weights are broken")
+        ': its weights are broken'
+    """
+    dtype = str(getattr(model, "dtype", torch.float32)).removeprefix("torch.")
+    return f": {broken}" if dtype == "float32" else f" in {dtype}: load it with dtype='float32'"

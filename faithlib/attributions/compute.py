@@ -131,7 +131,10 @@ def attribute(
     if budget is not None:
         whole("budget", budget, 1)
     if budget is not None and budget < max(lengths, default=0):
-        raise ValueError(f"budget={budget} is smaller than the longest text, of {max(lengths)} tokens")
+        longest = max(lengths)
+        raise ValueError(
+            f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or more"
+        )
     shown = bar(len(encodings) * len(functions), "explaining", "example")
     with batching.limited(model, budget), shown as progress:
         for rows in batching.batches_by_length(lengths, batching.token_budget(model)):
@@ -140,7 +143,7 @@ def attribute(
                 explain = partial(_explain, function, model, encodings, targets, given, progress)
                 length, pairs = len(encodings[rows[0]].ids), function in attending
                 for result in batching.halving(model, explain, rows, length, pairs):
-                    _store(result, own, scores, notes_by_row)
+                    _store(model, result, own, scores, notes_by_row)
     if notes is not None:
         listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}
         notes.update({n: np.array(v) if np.ndim(v[0]) == 0 else v for n, v in listed.items()})
@@ -206,7 +209,7 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
     return rows, [len(e.ids) for e in batch.encodings], values
 
 
-def _store(result, own, scores, notes):
+def _store(model, result, own, scores, notes):
     """Add a result of `_explain` to `scores`, {name: list}, and `notes`, {name: {row: value}}."""
     rows, lengths, values = result
     for name, value in values.items():
@@ -215,9 +218,7 @@ def _store(result, own, scores, notes):
             notes.setdefault(name, {}).update(zip(rows, value, strict=True))
         elif name in own:
             if not np.isfinite(value).all():
-                raise FloatingPointError(
-                    f"attribution {name!r} gives NaN or infinite scores: the model's "
-                    "weights or the method is broken"
-                )
+                why = forward.reason(model, "the model's weights or the method is broken")
+                raise FloatingPointError(f"attribution {name!r} gives NaN or infinite scores{why}")
             for i, length, row in zip(rows, lengths, value, strict=True):
                 scores[name][i] = row[:length]

@@ -152,7 +152,10 @@ class _Session:
         self.encodings = texts.encode(model)
         longest = max(len(e.ids) for e in self.encodings)
         if budget is not None and budget < longest:
-            raise ValueError(f"budget={budget} is smaller than the longest text, of {longest} tokens")
+            raise ValueError(
+                f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or "
+                "more"
+            )
         self.labels = None if hasattr(model, "prefix") else labels(texts, model)
         names = list(dict.fromkeys(wanted.computed.values()))
         methods.check(names or ["random_uniform"], model, **settings)

@@ -100,6 +100,8 @@ def test_outputs_that_overflow_name_the_dtype():
     model.model.classifier.bias.data.fill_(6e4)
     with pytest.raises(FloatingPointError, match="infinite outputs in float16: load it with dtype='float32'"):
         forward.probabilities(model, [forward.unchanged(e) for e in model.encode(TEXTS)])
+    with pytest.raises(FloatingPointError, match="infinite scores in float16: load it with dtype='float32'"):
+        attributions.attribute(model, model.encode(TEXTS), [0, 1, 0], ["gradient_l2"])
 
 
 def test_a_model_in_double_precision_stays_as_it_is():
