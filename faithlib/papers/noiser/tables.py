@@ -141,6 +141,22 @@ def draws(table):
     return by_seed.log_ratio.mean().to_frame().assign(mc_error=error).reset_index()
 
 
+def completeness(records):
+    """How far integrated gradients are from adding up to the change of the target's probability.
+
+    Args:
+        records: from `results.load`; rows {"metric": "completeness_gap", "setting", "median", "largest"}.
+
+    Returns:
+        A row a task, model and baseline of the path ("zero" or "token"): mean and median gap over prompts,
+        means over seeds, and the largest of all.
+    """
+    found = select(_metric_rows(records, ["setting", "median", "largest"]), metric="completeness_gap")
+    by_case = found.groupby(["task", "model", "setting"], sort=False)
+    table = by_case.agg(mean=("value", "mean"), median=("median", "mean"), largest=("largest", "max"))
+    return table.reset_index().rename(columns={"setting": "path_from"})
+
+
 def answerability(answers, minimum=None):
     """Tables 3 and 6 and Figure 3: what a judge makes of the most important half of the words.
 

@@ -107,6 +107,15 @@ def test_draws_are_means_over_seeds():
     assert table.mc_error["random", 2] == pytest.approx(error / 2**0.5)
 
 
+def test_gaps_of_seeds_are_averaged():
+    gap = {"metric": "completeness_gap", "setting": "zero", "value": 0.2, "median": 0.1, "largest": 0.9}
+    seeds = [record(seed=s) for s in (0, 1)]
+    seeds[0]["metrics"].append(gap)
+    seeds[1]["metrics"].append(gap | {"value": 0.4, "median": 0.3, "largest": 0.5})
+    row = cell(tables.completeness(seeds), path_from="zero")
+    assert (row["mean"], row["median"], row.largest) == pytest.approx((0.3, 0.2, 0.9))
+
+
 def test_published_numbers_of_a_models_own():
     frame = pd.concat([soft("longra", f"google/{model}") for model in ("gemma-2-2b", "gemma-2-9b")])
     table = tables.faithfulness(pd.concat([frame, soft("longra", "Qwen/Qwen2-0.5B")]))
