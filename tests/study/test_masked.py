@@ -74,7 +74,5 @@ def test_fine_tune_says_how_it_trained_and_a_saved_model_knows(tmp_path):
     model.model.save_pretrained(tmp_path)
     model.tokenizer.save_pretrained(tmp_path)
     assert load_model(tmp_path, data=reviews).model.config.masked_training == "half"
-    with pytest.raises(
-        ValueError, match="data has no split 'train' with labels: give what"
-    ):
+    with pytest.raises(ValueError, match="data has no split 'train' with labels: give what"):
         model.fine_tune(load_data(["a film"]), epochs=1, batch_size=2, learning_rate=1e-3)
