@@ -98,7 +98,7 @@ def test_tables_and_claims_are_what_the_records_give():
 
 
 def test_the_table_of_evidence_holds_every_method_on_every_generated_corpus():
-    table = pd.read_csv(results.project_root() / "results/quick/attributions/tables/evidence.csv")
+    table = pd.read_csv(results.project_root() / "results/small/attributions/tables/evidence.csv")
     assert set(table.dataset) >= {"relation", "sentiment", "topics"}
     for _, part in table.groupby("dataset"):
         assert set(part.attribution) >= {
