@@ -130,6 +130,30 @@ def test_each_option_by_hand(made):
     assert options(made, top_k).value["words"] == pytest.approx(0.045 - 0.025)
 
 
+def test_texts_that_differ_between_seeds_give_a_number_a_seed(three):
+    """No text flips with all seeds: what is left of each seed has its own mean."""
+    records, values = three
+    values = values.assign(flipped=values.example % 3 == values.seed)
+    (found,) = [
+        c for c in claims.statements(records, values, texts=claims.FLIPPED) if c.key[:2] == (MEAN, "paper")
+    ]
+    sst = found.values[found.values.dataset == "sst"].set_index("seed").value
+    assert found.design == "seeds" and sst.index.tolist() == [0, 1, 2]
+    kept = values[values.flipped & values.chosen & (values.option == "main") & (values.dataset == "sst")]
+    kept = kept[(kept.attribution != "random") & (kept.definition == "paper") & (kept.seed == 0)]
+    means = kept.groupby("salience").fraction.mean()
+    assert sst[0] == pytest.approx(means["none"] - means["textrank"])
+
+
+def test_where_every_data_set_is_refused_a_share_is_not_tested(three):
+    records = [json.loads(json.dumps(record)) for record in three[0]]
+    for row in (row for unit in records for row in unit["metrics"]):
+        row["value"] = 0.3 if row["metric"] in ("macro_f1", "balanced_accuracy") else row["value"]
+    table, _ = claims.claims(records, three[1], "small")
+    shares = table[table.claim == SHARE].verdict
+    assert len(shares) == 2 and (shares == "not tested (no data set passes the gate)").all()
+
+
 def test_what_no_record_shows_is_not_tested(three, made):
     """Other saliences and rationales were trained with one weight; the paper's 0.001 was not tried by all."""
     for other in ("uniform", "χ²"):
