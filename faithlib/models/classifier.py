@@ -6,6 +6,8 @@ from importlib import import_module
 
 import numpy as np
 import torch
+from torch import nn
+from torch.nn.functional import linear
 
 from faithlib.models.base import Transformer
 from faithlib.models.precision import widened
@@ -144,6 +146,25 @@ class Classifier(Transformer):
         return inputs
 
     @contextmanager
+    def computing(self):
+        """As `Transformer.computing`, with the last layer in float32: half precision has too few logits."""
+        with super().computing():
+            if self.dtype == torch.float32 or self._head is None:
+                yield
+                return
+            hook = self._head.register_forward_hook(_widely)
+            try:
+                yield
+            finally:
+                hook.remove()
+
+    @cached_property
+    def _head(self):
+        """The layer whose outputs are the logits, or None."""
+        layers = [m for m in self.model.modules() if isinstance(m, nn.Linear)]
+        return next((m for m in reversed(layers) if m.out_features == self.outputs), None)
+
+    @contextmanager
     def _first_token_alone(self):
         """Context in which the classifier computes only the [CLS] position after its last attention layer.
 
@@ -174,3 +195,12 @@ class Classifier(Transformer):
             yield
         finally:
             hook.remove()
+
+
+def _widely(layer, args, output):
+    """The output of a linear layer, computed in float32 whatever its weights and inputs are."""
+    if layer.weight.is_meta:  # offloaded: back on its disk by now
+        return output
+    with torch.autocast(output.device.type, enabled=False):
+        bias = None if layer.bias is None else widened(layer.bias)
+        return linear(widened(args[0]), widened(layer.weight), bias)

@@ -64,6 +64,22 @@ def test_probabilities_embeddings_and_logits_are_float32():
     assert p.dtype == np.float32 and p.sum(1) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_last_layer_gives_more_digits_than_half_precision_has(dtype):
+    model = models.load("tiny-bert", ("a", "b"), TEXTS, dtype=dtype)
+    logits = forward._logits(model, [forward.unchanged(e) for e in model.encode(TEXTS)], None, None, None)
+    assert (torch.from_numpy(logits).to(model.dtype).float().numpy() != logits).any()
+    pooled = []
+    hook = model.model.classifier.register_forward_pre_hook(lambda module, args: pooled.append(args[0]))
+    batch = model.collate(model.encode(TEXTS[:1]))
+    with torch.no_grad():
+        found = model.logits(batch)
+    hook.remove()
+    head = model.model.classifier
+    expected = pooled[0].double() @ head.weight.double().T + head.bias.double()
+    torch.testing.assert_close(found.double(), expected.detach(), atol=1e-6, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["tiny-bert", "bilstm"])
 def test_training_keeps_its_weights_in_float32(kind, monkeypatch):
     model = loaded(kind, "bfloat16")
@@ -96,8 +112,7 @@ def test_training_in_float16_is_refused():
 
 def test_outputs_that_overflow_name_the_dtype():
     model = loaded("tiny-bert", "float16")
-    model.model.classifier.weight.data.fill_(6e4)
-    model.model.classifier.bias.data.fill_(6e4)
+    model.model.bert.encoder.layer[0].output.dense.weight.data.fill_(6e4)
     with pytest.raises(FloatingPointError, match="infinite outputs in float16: load it with dtype='float32'"):
         forward.probabilities(model, [forward.unchanged(e) for e in model.encode(TEXTS)])
     with pytest.raises(FloatingPointError, match="infinite scores in float16: load it with dtype='float32'"):
