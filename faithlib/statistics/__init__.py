@@ -2,13 +2,15 @@
 
 Intervals of claims (`verdicts`, `cases` turn them into verdicts) depend on the unit of replication:
 
-| design | function | interval |
-|---|---|---|
-| trained models (seeds), one number each | `seeds_interval` | t over seeds |
-| every seed has its own texts | `nested_interval` | t over the seeds' means |
-| every seed has the same texts | `crossed_interval` | two-way, never narrower than t over seeds |
-| one model | `text_interval` | t below 30 texts, studentised bootstrap from 30 |
-| a share of tests | `share_interval` | Wilson, corrected for clusters |
+=======================================  ==================  ===============================================
+design                                   function            interval
+=======================================  ==================  ===============================================
+trained models (seeds), one number each  seeds_interval      t over seeds
+every seed has its own texts             nested_interval     t over the seeds' means
+every seed has the same texts            crossed_interval    two-way, never narrower than t over seeds
+one model                                text_interval       t below 30 texts, studentised bootstrap from 30
+a share of tests                         share_interval      Wilson, corrected for clusters
+=======================================  ==================  ===============================================
 
 `interval_from_table` chooses among them for a long table. Fewer than three units, or values that are all
 equal, have no interval.

@@ -1,0 +1,137 @@
+"""The site, `make site`: the project's own files, where they stand; nothing is executed or fetched."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS)]
+
+import registry_pages  # noqa: E402
+
+_project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+project, author, release = _project["name"], _project["authors"][0]["name"], _project["version"]
+repository = _project.get("urls", {}).get("Repository", "")  # set it there: links and launch buttons follow
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+root_doc = "docs/index"
+include_patterns = ["*.md", "docs/**", "notebooks/**", "benchmarks/*.md"]
+exclude_patterns = [
+    *(".*", "build", "checkpoints", "config", "docs/_*", "faithlib", "figures", "results", "runs", "tests"),
+    *("workflow", "**/.ipynb_checkpoints"),
+]
+templates_path = ["_templates"]
+
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}  # they would be fetched
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 4
+autosummary_generate = True
+autodoc_typehints = "none"
+default_role = "code"  # docstrings have `names` in single backquotes
+mathjax_path = "mathjax/tex-mml-chtml.js"
+copybutton_prompt_text = ">>> "
+
+html_theme, html_title = "sphinx_book_theme", project
+html_static_path, html_css_files = ["_static"], ["site.css"]
+html_additional_pages = {"index": "front.html"}
+html_copy_source = html_show_sourcelink = False
+html_theme_options = {
+    "use_download_button": False,
+    "show_toc_level": 2,
+}
+if repository:
+    html_theme_options |= {
+        "repository_url": repository,
+        "repository_branch": "main",
+        "use_repository_button": True,
+        "launch_buttons": {
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+            "notebook_interface": "jupyterlab",
+        },
+    }
+
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def linked(app, docname, source):
+    """Links to what is no page: Python files go to their reference, others to the repository, if any."""
+    source[0] = LINK.sub(lambda match: _link(app, (ROOT / docname).parent, match), source[0])
+
+
+def _link(app, folder, match):
+    words, target, _ = match.groups()
+    path = (folder / target).resolve()
+    if not path.is_relative_to(ROOT) or not path.exists():
+        return match[0]  # Sphinx names it if it is wrong
+    place = path.relative_to(ROOT)
+    if place.with_suffix("").as_posix() in app.env.found_docs and path.is_file():
+        return match[0]
+    module = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
+    page = f"docs/generated/{module}"
+    if page in app.env.found_docs:
+        return f"[{words}](/{page}.rst)"
+    return f"[{words}]({repository}/blob/main/{place.as_posix()})" if repository else words
+
+
+CODE = re.compile(r"(?<![:`\\])`([^`\n]+)`(?!`)(\w?)")
+
+
+def restructured(app, what, name, thing, options, lines):
+    """Docstrings are plain text: `names` and indented examples as in Markdown, |x| for absolute values."""
+    verbatim = None  # the indentation of a literal block's first line, "doctest", or None for prose
+    for i, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if line.lstrip().startswith(">>> "):
+            verbatim = "doctest"
+        elif (verbatim == "doctest" and not line.strip()) or (
+            isinstance(verbatim, int) and line.strip() and indent < verbatim
+        ):
+            verbatim = None
+        if verbatim is not None:
+            continue
+        lines[i] = "``".join(
+            _prose(part, odd % 2) for odd, part in enumerate(CODE.sub(_code, line).split("``"))
+        )
+        after = lines[i + 1 : i + 3]
+        inside = len(after) == 2 and not after[0] and len(after[1]) - len(after[1].lstrip()) > indent
+        if line.strip() and inside and not line.lstrip().startswith(("- ", "..")):
+            lines[i] += ":" if line.endswith(":") else " ::"
+            verbatim = len(after[1]) - len(after[1].lstrip())
+
+
+def _code(match):
+    words, letter = match.groups()
+    return f"``{words}``" + (f"\\ {letter}" if letter else "")
+
+
+def _prose(part, code):
+    return part if code else part.replace("|", "\\|")
+
+
+def generate(app):
+    """Write the pages that the registries give."""
+    folder = DOCS / "generated"
+    folder.mkdir(exist_ok=True)
+    for name in ("metrics", "methods"):
+        text = getattr(registry_pages, f"{name}_page")()
+        path = folder / f"{name}.md"
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    """What Sphinx calls: the generated pages come before it looks for pages."""
+    app.connect("builder-inited", generate, priority=100)
+    app.connect("source-read", linked)
+    app.connect("autodoc-process-docstring", restructured, priority=100)  # before napoleon

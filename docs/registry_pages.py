@@ -1,0 +1,131 @@
+"""The pages "Metrics A–Z" and "Methods A–Z", made from the registries and from docstrings."""
+
+import inspect
+import re
+from math import isinf
+
+from faithlib.attributions import registry as attributions
+from faithlib.metrics import registry as metrics
+
+SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
+ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
+METRICS = """# Metrics A–Z
+
+What each metric says, and when its value means nothing. Such a value is NaN; it is counted, and left
+out of the mean. This page is generated from `faithlib.metrics.registry`;
+[Adding a metric](../adding.md#a-metric) says how yours joins.
+
+| metric | name | better | range | needs |
+| --- | --- | --- | --- | --- |
+"""
+METHODS = """# Methods A–Z
+
+What each attribution method computes and costs. A *signed* method says which tokens speak for the target
+(above 0) and which against it. This page is generated from `faithlib.attributions.registry`;
+[Adding an attribution](../adding.md#an-attribution) says how yours joins.
+
+| method | name | scores | family | passes of the model |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def definition(entry):
+    """What docstrings say of an entry: of its function, and of a function that this one applies to texts.
+
+    Of a function with several names, the list item of the entry's name stands behind the text.
+
+    >>> definition(metrics.get("decision_flip")).count("`decision_flip`")
+    2
+    """
+    function = entry.resolve()
+    text, items = prose(function)
+    parts = [text, *(words for names, words in items if entry.name in names)]
+    for name in re.findall(r"`(?:\w+\.)*(\w+)`", text.partition("\n\n")[0]):
+        other = getattr(inspect.getmodule(function), name, None)
+        if inspect.isfunction(other) and other is not function:
+            parts.append(f"`{name}`: {prose(other)[0].partition(chr(10) * 2)[0]}")
+    return "\n\n".join(parts)
+
+
+def prose(function):
+    """A docstring before its first section: its text, and [(names, words)] of its list of names."""
+    text = SECTIONS.split(inspect.getdoc(function), maxsplit=1)[0].strip()
+    items = [(match[1].split(", "), " ".join(match[2].split())) for match in ITEM.finditer(text)]
+    return ITEM.sub("", text).strip(), items
+
+
+def metrics_page():
+    """Metrics A–Z as Markdown: a table of all, then a section of each."""
+    rows, sections = [], []
+    for entry in alphabetical(metrics):
+        needs = ", ".join(f"`{need}`" for need in entry.needs)
+        values = f"{bounds(entry)}, {entry.better} is better"
+        rows.append((entry, entry.better, bounds(entry), needs))
+        facts = {
+            "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
+            "Means nothing when": entry.void,
+            "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
+            "Source": entry.source,
+        }
+        sections.append(section(entry, facts))
+    return METRICS + table(rows) + "".join(sections)
+
+
+def methods_page():
+    """Methods A–Z as Markdown: a table of all, then a section of each."""
+    rows, sections = [], []
+    for entry in alphabetical(attributions):
+        scores = "signed" if entry.signed else "not signed"
+        rows.append((entry, scores, entry.family, entry.cost))
+        facts = {
+            "Scores": f"{scores}; family: {entry.family}",
+            "Cost": attributions.COSTS[entry.cost],
+            "Needs": ", ".join(f"{need} weights" for need in entry.needs),
+        }
+        sections.append(section(entry, facts))
+    return METHODS + table(rows) + "".join(sections)
+
+
+def alphabetical(registry):
+    """The entries of a registry by label, signs such as | and ∇ ignored; then by name."""
+    entries = [registry.get(name) for name in registry.names()]
+    return sorted(entries, key=lambda entry: (re.sub(r"[^a-z0-9 ]", "", entry.label.lower()), entry.name))
+
+
+def bounds(entry):
+    """The range of a metric in words.
+
+    >>> bounds(metrics.get("soft_ns")), bounds(metrics.get("auprc"))
+    ('at most 1', '0 to 1')
+    """
+    low, high = entry.range
+    if isinf(low) and isinf(high):
+        return "any number"
+    return f"at most {high}" if isinf(low) else f"{low} or more" if isinf(high) else f"{low} to {high}"
+
+
+def table(rows):
+    """Rows (entry, cell, ...) as Markdown, the label linked to the entry's section."""
+    lines = [
+        [f"[{bars(entry.label)}](#{anchor(entry)})", f"`{entry.name}`", *cells] for entry, *cells in rows
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def section(entry, facts):
+    """An entry's section: its definition, then the facts that are not empty."""
+    function = entry.resolve()
+    code = f"{{py:func}}`{function.__module__}.{function.__qualname__}`"
+    lines = [f"- **{name}**: {value}" for name, value in facts.items() if value]
+    text = "\n".join([*lines, f"- **Name and code**: `{entry.name}`, {code}"])
+    return f"\n({anchor(entry)})=\n## {bars(entry.label)} (`{entry.name}`)\n\n{definition(entry)}\n\n{text}\n"
+
+
+def anchor(entry):
+    """The target of an entry's section, such as "metric-soft-ns"."""
+    return f"{type(entry).__name__.lower()}-{entry.name.replace('_', '-')}"
+
+
+def bars(label):
+    """A label whose | does not end a table's cell."""
+    return label.replace("|", "&#124;")
