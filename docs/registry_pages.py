@@ -3,6 +3,7 @@
 import inspect
 import re
 from math import isinf
+from operator import attrgetter
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
@@ -15,8 +16,8 @@ What each metric says, and when its value means nothing. Such a value is NaN; it
 out of the mean. This page is generated from `faithlib.metrics.registry`;
 [Adding a metric](../adding.md#a-metric) says how yours joins.
 
-| metric | name | better | range | needs |
-| --- | --- | --- | --- | --- |
+| metric | better | range |
+| --- | --- | --- |
 """
 METHODS = """# Methods A–Z
 
@@ -24,8 +25,8 @@ What each attribution method computes and costs. A *signed* method says which to
 (above 0) and which against it. This page is generated from `faithlib.attributions.registry`;
 [Adding an attribution](../adding.md#an-attribution) says how yours joins.
 
-| method | name | scores | family | passes of the model |
-| --- | --- | --- | --- | --- |
+| method | scores | family | cost |
+| --- | --- | --- | --- |
 """
 
 
@@ -40,11 +41,19 @@ def definition(entry):
     function = entry.resolve()
     text, items = prose(function)
     parts = [text, *(words for names, words in items if entry.name in names)]
-    for name in re.findall(r"`(?:\w+\.)*(\w+)`", text.partition("\n\n")[0]):
-        other = getattr(inspect.getmodule(function), name, None)
+    for name in re.findall(r"`(\w+(?:\.\w+)*)`", text.partition("\n\n")[0]):
+        other = _found(inspect.getmodule(function), name)
         if inspect.isfunction(other) and other is not function:
             parts.append(f"`{name}`: {prose(other)[0].partition(chr(10) * 2)[0]}")
     return "\n\n".join(parts)
+
+
+def _found(module, name):
+    """What a dotted name means in a module; None where it means nothing."""
+    try:
+        return attrgetter(name)(module)
+    except AttributeError:
+        return None
 
 
 def prose(function):
@@ -58,9 +67,8 @@ def metrics_page():
     """Metrics A–Z as Markdown: a table of all, then a section of each."""
     rows, sections = [], []
     for entry in alphabetical(metrics):
-        needs = ", ".join(f"`{need}`" for need in entry.needs)
         values = f"{bounds(entry)}, {entry.better} is better"
-        rows.append((entry, entry.better, bounds(entry), needs))
+        rows.append((entry, entry.better, bounds(entry)))
         facts = {
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
@@ -106,9 +114,7 @@ def bounds(entry):
 
 def table(rows):
     """Rows (entry, cell, ...) as Markdown, the label linked to the entry's section."""
-    lines = [
-        [f"[{bars(entry.label)}](#{anchor(entry)})", f"`{entry.name}`", *cells] for entry, *cells in rows
-    ]
+    lines = [[f"[{bars(entry.label)}](#{anchor(entry)}) `{entry.name}`", *cells] for entry, *cells in rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

@@ -32,7 +32,10 @@ def reference(model, encodings, masking, seed=0):
 
 
 def masked_metrics(inputs, labels, known, scores_of, families, once=()):
-    """RACU and MaSF of attributions.
+    """RACU and MaSF of attributions, by masking the most important tokens of a model trained with masks.
+
+    - masked_racu: RACU of the accuracy; `recursion.recursive_masking` asks for scores again at every level.
+    - masf: the share of masking levels at which MaSF rejects that the text is in the model's distribution.
 
     Args:
         inputs: `metrics.inputs.Inputs` of a classifier.

@@ -1,0 +1,193 @@
+"""The site: its pages of the registries, how it reads links and docstrings, and the build as a whole."""
+
+import doctest
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+
+from faithlib.attributions import registry as attributions
+from faithlib.metrics import registry as metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def module(name):
+    spec = spec_from_file_location(f"docs_{name}", ROOT / f"docs/{name}.py")
+    spec.loader.exec_module(loaded := module_from_spec(spec))
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def conf():
+    before = list(sys.path)
+    yield module("conf")
+    sys.path[:] = before
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return module("registry_pages")
+
+
+# Metrics and methods A to Z -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["metrics", "methods"])
+def test_every_name_of_a_registry_has_a_row_and_a_section(pages, kind):
+    registry = {"metrics": metrics, "methods": attributions}[kind]
+    text = getattr(pages, f"{kind}_page")()
+    for name in registry.names():
+        target = pages.anchor(registry.get(name))
+        assert text.count(f"](#{target}) `{name}` |") == text.count(f"({target})=\n## ") == 1
+    assert text.count("\n## ") == len(registry.names())
+
+
+def test_a_section_says_definition_range_and_when_the_value_means_nothing(pages):
+    section = pages.metrics_page().partition("(metric-soft-ns)=")[2].partition("\n(metric-")[0]
+    assert "Soft-NS: tokens are kept" in section
+    assert "- **Range**: at most 1, higher is better; one value for each text" in section
+    assert "(1 − S0 below 0.05)" in section and "Zhao and Aletras (2023)" in section
+    assert "{py:func}`faithlib.metrics.soft.soft_ns`" in section
+
+
+def test_methods_of_one_function_have_their_own_words(pages):
+    first, second = (pages.definition(attributions.get(name)) for name in ("deeplift", "gradient_l1"))
+    assert "DeepLift have no rule for GELU" in first and "DeepLift have no rule" not in second
+    assert "one-hot vocabulary axis" in second
+
+
+def test_a_metric_that_is_registered_joins_and_bars_do_not_end_its_cell(pages):
+    @metrics.register("some_metric", better="lower", range=(0, 2), label="a|b", void="never")
+    def some_metric(inputs, scores):
+        """The words of its docstring.
+
+        Args:
+            inputs, scores: not on the page.
+        """
+
+    try:
+        text = pages.metrics_page()
+    finally:
+        metrics.unregister("some_metric")
+    assert "| [a&#124;b](#metric-some-metric) `some_metric` | lower | 0 to 2 |\n" in text
+    assert (
+        "The words of its docstring.\n\n- **Range**: 0 to 2, lower" in text and "not on the page" not in text
+    )
+
+
+def test_entries_stand_in_alphabetical_order(pages):
+    labels = [entry.label for entry in pages.alphabetical(attributions)]
+    assert labels.index("|leave-one-out|") == labels.index("leave-one-out") + 1  # signs do not count
+    assert labels.index("Beam") < labels.index("gradient L1") < labels.index("Noiser")
+
+
+def test_examples_of_the_generator_run(pages):
+    found = doctest.testmod(pages)
+    assert found.attempted and not found.failed
+
+
+# Links and docstrings -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def link(conf, monkeypatch):
+    monkeypatch.setattr(conf, "repository", "")
+    known = {"docs/using", "notebooks/fmm/report", "docs/generated/faithlib.metrics.soft"}
+    app = SimpleNamespace(env=SimpleNamespace(found_docs=known))
+
+    def read(text, docname="docs/adding"):
+        conf.linked(app, docname, source := [text])
+        return source[0]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("[a](using.md#data)", "[a](using.md#data)"),  # a page
+        ("[a](../notebooks/fmm/report.ipynb)", "[a](../notebooks/fmm/report.ipynb)"),
+        ("[a](../faithlib/metrics/soft.py)", "[a](/docs/generated/faithlib.metrics.soft.rst)"),
+        ("[a](../Makefile) b", "a b"),  # no page, and no repository to show it
+        ("[a](no_such_page.md)", "[a](no_such_page.md)"),  # Sphinx names it
+        ("[a](https://example.org) [b](#c)", "[a](https://example.org) [b](#c)"),
+        ("![a](../figures/small)", "![a](../figures/small)"),
+    ],
+)
+def test_links(link, text, read):
+    assert link(text) == read
+
+
+def test_files_are_in_the_repository_once_its_address_is_set(conf, link, monkeypatch):
+    monkeypatch.setattr(conf, "repository", "https://example.org/o/r")
+    assert link("[a](../Makefile)") == "[a](https://example.org/o/r/blob/main/Makefile)"
+
+
+def test_docstrings_are_read_as_plain_text(conf):
+    lines = ["The |x| of `a|b`s:", "", "    |kept| `as` it is", "", "Then |y|.", ">>> `|z|`", "", "|w|"]
+    conf.restructured(None, "function", "f", None, None, lines)
+    assert lines == ["The \\|x\\| of ``a|b``\\ s::", "", "    |kept| `as` it is", "", "Then \\|y\\|.",
+                     ">>> `|z|`", "", "\\|w\\|"]  # fmt: skip
+
+
+def test_nothing_is_executed_and_mathjax_is_here(conf):
+    assert conf.nb_execution_mode == "off"
+    assert (ROOT / "docs/_static" / conf.mathjax_path).is_file()
+    shipped = [path.stat().st_size for path in (ROOT / "docs/_static").rglob("*") if path.is_file()]
+    assert sum(shipped) <= 1_600_000
+
+
+# The build ----------------------------------------------------------------------------------------
+
+
+def test_without_the_extra_one_line_says_what_to_install():
+    code = "import importlib.util as u, runpy; u.find_spec = lambda name: None\n"
+    run = f"{code}runpy.run_path('docs/make_site.py', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True)
+    needed = "sphinx, myst_nb, sphinx_book_theme, sphinx_copybutton"
+    line = f"the site needs {needed}: python -m pip install -c constraints.txt -e .[docs]\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+class Links(HTMLParser):
+    """What a page links to, what it loads, and the anchors that it has."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.ids = set(), set(), set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids |= {given.get("id"), given.get("name")} - {None}
+        if tag == "a" and given.get("href"):
+            self.links.add(given["href"])
+        if address := given.get("src") or (tag == "link" and given.get("href")):
+            self.loaded.add(address)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("sphinx_book_theme"), reason="needs the extra docs: pip install -e .[docs]")
+def test_the_site_builds_without_warnings_and_its_links_lead_somewhere(tmp_path):
+    assert module("make_site").build(tmp_path / "site") == 0
+    read = cache(Links)
+    broken, fetched = [], []
+    for page in sorted((tmp_path / "site").rglob("*.html")):
+        fetched += [(page.name, address) for address in read(page).loaded if "//" in address]
+        for address in read(page).links | read(page).loaded:
+            place, _, anchor = unquote(address).partition("#")
+            if ":" in place:  # another site, or data
+                continue
+            path = (page.parent / place.partition("?")[0]).resolve() if place else page
+            if not path.is_file() or (path.suffix == ".html" and anchor and anchor not in read(path).ids):
+                broken.append((page.relative_to(tmp_path / "site").as_posix(), address))
+    assert not fetched and not broken
+    built = {path.parent.name for path in (tmp_path / "site/notebooks").glob("*/report.html")}
+    assert built == {path.parent.name for path in ROOT.glob("notebooks/*/report.ipynb")}
