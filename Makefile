@@ -12,6 +12,7 @@
 #:   make test-slow             the tests that take minutes
 #:   make test-cluster          a Slurm of one node, as root: a grid submitted, things killed, resumed
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
+#:   make site                  the documentation as web pages, build/site/index.html; works offline
 #:   make lab                   the notebooks in JupyterLab
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt and requirements.txt from pyproject.toml anew (needs uv)
@@ -36,7 +37,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
 endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
 LOCK = uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate
-.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench lab unlock lock
+.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench site lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -69,6 +70,8 @@ ifneq ($(DEVICE),cuda)
 	@$(BIN)/python -W ignore -m benchmarks.precision --data-dir "$(DATA)" --model-dir "$(MODELS)"
 endif
 	@$(BIN)/python -m benchmarks.tables
+site: .venv/installed-batch
+	@$(BIN)/python docs/make_site.py
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks
 unlock: .venv/installed-batch
@@ -76,6 +79,7 @@ unlock: .venv/installed-batch
 lock:
 	$(LOCK) --upgrade -o constraints.txt
 	$(LOCK) --generate-hashes -c constraints.txt -o requirements.txt
+	$(BIN)/python workflow/pages.py
 .venv/installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('faithlib needs Python 3.11 or newer, $(PYTHON) is %s.%s; name another one: make PYTHON=python3.12' % sys.version_info[:2])"
 	@echo "Installing into .venv, once; torch is large, so this takes some minutes"
