@@ -114,7 +114,7 @@ def bounds(entry):
 
 def table(rows):
     """Rows (entry, cell, ...) as Markdown, the label linked to the entry's section."""
-    lines = [[f"[{bars(entry.label)}](#{anchor(entry)}) `{entry.name}`", *cells] for entry, *cells in rows]
+    lines = [[f"[{escaped(entry.label)}](#{anchor(entry)}) `{entry.name}`", *cells] for entry, *cells in rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -124,7 +124,9 @@ def section(entry, facts):
     code = f"{{py:func}}`{function.__module__}.{function.__qualname__}`"
     lines = [f"- **{name}**: {value}" for name, value in facts.items() if value]
     text = "\n".join([*lines, f"- **Name and code**: `{entry.name}`, {code}"])
-    return f"\n({anchor(entry)})=\n## {bars(entry.label)} (`{entry.name}`)\n\n{definition(entry)}\n\n{text}\n"
+    return (
+        f"\n({anchor(entry)})=\n## {escaped(entry.label)} ({entry.name})\n\n{definition(entry)}\n\n{text}\n"
+    )
 
 
 def anchor(entry):
@@ -132,6 +134,6 @@ def anchor(entry):
     return f"{type(entry).__name__.lower()}-{entry.name.replace('_', '-')}"
 
 
-def bars(label):
-    """A label whose | does not end a table's cell."""
-    return label.replace("|", "&#124;")
+def escaped(label):
+    """A label whose signs end neither a table's cell nor a link."""
+    return label.replace("|", "&#124;").replace("[", "&#91;").replace("]", "&#93;")

@@ -63,8 +63,8 @@ def test_methods_of_one_function_have_their_own_words(pages):
     assert "one-hot vocabulary axis" in second
 
 
-def test_a_metric_that_is_registered_joins_and_bars_do_not_end_its_cell(pages):
-    @metrics.register("some_metric", better="lower", range=(0, 2), label="a|b", void="never")
+def test_a_metric_that_is_registered_joins_and_signs_do_not_end_its_cell(pages):
+    @metrics.register("some_metric", better="lower", range=(0, 2), label="a|b[0", void="never")
     def some_metric(inputs, scores):
         """The words of its docstring.
 
@@ -76,7 +76,7 @@ def test_a_metric_that_is_registered_joins_and_bars_do_not_end_its_cell(pages):
         text = pages.metrics_page()
     finally:
         metrics.unregister("some_metric")
-    assert "| [a&#124;b](#metric-some-metric) `some_metric` | lower | 0 to 2 |\n" in text
+    assert "| [a&#124;b&#91;0](#metric-some-metric) `some_metric` | lower | 0 to 2 |\n" in text
     assert (
         "The words of its docstring.\n\n- **Range**: 0 to 2, lower" in text and "not on the page" not in text
     )
