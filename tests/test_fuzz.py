@@ -7,7 +7,7 @@ import tiny
 import torch
 from sample import families
 
-from faithlib import attributions, evaluate, scores
+from faithlib import evaluate, scores
 
 LEAST = dict(samples=4, steps=2, beam=2, noise=2, halvings=2)
 KINDS = families.ENCODERS + tiny.CAUSAL_KINDS
@@ -36,7 +36,7 @@ def drawn(kind, seed):
 
 def check(kind, seed, share=1.0):
     model, frame, rng = drawn(kind, seed)
-    names = [name for name in attributions.names() if rng.random() < share]
+    names = [name for name in tiny.methods() if rng.random() < share]
     settings = LEAST | {"baselines": int(rng.integers(2)), "seed": seed}
     if rng.random() < 0.5:
         settings["budget"] = 64  # padded tokens of a pass

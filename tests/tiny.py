@@ -26,6 +26,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
+from faithlib import attributions
 from faithlib.models import CausalLM, Classifier, Encoding
 
 KINDS = ("bert", "roberta", "distilbert")
@@ -41,6 +42,11 @@ TEXTS = [
 TEXTS_B = ["was it good ?", "is it long ?", "who ?", "what did she like ?", "good ?"]
 WORDS = sorted({word for text in TEXTS + TEXTS_B for word in text.split()} - {"unlikely"})
 LABELS = ("no", "yes", "maybe")
+
+
+def methods(*needs):
+    """The attributions that any model with attention weights can have, and those with `needs`."""
+    return [n for n in attributions.names() if set(attributions.get(n).needs) <= {"attention", *needs}]
 
 
 def word_pieces():

@@ -10,6 +10,8 @@ from faithlib import batching, forward
 from faithlib.attributions import registry
 from faithlib.attributions.gradients import RULES
 from faithlib.attributions.releases import RELEASED
+from faithlib.attributions.relevance import check_rules
+from faithlib.attributions.value_zeroing import check_values
 from faithlib.progress import bar
 from faithlib.scores import DEFINITIONS, one_of, suggestion, whole
 
@@ -70,8 +72,13 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     if definition == "released":
         one_of("paper", paper, sorted({of for of, _ in RELEASED}))
     used = [RELEASED.get((paper, e.name), e) if definition == "released" else e for e in entries]
-    if model is not None and any("attention" in entry.needs for entry in used):
+    needs = {need for entry in used for need in entry.needs} if model is not None else ()
+    if "attention" in needs:
         model.check_attention("choose attributions that need none")
+    if "rules" in needs:
+        check_rules(model)
+    if "values" in needs:
+        check_values(model)
 
 
 def attribute(

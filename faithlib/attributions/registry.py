@@ -19,7 +19,7 @@ COSTS = {
     "tokens": "about one pass a token",
     "tokens squared": "about one pass for each pair of tokens",
 }
-NEEDS = ("attention",)  # attention weights
+NEEDS = ("attention", "rules", "values")  # attention weights; layers with a rule of LRP; layers of values
 COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, and two browns and a grey beside them
     "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#F0E442",
     "blue": "#0072B2", "vermillion": "#D55E00", "purple": "#CC79A7", "brown": "#994F00", "rust": "#6B2E00",
@@ -72,7 +72,7 @@ def register(name, *, signed, family, label="", cost="tokens", needs=(), colour=
         family: one of FAMILIES.
         label: for figures; the name with blanks by default.
         cost: one of COSTS.
-        needs: ("attention",) if the model must expose attention weights.
+        needs: what the model must expose, of NEEDS, such as ("attention",).
         colour, marker, line: as matplotlib takes them; by default chosen from the name.
 
     Returns:
@@ -154,6 +154,11 @@ _built_in("gradients:sequential_integrated_gradients", "gradient", "steps", (),
 _built_in("gradients:gradient_shap", "gradient", "steps", (),
           ("gradient_shap", True, "GradientSHAP", "purple", "h", "-"),
           ("gradient_shap_abs", False, "|GradientSHAP|", "purple", "h", ":"))  # fmt: skip
+_built_in("relevance:relevance", "gradient", "constant", ("rules",),
+          ("attn_lrp", True, "AttnLRP", "green", "s", "-"),
+          ("cp_lrp", True, "CP-LRP", "green", "o", "--"))  # fmt: skip
+_built_in("value_zeroing:value_zeroing", "attention", "tokens", ("values",),
+          ("value_zeroing", False, "value zeroing", "sky", "v", "-"))  # fmt: skip
 _built_in("surrogates:lime", "perturbation", "steps", (),
           ("lime", True, "LIME", "yellow", "X", "-"))  # fmt: skip
 _built_in("occlusion:leave_one_out", "perturbation", "tokens", (),

@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, batching
+from faithlib import batching
 from faithlib.attributions import attribute, gradients
 from faithlib.scores import generator
 
@@ -274,7 +274,7 @@ def test_a_model_that_copies_a_token_is_explained_by_that_token():
     encodings = model.encode(["she liked the ending a lot", "was it not long and great ?"])
     targets = [e.ids[-4] for e in encodings]
     # Its attention does not depend on the prompt, and rollout gives the reader itself one half.
-    names = set(attributions.names()) - {
+    names = set(tiny.methods()) - {
         "scaled_attention",
         "attention_rollout",
         "random_uniform",

@@ -215,7 +215,7 @@ def test_every_attribution_explains_it_whatever_the_batch(paired, definition):
     encodings, targets = encoded(classifier), np.array([0, 1, 2, 0, 1])
     settings = dict(definition=definition, steps=5, samples=20)
     settings |= {"paper": "recursive_roar"} if definition == "released" else {}
-    wanted = attributions.names()
+    wanted = tiny.methods()
     together = attributions.attribute(classifier, encodings, targets, wanted, **settings)
     first = attributions.attribute(classifier, encodings[:1], targets[:1], wanted, **settings)
     for name, scores in together.items():

@@ -7,7 +7,7 @@ import tiny
 import torch
 from sample import families
 
-from faithlib import attributions, evaluate, forward, training
+from faithlib import evaluate, forward, training
 from faithlib.attributions import attribute
 from faithlib.metrics import masf
 from faithlib.metrics.soft import Settings, values
@@ -62,7 +62,7 @@ def check_all(model, frame):
     """Every attribution, and every metric of two of them."""
     pairs = [list(frame.text_b)] if "text_b" in frame else []
     encodings = model.encode(list(frame.text), *pairs)
-    found = attribute(model, encodings, np.zeros(len(frame), int), attributions.names(), **SMALL)
+    found = attribute(model, encodings, np.zeros(len(frame), int), tiny.methods(), **SMALL)
     for name, rows in found.items():
         for encoding, scores in zip(encodings, rows, strict=True):
             assert np.isfinite(scores).all() and not scores[~encoding.maskable].any(), name

@@ -35,7 +35,7 @@ def test_auto_is_half_precision_only_where_the_processor_has_it(monkeypatch, cap
 
 @pytest.mark.parametrize("kind, dtype", PAIRS)
 def test_every_attribution_is_finite_and_close_to_float32(kind, dtype):
-    names = [n for n in attributions.names() if n != "random_normal"]
+    names = [n for n in tiny.methods() if n != "random_normal"]
     whole, half = loaded(kind, "float32"), loaded(kind, dtype)
     encodings, targets = whole.encode(TEXTS), [0] * len(TEXTS)
     settings = dict(beam=2, steps=4, samples=20, noise=3)

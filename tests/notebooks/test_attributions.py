@@ -5,9 +5,10 @@ from pathlib import Path
 import execute
 import pandas as pd
 import pytest
+import tiny
 from sample.units import ROOT, ReachedTraining, mirror, run_here, science
 
-from faithlib import attributions, results
+from faithlib import results
 
 EVIDENCE = ROOT / "notebooks/attributions/experiment.ipynb"
 
@@ -70,7 +71,7 @@ def test_all_methods_meet_the_evidence_twice_with_the_same_bytes_and_make_a_tabl
     assert found[0] == found[1]
     (record,), values = results.load(places["results_dir"], "quick", "attributions")
     asked = execute.defaults(EVIDENCE)["attributions"]
-    assert set(asked) == set(attributions.names())  # all that there are
+    assert set(asked) == set(tiny.methods())  # all that there are
     agreement = values[values.metric != "completeness_gap"]
     assert len(agreement) == len(asked) * 3 * 6 and agreement.value.notna().all()
     gap = values[values.metric == "completeness_gap"]

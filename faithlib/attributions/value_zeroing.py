@@ -1,0 +1,114 @@
+"""Value zeroing: how far a layer's output at a position moves when another token's value vector is 0."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from faithlib.forward import padded
+
+VALUES = ("v_proj", "value", "v_lin")  # what Llama, BERT and DistilBERT call the layer of values
+
+
+def value_zeroing(model, batch, target, progress=None):
+    """Value zeroing, rolled out over layers, from the position that the prediction is read from.
+
+    In each layer alone, c_ij is the cosine distance between the layer's output at position i and the same
+    with the value vectors of token j set to 0 in all heads; rows are divided by their sums. The score of j is
+    c_rj of C_L ⋯ C_1, with r the position read (Mohebbi et al. 2023, "Quantifying Context Mixing in
+    Transformers", equations 4 to 6). It knows no target. The cost is one pass a token.
+
+    Args:
+        model: a Classifier or CausalLM whose layers compute values apart (BERT, DistilBERT, RoBERTa, Llama).
+        batch: the Batch to explain.
+        target: not used.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"value_zeroing": (batch, tokens) float64}, in [0, 1]; the sum over all positions is 1.
+
+    Raises:
+        ValueError: a model whose layers compute no values apart.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> batch = model.collate(model.encode(["the plot was great"]))
+        >>> scores = value_zeroing(model, batch, torch.tensor([1]))["value_zeroing"]
+        >>> round(scores.sum().item(), 6)
+        1.0
+    """
+    check_values(model)
+    rows = []
+    for encoding, read in zip(batch.encodings, model.reads(batch).tolist(), strict=True):
+        row = np.eye(len(encoding.ids))[read]
+        for mixing in reversed(context_mixing(model, encoding)):
+            row = row @ mixing
+        rows.append(row)
+        if progress is not None:
+            progress(1 / len(batch.encodings))
+    return {"value_zeroing": padded(rows, batch)}
+
+
+def check_values(model):
+    """Raise ValueError if the layers of a Classifier or CausalLM compute no values apart."""
+    layers = _layers(getattr(model, "model", None))
+    if not layers or not all(_values(layer) for layer in layers):
+        raise ValueError(
+            f"{getattr(model, 'name', 'the model')} has no layer of values in each of its layers: leave out "
+            "value_zeroing, or use a model such as BERT, RoBERTa, DistilBERT or Llama"
+        )
+
+
+@torch.no_grad()
+def context_mixing(model, encoding):
+    """C of every layer: [(tokens, tokens) float64], each row with the sum 1 (0 where nothing moves)."""
+    layers, calls, found = _layers(model.model), [], []
+    hooks = [
+        layer.register_forward_pre_hook(lambda _, *given: calls.append(given), with_kwargs=True)
+        for layer in layers
+    ]
+    try:
+        batch = model.collate([encoding])
+        if hasattr(model, "hidden_states"):
+            model.hidden_states(batch)  # `logits` of a classifier computes its last layer at [CLS] alone
+        else:
+            model.logits(batch)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for layer, (args, kwargs) in zip(layers, calls, strict=True):
+        plain, moved = _output(layer, args, kwargs), []
+        for token in range(len(encoding.ids)):
+            zeroed = _values(layer).register_forward_hook(
+                lambda module, given, output, token=token: output.index_fill(
+                    1, torch.tensor([token], device=output.device), 0
+                )
+            )
+            try:
+                moved.append(1 - nn.functional.cosine_similarity(plain, _output(layer, args, kwargs), dim=-1))
+            finally:
+                zeroed.remove()
+        mixing = torch.stack(moved, -1).clamp(min=0)
+        found.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).cpu().numpy())
+    return found
+
+
+def _layers(network):
+    """The transformer layers of a Hugging Face model, first to last; none where it has no such list."""
+    count = getattr(getattr(network, "config", None), "num_hidden_layers", 0)
+    lists = (
+        [m for m in network.modules() if isinstance(m, nn.ModuleList) and len(m) == count] if count else []
+    )
+    return list(lists[0]) if lists else []
+
+
+def _values(layer):
+    """The one linear layer of a transformer layer that computes values, or None."""
+    found = [m for name, m in layer.named_modules() if name.split(".")[-1] in VALUES]
+    return found[0] if len(found) == 1 else None
+
+
+def _output(layer, args, kwargs):
+    """A layer's output, (tokens, width) float64."""
+    output = layer(*args, **kwargs)
+    return (output[0] if isinstance(output, tuple) else output)[0].double()
