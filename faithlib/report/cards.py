@@ -8,6 +8,7 @@ from faithlib.results import project_root
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BEGIN, END = "<!-- generated: verdicts -->", "<!-- end -->"
+FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -17,11 +18,12 @@ GROUPS = {
 }  # what a verdict begins with, and what the paragraph calls it
 
 
-def card_block(claims):
+def card_block(claims, note=""):
     """The verdicts of a paper as Markdown: a paragraph, then a table of every claim.
 
     Args:
         claims: DataFrame with the columns `report.claims.CLAIMS`, as claims.csv at scale small or paper.
+        note: what stands before them.
 
     Returns:
         The text between the markers BEGIN and END, with both.
@@ -32,7 +34,7 @@ def card_block(claims):
     >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[2])
     **Holds** (1 of 1): A above B.
     """
-    lines = [BEGIN, ""]
+    lines = [BEGIN, "", *([note, ""] if note else [])]
     judged = claims[claims.verdict.astype(str) != ""]
     for (definition, baseline), part in judged.groupby(["definition", "baseline"], sort=False):
         about = _about(definition, baseline, judged)
@@ -50,6 +52,13 @@ def read_claims(path):
     table = pd.read_csv(path)
     texts = [name for name in table if name not in ("value", "ci_low", "ci_high", "published", "n_units")]
     return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
+
+
+def read_block(folder):
+    """The `card_block` of results/<scale>/<paper>, with the note that its claims are of archived records."""
+    note = folder / FROM_ARCHIVE
+    text = note.read_text(encoding="utf-8").strip() if note.is_file() else ""
+    return card_block(read_claims(folder / "claims.csv"), text)
 
 
 def with_block(text, block):
@@ -78,7 +87,7 @@ def write_cards(results_dir="results", scale="small"):
     for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
         card = root / "notebooks" / path.parent.name / "README.md"
         if card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
-            card.write_text(with_block(text, card_block(read_claims(path))), encoding="utf-8")
+            card.write_text(with_block(text, read_block(path.parent)), encoding="utf-8")
             written.append(path.parent.name)
     return written
 

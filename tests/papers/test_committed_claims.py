@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from faithlib import papers, results
-from faithlib.report.cards import BEGIN, END, card_block, read_claims
+from faithlib.report.cards import BEGIN, END, FROM_ARCHIVE, read_block, read_claims
 from faithlib.report.claims import CLAIMS, UNGATED
 
 ROOT = results.project_root()
@@ -44,6 +44,8 @@ def test_published_values_name_the_data_sets_of_ours(claims):
 
 
 def test_options_are_those_of_the_card(paper, claims):
+    if (ROOT / "results/small" / paper / FROM_ARCHIVE).is_file():
+        pytest.skip("the committed choices are of records that left the grid")
     choices = pd.read_csv(ROOT / "results/small" / paper / "choices.csv")
     assert set(choices.claim) <= set(claims.claim)
     known = {(choice, option) for choice, (_, *more) in papers.card(paper).choices.items() for option in more}
@@ -57,4 +59,4 @@ def test_the_card_shows_the_committed_verdicts(paper, claims):
     text = (ROOT / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
     assert text.count(BEGIN) == text.count(END) == 1
     block = text[text.index(BEGIN) : text.index(END) + len(END)]
-    assert block == card_block(claims)
+    assert block == read_block(ROOT / "results/small" / paper)

@@ -5,7 +5,7 @@ import pytest
 
 from faithlib import papers
 from faithlib.report import cards
-from faithlib.report.cards import BEGIN, END, card_block, read_claims, with_block
+from faithlib.report.cards import BEGIN, END, card_block, read_block, with_block
 from faithlib.report.claims import CLAIMS
 from faithlib.results import project_root
 
@@ -66,13 +66,14 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     monkeypatch.setattr(cards, "project_root", lambda: tmp_path)
     assert cards.write_cards() == ["fmm"] == cards.write_cards()
     text = card.read_text()
+    (tmp_path / "results/small/fmm" / cards.FROM_ARCHIVE).write_text("Of old records.\n")
+    cards.write_cards()
+    assert "Of old records." in card.read_text()
     assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
 
 
 @pytest.mark.parametrize("paper", WRITTEN)
 def test_committed_cards_say_what_the_claims_say(paper):
-    claims = project_root() / "results" / "small" / paper / "claims.csv"
+    block = read_block(project_root() / "results" / "small" / paper)
     card = (project_root() / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
-    assert with_block(card, card_block(read_claims(claims))) == card, (
-        "run `python -m faithlib.report small --cards`"
-    )
+    assert with_block(card, block) == card, "run `python -m faithlib.report small --cards`"
