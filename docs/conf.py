@@ -29,7 +29,7 @@ exclude_patterns = [
     *(".*", "build", "checkpoints", "config", "docs/_*", "faithlib", "figures", "results", "runs", "tests"),
     *("workflow", "**/.ipynb_checkpoints"),
 ]
-templates_path = ["_templates"]
+templates_path = [str(DOCS / "_templates")]  # autosummary looks beside the pages, not beside this file
 
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # they would be fetched
@@ -37,6 +37,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"
+suppress_warnings = ["ref.python"]  # words of `Args` and `Returns` that several classes have as a name
 default_role = "code"  # docstrings have `names` in single backquotes
 mathjax_path = "mathjax/tex-mml-chtml.js"
 copybutton_prompt_text = ">>> "
@@ -116,7 +117,11 @@ def _code(match):
 
 
 def _prose(part, code):
-    return part if code else part.replace("|", "\\|")
+    """What is no code, with signs escaped that would be markup: | and _ behind a word, * but in *word*."""
+    if code:
+        return part
+    part = re.sub(r"\||(?<=\w)_(?!\w)", lambda match: f"\\{match[0]}", part)
+    return re.sub(r"(\*[\w-]+\*)|\*", lambda match: match[1] or "\\*", part)
 
 
 def generate(app):

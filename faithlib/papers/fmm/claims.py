@@ -73,8 +73,7 @@ def statements(
     Args:
         scores, points, tests, roar, gate: as `claims` takes them. Claims about {case: Interval} hold the data
             sets that pass the gate; of the others `report.claims` takes those.
-        area, texts, explained_label, integrated_gradients, occlusion, unconverged_seeds, flat_random_curves,
-            fully_masked_test, p_of_a_data_set: options of `CARD.choices`.
+        area, texts, ..., p_of_a_data_set: options of `CARD.choices`.
 
     Returns:
         List of `report.claims.Claim`; None where no record has the option.
