@@ -1,9 +1,7 @@
 """Layer-wise relevance propagation through transformers: AttnLRP and CP-LRP.
 
 Both are e_i · g_i, where g is the gradient of the target's logit by changed rules: what a rule sends back is
-written as the gradient of an expression with the same value, in which some factors are constants. The authors
-of AttnLRP state that LRP is patented and its commercial use needs a licence; this code is independent of
-theirs.
+written as the gradient of an expression with the same value, in which some factors are constants.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -31,10 +29,13 @@ def relevance(model, batch, target, wanted=NAMES):
     - linear layers: each input gets its own summand, x_i · w_i (the 0-rule); a bias keeps its share;
     - activations and norms, y_i = x_i · c_i: all of y_i goes to x_i, c_i is a constant (the identity rule);
     - products of two signals, q · k, attention · values and gates: one half to each (the uniform rule);
-    - softmax: x_i · ∂/∂x_i, the Taylor rule, which does not conserve relevance.
+    - the softmax: x_i · ∂/∂x_i, the Taylor rule, which does not conserve relevance.
 
     CP-LRP (Ali et al. 2022) has attention weights as constants in place of the last rule and of the halves
     in attention. Where no layer has a bias, as in Llama, its relevances of all positions add up to the logit.
+
+    The authors of AttnLRP state that layer-wise relevance propagation is patented and that its commercial use
+    needs a licence. No code of theirs is used here.
 
     Args:
         model: a Classifier or CausalLM of FAMILIES.
