@@ -7,7 +7,7 @@ two of them.
 
 import numpy as np
 
-from faithlib.corpora import relation, sentiment, topics, world
+from faithlib.corpora import planted, relation, sentiment, topics, world
 from faithlib.corpora.babi import Whereabouts
 from faithlib.scores import one_of, whole
 
@@ -20,6 +20,7 @@ GENERATORS = {
     "world_facts": world.Facts,
     "world_agreement": world.Agreement,
     "world_biographies": world.Biographies,
+    "planted": planted,
 }
 SIZES = {"train": 3000, "validation": 300, "test": 300}
 LARGEST = 50_000  # rows of a split

@@ -39,6 +39,12 @@ VERBS = "saw met found moved carried bought sold kept painted cleaned followed l
 OBJECTS = "chair table lamp box letter coat boat wheel door bottle map clock".split()
 PLACES = "station river market school bridge garden office castle hotel museum".split()
 TIMES = "today later again yesterday often early late once twice soon".split()
+TAGS = {  # parts of speech; any other word is a made-up name
+    **dict.fromkeys((*SUBJECTS, *OBJECTS, *PLACES, *PLANTED), "NOUN"),
+    **dict.fromkeys(VERBS, "VERB"),
+    **dict.fromkeys(TIMES, "ADV"),
+    **{"the": "DET", "near": "ADP", "and": "CCONJ"},
+}
 ONSETS, VOWELS = "b d f g k l m n p r s t v z br dr kr tr fl sl".split(), "a e i o u".split()
 
 
@@ -112,6 +118,25 @@ def make(mechanism, size, seed=0, classes=3, sentences=None):
             seen.add(row["text"])
             rows.append(row)
     return rows
+
+
+def generate(rng):
+    """A group of one text, of the mechanism "one_word": what the generated task `planted` has.
+
+    Example:
+        >>> (row,) = generate(np.random.default_rng(1))
+        >>> len(row["pos"]) == len(row["text"].split())
+        True
+    """
+    row = _example("one_word", neutral(rng).split(), int(rng.integers(len(LABELS))), len(LABELS), rng)
+    pos = [TAGS.get(word, "PROPN") for word in row["text"].split()]
+    return [
+        {
+            **{key: row[key] for key in ("text", "text_b", "label", "evidence")},
+            "pos": pos,
+            "kind": row["kind"],
+        }
+    ]
 
 
 def usable(sentences):

@@ -8,7 +8,7 @@ nobody says otherwise. What a paper does differently stands in its card. Nothing
 import re
 from dataclasses import dataclass, field
 
-from faithlib.corpora import world
+from faithlib.corpora import planted, world
 from faithlib.registry import Registry
 
 SPLITS = ("train", "validation", "test")
@@ -221,6 +221,8 @@ ROWS = (
     *(Task(f"whereabouts_{number}", f"generated stories, {facts}", BABI_ANSWERS, masked="story",
            auxiliary="question", generated=True, imitates=f"babi_{number}")
       for number, facts in enumerate(SUPPORT, 1)),
+    Task("planted", "generated texts with planted words", planted.LABELS, generated=True,
+         imitates="sst"),
 )  # fmt: skip
 
 TASKS = Registry("task")  # {name: Task}

@@ -1,0 +1,42 @@
+"""A study of our own: which faithfulness metric can be believed? What was fixed before its runs.
+
+Mechanisms, gates, ladders, scales, nulls and tie rule are the constants of `gates`, `explanations` and
+`protocol`; the claims are those of `claims`. Seeds 0 to 9 were pilots and take no part. The released soft
+metrics erase by token id 0 everywhere, [CLS] included; hard NS and NC by zero vectors, decision flip and AOPC
+by [MASK], soft metrics by zeroing single dimensions: each as its paper defines it.
+"""
+
+from faithlib.papers import Card
+
+FIXED = "2026-11-23"  # the day on which all of this was fixed
+PILOTS = range(10)  # seeds that settings were chosen with
+# mechanism: the ladders whose pairs are its accuracy, equal weights; the mean over mechanisms is primary
+PRIMARY = {
+    "one_word": ("fifths", "shuffled"),
+    "redundant": ("copies",),
+    "xor": ("fifths", "shuffled"),
+    "ordered_pair": ("fifths", "shuffled"),
+    "in_context": ("fifths", "shuffled"),
+}
+NO_DIFFERENCE = 0.02  # accuracies that differ by less are called equal
+HOLM = 0.025  # one-sided, over the claims
+CARD = Card(
+    name="ground_truth",
+    title="Which faithfulness metric can be believed?",
+    citation="a study of faithlib; shortcuts that are planted into texts from Bastings et al. (2022), EMNLP",
+    url="https://arxiv.org/abs/2111.07367",
+    claims=("A faithfulness metric prefers an explanation that is known to be better.",),
+    tables=("metrics", "gates", "attributions", "agreement"),
+    attributions=(
+        "attention",
+        "gradient_l2",
+        "input_x_gradient",
+        "input_x_gradient_abs",
+        "integrated_gradients",
+        "integrated_gradients_abs",
+        "leave_one_out",
+        "leave_one_out_abs",
+        "lime",
+        "random_uniform",
+    ),
+)

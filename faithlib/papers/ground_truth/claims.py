@@ -1,0 +1,96 @@
+"""Which metric can be believed: eleven claims, fixed before the runs, and their verdicts.
+
+The unit is a trained model with its own corpus and texts. A case is an architecture with a data set; a claim
+is about their mean. A claim of two parts needs both: its p is the larger one. Holm's correction is over all
+claims.
+"""
+
+from faithlib.papers.ground_truth.card import HOLM, PRIMARY
+from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN
+from faithlib.report.claims import Claim, intervals, table
+from faithlib.statistics import holm
+from faithlib.statistics.cases import average
+
+UNIT = ["dataset", "model", "seed"]
+MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
+NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
+
+
+def claims(scored, scale):
+    """claims.csv: a row for each part of a claim, with `p_holm` of the claim that it belongs to.
+
+    Args:
+        scored: from `tables.scores`.
+        scale: "quick", "small" or "paper".
+    """
+    parts, worst = statements(scored), {}
+    found = table([claim for _, claim in parts], scale)
+    for number, claim in parts:
+        worst[number] = max(worst.get(number, 0.0), _p(claim))
+    adjusted = dict(zip(worst, holm(list(worst.values())), strict=True))
+    of = {claim.claim: adjusted[number] for number, claim in parts}
+    found["p_holm"] = found.claim.map(of)
+    late = found.verdict.astype(str).str.startswith("holds") & (found.p_holm > HOLM)
+    found.loc[late, "verdict"] = NOT_ADJUSTED
+    return found
+
+
+def statements(scored):
+    """[(number of the claim, Claim)]: the parts of the eleven claims.
+
+    Args:
+        scored: from `tables.scores`.
+    """
+    own = scored[scored.model != COMPILED]
+    own = own[own.mechanism != ALL]
+    main = own[[ladder in PRIMARY.get(m, ()) for m, ladder in zip(own.mechanism, own.ladder, strict=True)]]
+    plain, whole = (part[(part.classes == 3) & (part.masking == PLAIN)] for part in (own, main))
+
+    def of(part, metric, score="accuracy"):
+        """A value a model and mechanism: the mean of a metric over ladders, of a part of the rows."""
+        return part[part.metric == metric].groupby([*UNIT, "mechanism"])[score].mean()
+
+    def above(number, text, one, other, part=whole, score="accuracy"):
+        return number, _claim(f"{number}: {text}", of(part, one, score) - of(part, other, score))
+
+    pairs = whole[whole.mechanism.isin(["xor", "ordered_pair"])]
+    flat = plain[(plain.ladder == "null flat") & plain.mechanism.isin(list(PRIMARY))]
+    decoy = plain[plain.ladder == "decoy"]
+    two = main[(main.classes == 2) & (main.masking == PLAIN)]
+    tuned = main[(main.masking != PLAIN) & (main.classes == 3) & main.mechanism.isin(MASKED)]
+    lost = {m: of(whole, m) - of(two, m) for m in ("decision_flip", "soft_nc")}
+    by_scale = "of pairs decided at γ = 1 are not reversed at γ"
+    return [
+        above(1, "Soft-NS more accurate than NS", "soft_ns", "ns"),
+        above(1, "Soft-NS more accurate than NS on decided pairs", "soft_ns", "ns", score="decided_accuracy"),
+        above(2, "Soft-NC more accurate than NC", "soft_nc", "nc"),
+        above(2, "Soft-NC more accurate than NC on decided pairs", "soft_nc", "nc", score="decided_accuracy"),
+        above(3, "decision flip more accurate than NC", "decision_flip", "nc"),
+        above(4, "NC more accurate than NS where two words are needed", "nc", "ns", pairs),
+        above(5, f"Soft-NS with equal retention: more {by_scale} than of Soft-NS", "equal_soft_ns", "soft_ns",
+              score="invariance"),
+        above(6, f"Soft-NC with equal retention: more {by_scale} than of Soft-NC", "equal_soft_nc",
+              "soft_nc", score="invariance"),
+        (7, _claim("7: the released Soft-NS is below chance", 0.5 - of(whole, "released_soft_ns"))),
+        (7, _claim("7: the released Soft-NC is below chance", 0.5 - of(whole, "released_soft_nc"))),
+        (8, _claim("8: Soft-NS prefers a flat random score to the evidence", 0.5 - of(flat, "soft_ns"))),
+        (9, _claim("9: NC more accurate on a masked-tuned model", of(tuned, "nc") - of(whole, "nc"))),
+        (10, _claim("10: a default class costs decision flip more accuracy than Soft-NC",
+                    lost["decision_flip"] - lost["soft_nc"])),
+        *(
+            (11, _claim(f"11: {name} prefers the word that decides to a decoy", of(decoy, metric) - 0.5))
+            for metric, name in (("nc", "NC"), ("soft_nc", "Soft-NC"), ("decision_flip", "decision flip"))
+        ),
+    ]  # fmt: skip
+
+
+def _claim(text, values):
+    """A claim of values a model and mechanism: of each model the mean over mechanisms."""
+    values = values.dropna().groupby(UNIT).mean().rename("value").reset_index()
+    return Claim(text, values if len(values) else {}, "seeds", limits=(-1, 1))
+
+
+def _p(claim):
+    """One-sided p of a claim on average; 1 where no case has an interval."""
+    cases = {name: case for name, case in intervals(claim).items() if case.exists}
+    return average(cases).pvalue() if cases else 1.0

@@ -1,0 +1,201 @@
+"""Which metric can be believed: one unit, which is a model of each mechanism, its gates and all scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from faithlib import models, training
+from faithlib.attributions import attribute
+from faithlib.corpora import planted
+from faithlib.models.compiled import compiled
+from faithlib.papers.ground_truth import gates, protocol
+from faithlib.papers.ground_truth.explanations import RUNGS
+
+COMPILED = "compiled"  # the name of the model whose weights are written down
+TESTED = 400  # texts that accuracy is measured on
+PART = 20  # texts whose outputs are kept at once
+MOST = 5  # sentences offered for each text that is scored: those without whole evidence are passed over
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a unit computes; fields are the notebook's parameters of these names.
+
+    Raises:
+        ValueError: a mechanism that is unknown, or not for this model.
+    """
+
+    model: str
+    seed: int
+    classes: int = 3
+    masking: str = "none"
+    train_size: int = 16_000
+    examples: int = 100
+    epochs: int = 8
+    batch_size: int = 32
+    learning_rate: float = 2e-3
+    draws: int = protocol.DRAWS
+    attributions: tuple = ()
+    model_dir: str = ""
+    sentences: tuple = ()
+
+    def mechanisms(self, chosen=()):
+        """The mechanisms asked for, [Mechanism]; by default all that the model can have.
+
+        Graded evidence is for the compiled model alone, which has no blind mechanism and no default class.
+        """
+        known = [
+            m
+            for m in planted.MECHANISMS.values()
+            if not (m.control if self.model == COMPILED else m.needs == "sum")
+        ]
+        if wrong := [name for name in chosen if name not in [m.name for m in known]]:
+            names = ", ".join(m.name for m in known)
+            raise ValueError(f"mechanisms={wrong[0]!r} is none of {self.model}: use {names}")
+        if self.model == COMPILED and (self.classes, self.masking) != (3, "none"):
+            raise ValueError(
+                "the compiled model has three classes and no training: use classes=3, masking='none'"
+            )
+        return [m for m in known if not chosen or m.name in chosen]
+
+
+def corpus(unit, mechanism):
+    """The texts of a unit and mechanism, those of a seed the same for all models: {split: [example]}."""
+    sizes = {"train": unit.train_size, "validation": 300, "test": max(TESTED, MOST * unit.examples)}
+    count = sum(sizes.values())
+    sentences = None
+    if unit.sentences:
+        order = np.random.default_rng([unit.seed, count]).permutation(len(unit.sentences))
+        sentences = [unit.sentences[i] for i in order]
+    rows = planted.make(mechanism.name, count, unit.seed, unit.classes, sentences)
+    ends = np.cumsum(list(sizes.values()))[:-1]
+    return {
+        name: list(part) for name, part in zip(sizes, np.split(np.array(rows, object), ends), strict=True)
+    }
+
+
+def model_of(run, unit, mechanism, rows):
+    """(the unit's classifier of one mechanism, its training history)."""
+    if unit.model == COMPILED:
+        return compiled(mechanism.name, [row["text"] for row in rows["test"]]), []
+    labels, texts = planted.LABELS[: unit.classes], [row["text"] for row in rows["train"]]
+    size = {"width": 64, "hidden": 64} if unit.model == "bilstm" else {}
+    classifier = models.load(unit.model, labels, texts, unit.model_dir, unit.seed, run.device, **size)
+    split = {
+        name: (
+            classifier.encode([row["text"] for row in rows[name]]),
+            np.array([row["label"] for row in rows[name]]),
+        )
+        for name in ("train", "validation")
+    }
+    settings = dict(
+        epochs=unit.epochs, batch_size=unit.batch_size, learning_rate=unit.learning_rate, seed=unit.seed,
+        masking=unit.masking,
+    )  # fmt: skip
+    history = run.keep_weights(
+        classifier,
+        lambda: training.fine_tune(classifier, split, **settings),
+        [settings, mechanism.name, unit.classes, unit.train_size, len(unit.sentences)],
+    )
+    return classifier, history
+
+
+def gated(unit, classifier, mechanism, rows):
+    """Which texts count: (accepted examples, a row of what the gates found).
+
+    Texts whose fifths have no room for the evidence are left out first; a mechanism whose evidence decides
+    nothing has no gates.
+    """
+    rng = np.random.default_rng([unit.seed, list(planted.MECHANISMS).index(mechanism.name)])
+    whole = [row for row in rows["test"] if row["kind"] == "whole"]
+    encodings = classifier.encode([row["text"] for row in whole])
+    tokens = [protocol.evidence_of(e, row["evidence"]) for e, row in zip(encodings, whole, strict=True)]
+    fits = [
+        row
+        for row, true in zip(whole, tokens, strict=True)
+        if mechanism.needs != "all" or len(true) // RUNGS >= true.sum()
+    ]
+    found = {"mechanism": mechanism.name, "too_short": len(whole) - len(fits)}
+    fits = fits[: unit.examples]
+    others = [row["text"].split() for row in rows["test"] if row["kind"] == "empty"] or [
+        planted.neutral(rng).split() for _ in range(50)
+    ]
+    accuracy, swapped = gates.accuracy(classifier, rows["test"][:TESTED], others, rng)
+    found |= {"accuracy": accuracy, "swapped": swapped, "texts": len(fits)}
+    if mechanism.control:
+        return fits, found | {"passed": len(fits), "refused": ""}
+    table = gates.of_texts(
+        classifier, mechanism, fits, others, rng, unit.classes == 2 or unit.masking != "none"
+    )
+    reason = gates.refused(accuracy, swapped, table)
+    found |= {"passed": int(table.passes.sum()), "refused": reason}
+    found |= {f"rejected_{name}": n for name, n in gates.rejected(table).items()}
+    return [row for row, passes in zip(fits, table.passes, strict=True) if passes and not reason], found
+
+
+def measured(run, unit, mechanism, functions, seconds):
+    """All scores of one mechanism, resumable.
+
+    Args:
+        run: a `results.Run`.
+        unit: a `Unit`.
+        mechanism: a `corpora.planted.Mechanism`.
+        functions: as `protocol.metrics` returns them.
+        seconds: {metric: CPU seconds of this process}, to which those of this call are added.
+
+    Returns:
+        (counts with protocol.KEYS and COUNTS, means of attributions with protocol.MEANS, gates: {column:
+        value}, excluded rows).
+    """
+    rows = corpus(unit, mechanism)
+    classifier, history = model_of(run, unit, mechanism, rows)
+    kept, gate = gated(unit, classifier, mechanism, rows)
+    gate["epochs"] = next((row["epoch"] for row in history if row["kept"]), 0)
+    if not kept:
+        why = gate["refused"] or "no text is long enough"
+        return (
+            pd.DataFrame(),
+            pd.DataFrame(),
+            gate,
+            [{"what": mechanism.name, "why": why, "n": gate["texts"]}],
+        )
+    everything = functions | protocol.controls(functions, unit.seed)
+    key = [run.params, mechanism.name, sorted(everything), gate["passed"]]
+    counts = run.in_parts(
+        f"ladders-{mechanism.name}",
+        len(kept),
+        lambda start, stop: protocol.score(
+            classifier, mechanism, kept[start:stop], everything, unit.seed, seconds
+        ),
+        key,
+        PART,
+    )
+    counts, void = protocol.total(counts)
+    excluded = [
+        {
+            "what": f"{metric} of {mechanism.name}",
+            "why": "it means nothing too often",
+            "n": round(share * len(kept)),
+        }
+        for metric, share in void
+    ]
+    if not unit.attributions or mechanism.control:
+        return counts, pd.DataFrame(), gate, excluded
+    names = {name: f for name, f in functions.items() if name not in dict(void)}
+    values = run.in_parts(
+        f"attributions-{mechanism.name}",
+        len(kept),
+        lambda start, stop: _attributed(unit, classifier, kept[start:stop], names),
+        key,
+        PART,
+    )
+    means = values.groupby(["attribution", "metric"], sort=False).value.agg(["mean", "count"]).reset_index()
+    means.columns = protocol.MEANS
+    return pd.concat([counts, protocol.order(values)], ignore_index=True), means, gate, excluded
+
+
+def _attributed(unit, classifier, rows, functions):
+    encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
+    scores = attribute(classifier, encodings, targets, list(unit.attributions), seed=unit.seed)
+    return protocol.of_attributions(classifier, rows, scores, functions, unit.seed)

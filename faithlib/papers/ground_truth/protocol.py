@@ -1,0 +1,295 @@
+"""How well a metric tells better explanations from worse: pairs of known order, scales, nulls, methods."""
+
+import time
+import zlib
+from functools import partial
+from inspect import signature
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata, ttest_rel
+
+from faithlib.attributions.registry import describe
+from faithlib.metrics import registry
+from faithlib.metrics.plausibility import auprc, precision
+from faithlib.papers.ground_truth.explanations import NULLS, ladders
+
+DRAWS = 16  # of every metric that draws
+TIE = 1e-6  # values that differ by less are equal
+VOID = 1 / 3  # of a metric's pairs: with more, it is not scored on a mechanism
+LEVEL = 0.05  # of the paired t test that orders two attributions by their AUPRC
+COUNTS = ["pairs", "right", "ties", "void", "decided", "invariant", "texts"]
+KEYS = ["metric", "ladder"]
+RELEASED = "released_"  # begins the name of a metric in its released definition
+MIRROR = "1 - "  # begins that of a metric with its direction turned
+MEANS = ["attribution", "metric", "value", "n"]
+
+
+def metrics(chosen=(), draws=DRAWS):
+    """{metric: (function of inputs and scores, 1 if higher is better, else −1)}.
+
+    Args:
+        chosen: names of registered metrics; by default all that a classifier with a mask token can have.
+        draws: of every metric that draws.
+
+    Returns:
+        Those of `chosen`; by default also the released Soft-NS and Soft-NC, each a mean over draws. NAOPC is
+        not among them: within a text it orders explanations as AOPC does.
+
+    Raises:
+        ValueError: an unknown metric, or one that has no value for a single text.
+
+    Example:
+        >>> sorted(metrics(["ns", "decision_flip"])), metrics(["decision_flip"])["decision_flip"][1]
+        (['decision_flip', 'ns'], -1)
+    """
+    found = {}
+    for entry in map(registry.get, chosen or registry.names()):
+        fits = entry.level == "example" and set(entry.needs) <= {"classifier", "mask"}
+        if chosen and not fits:
+            raise ValueError(
+                f"metric {entry.name!r} has no value of a text and a classifier alone: leave it out"
+            )
+        if fits and (chosen or not entry.name.startswith("naopc")):
+            function = entry.resolve()
+            given = {"draws": draws} if "draws" in signature(function).parameters else {}
+            found[entry.name] = partial(function, **given), 1 if entry.better == "higher" else -1
+    if not chosen:
+        for name, keep in (("soft_ns", True), ("soft_nc", False)):
+            found[RELEASED + name] = partial(released, draws=draws, keep=keep), 1
+    return found
+
+
+def released(inputs, scores, draws, keep):
+    """Soft-NS (keep) or Soft-NC as released, a mean over draws: (examples,) in [0, 1]."""
+    from faithlib.metrics import soft
+
+    values = [
+        soft.values(
+            inputs.model,
+            inputs.encodings,
+            inputs.targets,
+            {"": scores},
+            soft.Settings(definition="released", erasures=("soft",), seed=draw),
+            cache=inputs.cache,
+        )  # fmt: skip
+        for draw in range(draws)
+    ]
+    table = pd.concat(values)
+    own = table[
+        (table.metric == ("Soft-NS" if keep else "Soft-NC"))
+        & (table.attribution == "")
+        & (table.baseline == "")
+    ]
+    return own.groupby("example").raw.mean().to_numpy()
+
+
+def controls(functions, seed=0):
+    """Metrics whose result is known: `random` (.50), `oracle` (1.00), `magnitude` (ties) and 1 − m.
+
+    Args:
+        functions: as `metrics` returns them; the first is the m of 1 − m.
+        seed: of `random`.
+    """
+
+    def random(inputs, scores):
+        drawn = zlib.crc32(b"".join(s.tobytes() for s in scores))  # the same whatever was scored before
+        return np.random.default_rng([seed, drawn]).random(len(scores))
+
+    def oracle(inputs, scores):
+        return [
+            auprc(s[e.maskable], evidence_of(e, words))
+            for e, s, words in zip(inputs.encodings, scores, inputs.evidence, strict=True)
+        ]
+
+    name, (function, sign) = next(iter(functions.items()))
+    return {
+        "random": (random, 1),
+        "oracle": (oracle, 1),
+        "magnitude": (lambda inputs, scores: [np.abs(s).max() for s in scores], 1),
+        MIRROR + name: (function, -sign),
+    }
+
+
+def score(model, mechanism, rows, functions, seed=0, seconds=None):
+    """Score metrics on texts of one mechanism.
+
+    Args:
+        model: a Classifier.
+        mechanism: a `corpora.planted.Mechanism`.
+        rows: examples with whole evidence, all of which count.
+        functions: {metric: (function, 1 or −1)}, as `metrics` and `controls` return it.
+        seed: of the random draws of metrics and explanations.
+        seconds: {metric: CPU seconds}, to which those of this call are added.
+
+    Returns:
+        DataFrame, a row a metric and ladder, with KEYS and COUNTS: `pairs` of explanations whose order is
+            known,
+        those told `right`, `ties`, and `void` (a value that means nothing); `decided` pairs of the ladder
+        itself that its scaled versions decide as well, `invariant` those of them that are not reversed;
+        `texts`.
+
+    Raises:
+        ValueError: no text, or one that is too short for its evidence.
+    """
+    if not rows:
+        raise ValueError(
+            f"no text of {mechanism.name} passes the gates: train longer, or leave the mechanism out"
+        )
+    given = inputs(model, rows, seed)
+    texts = [
+        ladders(
+            mechanism,
+            row,
+            *(evidence_of(e, row[part]) for part in ("evidence", "decoy")),
+            (seed, row["text"]),
+        )
+        for row, e in zip(rows, given.encodings, strict=True)
+    ]
+    scores = {
+        key: [_placed(e, text[0][key]) for e, text in zip(given.encodings, texts, strict=True)]
+        for key in texts[0][0]
+    }
+    counts = []
+    for name, (function, sign) in functions.items():
+        began = time.process_time()
+        values = {key: sign * np.asarray(function(given, scores[key]), float) for key in scores}
+        if seconds is not None:
+            seconds[name] = seconds.get(name, 0) + time.process_time() - began
+        counts += [{"metric": name, **row} for row in _counts(values, [pairs for _, pairs in texts])]
+    return pd.DataFrame(counts)
+
+
+def total(counts):
+    """(the counts of `score` summed over parts, what is left out because it means nothing too often).
+
+    Returns:
+        DataFrame with KEYS and COUNTS, and [(metric, share of its pairs that are void)].
+    """
+    table = counts.groupby(KEYS, sort=False)[COUNTS].sum().reset_index()
+    void = table.groupby("metric", sort=False)[["void", "pairs"]].sum()
+    void = (void["void"] / void["pairs"])[lambda share: share > VOID]
+    return table[~table.metric.isin(void.index)].reset_index(drop=True), list(void.items())
+
+
+# Real attributions --------------------------------------------------------------------------------
+
+
+def of_attributions(model, rows, scores, functions, seed=0):
+    """Values of metrics for attributions, and how well these find the planted words.
+
+    Args:
+        model: a Classifier.
+        rows: examples; scores: {attribution: [(tokens,) of each example]}.
+        functions, seed: as in `score`.
+
+    Returns:
+        DataFrame: text, attribution, metric, value; values are turned so that higher is better. Beside the
+            metrics
+        `auprc`, `precision` (at the number of planted tokens) and `mean_rank` (of planted tokens, from 1).
+    """
+    given, found = inputs(model, rows, seed), []
+    for attribution, own in scores.items():
+        known = [
+            (s[e.maskable], evidence_of(e, row["evidence"]))
+            for s, e, row in zip(own, given.encodings, rows, strict=True)
+        ]
+        values = {name: sign * np.asarray(f(given, own), float) for name, (f, sign) in functions.items()}
+        values["auprc"] = [auprc(*pair) for pair in known]
+        values["precision"] = [precision(*pair) for pair in known]
+        values["mean_rank"] = [rankdata(-s)[true].mean() for s, true in known]
+        wide = pd.DataFrame(values).assign(attribution=attribution, text=[row["text"] for row in rows])
+        found.append(wide.melt(["text", "attribution"], var_name="metric"))
+    return pd.concat(found, ignore_index=True)
+
+
+def order(values):
+    """Does each metric order attributions as their AUPRC does, where that is sure: counts as `score`'s.
+
+    Signed and other attributions are compared among themselves, with and without those that perturb the text.
+    A pair counts where a paired t test over texts tells their AUPRC apart.
+
+    Args:
+        values: from `of_attributions`, of all texts.
+    """
+    wide = {
+        m: part.pivot(index="text", columns="attribution", values="value")
+        for m, part in values.groupby("metric", sort=False)
+    }
+    found, truth = [], wide["auprc"]
+    names = [name for name in truth if not name.startswith("random")]
+    for signed in (True, False):
+        for occlusion in ("", " without occlusion"):
+            kept = [n for n in names if describe(n).signed == signed]
+            kept = [n for n in kept if not occlusion or describe(n).family != "perturbation"]
+            pairs = [
+                pair if truth[pair[0]].mean() > truth[pair[1]].mean() else pair[::-1]
+                for pair in combinations(kept, 2)
+                if ttest_rel(truth[pair[0]], truth[pair[1]]).pvalue < LEVEL
+            ]
+            ladder = f"attributions, {'signed' if signed else 'absolute'}{occlusion}"
+            for metric, part in wide.items():
+                if pairs and metric not in ("auprc", "precision", "mean_rank"):
+                    means = part.mean()
+                    differences = np.array([means[better] - means[worse] for better, worse in pairs])
+                    found.append({"metric": metric, **_row(ladder, differences, len(truth), [])})
+    return pd.DataFrame(found, columns=[*KEYS, *COUNTS]).astype(dict.fromkeys(COUNTS, int))
+
+
+# Counting -----------------------------------------------------------------------------------------
+
+
+def _counts(values, pairs):
+    """The pairs of each ladder that a metric tells right, over the texts of a part."""
+    for ladder in pairs[0]:
+        powers = sorted({power for name, _, power in values if name == ladder})
+        told = {
+            power: np.array(
+                [
+                    values[ladder, better, power][text] - values[ladder, worse, power][text]
+                    for text, found in enumerate(pairs)
+                    for better, worse in found[ladder]
+                ]
+            )  # fmt: skip
+            for power in powers
+        }
+        yield _row(ladder, told[1.0], len(pairs), [told[p] for p in powers if p != 1])
+    best = ("shuffled" if "shuffled" in pairs[0] else next(iter(pairs[0])), 0, 1.0)  # evidence first
+    for kind in NULLS:
+        yield _row(f"null {kind}", values[best] - values["null", kind, 1.0], len(pairs), [])
+
+
+def _row(ladder, differences, texts, scaled):
+    decided = np.abs(differences) > TIE
+    others = [(d, decided & np.isfinite(d)) for d in scaled]
+    return {
+        "ladder": ladder,
+        "pairs": len(differences),
+        "right": int((differences > TIE).sum()),
+        "ties": int((np.abs(differences) <= TIE).sum()),
+        "void": int(np.isnan(differences).sum()),
+        "decided": int(sum(both.sum() for _, both in others)),
+        "invariant": int(sum((both & (d * np.sign(differences) >= -TIE)).sum() for d, both in others)),
+        "texts": texts,
+    }
+
+
+def inputs(model, rows, seed=0):
+    """The `metrics.inputs.Inputs` of planted texts, whose labels are explained."""
+    from faithlib.metrics.inputs import Inputs  # reports read this module, and load no model
+
+    encodings = model.encode([row["text"] for row in rows])
+    return Inputs(model, encodings, [row["label"] for row in rows], [row["evidence"] for row in rows], seed)
+
+
+def evidence_of(encoding, words):
+    """Which maskable tokens belong to the words at these indices: (maskable tokens,) bool."""
+    return np.isin(encoding.words, words)[encoding.maskable]
+
+
+def _placed(encoding, scores):
+    """Scores of the maskable tokens as scores of all tokens: (tokens,), 0 where not maskable."""
+    placed = np.zeros(len(encoding.ids))
+    placed[encoding.maskable] = scores
+    return placed

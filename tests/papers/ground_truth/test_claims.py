@@ -1,0 +1,69 @@
+"""The eleven claims: values by hand, conjunctions, Holm's correction."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.ground_truth import counts, several
+
+from faithlib.papers.ground_truth import claims, tables
+
+CLEAR = {
+    "ns": 60, "soft_ns": 80, "nc": 70, "soft_nc": 85, "decision_flip": 90, "equal_soft_ns": 75,
+    "equal_soft_nc": 75, "released_soft_ns": 30, "released_soft_nc": 20,
+}  # fmt: skip
+
+
+def judged(values, scale="small"):
+    table = claims.claims(tables.scores(values), scale)
+    return table.assign(number=[int(text.partition(":")[0]) for text in table.claim])
+
+
+def test_there_are_eleven_claims():
+    scored = tables.scores(several(**CLEAR))
+    assert sorted({number for number, _ in claims.statements(scored)}) == list(range(1, 12))
+
+
+def test_clear_differences_hold_and_their_opposites_do_not():
+    table = judged(several(**CLEAR)).set_index("claim")
+    assert table.verdict["1: Soft-NS more accurate than NS"].startswith("holds")
+    assert table.value["1: Soft-NS more accurate than NS"] == pytest.approx(0.2, abs=0.02)
+    assert table.verdict["7: the released Soft-NC is below chance"].startswith("holds")
+    assert table.verdict["8: Soft-NS prefers a flat random score to the evidence"].startswith("does not hold")
+    assert table.verdict["11: NC prefers the word that decides to a decoy"].startswith("holds")
+    assert not {9, 10} & set(table.number)  # no variants, no values
+
+
+def test_a_claim_of_two_parts_needs_both():
+    table = judged(several(**CLEAR | {"released_soft_ns": 50}))
+    of = table[table.number == 7]
+    assert of.p_holm.nunique() == 1 and of.p_holm.iloc[0] > 0.025
+    assert not of.verdict.str.startswith("holds").any()
+
+
+def test_what_does_not_survive_holm_is_not_said_to_hold():
+    """Two models apart by a little: alone the interval excludes 0, among eleven claims it does not."""
+    rng = np.random.default_rng(0)
+    weak = several(rng, **CLEAR)
+    own = weak.metric == "decision_flip"
+    nc = weak[weak.metric == "nc"].set_index(["seed", "mechanism", "ladder"]).right
+    shift = {seed: s for seed, s in zip(range(10, 20), [3, -2, 4, 0, 3, -1, 2, 3, -1, 2], strict=True)}
+    keys = zip(weak[own].seed, weak[own].mechanism, weak[own].ladder, strict=True)
+    weak.loc[own, "right"] = [nc[key] + shift[key[0]] for key in keys]
+    row = judged(weak).set_index("number").loc[3]
+    assert row.ci_low > -0.005 and row.p_holm > 0.025 and not row.verdict.startswith("holds")
+
+
+def test_two_classes_and_masked_models_are_compared_with_the_plain_model_of_their_seed():
+    rng, plain = np.random.default_rng(1), several(**CLEAR)
+    two = [
+        counts(seed=s, classes=2, decision_flip=60 + int(rng.integers(5)), soft_nc=85) for s in range(10, 20)
+    ]
+    tuned = [counts(seed=s, masking="half", nc=80 + int(rng.integers(5))) for s in range(10, 20)]
+    table = judged(pd.concat([plain, *two, *tuned], ignore_index=True)).set_index("number")
+    assert table.value[9] == pytest.approx(0.12, abs=0.02) and table.verdict[9].startswith("holds")
+    assert table.value[10] == pytest.approx(0.28, abs=0.02) and table.verdict[10].startswith("holds")
+
+
+def test_quick_has_numbers_and_no_verdicts():
+    table = judged(counts(**CLEAR), "quick")
+    assert set(table.verdict) == {""} and table.value.notna().all()

@@ -1,0 +1,83 @@
+"""Tables of the study of metrics: shares of pairs, means over mechanisms, agreement."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample.ground_truth import counts, means
+from sample.rows import cell
+
+from faithlib.papers.ground_truth import tables
+
+
+def test_ties_count_half_and_void_pairs_not_at_all():
+    values = counts(nc=(60, 20, 80), mechanisms=["xor"]).assign(void=10)
+    found = cell(tables.scores(values), ladder="fifths")
+    assert (found.accuracy, found.decided_accuracy, found.tied) == pytest.approx((70 / 90, 60 / 70, 20 / 90))
+    assert found.invariance == 0.8
+
+
+def test_mechanisms_weigh_the_same_whatever_ladders_they_have():
+    values = pd.concat([counts(nc=90, mechanisms=["redundant"]), counts(nc=50, mechanisms=["xor"])])
+    values.loc[(values.mechanism == "xor") & (values.ladder == "shuffled"), "right"] = 70
+    found = cell(tables.scores(values), mechanism="all")
+    assert found.accuracy == pytest.approx((0.9 + (0.5 + 0.7) / 2) / 2)
+
+
+def test_a_metric_that_lacks_a_mechanism_of_its_unit_has_no_mean():
+    values = pd.concat([counts(nc=90), counts(ns=90, mechanisms=["xor"])])
+    whole = tables.scores(values).query("mechanism == 'all'")
+    assert whole.metric.tolist() == ["nc"]
+
+
+def test_the_table_has_intervals_over_models_and_the_ceiling_of_the_compiled_model():
+    parts = [counts(seed=s, nc=n, released_soft_nc=30, random=50) for s, n in ((10, 80), (11, 82), (12, 84))]
+    values = pd.concat([*parts, counts("compiled", nc=95, random=50)], ignore_index=True)
+    table = tables.metrics(tables.scores(values))
+    assert list(table) == tables.METRICS
+    row = cell(table, metric="nc", model="tiny-bert", mechanism="xor", ladder="fifths")
+    assert (row.accuracy, row.n_models, row.n_texts, row.ceiling) == (0.82, 3, 60, 0.95)
+    assert row.ci_low == pytest.approx(0.82 - row.detectable) and row.detectable == pytest.approx(
+        4.302653 * 0.02 / 3**0.5, rel=1e-5
+    )
+    released = cell(table, metric="soft_nc", mechanism="xor", ladder="fifths")
+    assert released.definition == "released" and np.isnan(released.ceiling)
+    assert "random" in set(table.metric)
+
+
+def test_the_overview_is_of_trained_models_with_three_classes():
+    values = pd.concat(
+        [counts(nc=80, ns=60), counts("compiled", nc=90, ns=90), counts(classes=2, nc=10, ns=10)],
+        ignore_index=True,
+    )
+    table = tables.overview(tables.scores(values))
+    assert table.index.tolist() == ["nc", "ns"]
+    assert table.loc["nc", ["accuracy", "ceiling", "above flat"]].tolist() == pytest.approx([0.8, 0.9, 0.8])
+
+
+def test_metrics_that_rank_alike_agree_and_others_do_not():
+    of = pd.concat([means(seed, turned=("ns",)) for seed in (10, 11, 12)])
+    table = tables.agreement(of)
+    assert cell(table, metric_a="nc", metric_b="soft_nc").rho == 1
+    assert cell(table, metric_a="ns", metric_b="nc").rho == -1
+    assert (table.n_models == 3).all() and not {"precision", "mean_rank"} & {*table.metric_a, *table.metric_b}
+
+
+def test_bastings_table_averages_over_models():
+    table = tables.attributions(pd.concat([means(10), means(20, model="org/mini")]))
+    assert set(table.model) == {"tiny-bert", "mini"}
+    assert cell(table, model="tiny-bert", mechanism="xor", attribution="lime").precision == pytest.approx(1.1)
+
+
+def test_rejected_texts_and_refused_models_are_counted():
+    one = {"dataset": "planted", "model": "org/mini", "classes": 3, "masking": "none", "mechanism": "xor"}
+    row = one | {"accuracy": 1.0, "swapped": 0.98, "texts": 20, "passed": 15, "too_short": 0}
+    rows = [row | {"seed": 0, "refused": "too few", "rejected_without_mask": 5.0}]
+    rows += [row | {"seed": 1, "refused": "", "swapped": 1.0, "passed": 20, "rejected_without_mask": 0.0}]
+    (found,) = tables.gates(pd.DataFrame(rows)).to_dict("records")
+    assert (found["models"], found["scored"], found["rejected_without_mask"]) == (2, 1, 5)
+    assert (found["lowest_swapped"], found["passed"], found["refused"]) == (0.98, 35, "too few")
+
+
+def test_labels_say_definition_and_control():
+    assert tables.label("soft_nc") == "Soft-NC" and tables.label("released_soft_nc") == "Soft-NC, released"
+    assert tables.label("1 - nc") == "1 - NC" and tables.label("oracle") == "oracle"
