@@ -59,7 +59,7 @@ def statements(scored):
     two = main[(main.classes == 2) & (main.masking == PLAIN)]
     tuned = main[(main.masking != PLAIN) & (main.classes == 3) & main.mechanism.isin(MASKED)]
     lost = {m: of(whole, m) - of(two, m) for m in ("decision_flip", "soft_nc")}
-    by_scale = "of pairs decided at γ = 1 are not reversed at γ"
+    kept = "with equal retention reverses fewer pairs when scores are rescaled"
     return [
         above(1, "Soft-NS more accurate than NS", "soft_ns", "ns"),
         above(1, "Soft-NS more accurate than NS on decided pairs", "soft_ns", "ns", score="decided_accuracy"),
@@ -67,9 +67,9 @@ def statements(scored):
         above(2, "Soft-NC more accurate than NC on decided pairs", "soft_nc", "nc", score="decided_accuracy"),
         above(3, "decision flip more accurate than NC", "decision_flip", "nc"),
         above(4, "NC more accurate than NS where two words are needed", "nc", "ns", pairs),
-        above(5, f"Soft-NS with equal retention: more {by_scale} than of Soft-NS", "equal_soft_ns", "soft_ns",
+        above(5, f"Soft-NS {kept}", "equal_soft_ns", "soft_ns",
               score="invariance"),
-        above(6, f"Soft-NC with equal retention: more {by_scale} than of Soft-NC", "equal_soft_nc",
+        above(6, f"Soft-NC {kept}", "equal_soft_nc",
               "soft_nc", score="invariance"),
         (7, _claim("7: the released Soft-NS is below chance", 0.5 - of(whole, "released_soft_ns"))),
         (7, _claim("7: the released Soft-NC is below chance", 0.5 - of(whole, "released_soft_nc"))),
