@@ -24,7 +24,7 @@ FEW = {
     },
     "fmm": {
         "examples": 3, "ig_steps": 2, "beam": 1, "ratios": [50, 100], "measures": ["gradient_l2"],
-        "strategies": ["half/both"], "train_size": 5000,
+        "strategies": ["half/both"], "explained": ["half/both"], "train_size": 5000,
     },
 }  # fmt: skip
 PROMPTS = ["mira lives in the city of", "the cat of the man likes the", "tom and mira go to the"]
