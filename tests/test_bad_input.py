@@ -12,6 +12,7 @@ A row is `input => part of the line`, in the section of its door:
 
 import ast
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -156,7 +157,7 @@ def config(given, folder, monkeypatch):
 
 def process(arguments):
     done = subprocess.run(arguments, cwd=ROOT, stdout=-1, stderr=subprocess.STDOUT, text=True)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("make: ***")]
+    lines = [line for line in done.stdout.splitlines() if not re.match(r"make(\[\d+\])?: \*\*\*", line)]
     if done.returncode:
         raise ValueError("\n".join(lines))
 
