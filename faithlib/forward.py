@@ -78,6 +78,22 @@ def zeroed(encoding, erased):
     )
 
 
+def erased(model, encoding, where, removal):
+    """The input without the tokens at `where` (tokens,) bool.
+
+    Args:
+        model: whose mask or padding token takes their place.
+        encoding: the input.
+        where: (tokens,) bool.
+        removal: "zero" (the zero vector), "mask", "pad" or "delete".
+    """
+    if removal == "zero":
+        return zeroed(encoding, where)
+    if removal == "delete":
+        return deleted(encoding, where)
+    return replaced(encoding, where, {"mask": model.mask_id, "pad": model.pad_id}[removal])
+
+
 class Cache:
     """Outputs of one model by variant, for calls that evaluate the same variants.
 

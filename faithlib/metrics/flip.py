@@ -56,7 +56,9 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     with bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as progress:
 
         def predicted(tried):
-            variants = [_without(model, encodings[pair[1]], places[pair] < k, removal) for pair, k in tried]
+            variants = [
+                forward.erased(model, encodings[pair[1]], places[pair] < k, removal) for pair, k in tried
+            ]
             p = forward.probabilities(
                 model, variants, cache, lambda share: progress.update(share * len(tried))
             )
@@ -78,12 +80,6 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
         k = removed.get((name, i), n)
         rows.append((name, i, k / n if flipped else float(never), flipped, k))
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _without(model, encoding, erased, removal):
-    if removal == "delete":
-        return forward.deleted(encoding, erased)
-    return forward.replaced(encoding, erased, model.mask_id if removal == "mask" else model.pad_id)
 
 
 def _check(model, encodings, step, removal, never):

@@ -360,9 +360,7 @@ class _Rows:
     def _erased(self, encoding, erased):
         if self.released:
             return forward.replaced(encoding, erased, 0)
-        if self.plan.removal == "mask":
-            return forward.replaced(encoding, erased, self.model.mask_id)
-        return (forward.zeroed if self.plan.removal == "zero" else forward.deleted)(encoding, erased)
+        return forward.erased(self.model, encoding, erased, self.plan.removal)
 
     def _soft(self, key, encoding, scores, seeds):
         a = to_probability(scores, encoding.maskable, self.plan.probability)

@@ -4,6 +4,8 @@ All explanations of a text have the same scores, given to its tokens in other or
 one of them for the size of its scores. Rung 0 is the best of a ladder.
 """
 
+from itertools import combinations
+
 import numpy as np
 
 from faithlib.metrics.plausibility import auprc
@@ -105,10 +107,10 @@ def ladders(mechanism, row, evidence, decoy, name):
     elif mechanism.needs == "sum":
         orders = _orders(first, row["weights"])
         rungs["grades"] = [with_order(order, [], n, rng) for order in orders]
-        pairs["grades"] = [(i, j) for i in range(len(orders)) for j in range(i + 1, len(orders))]
+        pairs["grades"] = list(combinations(range(len(orders)), 2))
     else:
         rungs["fifths"] = [of_fifth(evidence, fifth, rng) for fifth in range(RUNGS)]
-        pairs["fifths"] = [(i, j) for i in range(RUNGS) for j in range(i + 1, RUNGS)]
+        pairs["fifths"] = list(combinations(range(RUNGS), 2))
         rungs["shuffled"] = [shuffled(evidence, share, rng) for share in SHUFFLED]
         quality = [auprc(scores, evidence) for scores in rungs["shuffled"]]
         pairs["shuffled"] = [

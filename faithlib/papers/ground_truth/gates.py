@@ -12,17 +12,6 @@ SHARE = 0.8  # of a model's texts that pass
 PERTURBATIONS = ("zero", "mask", "delete", "pad")
 
 
-def erased(model, encoding, at, perturbation):
-    """The input without the tokens at `at` (tokens,) bool, as one of PERTURBATIONS: a `forward.Variant`."""
-    from faithlib import forward  # reports read this module, and load no model
-
-    if perturbation == "zero":
-        return forward.zeroed(encoding, at)
-    if perturbation == "delete":
-        return forward.deleted(encoding, at)
-    return forward.replaced(encoding, at, model.mask_id if perturbation == "mask" else model.pad_id)
-
-
 def of_texts(model, mechanism, rows, others, rng, default=False):
     """Whether the prediction of each text follows its evidence.
 
@@ -41,7 +30,7 @@ def of_texts(model, mechanism, rows, others, rng, default=False):
         without its evidence, or without any word that it needs) and `one_<perturbation>` (where one word is
         enough, the least without one of them), and `passes`.
     """
-    from faithlib import forward
+    from faithlib import forward  # reports read this module, and load no model
 
     labels = np.array([row["label"] for row in rows])
 
@@ -60,7 +49,7 @@ def of_texts(model, mechanism, rows, others, rng, default=False):
         def without(word, perturbation=perturbation):
             words = [row["evidence"] if word is None else row["evidence"][word] for row in rows]
             return p([
-                erased(model, e, np.isin(e.words, w), perturbation)
+                forward.erased(model, e, np.isin(e.words, w), perturbation)
                 for e, w in zip(encodings, words, strict=True)
             ])  # fmt: skip
 

@@ -125,10 +125,9 @@ def score(model, mechanism, rows, functions, seed=0, seconds=None):
 
     Returns:
         DataFrame, a row a metric and ladder, with KEYS and COUNTS: `pairs` of explanations whose order is
-            known,
-        those told `right`, `ties`, and `void` (a value that means nothing); `decided` pairs of the ladder
-        itself that its scaled versions decide as well, `invariant` those of them that are not reversed;
-        `texts`.
+        known, those told `right`, `ties`, and `void` (a value that means nothing); `decided` pairs of the
+        ladder itself that its scaled versions decide as well, `invariant` those of them that are not
+        reversed; `texts`.
 
     Raises:
         ValueError: no text, or one that is too short for its evidence.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib import models
+from faithlib import forward, models
 from faithlib.corpora import planted
 from faithlib.models.compiled import compiled
 from faithlib.papers.ground_truth import gates
@@ -64,6 +64,6 @@ def test_erasing_is_what_each_perturbation_says():
     model = compiled("one_word", [row["text"]])
     (e,) = model.encode([row["text"]])
     at = e.words == row["evidence"][0]
-    found = {kind: gates.erased(model, e, at, kind).encoding for kind in gates.PERTURBATIONS}
+    found = {kind: forward.erased(model, e, at, kind).encoding for kind in gates.PERTURBATIONS}
     assert len(found["delete"].ids) == len(e.ids) - 1 and (found["mask"].ids[at] == model.mask_id).all()
     assert (found["pad"].ids[at] == 0).all() and (found["zero"].ids == e.ids).all()
