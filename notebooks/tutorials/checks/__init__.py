@@ -4,10 +4,7 @@ A lesson's checks are the functions of one module, `from checks import lesson_03
 
     @check
     def comprehensiveness(mine):
-        value = call(mine, 0.9, 0.2)
-        same(value, 0.7, "subtract the probability of the erased text from that of the full text")
-
-`check` decorates a function that raises `Hint` for a wrong answer. The other functions raise the usual hints.
+        same(call(mine, 0.9, 0.2), 0.7, "subtract the probability of the rest from that of the text")
 """
 
 import copy
@@ -67,8 +64,8 @@ def call(mine, *inputs, **named):
     return value
 
 
-def same(value, expected, hint, atol=1e-6):
-    """Raise a hint unless a number or an array has the shape of `expected` and equals it."""
+def same(value, expected, hint, atol=1e-6, wrong=()):
+    """Raise a hint unless a value equals `expected`; `wrong`: (value, its hint) of usual mistakes."""
     expected = np.asarray(expected, dtype=float)
     try:
         found = np.asarray(value, dtype=float)
@@ -76,7 +73,8 @@ def same(value, expected, hint, atol=1e-6):
         raise Hint(f"{_kind(expected)} is expected, not {_kind(value)}") from None
     if found.shape != expected.shape:
         raise Hint(f"{_kind(expected)} is expected, not {_kind(found)}")
-    if not np.allclose(found, expected, rtol=1e-5, atol=atol, equal_nan=True):
+    hints = [h for known, h in ((expected, ""), *wrong) if np.allclose(found, known, 1e-5, atol, True)]
+    if hint := [*hints, hint][0]:
         raise Hint(hint)
 
 
