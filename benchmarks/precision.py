@@ -9,11 +9,11 @@ stories260K, where model_dir has it, on generated ones.
 CPU seconds of one thread. Scores of both dtypes are compared text by text (Spearman's rank correlation: mean
 and least), and the mean of a metric is compared in units of its standard error over the same texts: NC of an
 attribution's scores, or the metric's own values for the same scores. Writes precision.csv to
-results/benchmarks, model by model. The comparison needs many texts and no idle machine, seconds the opposite:
---seconds-only replaces the columns seconds and ratio of that table by those of 40 texts (--texts), 8 of the dear
-methods (--dear-texts) and one seed's training on 1,000 texts. The rule for committed results: half precision is used where the correlation is at least
-.98 and the mean moves by at most 0.2 standard errors, and for training where the test accuracy of three seeds
-lies within one standard error of float32's.
+results/benchmarks, model by model. The comparison needs many texts and no idle machine; seconds need the
+opposite: --seconds-only replaces the columns seconds and ratio of that table by those of 40 texts (--texts),
+8 of the dear methods (--dear-texts) and one seed's training on 1,000 texts. The rule for committed results:
+half precision is used where the correlation is at least .98 and the mean moves by at most 0.2 standard
+errors, and for training where the test accuracy of three seeds lies within one standard error of float32's.
 """
 
 import os
@@ -58,8 +58,8 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 def main(arguments=None):
     options = common.options(
-        __doc__, 1, data_dir={"default": ""}, model_dir={"default": ""}, texts={"type": int}, dear_texts={"type": int},
-        seconds_only={"action": "store_true"},
+        __doc__, 1, data_dir={"default": ""}, model_dir={"default": ""},
+        texts={"type": int}, dear_texts={"type": int}, seconds_only={"action": "store_true"},
         dtype={"default": "bfloat16", "choices": ["bfloat16", "float16"]},
     ).parse_args(arguments)  # fmt: skip
     torch.set_num_threads(1)
@@ -93,7 +93,9 @@ def merged(known, new, seconds_only):
 def classifier(name, settings, options):
     """Rows of one classifier: training, attributions, metrics."""
     task, size = "sst" if options.data_dir and not options.quick else "sentiment", options.texts
-    sizes = {"train": 300, "validation": 60} if options.quick else {"train": 1000} if options.seconds_only else {}
+    sizes = (
+        {"train": 300, "validation": 60} if options.quick else {"train": 1000} if options.seconds_only else {}
+    )
     seeds = range(1 if options.quick or options.seconds_only else 3)
     data = tasks.load(task, data_dir=options.data_dir or None, sizes={**sizes, "test": size})
     words = list(data.splits["train"]["text"])

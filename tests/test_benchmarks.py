@@ -282,10 +282,13 @@ def test_precision_of_every_kind_of_model(benchmarks, tmp_path, monkeypatch):
 def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
     precision = benchmarks["precision"]
     known = pd.DataFrame(
-        [["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400], ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400]],
+        [
+            ["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400],
+            ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400],
+        ],
         columns=precision.COLUMNS,
     )
-    new = known.assign(seconds=[2.0, 1.0], ratio=[1.0, 2.0], spearman_mean=0.5, n=40)
+    new = known.assign(seconds=[2, 1], ratio=[1, 2], spearman_mean=0.5, n=40)
     mixed = precision.merged(known, new, seconds_only=True)
     assert mixed.seconds.tolist() == [2, 1] and mixed.ratio.tolist() == [1, 2]
     assert mixed.spearman_mean.tolist() == [1, 0.99] and mixed.n.tolist() == [400, 400]
