@@ -30,7 +30,8 @@ def segments(encoding, text, unit):
         (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable.
 
     Raises:
-        ValueError: an unknown unit, a text that has fewer words than the encoding.
+        ValueError: an unknown unit, a text that has fewer words than the encoding, a token that reaches over
+            the border of two segments.
 
     Example:
         >>> from faithlib import models
@@ -56,6 +57,14 @@ def segments(encoding, text, unit):
         raise ValueError(
             f"text {text[:40]!r} has {len(of_word)} words, its encoding more: give the same text"
         )
+    for word in np.setdiff1d(np.arange(words.max(initial=0)), words):
+        after = words[words > word].min()  # its letters are in the first token of this word
+        spelt = text.split()[word]
+        if of_word[word] != of_word[after] and any(c.isalnum() for c in spelt):
+            raise ValueError(
+                f"unit={unit!r}: one token holds both {spelt!r} and {text.split()[after]!r}, of two "
+                f"{unit}s: use a coarser unit, or another tokenizer"
+            )
     found[encoding.maskable] = np.array(of_word)[words]
     return found
 
