@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import chi2
 
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, one_of
+from faithlib.scores import DEFINITIONS, one_of, whole
 
 SALIENCES = ("textrank", "tfidf", "chi2", "uniform")
 CLOSE = 1e-7  # the change of all scores in the last update; the remaining error is at most 6 times that
@@ -38,13 +38,15 @@ def fit(kind, encodings, labels=None, definition="paper"):
         ValueError for a text without maskable tokens and one whose scores are all 0.
 
     Raises:
-        ValueError: an unknown kind or definition; a text without maskable tokens; for χ², missing labels or a
-            class without examples.
+        ValueError: an unknown kind or definition; a text without maskable tokens; for tf-idf and χ², no
+            examples; for χ², another number of labels or a class without examples.
     """
     one_of("salience", kind, SALIENCES)
     one_of("definition", definition, DEFINITIONS)
     score = {"textrank": textrank, "uniform": np.ones_like}.get(kind)  # ids -> scores
     if score is None:
+        if not encodings:
+            raise ValueError(f"{kind} is fitted to training examples: give their encodings")
         texts = [_ids(e, i) for i, e in enumerate(encodings)]
         score = _tfidf(texts) if kind == "tfidf" else _chi2(texts, labels)
 
@@ -81,12 +83,20 @@ def textrank(ids, window=4, damping=0.85):
 
     Args:
         ids: (tokens,) int.
-        window: in tokens.
+        window: in tokens, at least 2.
         damping: d, in (0, 1).
 
     Returns:
         (tokens,) float64, above 0.
+
+    Raises:
+        ValueError: another window or damping.
+
+    >>> textrank([7, 3, 9, 4, 5], window=2).round(2).tolist()  # a path of five nodes
+    [0.67, 1.23, 1.19, 1.23, 0.67]
     """
+    if not 0 < damping < 1:
+        raise ValueError(f"damping={damping!r} is outside (0, 1): give a number such as 0.85")
     nodes, at = np.unique(ids, return_inverse=True)  # at: (tokens,) node of each token
     graph = networkx.Graph()
     graph.add_nodes_from(range(len(nodes)))
@@ -217,6 +227,7 @@ def _ids(encoding, example):
 
 def _pairs(at, window):
     """The different pairs (node, later node) that occur less than `window` tokens apart."""
+    whole("window", window, 2)  # or no token has a neighbour
     return sorted(
         {
             pair
@@ -242,6 +253,8 @@ def _chi2(texts, labels):
     """The function ids -> χ² of the counts of each id by class."""
     if labels is None:
         raise ValueError("chi2 needs labels: give those of the encodings")
+    if len(labels) != len(texts):
+        raise ValueError(f"chi2 has {len(labels)} labels for {len(texts)} examples: give one each")
     examples = np.bincount(labels, minlength=2)
     if not examples.all():
         raise ValueError(
