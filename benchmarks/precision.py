@@ -46,13 +46,14 @@ COLUMNS = [
     "change_in_se",
     "n",
 ]
-METHODS = {  # attribution -> its settings; dear ones are compared on fewer texts
+METHODS = {  # attribution -> its settings
     "attention": {}, "scaled_attention": {}, "attention_rollout": {}, "gradient_l1": {}, "gradient_l2": {},
     "input_x_gradient": {}, "deeplift": {}, "integrated_gradients": {"steps": 20},
     "gradient_shap": {"samples": 20}, "leave_one_out": {}, "lime": {"samples": 100}, "noiser": {"noise": 3},
     "sequential_integrated_gradients": {"steps": 5}, "beam": {"beam": 3},
 }  # fmt: skip
-DEAR = ("noiser", "sequential_integrated_gradients", "beam")
+# Compared on fewer texts:
+DEAR = ("noiser", "sequential_integrated_gradients", "beam", "naopc_comprehensiveness", "naopc_sufficiency")
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -162,14 +163,15 @@ def compared(name, pair, encodings, options):
             rows += two
         for metric in metrics:
             progress.update()
-            two, values = [], {}
+            n, two, values = options.dear_texts if metric.name in DEAR else options.texts, [], {}
             for kind, model in pair.items():
 
-                def measure(model=model, kind=kind, metric=metric, values=values):
-                    values[kind] = metric.resolve()(Inputs(model, encodings, targets), kept)
+                def measure(model=model, kind=kind, metric=metric, n=n, values=values):
+                    given = Inputs(model, encodings[:n], targets[:n])
+                    values[kind] = metric.resolve()(given, kept[:n])
 
                 two.append([name, metric.name, kind, common.timed(measure)])
-            _finish(two, None, _change(*values.values()), len(encodings))
+            _finish(two, None, _change(*values.values()), len(encodings[:n]))
             rows += two
     return rows
 
