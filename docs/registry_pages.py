@@ -4,10 +4,25 @@ import inspect
 import re
 from math import isinf
 from operator import attrgetter
+from pathlib import Path
+
+import pandas as pd
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
+from faithlib.report.style import model_title
 
+TRUTH = Path(__file__).resolve().parent.parent / "results/small/ground_truth/tables/metrics.csv"
+DRAWN = {  # module of a metric: the paper or study whose card has a drawing of it
+    "erasure": "soft_metrics",
+    "soft": "soft_metrics",
+    "flip": "saloss",
+    "curves": "recursive_roar",
+    "masked": "fmm",
+    "soft_causal": "soft_metrics",
+    "answerability": "noiser",
+    "plausibility": "attributions",
+}
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
 METRICS = """# Metrics A–Z
@@ -65,15 +80,17 @@ def prose(function):
 
 def metrics_page():
     """Metrics A–Z as Markdown: a table of all, then a section of each."""
-    rows, sections = [], []
+    rows, sections, truth = [], [], ground_truth()
     for entry in alphabetical(metrics):
         values = f"{bounds(entry)}, {entry.better} is better"
         rows.append((entry, entry.better, bounds(entry)))
         facts = {
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
+            "Tested against a ground truth": truth.get(entry.name, ""),
             "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
             "Source": entry.source,
+            "Drawing": drawing(entry),
         }
         sections.append(section(entry, facts))
     return METRICS + table(rows) + "".join(sections)
@@ -92,6 +109,29 @@ def methods_page():
         }
         sections.append(section(entry, facts))
     return METHODS + table(rows) + "".join(sections)
+
+
+def drawing(entry):
+    """A link to the card that draws a metric, "" where none does."""
+    paper = DRAWN.get(entry.resolve().__module__.rpartition(".")[2])
+    return f"[on the card of {paper}](../../notebooks/{paper}/README.md)" if paper else ""
+
+
+def ground_truth(path=TRUTH):
+    """{metric: how often it orders explanations of known quality right}; {} while it is not known."""
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path)
+    table = table[(table.mechanism == "all") & (table.definition == "paper") & (table.model != "compiled")]
+    table, found = table[(table.classes == 3) & (table.masking == "none") & table.ci_low.notna()], {}
+    for row in table.itertuples():
+        share = f"{row.accuracy:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
+        found.setdefault(row.metric, []).append(f"{share} ({model_title(row.model)}, {row.n_models} models)")
+    study = "[ground truth](../../notebooks/ground_truth/README.md)"
+    return {
+        name: f"{'; '.join(cells)} of pairs of explanations in the right order, chance is 0.5 ({study})"
+        for name, cells in found.items()
+    }
 
 
 def alphabetical(registry):

@@ -1,6 +1,8 @@
-"""What a paper's card says of its claims: a block of Markdown made from claims.csv."""
+"""What cards and the README say of claims: blocks of Markdown made from claims.csv."""
 
+import json
 import math
+import re
 
 import pandas as pd
 
@@ -9,6 +11,8 @@ from faithlib.results import project_root
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BEGIN, END = "<!-- generated: verdicts -->", "<!-- end -->"
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
+CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
+LONG = 20  # claims; a longer table is folded
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -26,7 +30,7 @@ def card_block(claims, note=""):
         note: what stands before them.
 
     Returns:
-        The text between the markers BEGIN and END, with both.
+        The text between the markers BEGIN and END, with both. The paragraph is of the first definition.
 
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
     >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
@@ -36,14 +40,17 @@ def card_block(claims, note=""):
     """
     lines = [BEGIN, "", *([note, ""] if note else [])]
     judged = claims[claims.verdict.astype(str) != ""]
-    for (definition, baseline), part in judged.groupby(["definition", "baseline"], sort=False):
+    first = judged[judged.definition == claims.definition.iloc[0]]
+    for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
         about = _about(definition, baseline, judged)
         lines += [f"{about}{_paragraph(part)}", ""]
+    lines += [f"<details><summary>All {len(claims)} claims</summary>", ""] if len(claims) > LONG else []
     lines += ["| claim | published | ours, 95 % interval | verdict | options |", "|---|---|---|---|---|"]
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
             lines.append(f"| *{about.removesuffix(': ')}* | | | | |")
         lines += [_line(row) for row in part.itertuples()]
+    lines += ["", "</details>"] if len(claims) > LONG else []
     return "\n".join([*lines, "", END])
 
 
@@ -57,8 +64,42 @@ def read_claims(path):
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>, with the note that its claims are of archived records."""
     note = folder / FROM_ARCHIVE
-    text = note.read_text(encoding="utf-8").strip() if note.is_file() else ""
-    return card_block(read_claims(folder / "claims.csv"), text)
+    notes = [note.read_text(encoding="utf-8").strip()] if note.is_file() else []
+    records = folder.parents[1] / "archive" / folder.name if notes else folder
+    return card_block(read_claims(folder / "claims.csv"), "\n\n".join([*notes, *_computed(records)]))
+
+
+def counts(claims):
+    """How many claims have which verdict, in one line.
+
+    >>> counts(pd.DataFrame({"verdict": ["holds (3 seeds)", "holds for bert (40 texts)", "not tested"]}))
+    '2 hold, 1 not tested'
+    """
+    found = {name: claims.verdict.astype(str).str.startswith(name).sum() for name in GROUPS}
+    several = {"holds": "hold", "does not hold": "do not hold"}
+    return ", ".join(f"{n} {several.get(name, name) if n > 1 else name}" for name, n in found.items() if n)
+
+
+def with_counts(text, folder):
+    """A text whose cells `<!-- verdicts: paper -->` have the counts of each paper's verdicts.
+
+    A claim counts once: in the first definition, which is the paper's, and against its first baseline.
+
+    Args:
+        text: the README's.
+        folder: results/<scale>.
+    """
+
+    def cell(match):
+        path = folder / match[2] / "claims.csv"
+        if not path.is_file():
+            return f"{match[1]}no results yet{match[3]}"
+        claims = read_claims(path)
+        own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
+        archived = " (archived records)" if path.with_name(FROM_ARCHIVE).is_file() else ""
+        return f"{match[1]}{counts(own.drop_duplicates('claim'))}{archived}{match[3]}"
+
+    return CELL.sub(cell, text)
 
 
 def with_block(text, block):
@@ -78,7 +119,7 @@ def with_block(text, block):
 
 
 def write_cards(results_dir="results", scale="small"):
-    """Write the block of every card notebooks/<paper>/README.md that has its markers.
+    """Write the block of every card notebooks/<paper>/README.md with its markers, and the README's counts.
 
     Returns:
         Names of the papers whose card was written.
@@ -89,7 +130,20 @@ def write_cards(results_dir="results", scale="small"):
         if card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
             card.write_text(with_block(text, read_block(path.parent)), encoding="utf-8")
             written.append(path.parent.name)
+    if (page := root / "README.md").is_file():
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_counts(text, root / results_dir / scale), encoding="utf-8")
     return written
+
+
+def _computed(folder):
+    """[a sentence: how many units a folder of records has, and their hours]; [] without records."""
+    seconds = [
+        record["volatile"]["seconds"]
+        for path in sorted(folder.glob("*.json"))
+        if "volatile" in (record := json.loads(path.read_text(encoding="utf-8")))
+    ]
+    return [f"Computed in {len(seconds)} units, {sum(seconds) / 3600:.1f} hours together."] if seconds else []
 
 
 def _about(definition, baseline, claims):
