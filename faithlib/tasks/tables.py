@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from faithlib.scores import first_line
 from faithlib.tasks import columns
-from faithlib.tasks.files import SUFFIXES
 from faithlib.tasks.sources import readable
-from faithlib.tasks.table import SPLITS, TASKS, Task
+from faithlib.tasks.table import SPLITS, SUFFIXES, TASKS, Task
 
 KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
 
