@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from faithlib.attributions.occlusion import removable, removed
-from faithlib.forward import target_values, unchanged
+from faithlib.attributions.occlusion import removable
+from faithlib.forward import erased, target_values, unchanged
 from faithlib.scores import one_of, whole
 
 UNITS = ("passage", "sentence", "word", "token")
@@ -98,7 +98,7 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
     variants, of, numbers = [], [], []
     for e, target, part in zip(encodings, targets, parts, strict=True):
         found = [int(n) for n in np.unique(part[removable(model, e, removal) & (part >= 0)])]
-        variants += [unchanged(e), *(removed(model, e, part == n, removal) for n in found)]
+        variants += [unchanged(e), *(erased(model, e, part == n, removal) for n in found)]
         of += [target] * (1 + len(found))
         numbers.append(found)
     y = target_values(model, variants, of, model.explains, cache)
