@@ -20,10 +20,10 @@ from gallery_page import anchor, title  # noqa: E402
 
 from faithlib import papers, records  # noqa: E402
 from faithlib.report.cards import FROM_ARCHIVE  # noqa: E402
+from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
 
-LONG = 20  # rows; a longer table is folded
 PAGE = """# Coverage
 
 Each table and figure of the five papers: how much of it is here, and why the rest is missing. A *cell* is a
@@ -35,12 +35,9 @@ run where its column says 0. "Archived" are records of an earlier form: they are
 
 """
 ITEMS = (
-    "| in the paper | what it shows | small scale, data sets | paper scale, cells | here | why not more |\n"
-)
-UNITS = (
-    "| data set | model in the paper | small scale | why not more | hours printed | ≈ GPU hours |\n"
-    "|---|---|---|---|---|---|\n"
-)
+    "in the paper", "what it shows", "small scale, data sets", "paper scale, cells", "here", "why not more",
+)  # fmt: skip
+UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
 HOURS = """
 Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: estimated
 from units that a CPU computed, by parameters and texts, for a GPU of {peak:,.0f} GFLOP a second; perhaps
@@ -57,17 +54,15 @@ def section(paper):
     """What one paper has and what of it is here."""
     card = papers.card(paper)
     rows = pd.read_csv(coverage_file(paper), keep_default_na=False).to_dict("records")
-    items = "".join(f"| {' | '.join(item(paper, row))} |\n" for row in rows)
+    items = table(ITEMS, [item(paper, row) for row in rows])
     lines, printed, estimated = units(paper)
-    table = UNITS + "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    if len(lines) > LONG:
-        table = f"<details><summary>{len(lines)} data sets and models</summary>\n\n{table}\n</details>\n"
+    listed = table(UNITS, lines, folded=f"{len(lines)} data sets and models")
     hours = HOURS.format(
         peak=plan.peaks(ROOT / "results/benchmarks")["cuda"], printed=printed, estimated=estimated
     )
     return (
         f"({paper}-coverage)=\n## {card.citation}\n\n[{card.title}](../../notebooks/{paper}/README.md)\n\n"
-        f"{ITEMS}|---|---|---|---|---|---|\n{items}\n### Data sets and models\n\n{table}{hours}"
+        f"{items}\n### Data sets and models\n\n{listed}{hours}"
     )
 
 

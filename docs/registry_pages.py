@@ -10,6 +10,7 @@ import pandas as pd
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
+from faithlib.report.markdown import table
 from faithlib.report.style import model_title
 
 TRUTH = Path(__file__).resolve().parent.parent / "results/small/ground_truth/tables/metrics.csv"
@@ -31,8 +32,6 @@ What each metric says, and when its value means nothing. Such a value is NaN; it
 out of the mean. This page is generated from `faithlib.metrics.registry`;
 [Adding a metric](../adding.md#a-metric) says how yours joins.
 
-| metric | better | range |
-| --- | --- | --- |
 """
 METHODS = """# Methods A–Z
 
@@ -40,8 +39,6 @@ What each attribution method computes and costs. A *signed* method says which to
 (above 0) and which against it. This page is generated from `faithlib.attributions.registry`;
 [Adding an attribution](../adding.md#an-attribution) says how yours joins.
 
-| method | scores | family | cost |
-| --- | --- | --- | --- |
 """
 
 
@@ -83,7 +80,7 @@ def metrics_page():
     rows, sections, truth = [], [], ground_truth()
     for entry in alphabetical(metrics):
         values = f"{bounds(entry)}, {entry.better} is better"
-        rows.append((entry, entry.better, bounds(entry)))
+        rows.append((link(entry), entry.better, bounds(entry)))
         facts = {
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
@@ -93,7 +90,7 @@ def metrics_page():
             "Drawing": drawing(entry),
         }
         sections.append(section(entry, facts))
-    return METRICS + table(rows) + "".join(sections)
+    return METRICS + table(("metric", "better", "range"), rows) + "".join(sections)
 
 
 def methods_page():
@@ -101,14 +98,14 @@ def methods_page():
     rows, sections = [], []
     for entry in alphabetical(attributions):
         scores = "signed" if entry.signed else "not signed"
-        rows.append((entry, scores, entry.family, entry.cost))
+        rows.append((link(entry), scores, entry.family, entry.cost))
         facts = {
             "Scores": f"{scores}; family: {entry.family}",
             "Cost": attributions.COSTS[entry.cost],
             "Needs": ", ".join(f"{need} weights" for need in entry.needs),
         }
         sections.append(section(entry, facts))
-    return METHODS + table(rows) + "".join(sections)
+    return METHODS + table(("method", "scores", "family", "cost"), rows) + "".join(sections)
 
 
 def drawing(entry):
@@ -152,10 +149,9 @@ def bounds(entry):
     return f"at most {high}" if isinf(low) else f"{low} or more" if isinf(high) else f"{low} to {high}"
 
 
-def table(rows):
-    """Rows (entry, cell, ...) as Markdown, the label linked to the entry's section."""
-    lines = [[f"[{escaped(entry.label)}](#{anchor(entry)}) `{entry.name}`", *cells] for entry, *cells in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+def link(entry):
+    """An entry's label, linked to its section, and its name."""
+    return f"[{escaped(entry.label)}](#{anchor(entry)}) `{entry.name}`"
 
 
 def section(entry, facts):

@@ -6,13 +6,13 @@ import re
 
 import pandas as pd
 
+from faithlib.report.markdown import escaped, table, with_block
 from faithlib.results import project_root
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
-BEGIN, END = "<!-- generated: verdicts -->", "<!-- end -->"
+BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
-LONG = 20  # claims; a longer table is folded
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -30,28 +30,27 @@ def card_block(claims, note=""):
         note: what stands before them.
 
     Returns:
-        The text between the markers BEGIN and END, with both. The paragraph is of the first definition.
+        The content of the card's block BLOCK. The paragraph is of the first definition.
 
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
     >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
     >>> row |= {"failing_cases": "", "borderline": False, "published": 0.3, "published_cases": "sst"}
-    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[2])
+    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[1])
     **Holds** (1 of 1): A above B.
     """
-    lines = [BEGIN, "", *([note, ""] if note else [])]
+    texts = [note] if note else []
     judged = claims[claims.verdict.astype(str) != ""]
     first = judged[judged.definition == claims.definition.iloc[0]]
     for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
-        about = _about(definition, baseline, judged)
-        lines += [f"{about}{_paragraph(part)}", ""]
-    lines += [f"<details><summary>All {len(claims)} claims</summary>", ""] if len(claims) > LONG else []
-    lines += ["| claim | published | ours, 95 % interval | verdict | options |", "|---|---|---|---|---|"]
+        texts.append(_about(definition, baseline, judged) + _paragraph(part))
+    rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            lines.append(f"| *{about.removesuffix(': ')}* | | | | |")
-        lines += [_line(row) for row in part.itertuples()]
-    lines += ["", "</details>"] if len(claims) > LONG else []
-    return "\n".join([*lines, "", END])
+            rows.append([f"*{about.removesuffix(': ')}*", *[""] * 4])
+        rows += map(_cells, part.itertuples())
+    header = ("claim", "published", "ours, 95 % interval", "verdict", "options")
+    texts.append(table(header, rows, folded=f"All {len(claims)} claims"))
+    return "\n" + "\n\n".join(texts) + "\n"
 
 
 def read_claims(path):
@@ -102,22 +101,6 @@ def with_counts(text, folder):
     return CELL.sub(cell, text)
 
 
-def with_block(text, block):
-    """A card's text with its generated block replaced.
-
-    Raises:
-        ValueError: a card without the markers, or with an end before its begin.
-
-    >>> with_block(f"a {BEGIN} old {END} b", f"{BEGIN} new {END}") == f"a {BEGIN} new {END} b"
-    True
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"the card has no block to write: add the lines {BEGIN} and {END}")
-    return before + block + after
-
-
 def write_cards(results_dir="results", scale="small"):
     """Write the block of every card notebooks/<paper>/README.md with its markers, and the README's counts.
 
@@ -127,8 +110,8 @@ def write_cards(results_dir="results", scale="small"):
     root, written = project_root(), []
     for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
         card = root / "notebooks" / path.parent.name / "README.md"
-        if card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
-            card.write_text(with_block(text, read_block(path.parent)), encoding="utf-8")
+        if card.is_file() and f"<!-- {BLOCK} -->" in (text := card.read_text(encoding="utf-8")):
+            card.write_text(with_block(text, BLOCK, read_block(path.parent)), encoding="utf-8")
             written.append(path.parent.name)
     if (page := root / "README.md").is_file():
         text = page.read_text(encoding="utf-8")
@@ -160,7 +143,7 @@ def _paragraph(part):
         own = part[part.verdict.str.startswith(verdict)]
         if len(own):
             names = "; ".join(
-                _escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
+                escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
                 for row in own.itertuples()
             )
             texts.append(f"**{words}** ({len(own)} of {len(part)}): {names}.")
@@ -173,14 +156,9 @@ def _depends(verdict):
     return rest.split(";")[0].rstrip(")") if found else ""
 
 
-def _line(row):
+def _cells(row):
     ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
     known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({row.published_cases})"
     verdict = row.verdict + (", borderline" if str(row.borderline) == "True" else "")
     failing = f"; violated on {row.failing_cases}" if row.failing_cases and "not shown" in verdict else ""
-    cells = (row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices)
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
-def _escaped(text):
-    return str(text).replace("|", "\\|").replace("<", "&lt;")
+    return row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from faithlib.report.cards import WITHOUT_INTERVAL, card_block  # noqa: F401  read as claims.card_block
+from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval

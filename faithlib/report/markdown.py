@@ -1,12 +1,15 @@
 """Markdown that is generated: tables, and the blocks of a page that are written anew."""
 
+LONG = 20  # rows; a longer table may be folded
 
-def table(header, rows):
+
+def table(header, rows, folded=""):
     r"""A table; signs that would end a cell or begin a tag are escaped.
 
     Args:
         header: the names of the columns.
         rows: for each row its cells, of which `str` makes texts.
+        folded: words behind which a table of more than LONG rows is folded.
 
     Returns:
         Lines of Markdown, each with its end.
@@ -17,7 +20,10 @@ def table(header, rows):
     | \|x\| | 0.5 |
     """
     lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(map(escaped, line))} |\n" for line in lines)
+    text = "".join(f"| {' | '.join(map(escaped, line))} |\n" for line in lines)
+    if not folded or len(lines) - 2 <= LONG:
+        return text
+    return f"<details><summary>{escaped(folded)}</summary>\n\n{text}\n</details>\n"
 
 
 def escaped(text):

@@ -13,6 +13,14 @@ def test_cells_may_hold_bars_tags_and_numbers():
     )
 
 
+def test_a_long_table_is_folded():
+    short, long = ([[i] for i in range(n)] for n in (20, 21))
+    assert table(["n"], short, "all < 30") == table(["n"], short)
+    assert table(["n"], long, "all < 30") == (
+        f"<details><summary>all &lt; 30</summary>\n\n{table(['n'], long)}\n</details>\n"
+    )
+
+
 def test_a_block_is_written_anew_and_nothing_else():
     assert with_block(PAGE, "two", "new\n") == PAGE.replace("<!-- two -->\n", "<!-- two -->\nnew\n")
     assert with_block(PAGE, "one", "old\n") == PAGE
