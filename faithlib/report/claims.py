@@ -350,7 +350,8 @@ def multiverse_tables(state, choices, scale, gate=None):
                 options[name] = Verdict(UNTESTED, detail="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
-                differences[name] = _difference(claim, other, gate)
+                if scale in VERDICT_SCALES:  # elsewhere there is no verdict to depend on them
+                    differences[name] = _difference(claim, other, gate)
         if gate is not None and not isinstance(claim.values, dict):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]
