@@ -91,7 +91,7 @@ def textrank(ids, window=4, damping=0.85):
         ValueError: another window or damping.
 
     >>> textrank([7, 3, 9, 4, 5], window=2).round(2).tolist()  # a path of five nodes
-    [0.67, 1.23, 1.19, 1.23, 0.67]
+    [0.67, 1.23, 1.2, 1.23, 0.67]
     """
     if not 0 < damping < 1:
         raise ValueError(f"damping={damping!r} is outside (0, 1): give a number such as 0.85")
