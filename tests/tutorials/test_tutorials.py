@@ -55,8 +55,8 @@ def lines(output):
 # How a lesson is built ----------------------------------------------------------------------------
 
 
-def test_the_course_has_eleven_lessons():
-    assert [path.stem[:2] for path in PATHS] == [f"{n:02}" for n in range(11)]
+def test_lessons_are_numbered_from_0():
+    assert len(PATHS) >= 6 and [path.stem[:2] for path in PATHS] == [f"{n:02}" for n in range(len(PATHS))]
 
 
 @LESSONS
