@@ -2,6 +2,7 @@
 
     faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
     faithlib run saloss --data reviews.csv --text review --label stars --model my-model -p epochs=3
+    faithlib ground-truth --metric my.py:metric
     faithlib attributions | metrics | tasks | papers
 
 `python -m faithlib` is the same. What is wrong is told in one line, with status 2; Ctrl-C ends with one line
@@ -102,6 +103,16 @@ def _parser():
     add("--again", action="store_true", help="compute a unit again that is finished")
     add("-o", "--output", type=_output, default="out",
         help="the folder of the record and the executed notebook (out)")  # fmt: skip
+
+    truth = command(
+        "ground-truth", _ground_truth, "score a metric or an attribution of your own by known truth"
+    )
+    add = truth.add_argument
+    add("--metric", help="a name, or my.py:function of (inputs, scores)")
+    add("--attribution", help="a name, or my.py:function of (model, batch, target)")
+    add("--better", choices=("higher", "lower"), default="higher", help="of a metric that does not register")
+    add("--seed", type=_whole, default=0)
+    add("-o", "--output", type=_output, default="out", help="the folder of trained models and tables (out)")
 
     command("attributions", _attributions, "list the attributions")
     command("metrics", _metrics, "list the metrics")
@@ -212,6 +223,13 @@ def _drawn(data, given):
 
 def _attribution(name):
     """A registered name, or the function of "my.py:function"."""
+    from faithlib import attributions
+
+    return _own(name, attributions)
+
+
+def _own(name, registry):
+    """A registered name, or the function of "my.py:function"."""
     file, colon, function = name.rpartition(":")
     if not colon:
         return name
@@ -219,9 +237,7 @@ def _attribution(name):
     if not callable(found := getattr(module, function, None)):
         own = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
         raise ValueError(f"{file} has no function {function!r}: it has {', '.join(own) or 'none'}")
-    from faithlib import attributions
-
-    return function if function in attributions.names() else found  # it may register itself
+    return function if function in registry.names() else found  # it may register itself
 
 
 def _check_names(attributions, metrics):
@@ -240,6 +256,19 @@ def _load_plugins(files):
     from faithlib import plugins
 
     return plugins.load(files)
+
+
+# ground-truth -------------------------------------------------------------------------------------
+
+
+def _ground_truth(given):
+    from faithlib.metrics import registry
+    from faithlib.papers.ground_truth import trial
+
+    _load_plugins(given.plugins)
+    metric = given.metric and _own(given.metric, registry)
+    attribution = given.attribution and _attribution(given.attribution)
+    print(trial.report(metric, attribution, given.better, given.seed, given.output))
 
 
 # run ----------------------------------------------------------------------------------------------

@@ -333,14 +333,14 @@ def _forward(model, variants, start=0, prefix=None):
     encodings = [v.encoding.at(slice(start, None)) if start else v.encoding for v in variants]
     batch = model.collate(encodings)
     given = {"prefix": prefix} if prefix is not None else {}
-    if (factor := _stacked([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
+    if (factor := stacked([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
         given["factor"] = factor
-    if (weight := _stacked([v.weight for v in variants], batch)) is not None:
+    if (weight := stacked([v.weight for v in variants], batch)) is not None:
         given["weight"] = weight.squeeze(-1)
     return model.logits(batch, **given)
 
 
-def _stacked(rows, batch):
+def stacked(rows, batch):
     """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where a row is None."""
     given = [torch.as_tensor(np.asarray(r), dtype=torch.float32) for r in rows if r is not None]
     if not given:

@@ -111,6 +111,7 @@ _SOFT, _NOISER, _ROAR = "Zhao and Aletras (2023)", "Ghasemi Madani et al. (2025)
 _FLIP, _ERASER = "Chrysostomou and Aletras (2021)", "DeYoung et al. (2020)"
 _FMM, _TRAINED = "Madsen et al. (2024)", ("classifier", "masked")
 _EQUAL, _AOPC = "after Huang and Chan (2026)", "Edin et al. (2025)"
+_FIDELITY = "after Zheng et al. (2025)"
 _NO_ERASURE = "the input without any token keeps the prediction (1 − S0 below 0.05)"
 _NO_CHANGE = "the model's next word does not depend on the prompt"
 _NO_EVIDENCE = "the text has no evidence among its tokens"
@@ -157,6 +158,10 @@ for _row in (
            "normalised:aopc_comprehensiveness", source=_AOPC, default=False, passes=_points),
     Metric("aopc_sufficiency", "AOPC, sufficiency", "lower", (-1, 1), _MASK, "",
            "normalised:aopc_sufficiency", source=_AOPC, default=False, passes=_points),
+    Metric("f_fidelity_plus", "F-Fidelity, FFid+", "higher", (-1, 1), _MASK, "", "fidelity:f_fidelity_plus",
+           source=_FIDELITY, default=False, passes=9),
+    Metric("f_fidelity_minus", "F-Fidelity, FFid−", "lower", (-1, 1), _MASK, "", "fidelity:f_fidelity_minus",
+           source=_FIDELITY, default=False, passes=9),
     Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER,
            passes=0),
     Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of",

@@ -6,7 +6,7 @@ scores of attributions in, faithfulness per example out.
 
 import zlib
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -124,15 +124,20 @@ def factor(perturbation, a, where, retain, width, seed, sigma=1.0):
     that two attributions compared on one text meet the same ones: what is left of their difference is
     theirs.
     """
-    generator, shape = np.random.default_rng(seed), (len(a), width)
     noise = (1 - a if retain else a).astype(np.float32)[:, None]  # λ, (tokens, 1)
+    draw, where = partial(_drawn, tuple(np.atleast_1d(seed).tolist()), len(a), width), where[:, None]
     if perturbation == "bernoulli":
-        u = generator.random(shape, dtype=np.float32)
-        drawn = u < 1 - noise if retain else u >= noise
-    else:
-        z = generator.standard_normal(shape, dtype=np.float32)
-        drawn = 1 + z * (sigma * noise if perturbation == "gaussian_scores" else np.sqrt(noise))
-    return np.where(where[:, None], drawn, np.float32(1))
+        u = draw("random")  # in [0, 1)
+        drawn = u < np.where(where, 1 - noise, 1) if retain else u >= np.where(where, noise, 0)
+        return drawn.astype(np.float32)
+    z = draw("standard_normal")
+    drawn = 1 + z * (sigma * noise if perturbation == "gaussian_scores" else np.sqrt(noise))
+    return np.where(where, drawn, np.float32(1))
+
+
+@lru_cache(maxsize=32)  # a text's attributions follow each other, and meet the same draws
+def _drawn(seed, tokens, width, distribution):
+    return getattr(np.random.default_rng(seed), distribution)((tokens, width), dtype=np.float32)
 
 
 def attention_weight(a, maskable, retain):

@@ -116,9 +116,12 @@ class Classifier(Transformer):
             output = self.model(**self._inputs(batch, embeddings, weight))
         return widened(output.logits).to(batch.ids.device)
 
-    def hidden_states(self, batch):
-        """The embedding output and every layer's output: a tuple of (batch, tokens, width)."""
-        with self.computing():
+    def hidden_states(self, batch, factor=None):
+        """The embedding output and every layer's output: a tuple of (batch, tokens, width).
+
+        factor: as in `logits`.
+        """
+        with self.computing(), self._embedding_factor(factor):
             states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
         return tuple(widened(state).to(batch.ids.device) for state in states)
 

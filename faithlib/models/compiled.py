@@ -1,8 +1,9 @@
 """A classifier of planted texts whose weights are written down, not trained: exact ground truth for metrics.
 
-Words have roles, one dimension of the embedding each; every other word, [MASK] and [PAD] are zero vectors. So
-a token that is zeroed, masked or replaced by id 0 is the same as a neutral word; a token that is deleted is
-gone, and later words move up by one, which matters to `in_context` alone.
+Words have roles, COPIES dimensions of the embedding each, of which the mean is read; every other word,
+[MASK] and [PAD] are zero vectors. So a token that is zeroed, masked or replaced by id 0 is the same as a
+neutral word; a token that is deleted is gone, and later words move up by one, which matters to `in_context`
+alone. Where single dimensions are erased, a role counts by the share of its dimensions that is left.
 
 Layer 1 has a head for each partner role: every token looks for that role in its window. A layer of ReLUs then
 finds the tokens that are evidence of a class, such as "rabbit" with "maple" before it. Layer 2 has a head for
@@ -28,6 +29,7 @@ SHARP = (
     30.0  # the score of what a head looks for; that of looking at oneself, and finding nothing, is half of it
 )
 TOTAL = 7.0  # of the weights of a class
+COPIES = 32  # dimensions of a role: as wide as a trained model of width 64 where there are two roles
 
 
 def compiled(mechanism, texts):
@@ -55,7 +57,8 @@ def compiled(mechanism, texts):
     roles = list(dict.fromkeys(words for token, partner, *_ in rules for words in (token, partner) if words))
     config = CompiledConfig(
         vocab_size=len(tokenizer),
-        width=len(roles),
+        width=COPIES * len(roles),
+        copies=COPIES,
         near=near,
         rules=[
             [roles.index(token), roles.index(partner) if partner else -1, c, w]
@@ -68,8 +71,9 @@ def compiled(mechanism, texts):
     with torch.no_grad():
         model.encoder.words.weight.zero_()
         for word, i in tokenizer.get_vocab().items():
-            for role, words in enumerate(roles):
-                model.encoder.words.weight[i, role] = float(word in words)
+            model.encoder.words.weight[i] = torch.tensor(
+                [word in words for words in roles]
+            ).repeat_interleave(COPIES)
     return Classifier(model, tokenizer, f"compiled {mechanism.replace('_', ' ')}")
 
 
@@ -102,7 +106,8 @@ class CompiledConfig(PreTrainedConfig):
     """The rules of a Compiled.
 
     Attributes:
-        width: roles of words.
+        width: dimensions of an embedding, `copies` for each role of a word.
+        copies: dimensions of a role.
         rules: [[role of the token, role of its partner or -1, class, weight]].
         near: the distances (tokens before) between which a partner counts.
     """
@@ -112,6 +117,7 @@ class CompiledConfig(PreTrainedConfig):
 
     vocab_size: int = 5
     width: int = 1
+    copies: int = 1
     rules: list | tuple = ()
     near: list | tuple = ()
     pad_token_id: int | None = 0
@@ -142,7 +148,8 @@ class Compiled(PreTrainedModel):
                 scores.
             output_attentions, output_hidden_states: whether to return them.
         """
-        features = self.encoder.embeddings(inputs_embeds)  # (batch, tokens, roles)
+        embedded = self.encoder.embeddings(inputs_embeds)  # (batch, tokens, width)
+        features = embedded.unflatten(-1, (-1, self.config.copies)).mean(-1)  # (batch, tokens, roles)
         mask = attention_mask
         bias = mask[:, 0] if mask.ndim == 4 else torch.where(mask > 0, 0.0, NO_ATTENTION)[:, None]
         rules, layers = self.config.rules, []
@@ -159,7 +166,7 @@ class Compiled(PreTrainedModel):
         logits[:, sorted({c for _, _, c, _ in rules})] -= TOTAL / 2
         return SequenceClassifierOutput(
             logits=logits,
-            hidden_states=(features,) if output_hidden_states else None,
+            hidden_states=(embedded,) if output_hidden_states else None,
             attentions=(*layers, second) if output_attentions else None,
         )
 

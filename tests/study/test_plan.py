@@ -46,7 +46,10 @@ def test_the_line():
 def test_default_and_all(inputs):
     default, every = ([m.name for m in plan.chosen(which, inputs)] for which in ("default", "all"))
     assert {"ns", "soft_nc", "equal_soft_ns", "decision_flip", "naopc_sufficiency"} <= set(default)
-    assert set(every) - set(default) == {"aopc_comprehensiveness", "aopc_sufficiency"}
+    assert set(every) - set(default) == {
+        *(f"aopc_{name}" for name in ("comprehensiveness", "sufficiency")),
+        *(f"f_fidelity_{name}" for name in ("plus", "minus")),
+    }
     assert [m.name for m in plan.chosen("ns", inputs)] == ["ns"]
 
 

@@ -3,7 +3,12 @@
 Mechanisms, gates, ladders, scales, nulls and tie rule are the constants of `gates`, `explanations` and
 `protocol`; the claims are those of `claims`. Seeds 0 to 9 were pilots and take no part. The released soft
 metrics erase by token id 0 everywhere, [CLS] included; hard NS and NC by zero vectors, decision flip and AOPC
-by [MASK], soft metrics by zeroing single dimensions: each as its paper defines it.
+by [MASK], soft metrics by zeroing single dimensions, F-Fidelity by [MASK]: each as its paper defines it.
+
+Changed on 2026-11-23, before any unit of seed 10 or above had run: the compiled model has 32 dimensions for
+each role of a word, where it had one (its ceiling for soft metrics was that of single draws); models train
+for 4 epochs, where they trained for 8 (the gates pass); released soft metrics draw from the seeds of the
+text, as all others do; F-Fidelity, MaSF of the perturbed inputs, and the digests of the texts were added.
 """
 
 from faithlib.papers import Card

@@ -9,8 +9,9 @@ from faithlib import models, training
 from faithlib.attributions import attribute
 from faithlib.corpora import planted
 from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import gates, protocol
+from faithlib.papers.ground_truth import familiarity, gates, protocol
 from faithlib.papers.ground_truth.explanations import RUNGS
+from faithlib.records import digest
 
 COMPILED = "compiled"  # the name of the model whose weights are written down
 TESTED = 400  # texts that accuracy is measured on
@@ -32,7 +33,7 @@ class Unit:
     masking: str = "none"
     train_size: int = 16_000
     examples: int = 100
-    epochs: int = 8
+    epochs: int = 4
     batch_size: int = 32
     learning_rate: float = 2e-3
     draws: int = protocol.DRAWS
@@ -116,8 +117,9 @@ def gated(unit, classifier, mechanism, rows):
         for row, true in zip(whole, tokens, strict=True)
         if mechanism.needs != "all" or len(true) // RUNGS >= true.sum()
     ]
-    found = {"mechanism": mechanism.name, "too_short": len(whole) - len(fits)}
+    found = {"mechanism": mechanism.name, "corpus": digest(rows), "too_short": len(whole) - len(fits)}
     fits = fits[: unit.examples]
+    found["tokens"] = float(np.mean([len(true) for true in tokens]))
     others = [row["text"].split() for row in rows["test"] if row["kind"] == "empty"] or [
         planted.neutral(rng).split() for _ in range(50)
     ]
@@ -134,7 +136,7 @@ def gated(unit, classifier, mechanism, rows):
     return [row for row, passes in zip(fits, table.passes, strict=True) if passes and not reason], found
 
 
-def measured(run, unit, mechanism, functions, seconds):
+def measured(run, unit, mechanism, functions, spent):
     """All scores of one mechanism, resumable.
 
     Args:
@@ -142,37 +144,34 @@ def measured(run, unit, mechanism, functions, seconds):
         unit: a `Unit`.
         mechanism: a `corpora.planted.Mechanism`.
         functions: as `protocol.metrics` returns them.
-        seconds: {metric: CPU seconds of this process}, to which those of this call are added.
+        spent: as `protocol.score` takes it.
 
     Returns:
-        (counts with protocol.KEYS and COUNTS, means of attributions with protocol.MEANS, gates: {column:
-        value}, excluded rows).
+        {"counts": a table with protocol.KEYS and COUNTS, "attributions": one with protocol.MEANS,
+        "familiarity": one with familiarity.COLUMNS, "gates": a table of one row, "excluded": rows}.
     """
     rows = corpus(unit, mechanism)
     classifier, history = model_of(run, unit, mechanism, rows)
     kept, gate = gated(unit, classifier, mechanism, rows)
     gate["epochs"] = next((row["epoch"] for row in history if row["kept"]), 0)
+    found = {name: pd.DataFrame() for name in ("counts", "attributions", "familiarity")}
+    found |= {"gates": pd.DataFrame([gate]), "excluded": []}
     if not kept:
         why = gate["refused"] or "no text is long enough"
-        return (
-            pd.DataFrame(),
-            pd.DataFrame(),
-            gate,
-            [{"what": mechanism.name, "why": why, "n": gate["texts"]}],
-        )
+        return found | {"excluded": [{"what": mechanism.name, "why": why, "n": gate["texts"]}]}
     everything = functions | protocol.controls(functions, unit.seed)
     key = [run.params, mechanism.name, sorted(everything), gate["passed"]]
     counts = run.in_parts(
         f"ladders-{mechanism.name}",
         len(kept),
         lambda start, stop: protocol.score(
-            classifier, mechanism, kept[start:stop], everything, unit.seed, seconds
+            classifier, mechanism, kept[start:stop], everything, unit.seed, spent
         ),
         key,
         PART,
     )
-    counts, void = protocol.total(counts)
-    excluded = [
+    found["counts"], void = protocol.total(counts)
+    found["excluded"] = [
         {
             "what": f"{metric} of {mechanism.name}",
             "why": "it means nothing too often",
@@ -180,8 +179,12 @@ def measured(run, unit, mechanism, functions, seconds):
         }
         for metric, share in void
     ]
-    if not unit.attributions or mechanism.control:
-        return counts, pd.DataFrame(), gate, excluded
+    if mechanism.control:
+        return found
+    validation = [row["text"] for row in rows["validation"]]
+    found["familiarity"] = familiarity.of_perturbations(classifier, kept, validation, unit.masking, unit.seed)
+    if not unit.attributions:
+        return found
     names = {name: f for name, f in functions.items() if name not in dict(void)}
     values = run.in_parts(
         f"attributions-{mechanism.name}",
@@ -192,7 +195,8 @@ def measured(run, unit, mechanism, functions, seconds):
     )
     means = values.groupby(["attribution", "metric"], sort=False).value.agg(["mean", "count"]).reset_index()
     means.columns = protocol.MEANS
-    return pd.concat([counts, protocol.order(values)], ignore_index=True), means, gate, excluded
+    counts = pd.concat([found["counts"], protocol.order(values)], ignore_index=True)
+    return found | {"counts": counts, "attributions": means}
 
 
 def _attributed(unit, classifier, rows, functions):

@@ -61,28 +61,46 @@ def metrics(chosen=(), draws=DRAWS):
     return found
 
 
-def released(inputs, scores, draws, keep):
-    """Soft-NS (keep) or Soft-NC as released, a mean over draws: (examples,) in [0, 1]."""
-    from faithlib.metrics import soft
+def passes(name, tokens, draws=DRAWS):
+    """Forward passes of a metric for one explanation of a text; NaN for a control.
 
-    values = [
-        soft.values(
-            inputs.model,
-            inputs.encodings,
-            inputs.targets,
-            {"": scores},
-            soft.Settings(definition="released", erasures=("soft",), seed=draw),
-            cache=inputs.cache,
-        )  # fmt: skip
-        for draw in range(draws)
-    ]
-    table = pd.concat(values)
-    own = table[
-        (table.metric == ("Soft-NS" if keep else "Soft-NC"))
-        & (table.attribution == "")
-        & (table.baseline == "")
-    ]
-    return own.groupby("example").raw.mean().to_numpy()
+    Args:
+        name: of a metric, as `metrics` or `controls` names it.
+        tokens: maskable ones of the text.
+        draws: of a metric that draws.
+
+    Example:
+        >>> passes("ns", 15), passes("soft_nc", 15), passes("decision_flip", 15)
+        (5, 16, 10)
+    """
+    if name.removeprefix(RELEASED).removeprefix(MIRROR) not in registry.names():
+        return np.nan
+    entry = registry.get(name.removeprefix(RELEASED).removeprefix(MIRROR))
+    count = entry.passes(round(tokens)) if callable(entry.passes) else entry.passes
+    own = signature(entry.resolve()).parameters.get("draws")
+    return count * draws // own.default if own else count
+
+
+def released(inputs, scores, draws, keep):
+    """Soft-NS (keep) or Soft-NC as released, a mean over draws: (examples,) in [0, 1].
+
+    The mask is that of `soft.values` with definition="released", drawn from the seeds of the text.
+    """
+    from faithlib import forward
+    from faithlib.metrics import erasure, soft
+
+    option, width, variants = 1 if keep else 5, inputs.model.factor_width, []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        a, everywhere = soft.released_probability(s, e.maskable, option), np.ones(len(e.ids), bool)
+        variants += soft.soft_variants(e, a, everywhere, not keep, width, inputs.seeds(i, draws), shared=True)
+    p = inputs.target_probabilities(variants, np.repeat(np.arange(len(scores)), draws)).reshape(-1, draws).T
+    nothing = [forward.replaced(e, ~e.auxiliary, 0) for e in inputs.encodings]
+    s_zero = erasure.sufficiency(inputs.p_full, inputs.target_probabilities(nothing))
+    s, c = (
+        f(inputs.p_full, p) for f in (erasure.sufficiency, erasure.comprehensiveness)
+    )  # (draws, examples)
+    ns, nc = erasure.released_normalisation(s, c, s_zero, nc_first=not keep)
+    return (ns if keep else nc).mean(0)
 
 
 def controls(functions, seed=0):
@@ -97,11 +115,12 @@ def controls(functions, seed=0):
         drawn = zlib.crc32(b"".join(s.tobytes() for s in scores))  # the same whatever was scored before
         return np.random.default_rng([seed, drawn]).random(len(scores))
 
-    def oracle(inputs, scores):
-        return [
-            auprc(s[e.maskable], evidence_of(e, words))
-            for e, s, words in zip(inputs.encodings, scores, inputs.evidence, strict=True)
-        ]
+    def oracle(inputs, scores):  # the AUPRC of scores without ties
+        found = []
+        for e, s, words in zip(inputs.encodings, scores, inputs.evidence, strict=True):
+            hits = evidence_of(e, words)[np.argsort(-s[e.maskable], kind="stable")]
+            found.append((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean())
+        return found
 
     name, (function, sign) = next(iter(functions.items()))
     return {
@@ -112,7 +131,7 @@ def controls(functions, seed=0):
     }
 
 
-def score(model, mechanism, rows, functions, seed=0, seconds=None):
+def score(model, mechanism, rows, functions, seed=0, spent=None):
     """Score metrics on texts of one mechanism.
 
     Args:
@@ -121,7 +140,7 @@ def score(model, mechanism, rows, functions, seed=0, seconds=None):
         rows: examples with whole evidence, all of which count.
         functions: {metric: (function, 1 or −1)}, as `metrics` and `controls` return it.
         seed: of the random draws of metrics and explanations.
-        seconds: {metric: CPU seconds}, to which those of this call are added.
+        spent: {metric: (CPU seconds, values)}, to which those of this call are added, or None.
 
     Returns:
         DataFrame, a row a metric and ladder, with KEYS and COUNTS: `pairs` of explanations whose order is
@@ -136,7 +155,7 @@ def score(model, mechanism, rows, functions, seed=0, seconds=None):
         raise ValueError(
             f"no text of {mechanism.name} passes the gates: train longer, or leave the mechanism out"
         )
-    given = inputs(model, rows, seed)
+    encodings = model.encode([row["text"] for row in rows])
     texts = [
         ladders(
             mechanism,
@@ -144,19 +163,18 @@ def score(model, mechanism, rows, functions, seed=0, seconds=None):
             *(evidence_of(e, row[part]) for part in ("evidence", "decoy")),
             (seed, row["text"]),
         )
-        for row, e in zip(rows, given.encodings, strict=True)
+        for row, e in zip(rows, encodings, strict=True)
     ]
     scores = {
-        key: [_placed(e, text[0][key]) for e, text in zip(given.encodings, texts, strict=True)]
+        key: [placed(e, text[0][key]) for e, text in zip(encodings, texts, strict=True)]
         for key in texts[0][0]
     }
-    counts = []
-    for name, (function, sign) in functions.items():
-        began = time.process_time()
-        values = {key: sign * np.asarray(function(given, scores[key]), float) for key in scores}
-        if seconds is not None:
-            seconds[name] = seconds.get(name, 0) + time.process_time() - began
-        counts += [{"metric": name, **row} for row in _counts(values, [pairs for _, pairs in texts])]
+    found = _values(model, rows, scores, functions, seed, spent)
+    counts = [
+        {"metric": name, **row}
+        for name, values in found.items()
+        for row in _counts(values, [pairs for _, pairs in texts])
+    ]
     return pd.DataFrame(counts)
 
 
@@ -188,13 +206,14 @@ def of_attributions(model, rows, scores, functions, seed=0):
             metrics
         `auprc`, `precision` (at the number of planted tokens) and `mean_rank` (of planted tokens, from 1).
     """
-    given, found = inputs(model, rows, seed), []
+    encodings, found = model.encode([row["text"] for row in rows]), []
+    of_metrics = _values(model, rows, scores, functions, seed)
     for attribution, own in scores.items():
         known = [
             (s[e.maskable], evidence_of(e, row["evidence"]))
-            for s, e, row in zip(own, given.encodings, rows, strict=True)
+            for s, e, row in zip(own, encodings, rows, strict=True)
         ]
-        values = {name: sign * np.asarray(f(given, own), float) for name, (f, sign) in functions.items()}
+        values = {name: of[attribution] for name, of in of_metrics.items()}
         values["auprc"] = [auprc(*pair) for pair in known]
         values["precision"] = [precision(*pair) for pair in known]
         values["mean_rank"] = [rankdata(-s)[true].mean() for s, true in known]
@@ -236,6 +255,32 @@ def order(values):
     return pd.DataFrame(found, columns=[*KEYS, *COUNTS]).astype(dict.fromkeys(COUNTS, int))
 
 
+def _values(model, rows, scores, functions, seed, spent=None):
+    """{metric: {explanation: (texts,) values, higher is better}}.
+
+    All explanations of a text are examples of one call of each metric, next to each other: what they have in
+    common is computed once.
+
+    Args:
+        scores: {explanation: [(tokens,) of each text]}; the others as in `score`.
+    """
+    given, found = inputs(model, rows, seed, len(scores)), {}
+    examples = [s for of_text in zip(*scores.values(), strict=True) for s in of_text]
+    for name, (function, sign) in functions.items():
+        began = time.process_time()
+        values = np.asarray(function(given, examples), float)
+        if values.shape != (len(examples),):
+            raise ValueError(
+                f"metric {name!r} gives values of shape {values.shape} for {len(examples)} texts: return one "
+                "number for each text"
+            )
+        found[name] = dict(zip(scores, sign * values.reshape(len(rows), -1).T, strict=True))
+        if spent is not None:
+            seconds, count = spent.get(name, (0.0, 0))
+            spent[name] = seconds + time.process_time() - began, count + len(values)
+    return found
+
+
 # Counting -----------------------------------------------------------------------------------------
 
 
@@ -274,12 +319,17 @@ def _row(ladder, differences, texts, scaled):
     }
 
 
-def inputs(model, rows, seed=0):
-    """The `metrics.inputs.Inputs` of planted texts, whose labels are explained."""
+def inputs(model, rows, seed=0, times=1):
+    """The `metrics.inputs.Inputs` of planted texts, each so many times, whose labels are explained."""
     from faithlib.metrics.inputs import Inputs  # reports read this module, and load no model
 
     encodings = model.encode([row["text"] for row in rows])
-    return Inputs(model, encodings, [row["label"] for row in rows], [row["evidence"] for row in rows], seed)
+    examples = [
+        (e, row["label"], row["evidence"])
+        for e, row in zip(encodings, rows, strict=True)
+        for _ in range(times)
+    ]
+    return Inputs(model, *map(list, zip(*examples, strict=True)), seed)
 
 
 def evidence_of(encoding, words):
@@ -287,7 +337,7 @@ def evidence_of(encoding, words):
     return np.isin(encoding.words, words)[encoding.maskable]
 
 
-def _placed(encoding, scores):
+def placed(encoding, scores):
     """Scores of the maskable tokens as scores of all tokens: (tokens,), 0 where not maskable."""
     placed = np.zeros(len(encoding.ids))
     placed[encoding.maskable] = scores

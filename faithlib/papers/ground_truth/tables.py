@@ -11,9 +11,10 @@ import pandas as pd
 
 from faithlib import results
 from faithlib.metrics import registry
-from faithlib.papers.ground_truth.card import PRIMARY
+from faithlib.papers.ground_truth.card import NO_DIFFERENCE, PRIMARY
 from faithlib.papers.ground_truth.explanations import NULLS
 from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED
+from faithlib.records import digest
 from faithlib.report.agreement import spearman
 from faithlib.report.tables import groups
 from faithlib.statistics import nested_interval, seeds_interval
@@ -26,6 +27,8 @@ METRICS = ["metric", "definition", "dataset", "model", "masking", "mechanism", "
 "accuracy",
            "decided_accuracy", "ties", "invariance", "ceiling", "ci_low", "ci_high", "detectable", "n_models",
            "n_texts"]  # fmt: skip
+LEADERBOARD = ["kind", "name", "definition", "version", "dataset", "corpus", "model", "masking", "classes",
+               "mechanism", "ladder", "score", "value", "ci_low", "ci_high", "n_models"]  # fmt: skip
 AGREEMENT = ["metric_a", "metric_b", "rho", "ci_low", "ci_high", "n_models"]
 
 
@@ -118,15 +121,104 @@ def overview(scored):
     trained = plain if trained.empty else trained
     main = trained[trained.mechanism.isin(list(PRIMARY))]
     main = main[[ladder in PRIMARY[m] for m, ladder in zip(main.mechanism, main.ladder, strict=True)]]
-    found = _over_mechanisms(main)[["accuracy", "decided_accuracy", "invariance"]]
+    found = over_mechanisms(main)[["accuracy", "decided_accuracy", "invariance"]]
     ceiling = plain[
         (plain.model == COMPILED) & plain.mechanism.isin(main.mechanism) & plain.ladder.isin(main.ladder)
     ]
-    found.insert(2, "ceiling", _over_mechanisms(ceiling)["accuracy"])
+    found.insert(2, "ceiling", over_mechanisms(ceiling)["accuracy"])
     for kind in NULLS:
         own = trained[(trained.ladder == f"null {kind}") & trained.mechanism.isin(list(PRIMARY))]
-        found[f"above {kind}"] = _over_mechanisms(own)["accuracy"]
+        found[f"above {kind}"] = over_mechanisms(own)["accuracy"]
     return found.sort_values("accuracy", ascending=False)
+
+
+def cost(records, passes):
+    """What a metric costs, for one explanation of one text.
+
+    Args:
+        records: of `results.load`; passes: the table `cost` of the records.
+
+    Returns:
+        DataFrame indexed by metric, means over the trained models: passes, as the registry states them for a
+        text of mean length (an upper bound where inputs coincide), and milliseconds of one CPU core; inputs
+        that several explanations of a text share are computed once.
+    """
+    trained = [r for r in records if r["params"]["model"] != COMPILED] or records
+    spent = pd.DataFrame([r["volatile"]["milliseconds"] for r in trained]).mean()
+    of = passes.groupby("metric", sort=False).passes.mean()
+    return pd.DataFrame({"passes": of, "milliseconds": spent}).rename_axis("metric")
+
+
+def stable_order(scored):
+    """Models needed until the interval of a metric's accuracy is ± `card.NO_DIFFERENCE`, by metric.
+
+    Args:
+        scored: from `scores`; the trained models with three classes and plain training, on generated texts.
+
+    Returns:
+        Series; the number n with t(n − 1) · sd / √n ≤ NO_DIFFERENCE, sd between models of one architecture,
+        the largest of the architectures. No entry where an architecture has fewer than three models.
+    """
+    own = scored[(scored.mechanism == ALL) & (scored.model != COMPILED) & (scored.dataset == "planted")]
+    own = own[(own.classes == 3) & (own.masking == PLAIN)]
+    sds = own.groupby(["metric", "model"]).accuracy.agg(["std", "count"])
+    needed = {
+        metric: next(n for n in range(3, 10_000) if _half_width(part["std"].max(), n) <= NO_DIFFERENCE)
+        for metric, part in sds.groupby(level=0, sort=False)
+        if (part["count"] > 2).all()
+    }
+    return pd.Series(needed, dtype="Int64", name="models_needed").rename_axis("metric")
+
+
+def familiarity(table):
+    """Are the inputs that metrics build familiar to the model: shares of texts that MaSF rejects.
+
+    Args:
+        table: the table `familiarity` of the records.
+
+    Returns:
+        A row a data set, model, training, perturbation and input: rejected, the mean over models of the mean
+        over mechanisms, with its 95 % interval (t over models), and n_models.
+    """
+    keys, rows = ["dataset", "model", "classes", "masking", "perturbation", "input"], []
+    of = table.groupby([*keys, "seed"], sort=False).rejected.mean().reset_index()
+    for row, part in groups(of.assign(model=of.model.map(results.slug)), keys):
+        interval = seeds_interval(part.rejected.to_numpy(), "model", (0, 1))
+        found = {"rejected": interval.value, "ci_low": interval.low, "ci_high": interval.high}
+        rows.append(row | found | {"n_models": len(part)})
+    return pd.DataFrame(rows)
+
+
+def leaderboard(metrics_table, means, gates, version):
+    """The leaderboard: one row a score of a metric or attribution, to which others may add theirs.
+
+    Args:
+        metrics_table: from `metrics`; means: the table `attributions` of the records; gates: the table
+            `gates`.
+        version: of faithlib.
+
+    Returns:
+        DataFrame with the columns LEADERBOARD. `corpus` begins the SHA-256 of the digests of the planted
+        texts of all models; "" for mechanism "all".
+    """
+    corpora = {
+        key: digest(sorted(part.corpus))[:16]
+        for key, part in gates.groupby(["dataset", "classes", "mechanism"], sort=False)
+    }
+    scores_of = ["accuracy", "decided_accuracy", "invariance", "ceiling"]
+    names = {"metric": "name", "variable": "score"}
+    one = metrics_table.melt([c for c in metrics_table if c not in scores_of], scores_of).rename(
+        columns=names
+    )
+    one.loc[one.score != "accuracy", ["ci_low", "ci_high"]] = np.nan
+    other = means[means.metric.isin(["precision", "mean_rank", "auprc"])]
+    keys = ["dataset", "model", "masking", "mechanism", "classes", "attribution", "metric"]
+    other = other.groupby(keys, sort=False).value.agg(["mean", "size"]).reset_index()
+    other.columns = [*keys[:-2], "name", "score", "value", "n_models"]
+    table = pd.concat([one.assign(kind="metric"), other.assign(kind="attribution", definition="paper")])
+    of = zip(table.dataset, table.classes, table.mechanism, strict=True)
+    table = table.assign(version=version, corpus=[corpora.get(key, "") for key in of])
+    return table[table.value.notna()].reindex(columns=LEADERBOARD).reset_index(drop=True)
 
 
 def agreement(means):
@@ -215,7 +307,7 @@ def _share(count, of):
     return (count / of.where(of > 0)).astype(float)
 
 
-def _over_mechanisms(part):
+def over_mechanisms(part):
     """Means over units, ladders and then mechanisms, by metric."""
     return (
         part.groupby(["metric", "mechanism"], sort=False)[SCORES].mean().groupby("metric", sort=False).mean()
@@ -223,5 +315,8 @@ def _over_mechanisms(part):
 
 
 def _detectable(values):
-    n = len(values)
-    return t_quantile(0.975, n - 1) * values.std() / n**0.5 if n > 2 else np.nan
+    return _half_width(values.std(), len(values)) if len(values) > 2 else np.nan
+
+
+def _half_width(sd, n):
+    return t_quantile(0.975, n - 1) * sd / n**0.5

@@ -7,6 +7,7 @@ from faithlib import results
 from faithlib.corpora import planted
 from faithlib.papers.ground_truth import experiment, protocol
 from faithlib.papers.ground_truth.experiment import Unit
+from faithlib.records import digest
 
 SMALL = {"seed": 3, "train_size": 20, "examples": 4, "draws": 1}
 
@@ -55,11 +56,13 @@ def test_a_unit_of_the_compiled_model_is_the_same_when_it_goes_on(tmp_path):
     functions = protocol.metrics(["nc", "soft_nc"], draws=1)
     found = []
     for _ in range(2):  # the second reads back what the first kept
-        counts, means, gate, excluded = experiment.measured(
+        of = experiment.measured(
             run_of(tmp_path, "compiled"), unit, planted.MECHANISMS["one_word"], functions, {}
         )
-        found.append((counts.to_csv(), means.to_csv(), gate))
-    assert found[0] == found[1] and gate["passed"] == 4 and excluded == []
+        counts, means, gate = of["counts"], of["attributions"], of["gates"].iloc[0]
+        found.append((counts.to_csv(), means.to_csv(), gate.to_dict()))
+    assert found[0] == found[1] and gate.passed == 4 and of["excluded"] == [] and of["familiarity"].empty
+    assert gate.corpus == digest(experiment.corpus(unit, planted.MECHANISMS["one_word"])) and gate.tokens > 8
     assert set(counts.metric) == {"nc", "soft_nc", "random", "oracle", "magnitude", "1 - nc"}
     of = means.set_index(["attribution", "metric"]).value
     assert of["leave_one_out", "auprc"] == of["gradient_l2", "mean_rank"] == 1
@@ -69,8 +72,10 @@ def test_a_model_that_fails_its_gates_is_listed_and_not_scored(tmp_path):
     """After one epoch on 20 texts."""
     unit = Unit("tiny-bert", **SMALL, epochs=1)
     functions = protocol.metrics(["nc"])
-    counts, means, gate, (row,) = experiment.measured(
+    found = experiment.measured(
         run_of(tmp_path, "tiny-bert"), unit, planted.MECHANISMS["one_word"], functions, {}
     )
-    assert counts.empty and means.empty and gate["passed"] == 0 and gate["refused"] == row["why"]
+    (row,), gate = found["excluded"], found["gates"].iloc[0]
+    assert found["counts"].empty and found["attributions"].empty
+    assert gate.passed == 0 and gate.refused == row["why"]
     assert "accuracy 0." in row["why"] and row["what"] == "one_word" and row["n"] == 4

@@ -81,3 +81,45 @@ def test_rejected_texts_and_refused_models_are_counted():
 def test_labels_say_definition_and_control():
     assert tables.label("soft_nc") == "Soft-NC" and tables.label("released_soft_nc") == "Soft-NC, released"
     assert tables.label("1 - nc") == "1 - NC" and tables.label("oracle") == "oracle"
+
+
+def test_cost_is_of_trained_models_where_there_are_any():
+    spent = {"compiled": {"ns": 9.0}, "tiny-bert": {"ns": 1.0}, "bilstm": {"ns": 3.0}}
+    records = [{"params": {"model": m}, "volatile": {"milliseconds": ms}} for m, ms in spent.items()]
+    table = tables.cost(records, pd.DataFrame({"metric": ["ns", "ns"], "passes": [5, 5]}))
+    assert table.loc["ns"].to_dict() == {"passes": 5, "milliseconds": 2}
+    assert tables.cost(records[:1], pd.DataFrame({"metric": ["ns"], "passes": [5]})).milliseconds["ns"] == 9
+
+
+def test_models_needed_for_a_stable_order_are_by_hand():
+    """Accuracies .80, .82, .84: sd .02; t(5) · .02 / √6 = .0210, t(6) · .02 / √7 = .0185."""
+    values = pd.concat([counts(seed=s, nc=n, ns=60) for s, n in ((10, 80), (11, 82), (12, 84))])
+    needed = tables.stable_order(tables.scores(values))
+    assert needed.to_dict() == {"nc": 7, "ns": 3}
+    assert tables.stable_order(tables.scores(counts(nc=80))).empty
+
+
+def test_familiarity_is_a_mean_over_models():
+    one = {"dataset": "planted", "model": "tiny-bert", "classes": 3, "masking": "none", "n": 20}
+    one |= {"perturbation": "zero", "input": "top kept"}
+    rows = [
+        one | {"seed": s, "mechanism": m, "rejected": r}
+        for s, of in ((10, (0.2, 0.4)), (11, (0.4, 0.4)), (12, (0.5, 0.5)))
+        for m, r in zip(("one_word", "xor"), of, strict=True)
+    ]
+    (row,) = tables.familiarity(pd.DataFrame(rows)).itertuples()
+    assert row.rejected == pytest.approx(0.4) and row.n_models == 3 and row.ci_low < 0.4 < row.ci_high
+
+
+def test_the_leaderboard_has_metrics_and_attributions_with_their_texts():
+    table = tables.metrics(tables.scores(pd.concat([counts(seed=s, nc=80 + s) for s in range(3)])))
+    gates = pd.DataFrame(
+        {"dataset": "planted", "classes": 3, "mechanism": ["xor", "xor"], "corpus": ["b", "a"]}
+    )
+    board = tables.leaderboard(table, means(10), gates, "1.0")
+    assert list(board) == tables.LEADERBOARD and set(board.version) == {"1.0"}
+    own = cell(board, kind="metric", name="nc", mechanism="xor", ladder="fifths", score="accuracy")
+    assert own.value == pytest.approx(0.81) and own.n_models == 3 and len(own.corpus) == 16
+    other = cell(board, kind="attribution", name="lime", mechanism="xor", score="auprc")
+    assert other.value == pytest.approx(1.1) and other.corpus == own.corpus
+    assert not board.duplicated(tables.LEADERBOARD[:12]).any() and board.value.notna().all()

@@ -1,0 +1,63 @@
+"""F-Fidelity: erasure at random inside a part of the ranking, capped so that few tokens go at once.
+
+After Zheng et al. (2025), arXiv 2410.02970. Their model is one that was fine-tuned on texts with random
+masks; a plainly trained one may be given as well, for which masked texts are not familiar. Of the tokens at
+the top of the ranking (FFid+) or of the others (FFid−) a random share ALPHA becomes the mask token, but never
+more than the share CAP of the text. Values are means over sizes of the top and over draws; the sizes are
+ours.
+"""
+
+import numpy as np
+
+from faithlib.scores import ranking
+
+ALPHA = 0.5  # share of the part that is masked
+CAP = 0.1  # of the text: the most that is masked
+SIZES = (0.1, 0.3, 0.5)  # of the top, shares of the text
+
+
+def f_fidelity_plus(inputs, scores, draws=3):
+    """FFid+: the fall of the target's probability where tokens of the top are masked, higher is better.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
+        draws: of the masked tokens, for each size; all attributions meet the same ones.
+
+    Returns:
+        (examples,) float in [−1, 1].
+    """
+    return _mean_fall(inputs, scores, draws, top=True)
+
+
+def f_fidelity_minus(inputs, scores, draws=3):
+    """FFid−: as `f_fidelity_plus` where tokens below the top are masked, lower is better."""
+    return _mean_fall(inputs, scores, draws, top=False)
+
+
+def masked_count(part, tokens):
+    """How many of `part` tokens are masked in a text of so many: min(ALPHA · part, CAP · tokens), at least 1.
+
+    Example:
+        >>> masked_count(3, 15), masked_count(13, 15), masked_count(20, 40)
+        (1, 1, 4)
+    """
+    return max(1, int(min(ALPHA * part, CAP * tokens)))
+
+
+def _mean_fall(inputs, scores, draws, top):
+    from faithlib import forward  # the formula above is used without a model, and without torch
+
+    variants, examples = [], []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        n, places = int(e.maskable.sum()), ranking(np.asarray(s, float), e.maskable, False)
+        drawn = [np.random.default_rng(seed).random(len(e.ids)) for seed in inputs.seeds(i, draws)]
+        for size in SIZES:
+            first = min(max(1, round(size * n)), n - 1)
+            part = np.flatnonzero(places < first if top else (places >= first) & e.maskable)
+            for order in drawn:  # the same for every ranking
+                erased = np.zeros(len(e.ids), bool)
+                erased[part[np.argsort(order[part])[: masked_count(len(part), n)]]] = True
+                variants.append(forward.replaced(e, erased, inputs.model.mask_id))
+        examples += [i] * len(SIZES) * draws
+    falls = inputs.p_full[examples] - inputs.target_probabilities(variants, examples)
+    return falls.reshape(len(scores), -1).mean(1)

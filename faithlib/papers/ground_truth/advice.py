@@ -1,0 +1,119 @@
+"""Which metric to use when: sentences from the tables, every one with its number."""
+
+from faithlib.papers.ground_truth.card import NO_DIFFERENCE, PRIMARY
+from faithlib.papers.ground_truth.familiarity import REMOVED
+from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms
+from faithlib.report.tables import cell_text
+
+CONTROLS = ("random", "oracle", "magnitude")
+FLAT = "**Beside a flat random explanation**"
+INVARIANT = 0.95  # share of decided pairs that keep their order, of a metric that is called invariant
+
+
+def sentences(scored, overview, cost, familiar, scale):
+    """When to use which metric, [str] of Markdown; none at scale "quick", whose numbers judge nothing.
+
+    Args:
+        scored: from `tables.scores`; overview: from `tables.overview`; cost: from `tables.cost`.
+        familiar: from `tables.familiarity`.
+        scale: "quick", "small" or "paper".
+    """
+    own = overview[[not _control(name) for name in overview.index]]
+    if scale == "quick" or own.empty:
+        return []
+    trained = scored[(scored.model != COMPILED) & (scored.classes == 3) & (scored.masking == PLAIN)]
+    models = trained.groupby(["dataset", "model", "seed"]).ngroups
+    best, last = own.index[0], own.index[-1]
+    near = own[own.accuracy >= own.accuracy.iloc[0] - NO_DIFFERENCE]
+    cheapest = cost.passes.reindex(near.index).astype(float).idxmin()
+    found = [
+        f"**In general** {_of(best, own)} orders most pairs right and {_of(last, own)} fewest "
+        f"({models} models; chance is .50). Within {NO_DIFFERENCE} of the best: {_list(near.index)}; the "
+        f"cheapest of them is {label(cheapest)}, with {cost.passes[cheapest]:.0f} passes a text.",
+        *_by_mechanism(trained),
+        _invariance(own),
+        _nulls(own),
+        *_default_class(scored, trained),
+        *_masks(familiar),
+    ]
+    return [text for text in found if text]
+
+
+def _by_mechanism(trained):
+    """The best and the worst metric where the evidence is redundant, and where two words are needed."""
+    for mechanisms, when in (
+        (("redundant",), "the evidence occurs twice"),
+        (("xor", "ordered_pair"), "two words decide together"),
+    ):
+        part = trained[trained.mechanism.isin(mechanisms)]
+        part = part[[ladder in PRIMARY[m] for m, ladder in zip(part.mechanism, part.ladder, strict=True)]]
+        part = part[[not _control(name) for name in part.metric]]
+        if len(part):
+            table = over_mechanisms(part).sort_values("accuracy", ascending=False)
+            yield f"**Where {when}** use {_of(table.index[0], table)}, not {_of(table.index[-1], table)}."
+
+
+def _invariance(own):
+    kept = own[own.invariance >= INVARIANT]
+    least = own.invariance.idxmin()
+    return (
+        "**Where attributions have scores of different sizes**, compare them by what depends on the ranking: "
+        f"{_list(kept.index) or 'no metric'} (at least {INVARIANT:.0%} of the decisions stay when scores are "
+        f"raised to a power); {label(least)} keeps {own.invariance[least]:.0%}."
+    )
+
+
+def _nulls(own):
+    low = own[own["above flat"] < 0.5].sort_values("above flat")
+    if low.empty:
+        return f"{FLAT} every metric prefers the evidence in at least half of the texts."
+    return f"{FLAT} do not use alone: " + "; ".join(
+        f"{label(name)} prefers the evidence in {row['above flat']:.0%} of the texts"
+        for name, row in low.iterrows()
+    ) + "."  # fmt: skip
+
+
+def _default_class(scored, trained):
+    """What the best metrics lose where a model needs no evidence for one of two classes."""
+    two = scored[(scored.classes == 2) & (scored.masking == PLAIN) & (scored.model != COMPILED)]
+    same = trained[trained.model.isin(two.model) & trained.mechanism.isin(two.mechanism)]
+    both = [
+        over_mechanisms(part[part.mechanism.ne(ALL) & part.ladder.isin(["fifths", "shuffled"])]).accuracy
+        for part in (same, two)
+    ]
+    if two.empty or same.empty:
+        return
+    lost = (both[0] - both[1]).dropna()
+    lost = lost[[not _control(name) for name in lost.index]].sort_values()
+    yield (
+        f"**Where one of two classes needs no evidence** {label(lost.index[-1])} loses "
+        f"{cell_text(lost.iloc[-1], precision=2)} of its accuracy and {label(lost.index[0])} "
+        f"{cell_text(lost.iloc[0], precision=2)}."
+    )
+
+
+def _masks(familiar):
+    """How often a plainly trained model finds what metrics build unfamiliar."""
+    if familiar.empty:
+        return
+    own = familiar[(familiar.masking == PLAIN) & (familiar.classes == 3) & (familiar.input == REMOVED)]
+    shares = own.groupby("perturbation", sort=False).rejected.mean().sort_values()
+    if len(shares):
+        yield (
+            "**Are the inputs familiar to a plainly trained model?** MaSF (Max, Simes, Fisher: a test of "
+            "being in distribution) rejects texts without their top tokens in "
+            + ", ".join(f"{share:.0%} ({name})" for name, share in shares.items())
+            + " of the cases."
+        )
+
+
+def _control(name):
+    return name in CONTROLS or name.startswith("1 - ")
+
+
+def _of(name, table):
+    return f"{label(name)} ({cell_text(table.accuracy[name], precision=2)})"
+
+
+def _list(names):
+    return ", ".join(map(label, names))

@@ -1,0 +1,74 @@
+"""The experiment of the study of metrics: wrong parameters, the same unit twice, its report."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sample.units import ROOT, ReachedTraining, run_here, science
+
+from faithlib.papers.ground_truth import tables
+from faithlib.papers.ground_truth.experiment import Unit
+
+NOTEBOOK = ROOT / "notebooks/ground_truth/experiment.ipynb"
+REPORT = NOTEBOOK.with_name("report.ipynb")
+FEW = {
+    "train_size": 20,
+    "examples": 3,
+    "draws": 1,
+    "mechanisms": ["one_word"],
+    "attributions": ["gradient_l2", "leave_one_out_abs"],
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"mechanisms": ["graded"]}, "mechanisms='graded' is none of tiny-bert: use one_word"),
+        ({"classes": 4}, "classes=4 must be 2 or 3"),
+        ({"attributions": ["beem"]}, "'beem'"),
+        ({"model": "compiled", "masking": "half"}, "the compiled model has three classes and no training"),
+    ],
+)
+def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, named):
+    with pytest.raises(ReachedTraining):
+        run_here({**FEW, **folders}, NOTEBOOK)
+    with pytest.raises(ValueError) as error:
+        run_here({**FEW, **folders, **wrong}, NOTEBOOK)
+    assert named in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_model_that_fails_everywhere_is_one_line(folders):
+    with pytest.raises(ValueError, match="tiny-bert passes the gates of no mechanism: train longer"):
+        run_here({**FEW, **folders, "epochs": 1}, NOTEBOOK)
+
+
+def test_a_unit_twice_is_the_same_and_its_report_has_all_tables(tmp_path):
+    unit, found = "planted.compiled.s0", []
+    for name in ("one", "two"):
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
+        run_here({**FEW, **places, "model": "compiled"}, NOTEBOOK)
+        found.append(science(places["results_dir"], unit, "ground_truth", ["milliseconds"]))
+    assert found[0] == found[1]
+    ends = ("", ".attributions", ".cost", ".familiarity", ".gates")
+    assert set(found[0]) == {f"{unit}.json", *(f"{unit}{end}.parquet" for end in ends)}
+    run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, REPORT)
+    folder = Path(places["results_dir"], "quick", "ground_truth")
+    metrics = pd.read_csv(folder / "tables/metrics.csv")
+    assert list(metrics) == tables.METRICS and "random" in set(metrics.metric)
+    whole = pd.read_csv(folder / "tables/overview.csv", index_col="metric")
+    assert whole.accuracy["oracle"] == 1 and whole.passes["soft_nc"] == 1 and whole.milliseconds["nc"] > 0
+    board = pd.read_csv(folder / "tables/leaderboard.csv")
+    assert set(board.kind) == {"metric", "attribution"} and board.corpus.str.len().max() == 16
+    assert list((tmp_path / "quick/ground_truth").glob("*.png"))
+
+
+def test_parameters_of_the_notebook_are_those_of_a_unit():
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    (cell,) = (c for c in cells if "parameters" in c["metadata"].get("tags", ()))
+    names = {}
+    exec("".join(cell["source"]), names)
+    unit = vars(Unit("tiny-bert", 0))
+    shared = set(unit) & set(names) - {"attributions"}
+    assert {"train_size", "examples", "epochs", "draws"} < shared
+    assert {name: names[name] for name in shared} == {name: unit[name] for name in shared}

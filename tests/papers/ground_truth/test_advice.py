@@ -1,0 +1,50 @@
+"""Which metric to use when: sentences from made-up records, by hand."""
+
+import pandas as pd
+import pytest
+from sample.ground_truth import counts
+
+from faithlib.papers.ground_truth import advice, tables
+
+COST = pd.DataFrame({"passes": {"nc": 5, "soft_nc": 16, "ns": 5, "random": float("nan")}})
+FAMILIAR = pd.DataFrame(
+    [("planted", "tiny-bert", 3, "none", p, "top removed", r) for p, r in (("zero", 0.5), ("mask", 0.25))],
+    columns=["dataset", "model", "classes", "masking", "perturbation", "input", "rejected"],
+)
+
+
+def models_with(**right):
+    return pd.concat([counts(seed=seed, **right) for seed in range(10, 20)], ignore_index=True)
+
+
+@pytest.fixture
+def told():
+    def sentences(values, scale="small"):
+        scored = tables.scores(values)
+        return advice.sentences(scored, tables.overview(scored), COST, FAMILIAR, scale)
+
+    return sentences
+
+
+def test_sentences_name_the_best_and_the_cheapest_near_it(told):
+    values = models_with(soft_nc=95, nc=94, ns=40, oracle=100)
+    first, *rest = told(values)
+    assert first.startswith(
+        "**In general** Soft-NC (0.95) orders most pairs right and NS (0.40) fewest (10 models"
+    )
+    assert "the best: Soft-NC, NC; the cheapest of them is NC, with 5 passes" in first
+    assert "oracle" not in " ".join([first, *rest])
+    assert any("NS prefers the evidence in 40% of the texts" in text for text in rest)
+    assert any("in 25% (mask), 50% (zero) of the cases" in text for text in rest)
+
+
+def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
+    values = models_with(soft_nc=90, nc=89, ns=60)
+    assert not any("two classes needs" in text for text in told(values))
+    two = [counts(seed=s, classes=2, soft_nc=88, nc=60, ns=60) for s in range(10, 20)]
+    (text,) = (t for t in told(pd.concat([values, *two])) if "two classes needs" in t)
+    assert "NC loses 0.29 of its accuracy and NS 0.00." in text
+
+
+def test_the_quick_scale_advises_nothing(told):
+    assert told(models_with(soft_nc=90, nc=89, ns=60), "quick") == []
