@@ -13,7 +13,8 @@
 #:   make test-cluster          a Slurm of one node, as root: a grid submitted, things killed, resumed
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
 #:   make site                  the documentation as web pages, build/site/index.html; works offline
-#:   make lab                   the notebooks in JupyterLab
+#:   make course                the course as students get it, without solutions: build/course
+#:   make lab                   the notebooks in JupyterLab, beginning with notebooks/welcome.ipynb
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt and requirements.txt from pyproject.toml anew (needs uv)
 #:
@@ -29,6 +30,7 @@
 PYTHON ?= python3
 SCALE ?= quick
 PROFILE ?= default
+COURSE = build/course
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Snakemake keeps its cache in the home folder; where that cannot be written, the project's own folder serves.
@@ -37,7 +39,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
 endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
 LOCK = uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate
-.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench site lab unlock lock
+.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench site course lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -72,8 +74,14 @@ endif
 	@$(BIN)/python -m benchmarks.tables
 site: .venv/installed-batch
 	@$(BIN)/python docs/make_site.py
+course: .venv/installed-batch
+	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks && cp notebooks/tutorials/checks/*.py $(COURSE)/checks
+	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \
+	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags solution \
+	  --ClearOutputPreprocessor.enabled=True notebooks/tutorials/[0-9]*.ipynb
+	@echo $(COURSE)
 lab: .venv/installed-batch
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/jupyter lab notebooks/welcome.ipynb
 unlock: .venv/installed-batch
 	@$(BIN)/snakemake --unlock
 lock:

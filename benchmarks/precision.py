@@ -1,6 +1,7 @@
 """What half precision costs and saves: every attribution, metric and training, against our own float32.
 
     python -m benchmarks.precision --data-dir <folder> --model-dir <folder>
+    python -m benchmarks.precision --seconds-only ...                       seconds and ratio anew
     python -m benchmarks.precision --quick                                  generated texts, tiny models
 
 MiniLM and a BiLSTM on SST (without a data_dir on generated reviews); a random Llama on random prompts, and
@@ -8,9 +9,11 @@ stories260K, where model_dir has it, on generated ones.
 CPU seconds of one thread. Scores of both dtypes are compared text by text (Spearman's rank correlation: mean
 and least), and the mean of a metric is compared in units of its standard error over the same texts: NC of an
 attribution's scores, or the metric's own values for the same scores. Writes precision.csv to
-results/benchmarks. The rule for committed results: half precision is used where the correlation is at least
-.98 and the mean moves by at most 0.2 standard errors, and for training where the test accuracy of three seeds
-lies within one standard error of float32's.
+results/benchmarks, model by model. The comparison needs many texts and no idle machine; seconds need the
+opposite: --seconds-only replaces the columns seconds and ratio of that table by those of 40 texts (--texts),
+8 of the dear methods (--dear-texts) and one seed's training on 1,000 texts. The rule for committed results:
+half precision is used where the correlation is at least .98 and the mean moves by at most 0.2 standard
+errors, and for training where the test accuracy of three seeds lies within one standard error of float32's.
 """
 
 import os
@@ -43,44 +46,64 @@ COLUMNS = [
     "change_in_se",
     "n",
 ]
-METHODS = {  # attribution -> its settings; dear ones are compared on fewer texts
+METHODS = {  # attribution -> its settings
     "attention": {}, "scaled_attention": {}, "attention_rollout": {}, "gradient_l1": {}, "gradient_l2": {},
     "input_x_gradient": {}, "deeplift": {}, "integrated_gradients": {"steps": 20},
     "gradient_shap": {"samples": 20}, "leave_one_out": {}, "lime": {"samples": 100}, "noiser": {"noise": 3},
     "sequential_integrated_gradients": {"steps": 5}, "beam": {"beam": 3},
 }  # fmt: skip
-DEAR = ("noiser", "sequential_integrated_gradients", "beam")
+# Compared on fewer texts:
+DEAR = ("noiser", "sequential_integrated_gradients", "beam", "naopc_comprehensiveness", "naopc_sufficiency")
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def main(arguments=None):
     options = common.options(
-        __doc__, 1, data_dir={"default": ""}, model_dir={"default": ""}, texts={"type": int, "default": 400},
-        dear_texts={"type": int, "default": 24},
+        __doc__, 1, data_dir={"default": ""}, model_dir={"default": ""},
+        texts={"type": int}, dear_texts={"type": int}, seconds_only={"action": "store_true"},
         dtype={"default": "bfloat16", "choices": ["bfloat16", "float16"]},
     ).parse_args(arguments)  # fmt: skip
     torch.set_num_threads(1)
-    if options.quick:
-        options.texts, options.dear_texts = 12, 4
+    few = (12, 4) if options.quick else (40, 8) if options.seconds_only else (400, 24)
+    options.texts, options.dear_texts = options.texts or few[0], options.dear_texts or few[1]
     chosen = {"tiny-bert": {}} if options.quick else {MINILM: {"learning_rate": 5e-5}, "bilstm": {}}
-    rows = []
-    for name, settings in chosen.items():
-        rows += classifier(name, settings, options)
-    for name, made in language_models(options):
-        rows += compared(name, *made, options)
-    common.save(options, "precision", pd.DataFrame(rows, columns=COLUMNS), dtype=options.dtype)
+    path, known = options.folder / "precision.csv", pd.DataFrame(columns=COLUMNS)
+    if path.exists():
+        known = pd.read_csv(path)
+    for rows in (
+        *(partial(classifier, name, settings, options) for name, settings in chosen.items()),
+        partial(language_models, options),
+    ):
+        known = merged(known, pd.DataFrame(rows(), columns=COLUMNS), options.seconds_only)
+        common.save(options, "precision", known, dtype=options.dtype)
+
+
+def merged(known, new, seconds_only):
+    """The table with the rows of `new` in place of those of the same model, method and dtype.
+
+    seconds_only: of `new` the columns seconds and ratio alone.
+    """
+    keys = COLUMNS[:3]
+    known, new = known.set_index(keys), new.set_index(keys)
+    if seconds_only:
+        known.update(new[["seconds", "ratio"]])
+        return known.reset_index()
+    return pd.concat([known.drop(new.index, errors="ignore"), new]).reset_index()
 
 
 def classifier(name, settings, options):
     """Rows of one classifier: training, attributions, metrics."""
     task, size = "sst" if options.data_dir and not options.quick else "sentiment", options.texts
-    sizes = {"train": 300, "validation": 60, "test": size} if options.quick else {"test": size}
-    data = tasks.load(task, data_dir=options.data_dir or None, sizes=sizes)
+    sizes = (
+        {"train": 300, "validation": 60} if options.quick else {"train": 1000} if options.seconds_only else {}
+    )
+    seeds = range(1 if options.quick or options.seconds_only else 3)
+    data = tasks.load(task, data_dir=options.data_dir or None, sizes={**sizes, "test": size})
     words = list(data.splits["train"]["text"])
     pair, rows, accuracies = {}, [], {}
     for kind in ("float32", options.dtype):
         seconds = []
-        for seed in range(1 if options.quick else 3):
+        for seed in seeds:
             model = models.load(name, data.task.labels, words, options.model_dir, seed, dtype=kind)
             splits = {s: (model.encode(list(rows["text"])), np.array(rows["label"]))
                       for s, rows in data.splits.items()}  # fmt: skip
@@ -97,16 +120,17 @@ def classifier(name, settings, options):
 
 
 def language_models(options):
-    """Causal language models: (name, ({dtype: model}, prompts)) of each."""
+    """Rows of the causal language models."""
     work = workloads.causal("Llama", quick=options.quick)
     half = workloads.in_half(work, getattr(torch, options.dtype))
-    yield work.name, ({"float32": work.model, options.dtype: half.model}, work.encodings)
+    rows = compared(work.name, {"float32": work.model, options.dtype: half.model}, work.encodings, options)
     name = "tiny-llama" if options.quick else "stories260K"
     if options.quick or locate(name, options.model_dir) != name:
         texts = list(tasks.load("world").splits["test"]["text"])
         load = partial(models.load_causal, name, texts, options.model_dir)
         pair = {kind: load(dtype=kind) for kind in ("float32", options.dtype)}
-        yield name, (pair, pair["float32"].encode(texts))
+        rows += compared(name, pair, pair["float32"].encode(texts), options)
+    return rows
 
 
 def compared(name, pair, encodings, options):
@@ -139,14 +163,15 @@ def compared(name, pair, encodings, options):
             rows += two
         for metric in metrics:
             progress.update()
-            two, values = [], {}
+            n, two, values = options.dear_texts if metric.name in DEAR else options.texts, [], {}
             for kind, model in pair.items():
 
-                def measure(model=model, kind=kind, metric=metric, values=values):
-                    values[kind] = metric.resolve()(Inputs(model, encodings, targets), kept)
+                def measure(model=model, kind=kind, metric=metric, n=n, values=values):
+                    given = Inputs(model, encodings[:n], targets[:n])
+                    values[kind] = metric.resolve()(given, kept[:n])
 
                 two.append([name, metric.name, kind, common.timed(measure)])
-            _finish(two, None, _change(*values.values()), len(encodings))
+            _finish(two, None, _change(*values.values()), len(encodings[:n]))
             rows += two
     return rows
 

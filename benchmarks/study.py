@@ -41,24 +41,23 @@ def main(arguments=None):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.permutation(text.split())) for text in texts]  # none twice
     whole = partial(evaluate, work.model, texts, ATTRIBUTIONS, progress=False, **SETTINGS)
-    scores = whole().scores
+    first, scores = row("whole study", work.model, whole, options.repeats)
     metrics = partial(evaluate, work.model, texts, scores, progress=False)
-    rows = [row(name, work.model, run, options.repeats)
-            for name, run in (("whole study", whole), ("metrics", metrics))]  # fmt: skip
+    rows = [first, row("metrics", work.model, metrics, options.repeats)[0]]
     about = {"texts": len(texts), "attributions": len(ATTRIBUTIONS)}
     common.save(options, "study", pd.DataFrame(rows).assign(**about), settings=SETTINGS)
 
 
 def row(name, model, run, repeats):
-    """Passes of `run`, its seconds and those of its distinct passes."""
+    """Passes of `run`, its seconds and those of its distinct passes; and the scores of its study."""
     with counted(model) as seen:
-        table = run().table
+        study = run()
     again = replay(model, seen)
     seconds = common.turns({"run": run, "passes": again}, repeats, common.timed)
     median = {way: np.median(taken) for way, taken in seconds.items()}
-    return {
+    found = {
         "what": name,
-        "metrics": table.metric.nunique(),
+        "metrics": study.table.metric.nunique(),
         "passes": sum(seen.values()),
         "distinct_passes": len(seen),
         "cpu_seconds": median["run"],
@@ -66,6 +65,7 @@ def row(name, model, run, repeats):
         "ratio": median["run"] / median["passes"],
         "spread": np.ptp(seconds["run"]) / median["run"],
     }
+    return found, study.scores
 
 
 @contextmanager

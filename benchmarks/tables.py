@@ -3,11 +3,10 @@
 python -m benchmarks.tables    writes them between their marks, <!-- speed --> to <!-- end -->
 """
 
-import re
-
 import numpy as np
 import pandas as pd
 
+from faithlib.report import markdown
 from faithlib.results import project_root
 
 ENCODER, LLAMA = "all-MiniLM-L6-v2", "random Llama, 4 layers, 256 wide"
@@ -74,22 +73,19 @@ TABLES = {  # mark -> what is in its place, from {name of a file: its table}
     "quick": lambda files: files["quick"],
     "targets": lambda files: targets(files),
 }
-MARKED = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def page(text, files):
     """A page with its tables drawn anew; a table whose file is missing is "Not measured yet."."""
-
-    def drawn(match):
+    for name, table in TABLES.items():
         try:
-            table = markdown(TABLES[match[2]](files))
+            drawn = as_markdown(table(files))
         except KeyError as missing:
             if missing.args[0] not in (*TABLES, "attributions"):
                 raise
-            table = "Not measured yet."
-        return f"{match[1]}{table}\n{match[3]}"
-
-    return MARKED.sub(drawn, text)
+            drawn = "Not measured yet.\n"
+        text = markdown.with_block(text, name, drawn)
+    return text
 
 
 def read(folder):
@@ -180,7 +176,7 @@ def _methods(speed):
         yield key, part.set_index("implementation")
 
 
-def markdown(table):
+def as_markdown(table):
     """The table as Markdown: three digits, nothing where there is no value."""
 
     def shown(value):
@@ -188,8 +184,7 @@ def markdown(table):
             return "" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
         return "" if value is None else str(value)
 
-    lines = [list(table), ["---"] * len(table.columns), *([shown(v) for v in row] for row in table.values)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown.table(list(table), [map(shown, row) for row in table.values])
 
 
 def main():

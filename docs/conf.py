@@ -9,7 +9,16 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT), str(DOCS)]
 
+import coverage_page  # noqa: E402
+import gallery_page  # noqa: E402
 import registry_pages  # noqa: E402
+
+GENERATED = {
+    "metrics": registry_pages.metrics_page,
+    "methods": registry_pages.methods_page,
+    "coverage": coverage_page.page,
+    "gallery": gallery_page.page,
+}
 
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 project, author, release = _project["name"], _project["authors"][0]["name"], _project["version"]
@@ -125,12 +134,11 @@ def _prose(part, code):
 
 
 def generate(app):
-    """Write the pages that the registries give."""
+    """Write the pages that registries and results give."""
     folder = DOCS / "generated"
     folder.mkdir(exist_ok=True)
-    for name in ("metrics", "methods"):
-        text = getattr(registry_pages, f"{name}_page")()
-        path = folder / f"{name}.md"
+    for name, page in GENERATED.items():
+        text, path = page(), folder / f"{name}.md"
         if not path.is_file() or path.read_text("utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

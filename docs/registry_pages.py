@@ -4,10 +4,26 @@ import inspect
 import re
 from math import isinf
 from operator import attrgetter
+from pathlib import Path
+
+import pandas as pd
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
+from faithlib.report.markdown import table
+from faithlib.report.style import model_title
 
+TRUTH = Path(__file__).resolve().parent.parent / "results/small/ground_truth/tables/metrics.csv"
+DRAWN = {  # module of a metric: the paper or study whose card has a drawing of it
+    "erasure": "soft_metrics",
+    "soft": "soft_metrics",
+    "flip": "saloss",
+    "curves": "recursive_roar",
+    "masked": "fmm",
+    "soft_causal": "soft_metrics",
+    "answerability": "noiser",
+    "plausibility": "attributions",
+}
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
 METRICS = """# Metrics A–Z
@@ -16,8 +32,6 @@ What each metric says, and when its value means nothing. Such a value is NaN; it
 out of the mean. This page is generated from `faithlib.metrics.registry`;
 [Adding a metric](../adding.md#a-metric) says how yours joins.
 
-| metric | better | range |
-| --- | --- | --- |
 """
 METHODS = """# Methods A–Z
 
@@ -25,8 +39,6 @@ What each attribution method computes and costs. A *signed* method says which to
 (above 0) and which against it. This page is generated from `faithlib.attributions.registry`;
 [Adding an attribution](../adding.md#an-attribution) says how yours joins.
 
-| method | scores | family | cost |
-| --- | --- | --- | --- |
 """
 
 
@@ -65,18 +77,20 @@ def prose(function):
 
 def metrics_page():
     """Metrics A–Z as Markdown: a table of all, then a section of each."""
-    rows, sections = [], []
+    rows, sections, truth = [], [], ground_truth()
     for entry in alphabetical(metrics):
         values = f"{bounds(entry)}, {entry.better} is better"
-        rows.append((entry, entry.better, bounds(entry)))
+        rows.append((link(entry), entry.better, bounds(entry)))
         facts = {
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
+            "Tested against a ground truth": truth.get(entry.name, ""),
             "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
             "Source": entry.source,
+            "Drawing": drawing(entry),
         }
         sections.append(section(entry, facts))
-    return METRICS + table(rows) + "".join(sections)
+    return METRICS + table(("metric", "better", "range"), rows) + "".join(sections)
 
 
 def methods_page():
@@ -84,14 +98,37 @@ def methods_page():
     rows, sections = [], []
     for entry in alphabetical(attributions):
         scores = "signed" if entry.signed else "not signed"
-        rows.append((entry, scores, entry.family, entry.cost))
+        rows.append((link(entry), scores, entry.family, entry.cost))
         facts = {
             "Scores": f"{scores}; family: {entry.family}",
             "Cost": attributions.COSTS[entry.cost],
             "Needs": ", ".join(f"{need} weights" for need in entry.needs),
         }
         sections.append(section(entry, facts))
-    return METHODS + table(rows) + "".join(sections)
+    return METHODS + table(("method", "scores", "family", "cost"), rows) + "".join(sections)
+
+
+def drawing(entry):
+    """A link to the card that draws a metric, "" where none does."""
+    paper = DRAWN.get(entry.resolve().__module__.rpartition(".")[2])
+    return f"[on the card of {paper}](../../notebooks/{paper}/README.md)" if paper else ""
+
+
+def ground_truth(path=TRUTH):
+    """{metric: how often it orders explanations of known quality right}; {} while it is not known."""
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path)
+    table = table[(table.mechanism == "all") & (table.definition == "paper") & (table.model != "compiled")]
+    table, found = table[(table.classes == 3) & (table.masking == "none") & table.ci_low.notna()], {}
+    for row in table.itertuples():
+        share = f"{row.accuracy:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
+        found.setdefault(row.metric, []).append(f"{share} ({model_title(row.model)}, {row.n_models} models)")
+    study = "[ground truth](../../notebooks/ground_truth/README.md)"
+    return {
+        name: f"{'; '.join(cells)} of pairs of explanations in the right order, chance is 0.5 ({study})"
+        for name, cells in found.items()
+    }
 
 
 def alphabetical(registry):
@@ -112,10 +149,9 @@ def bounds(entry):
     return f"at most {high}" if isinf(low) else f"{low} or more" if isinf(high) else f"{low} to {high}"
 
 
-def table(rows):
-    """Rows (entry, cell, ...) as Markdown, the label linked to the entry's section."""
-    lines = [[f"[{escaped(entry.label)}](#{anchor(entry)}) `{entry.name}`", *cells] for entry, *cells in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+def link(entry):
+    """An entry's label, linked to its section, and its name."""
+    return f"[{escaped(entry.label)}](#{anchor(entry)}) `{entry.name}`"
 
 
 def section(entry, facts):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from faithlib.models import placement
+from faithlib.scores import whole
 
 # Padded tokens a batch. A CPU core is fastest while a batch fits its caches: of 256 to 2,048 tokens, encoders
 # are fastest at 640 to 768 (10 % faster than at 256, 5 % than at 2,048); language models are 2 % faster at
@@ -41,12 +42,12 @@ def limits(model):
     """
     if own := getattr(model, "limits", None):
         return own
-    whole = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
-    whole >>= int(os.environ.get("FAITHLIB_HALVINGS", 0))
+    tokens = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
+    tokens >>= int(os.environ.get("FAITHLIB_HALVINGS", 0))
     free = _free(model)
     if model.device.type == "cuda":
-        whole = min(whole, int(free / activation_bytes(model)))
-    return Limits(max(1, min(whole, getattr(model, "tokens_that_fit", None) or whole)), free)
+        tokens = min(tokens, int(free / activation_bytes(model)))
+    return Limits(max(1, min(tokens, getattr(model, "tokens_that_fit", None) or tokens)), free)
 
 
 def token_budget(model):
@@ -68,8 +69,7 @@ def limited(model, budget):
     if budget is None:
         yield
         return
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ValueError(f"budget={budget!r}: give the padded tokens of a pass, a whole number of at least 1")
+    whole("budget", budget, 1)  # padded tokens of a pass
     model.limits = Limits(budget, budget * activation_bytes(model))
     try:
         yield

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from faithlib.batching import batches_by_length, batches_by_start, halving, limits, output_bytes, token_budget
+from faithlib.batching import batches_by_length, batches_by_start, halving, limits, output_bytes
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 from faithlib.models.placement import without_gradients
@@ -78,7 +78,7 @@ def zeroed(encoding, erased):
     )
 
 
-def erased(model, encoding, where, removal):
+def erased(model, encoding, where, removal="mask"):
     """The input without the tokens at `where` (tokens,) bool.
 
     Args:
@@ -86,12 +86,28 @@ def erased(model, encoding, where, removal):
         encoding: the input.
         where: (tokens,) bool.
         removal: "zero" (the zero vector), "mask", "pad" or "delete".
+
+    Raises:
+        ValueError: removal="delete" would leave an empty input, or the model has no such token.
     """
     if removal == "zero":
         return zeroed(encoding, where)
-    if removal == "delete":
-        return deleted(encoding, where)
-    return replaced(encoding, where, {"mask": model.mask_id, "pad": model.pad_id}[removal])
+    if removal != "delete":
+        return replaced(encoding, where, replacement(model, removal))
+    if where.all():
+        raise ValueError(
+            f"removal='delete' would leave an empty input (all {len(where)} tokens are "
+            "removed, none is special): use removal='mask' or 'pad'"
+        )
+    return deleted(encoding, where)
+
+
+def replacement(model, removal):
+    """The id that takes an erased token's place; −1, which no token has, for "delete"."""
+    token = {"mask": model.mask_id, "pad": model.pad_id, "delete": -1}[removal]
+    if token is None:
+        raise ValueError(f"{model.name} has no {removal} token: give its tokenizer one")
+    return token
 
 
 class Cache:
@@ -125,7 +141,7 @@ class Cache:
         return self.outputs
 
 
-def probabilities(model, variants, cache=None, progress=None, budget=None):
+def probabilities(model, variants, cache=None, progress=None):
     """Probabilities of classes or next tokens.
 
     Args:
@@ -133,7 +149,6 @@ def probabilities(model, variants, cache=None, progress=None, budget=None):
         variants: the inputs, [Variant].
         cache: a Cache to read from and to fill, or None.
         progress: called with the share of this call's work just done, or None.
-        budget: padded tokens a batch; by default `token_budget(model)`.
 
     Returns:
         float32 array (len(variants), outputs), each row with the sum 1.
@@ -148,10 +163,10 @@ def probabilities(model, variants, cache=None, progress=None, budget=None):
         >>> probabilities(model, [unchanged(e) for e in model.encode(["the plot", "great"])]).shape
         (2, 2)
     """
-    return softmax(_logits(model, variants, cache, progress, budget), axis=-1)
+    return softmax(_logits(model, variants, cache, progress), axis=-1)
 
 
-def target_values(model, variants, targets, of, cache=None, progress=None, budget=None):
+def target_values(model, variants, targets, of, cache=None, progress=None):
     """The logit or probability of each variant's own target.
 
     Args:
@@ -161,7 +176,6 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
         of: "logit" or "probability".
         cache: a Cache to read from and to fill, or None.
         progress: called with the share of this call's work just done, or None.
-        budget: padded tokens a batch; by default `token_budget(model)`.
 
     Returns:
         float64 array (len(variants),).
@@ -180,7 +194,7 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
     """
     targets = np.asarray(targets)
     if not isinstance(model, CausalLM):  # few outputs: store all, for other targets and metrics
-        logits = _logits(model, variants, cache, progress, budget).astype(float)
+        logits = _logits(model, variants, cache, progress).astype(float)
         return (logits if of == "logit" else softmax(logits, axis=-1))[np.arange(len(targets)), targets]
 
     def chosen(logits, rows):  # on the device, because moving a vocabulary of outputs is slow
@@ -189,10 +203,10 @@ def target_values(model, variants, targets, of, cache=None, progress=None, budge
         return logits.gather(1, target) if of == "logit" else logits.log_softmax(-1).gather(1, target).exp()
 
     tags = [(of, int(t)) for t in targets]
-    return _evaluate(model, variants, tags, chosen, cache, progress, budget)[:, 0].astype(float)
+    return _evaluate(model, variants, tags, chosen, cache, progress)[:, 0].astype(float)
 
 
-def distances(model, variants, references, reference_of, distance, progress=None, budget=None):
+def distances(model, variants, references, reference_of, distance):
     """The distance between each variant's probabilities p and a reference distribution q.
 
     Args:
@@ -201,8 +215,6 @@ def distances(model, variants, references, reference_of, distance, progress=None
         references: (n, outputs) probabilities.
         reference_of: (len(variants),) int, the index in `references` of each variant's q.
         distance: (p, q), each (batch, outputs) -> (batch,); tensors on the model's device.
-        progress: called with the share of this call's work just done, or None.
-        budget: padded tokens a batch; by default `token_budget(model)`.
 
     Returns:
         float64 array (len(variants),) of distance(p, q).
@@ -214,7 +226,7 @@ def distances(model, variants, references, reference_of, distance, progress=None
         return distance(logits.float().softmax(-1), q)[:, None]
 
     tags = [("distance", int(row)) for row in reference_of]
-    return _evaluate(model, variants, tags, compared, None, progress, budget)[:, 0].astype(float)
+    return _evaluate(model, variants, tags, compared)[:, 0].astype(float)
 
 
 def padded(rows, batch):
@@ -225,20 +237,13 @@ def padded(rows, batch):
     return scores
 
 
-def _logits(model, variants, cache, progress, budget):
-    return _evaluate(
-        model,
-        variants,
-        ["logits"] * len(variants),
-        lambda logits, rows: logits.float(),
-        cache,
-        progress,
-        budget,
-    )
+def _logits(model, variants, cache, progress):
+    tags = ["logits"] * len(variants)
+    return _evaluate(model, variants, tags, lambda logits, rows: logits.float(), cache, progress)
 
 
 @without_gradients
-def _evaluate(model, variants, tags, reduce, cache, progress, budget):
+def _evaluate(model, variants, tags, reduce, cache=None, progress=None):
     """reduce(logits, rows) for all variants, (len(variants), width); equal (variant, tag) share one pass."""
     model.model.eval()
     known = (cache or Cache()).of(model)
@@ -247,9 +252,8 @@ def _evaluate(model, variants, tags, reduce, cache, progress, budget):
     rows_of = [i if key is None else first.setdefault(key, i) for i, key in enumerate(keys)]
     missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
     outputs = {i: known[key] for key, i in first.items() if key in known}
-    budget = budget or token_budget(model)
     computed = None  # one array: many small arrays would fragment the memory, which then grows
-    for rows, logits in _passes(model, variants, missing, budget):
+    for rows, logits in _passes(model, variants, missing):
         values = reduce(logits, rows).cpu().numpy()
         if not np.isfinite(values).all():
             why = reason(model, "its weights are broken")
@@ -274,22 +278,23 @@ def _digest(variant):
     return hashlib.blake2b(e.ids.tobytes() + e.types.tobytes() + variant.key, digest_size=16).digest()
 
 
-def _passes(model, variants, rows, budget):
+def _passes(model, variants, rows):
     """Forward passes over variants[rows]: (rows of a batch, logits) pairs."""
+    bounds = limits(model)
     plain, shared = rows, []
     if isinstance(model, CausalLM):
         shared = _families(variants, rows)
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
     lengths = [len(variants[i].encoding.ids) for i in plain]
-    for batch in batches_by_length(lengths, budget, int(limits(model).bytes / output_bytes(model))):
+    for batch in batches_by_length(lengths, bounds.tokens, int(bounds.bytes / output_bytes(model))):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
         found = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
         yield chosen, torch.cat(found)
     bases = [variants[family[0]].base for family in shared]
-    for batch in batches_by_length([len(base.ids) for base in bases], budget):
-        yield from _after_prefixes(model, variants, [shared[i] for i in batch], budget)
+    for batch in batches_by_length([len(base.ids) for base in bases], bounds.tokens):
+        yield from _after_prefixes(model, variants, [shared[i] for i in batch])
 
 
 def _families(variants, rows):
@@ -302,7 +307,7 @@ def _families(variants, rows):
     return [family for family in families.values() if len(family) > 1]
 
 
-def _after_prefixes(model, variants, families, budget):
+def _after_prefixes(model, variants, families):
     """Passes over the variants of a batch of bases; the keys and values of the bases are computed once."""
     bases = model.collate([variants[family[0]].base for family in families])
     _, prefix = model.prefix(bases)
@@ -310,9 +315,8 @@ def _after_prefixes(model, variants, families, budget):
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
-    bounds = limits(model)._replace(tokens=budget)
     copied = prefix.bytes_a_token, output_bytes(model)
-    for chosen in batches_by_start(starts, lengths, order, bounds, *copied):
+    for chosen in batches_by_start(starts, lengths, order, limits(model), *copied):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)

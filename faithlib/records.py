@@ -195,6 +195,44 @@ def record_digest(record):
     return digest({key: value for key, value in record.items() if key not in apart})
 
 
+def save_record(path, record, frames):
+    """Write a record: its parquet files first, the JSON, which has their hashes and says done, last.
+
+    A record that is there already is left untouched where it says the same, and kept as *.replaced where it
+    does not.
+
+    Args:
+        path: of the JSON.
+        record: what it says, without `files` and its own hashes.
+        frames: {name of a parquet file: DataFrame}.
+
+    Returns:
+        Whether it was written.
+
+    Raises:
+        ValueError: NaN in the JSON.
+        OSError: what cannot be written.
+    """
+    contents = {
+        name: frame.to_parquet(None, compression="zstd", index=False) for name, frame in frames.items()
+    }
+    files = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    record = json.loads(as_text(record | {"files": files}))  # as it is read: keys are texts, tuples lists
+    record |= {"sha256": record_digest(record), "volatile_sha256": digest(record["volatile"])}
+    if path.is_file():
+        try:
+            if record_digest(read_record(path)) == record["sha256"]:
+                return False
+            ending = "replaced"
+        except ValueError:
+            ending = "damaged"
+        print(f"{shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
+    for name, content in contents.items():
+        write_atomically(path.with_name(name), lambda part, content=content: part.write_bytes(content))
+    write_atomically(path, lambda part: part.write_text(as_text(record), encoding="utf-8"))
+    return True
+
+
 def set_aside(path, ending):
     """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
 

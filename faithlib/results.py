@@ -5,7 +5,6 @@ record is stands in `faithlib.records`, what it says of code and machine in `fai
 need of these two is offered here as well.
 """
 
-import hashlib
 import json
 import os
 import pathlib
@@ -47,6 +46,7 @@ from faithlib.records import (
     read_part,
     read_record,
     record_digest,
+    save_record,
     set_aside,
     shown,
     slug,
@@ -54,7 +54,7 @@ from faithlib.records import (
     write_atomically,
     write_parquet,
 )
-from faithlib.scores import one_of
+from faithlib.scores import one_of, whole
 from faithlib.tasks.files import task_slug
 
 SCALES = ("quick", "small", "paper")
@@ -152,12 +152,6 @@ class Run:
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, *DESIGNS))
-        contents = {  # name of a file: its bytes
-            f"{self.unit}{'.' + suffix if suffix else ''}.parquet": table.to_parquet(
-                None, compression="zstd", index=False
-            )
-            for suffix, table in {"": values, **tables}.items()
-        }
         record = {
             "format": FORMAT,
             "paper": self.paper,
@@ -167,7 +161,7 @@ class Run:
             "design": design or design_of(self.params, provenance or {}),
             "metrics": metrics,
             "excluded": list(excluded),
-            "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+            "files": {},
             "provenance": {
                 **code_provenance(),
                 "device": device_name(self.device),
@@ -183,21 +177,12 @@ class Run:
                 **(volatile or {}),
             },
         }
-        record = json.loads(as_text(record))  # as it is read: keys are texts, tuples are lists
-        record |= {"sha256": record_digest(record), "volatile_sha256": digest(record["volatile"])}
         path = self.folder / f"{self.unit}.json"
-        if path.is_file():
-            try:
-                if record_digest(read_record(path)) == record["sha256"]:
-                    print(f"{shown(path)} is there and says the same: it stays as it is.")
-                    return path
-                ending = "replaced"
-            except ValueError:
-                ending = "damaged"
-            print(f"{shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
-        for name, content in contents.items():
-            write_atomically(self.folder / name, lambda part, content=content: part.write_bytes(content))
-        write_atomically(path, lambda part: part.write_text(as_text(record), encoding="utf-8"))
+        frames = {f"{self.unit}.parquet": values}
+        frames |= {f"{self.unit}.{name}.parquet": table for name, table in tables.items()}
+        if not save_record(path, record, frames):
+            print(f"{shown(path)} is there and says the same: it stays as it is.")
+            return path
         own = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
         parts = [left for left in self.folder.glob("*.part") if own.fullmatch(left.name)]
         for left in (*parts, *self.kept.rglob("*.part")):
@@ -228,8 +213,7 @@ def start(paper, parameters):
     plugins.load(given.get("plugins", []), project_root())
     scale, seed, device = given["scale"], given["seed"], given["device"]
     one_of("scale", scale, SCALES)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed={seed!r} must be a whole number of at least 0")
+    whole("seed", seed)
     for name in ("examples", "tuning_examples", "max_length"):
         if given.get(name, 0) < 0:
             raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")

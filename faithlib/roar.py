@@ -28,7 +28,7 @@ import torch
 
 from faithlib import attributions, results, training
 from faithlib.progress import bar
-from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform
+from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform, whole
 
 SPLITS = ("train", "validation", "test")
 SECONDS = ["seconds_train", "seconds_explain"]
@@ -75,8 +75,8 @@ class Plan:
             raise ValueError(f"measures={list(self.measures)} names one twice: give each once")
         attributions.check(self.measures, **self.settings)
         one_of("by", self.by, ("ratio", "count"))
-        whole = all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in self.steps)
-        if not self.steps or not whole or list(self.steps) != sorted(set(self.steps)):
+        counts = all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in self.steps)
+        if not self.steps or not counts or list(self.steps) != sorted(set(self.steps)):
             raise ValueError(f"steps={list(self.steps)} must be increasing whole numbers above 0")
         if self.by == "ratio" and self.steps[-1] > 100:
             raise ValueError(f"steps={list(self.steps)} by ratio are percentages: at most 100")
@@ -405,8 +405,7 @@ def _one_thread():
 
 def _check(make_model, splits, workers):
     """Raise ValueError for arguments of `run` that do not need a model to be checked."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers={workers!r} must be a whole number of at least 1")
+    whole("workers", workers, 1)
     for split in SPLITS:
         texts, labels = (len(column) for column in splits[split])
         if texts != labels:

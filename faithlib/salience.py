@@ -4,17 +4,15 @@ Salience σ is computed from token ids: those of the text alone (TextRank, unifo
 training split (tf-idf, χ²). Chrysostomou & Aletras 2021, section 3 and appendices B and H.
 """
 
-import networkx
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import chi2
 
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, one_of
+from faithlib.scores import DEFINITIONS, one_of, whole
 
 SALIENCES = ("textrank", "tfidf", "chi2", "uniform")
-CLOSE = 1e-7  # the change of all scores in the last update; the remaining error is at most 6 times that
 TINY = 1e-10  # in both logarithms, as released: a σ of 0 adds 23 nats instead of infinity
 
 
@@ -38,13 +36,15 @@ def fit(kind, encodings, labels=None, definition="paper"):
         ValueError for a text without maskable tokens and one whose scores are all 0.
 
     Raises:
-        ValueError: an unknown kind or definition; a text without maskable tokens; for χ², missing labels or a
-            class without examples.
+        ValueError: an unknown kind or definition; a text without maskable tokens; for tf-idf and χ², no
+            examples; for χ², another number of labels or a class without examples.
     """
     one_of("salience", kind, SALIENCES)
     one_of("definition", definition, DEFINITIONS)
     score = {"textrank": textrank, "uniform": np.ones_like}.get(kind)  # ids -> scores
     if score is None:
+        if not encodings:
+            raise ValueError(f"{kind} is fitted to training examples: give their encodings")
         texts = [_ids(e, i) for i, e in enumerate(encodings)]
         score = _tfidf(texts) if kind == "tfidf" else _chi2(texts, labels)
 
@@ -72,7 +72,7 @@ def fit(kind, encodings, labels=None, definition="paper"):
 
 
 def textrank(ids, window=4, damping=0.85):
-    """TextRank of each token (Eq. 1), within 1e-6 of its fixed point.
+    """TextRank of each token, the fixed point of Eq. 1.
 
     σ_i = (1 − d) + d Σ_j σ_j / |Out(V_j)| over the neighbours j of i, which is n times the PageRank of a
     graph whose n nodes are the different ids; the mean over nodes is 1. Two different ids share one
@@ -81,19 +81,27 @@ def textrank(ids, window=4, damping=0.85):
 
     Args:
         ids: (tokens,) int.
-        window: in tokens.
+        window: in tokens, at least 2.
         damping: d, in (0, 1).
 
     Returns:
         (tokens,) float64, above 0.
+
+    Raises:
+        ValueError: another window or damping.
+
+    >>> textrank([7, 3, 9, 4, 5], window=2).round(2).tolist()  # a path of five nodes
+    [0.67, 1.23, 1.2, 1.23, 0.67]
     """
-    nodes, at = np.unique(ids, return_inverse=True)  # at: (tokens,) node of each token
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(len(nodes)))
-    graph.add_edges_from((i, j) for i, j in _pairs(at, window) if i != j)
-    # networkx stops where the change, summed over nodes, is below n · tol, of scores whose sum is 1
-    rank = networkx.pagerank(graph, alpha=damping, tol=CLOSE / len(nodes) ** 2, max_iter=1000)
-    return len(nodes) * np.array([rank[i] for i in range(len(nodes))])[at]
+    if not 0 < damping < 1:
+        raise ValueError(f"damping={damping!r} is outside (0, 1): give a number such as 0.85")
+    edges, at = _edges(ids, window)
+    edges = np.maximum(edges, edges.T)
+    np.fill_diagonal(edges, 0)
+    if len(edges) == 1:
+        return np.ones(len(at))
+    step = damping * edges / edges.sum(0)  # Eq. 1 is σ = (1 − d) + step @ σ
+    return np.linalg.solve(np.eye(len(edges)) - step, np.full(len(edges), 1 - damping))[at]
 
 
 def released_textrank(ids, window=8, damping=0.85):
@@ -104,13 +112,11 @@ def released_textrank(ids, window=8, damping=0.85):
     changing, and the sum is constant. For a text of one token, where the release reads uninitialised memory,
     the score is 1.
     """
-    nodes, at = np.unique(ids, return_inverse=True)
+    edges, at = _edges(ids, window)
     if len(ids) == 1:
         return np.ones(1)
-    edges = np.zeros((len(nodes), len(nodes)))
-    edges[tuple(np.array(_pairs(at, window)).T)] = 1
     edges += edges.T - np.diag(edges.diagonal())
-    scores = np.ones(len(nodes))
+    scores = np.ones(len(edges))
     for _ in range(2):
         scores = (1 - damping) + damping * edges @ (scores / edges.sum(0))
     return scores[at]
@@ -215,15 +221,14 @@ def _ids(encoding, example):
     return ids
 
 
-def _pairs(at, window):
-    """The different pairs (node, later node) that occur less than `window` tokens apart."""
-    return sorted(
-        {
-            pair
-            for step in range(1, window)
-            for pair in zip(at[:-step].tolist(), at[step:].tolist(), strict=True)
-        }
-    )
+def _edges(ids, window):
+    """1 where an id is followed by another less than `window` tokens later, (ids, ids); each token's id."""
+    whole("window", window, 2)  # or no token has a neighbour
+    nodes, at = np.unique(ids, return_inverse=True)  # at: (tokens,) node of each token
+    edges = np.zeros((len(nodes), len(nodes)))
+    for step in range(1, window):
+        edges[at[:-step], at[step:]] = 1
+    return edges, at
 
 
 def _tfidf(texts):
@@ -242,6 +247,8 @@ def _chi2(texts, labels):
     """The function ids -> χ² of the counts of each id by class."""
     if labels is None:
         raise ValueError("chi2 needs labels: give those of the encodings")
+    if len(labels) != len(texts):
+        raise ValueError(f"chi2 has {len(labels)} labels for {len(texts)} examples: give one each")
     examples = np.bincount(labels, minlength=2)
     if not examples.all():
         raise ValueError(

@@ -179,6 +179,11 @@ def finite(what, value, least=-math.inf, above=False):
         raise ValueError(f"{what}={value!r} must be {'above' if above else 'at least'} {least:g}, and finite")
 
 
+def first_line(error):
+    """The first line of an error's message, or its name; at most 200 characters."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
 def suggestion(name, known):
     """The end of an error message about an unknown name: the nearest known one, and all of them."""
     near = difflib.get_close_matches(str(name), known, 1)

@@ -92,7 +92,10 @@ def test_a_budget_that_cannot_be_is_told():
     ):
         attribute(model, encodings, [0], ["lime"], budget=3)
     for budget in (0, 2.5, True):
-        with pytest.raises(ValueError, match="a whole number of at least 1"), batching.limited(model, budget):
+        with (
+            pytest.raises(ValueError, match="must be at least 1, a whole number"),
+            batching.limited(model, budget),
+        ):
             pass
 
 

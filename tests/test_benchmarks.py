@@ -205,7 +205,6 @@ def test_the_page_shows_the_committed_results(benchmarks):
     tables = benchmarks["tables"]
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
     assert tables.page(text, tables.read(ROOT / "results/benchmarks")) == text
-    assert {match[2] for match in tables.MARKED.finditer(text)} == set(tables.TABLES)
 
 
 def test_the_fastest_peer_computes_the_same(benchmarks):
@@ -221,7 +220,7 @@ def test_the_fastest_peer_computes_the_same(benchmarks):
     (row,) = benchmarks["tables"].compact(speed).to_dict("records")
     assert row["which"] == "captum, batched" and row["× fastest peer"] == pytest.approx(1.25)
     assert row["× peer at its defaults"] == 2
-    text = benchmarks["tables"].markdown(benchmarks["tables"].compact(speed))
+    text = benchmarks["tables"].as_markdown(benchmarks["tables"].compact(speed))
     assert text.splitlines()[2] == "| all-MiniLM-L6-v2 | x⊙grad | 100 | 0.5 | 2 | 1.25 | captum, batched |"
 
 
@@ -277,6 +276,23 @@ def test_precision_of_every_kind_of_model(benchmarks, tmp_path, monkeypatch):
         assert ("causal_soft_nc" in set(part.method)) == ("Llama" in model or "llama" in model)
     whole = table[table.dtype == "float32"]
     assert (whole.spearman_min == 1).all() and (whole.change_in_se == 0).all()
+
+
+def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
+    precision = benchmarks["precision"]
+    known = pd.DataFrame(
+        [
+            ["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400],
+            ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400],
+        ],
+        columns=precision.COLUMNS,
+    )
+    new = known.assign(seconds=[2, 1], ratio=[1, 2], spearman_mean=0.5, n=40)
+    mixed = precision.merged(known, new, seconds_only=True)
+    assert mixed.seconds.tolist() == [2, 1] and mixed.ratio.tolist() == [1, 2]
+    assert mixed.spearman_mean.tolist() == [1, 0.99] and mixed.n.tolist() == [400, 400]
+    again = precision.merged(known, new[new.dtype == "bfloat16"], seconds_only=False)
+    assert again.n.tolist() == [400, 40] and again.dtype.tolist() == ["float32", "bfloat16"]
 
 
 def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path, monkeypatch):

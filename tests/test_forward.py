@@ -99,15 +99,17 @@ def test_variants_without_a_key_are_never_shared(classifier, encodings, monkeypa
 
 def test_results_do_not_depend_on_budget_or_order(classifier, encodings, monkeypatch):
     variants = many(encodings)
-    expected = forward.probabilities(classifier, variants, budget=10**6)
+    with batching.limited(classifier, 10**6):
+        expected = forward.probabilities(classifier, variants)
     for budget in (1, 40, 100):
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, batching.limited(classifier, budget):
             sizes = spy(classifier, patch)
-            p = forward.probabilities(classifier, variants, budget=budget)
+            p = forward.probabilities(classifier, variants)
         assert all(rows == 1 or rows * tokens <= budget for rows, tokens in sizes)
         assert np.abs(p - expected).max() < 1e-5
     order = np.random.default_rng(1).permutation(len(variants))
-    shuffled = forward.probabilities(classifier, [variants[i] for i in order], budget=100)
+    with batching.limited(classifier, 100):
+        shuffled = forward.probabilities(classifier, [variants[i] for i in order])
     assert np.abs(shuffled - expected[order]).max() < 1e-5
     assert expected.std(0).min() > 0.05  # and the variants do differ
 
@@ -122,7 +124,8 @@ def test_a_batch_that_does_not_fit_is_halved(classifier, encodings, monkeypatch)
     variants = many(encodings)
     expected = forward.probabilities(classifier, variants)
     sizes = spy(classifier, monkeypatch, limit=3)
-    p = forward.probabilities(classifier, variants, budget=10**6)
+    with batching.limited(classifier, 10**6):
+        p = forward.probabilities(classifier, variants)
     assert np.abs(p - expected).max() < 1e-5
     assert sum(rows for rows, _ in sizes) == len(variants) and max(rows for rows, _ in sizes) == 3
 
@@ -197,13 +200,15 @@ def test_rows_of_different_kinds_share_a_batch(classifier, encodings):
     """A factor of width 1, one of full width, a weight and nothing, in one batch of several lengths."""
     variants = many(encodings)
     alone = np.concatenate([forward.probabilities(classifier, [v]) for v in variants])
-    assert np.abs(forward.probabilities(classifier, variants, budget=10**6) - alone).max() < 1e-5
+    with batching.limited(classifier, 10**6):
+        assert np.abs(forward.probabilities(classifier, variants) - alone).max() < 1e-5
 
 
 def test_progress_is_told_in_shares_of_the_call(classifier, encodings):
     shares, cache = [], forward.Cache()
     twice = [forward.unchanged(e) for e in [*encodings, *encodings]]
-    forward.probabilities(classifier, twice, cache, shares.append, budget=20)
+    with batching.limited(classifier, 20):
+        forward.probabilities(classifier, twice, cache, shares.append)
     assert sum(shares) == pytest.approx(1) and len(shares) > 2
     shares.clear()
     forward.probabilities(classifier, twice, cache, shares.append)  # nothing is left to do

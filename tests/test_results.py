@@ -89,7 +89,7 @@ def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
     ("wrong", "told"),
     [
         ({"scale": "large"}, "scale='large' is unknown: use 'quick', 'small', 'paper'"),
-        ({"seed": -1}, "seed=-1 must be a whole number of at least 0"),
+        ({"seed": -1}, "seed=-1 must be at least 0, a whole number"),
         ({"seed": True}, "seed=True must be"),
         ({"seed": "0"}, "seed='0' must be"),
         ({"seed": 1.0}, "seed=1.0 must be"),

@@ -477,7 +477,7 @@ def test_what_fails_names_its_model(splits, spy, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
 def test_workers_are_a_number(splits, spy, tmp_path, workers):
-    with pytest.raises(ValueError, match=f"workers={workers!r} must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=f"workers={workers!r} must be at least 1, a whole number"):
         run(splits, tmp_path, workers=workers)
 
 

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from faithlib.records import file_digest
+from faithlib.scores import first_line
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ def convert(gguf, place, origin):
         tokenizer = AutoTokenizer.from_pretrained(path.parent, **source)
         read = AutoModelForCausalLM.from_pretrained(path.parent, dtype="float32", **source)
     except Exception as error:  # readers of damaged bytes fail in many ways
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise ValueError(f"{path.name} cannot be read ({reason}): it is damaged, fetch it again") from error
+        raise ValueError(
+            f"{path.name} cannot be read ({first_line(error)}): it is damaged, fetch it again"
+        ) from error
     del read.config.quantization_config  # the weights are plain now; with it they could not be saved
     read.config.origin = origin
     fresh = type(read)(read.config)

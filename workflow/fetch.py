@@ -16,13 +16,13 @@ import grid
 from huggingface_hub import snapshot_download
 
 from faithlib import papers
-from faithlib.models.loading import BILSTM, TINY, TINY_CAUSAL, locate
+from faithlib.models.loading import BUILT, locate
 from faithlib.results import write_parquet
+from faithlib.scores import first_line
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
 
-BUILT = (TINY, TINY_CAUSAL, BILSTM)  # on the spot
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # config, weights that are no pickles, tokenizer
 
 
@@ -66,9 +66,8 @@ def model(name, folder=""):
         place = {"local_dir": Path(folder, name)} if folder else {}
         found = Path(snapshot_download(name, allow_patterns=FILES, **place))
     except Exception as error:  # the hub fails in many ways, and for the user they are one
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise ConnectionError(
-            f"model {name!r} cannot be fetched ({first}): check the name and the network, "
+            f"model {name!r} cannot be fetched ({first_line(error)}): check the name and the network, "
             "or put its folder into model_dir"
         ) from None
     if not any(found.glob("*.safetensors")):

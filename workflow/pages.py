@@ -13,6 +13,8 @@ from pathlib import Path
 import pandas as pd
 from execute import at_root
 
+from faithlib.report import markdown
+
 FAULTS = Path("results/benchmarks/faults.csv")
 LICENCE = "License :: "
 FAULTS_PAGE = """# What breaks, and what is lost
@@ -53,15 +55,14 @@ def faults():
     table = pd.read_csv(FAULTS, keep_default_na=False)
     path, name = table.test.str.split("::", expand=True).T.to_numpy()
     table["test"] = [f"[{n.replace('_', ' ')}](../{p})" for p, n in zip(path, name, strict=True)]
-    return FAULTS_PAGE + _markdown(table)
+    return FAULTS_PAGE + markdown.table(list(table), table.values)
 
 
 def dependencies():
     """docs/dependencies.md as a text."""
     pins = Path("constraints.txt").read_text("utf-8").splitlines()
     names = list(dict.fromkeys(pin.split("==")[0] for pin in pins))
-    table = pd.DataFrame({"package": names, "licence": [licence(name) for name in names]})
-    return DEPENDENCIES_PAGE + _markdown(table)
+    return DEPENDENCIES_PAGE + markdown.table(("package", "licence"), [(n, licence(n)) for n in names])
 
 
 def licence(name):
@@ -94,12 +95,6 @@ def run():
         print(f"{test}: {counted[0] if counted else 'nothing passed'}", flush=True)
         table.loc[table.test == test, "commit"] = commit.strip() if counted and not passed.returncode else ""
     table.to_csv(FAULTS, index=False)
-
-
-def _markdown(table):
-    """A table as Markdown, | in cells escaped."""
-    rows = [list(table), ["---"] * table.shape[1], *table.astype(str).values.tolist()]
-    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |\n" for row in rows)
 
 
 def main(arguments):

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from faithlib import attributions, corpora, plugins, results
-from faithlib.scores import DEFINITIONS, suggestion
+from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
 
@@ -112,6 +112,8 @@ def check_value(name, value, zeros=(), default=None):
         if value != value.strip() or re.search(r"[\x00-\x1f]", value):
             refuse(name, value, "it has blanks around it or control characters", "remove them")
         return
+    if name == "seed" and value < 0:
+        refuse(name, value, "it must be at least 0", "give a whole number from 0 on")
     if name in FROM_ONE and value < 1:
         refuse(name, value, "it must be at least 1", "give a whole number from 1 on")
     if name in FROM_ZERO and value < 0:
@@ -230,12 +232,6 @@ def check_together(parameters):
             refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
         if "k_min" in parameters["boundings"]:
             refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
-
-
-def one_of(name, value, known):
-    """Raise ValueError unless a name is known."""
-    if value not in known:
-        raise ValueError(f"{name}: {value!r} is unknown; use one of {', '.join(map(str, known))}")
 
 
 def refuse(name, value, reason, fix):

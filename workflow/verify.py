@@ -285,6 +285,19 @@ def archived(files):
     return told
 
 
+def summed_up(lines):
+    """Lines "path: what", those that say the same of several paths as one.
+
+    >>> summed_up(["a.json: its data", "b.json: its data", "report.ipynb: its outputs"])
+    ['a.json and 1 more: its data', 'report.ipynb: its outputs']
+    """
+    paths = {}
+    for line in lines:
+        path, _, what = line.partition(": ")
+        paths.setdefault(what, []).append(path)
+    return [f"{results.listed(of, 1)}: {what}" for what, of in paths.items()]
+
+
 def main(arguments):
     data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
     files = committed()
@@ -299,7 +312,7 @@ def main(arguments):
             f"{len(wrong)} differences",
             flush=True,
         )
-        for line in [*wrong, *(f"not checked: {line}" for line in unchecked)]:
+        for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
             print(f"  {line}")
         bad += len(wrong)
     wrong = archived(files)

@@ -4,8 +4,8 @@ from math import comb
 
 import numpy as np
 
-from faithlib.attributions.occlusion import removable, removed
-from faithlib.forward import padded, target_values, unchanged
+from faithlib.attributions.occlusion import removable
+from faithlib.forward import erased, padded, target_values, unchanged
 
 TIE = {"logit": 1e-4, "probability": 1e-6}  # sums of y this close are equal
 
@@ -100,9 +100,9 @@ def _extended(orders, tokens):
 
 def _masked(model, encoding, order):
     """The variant in which the tokens of `order` are masked."""
-    erased = np.zeros(len(encoding.ids), bool)
-    erased[list(order)] = True
-    return removed(model, encoding, erased)
+    where = np.zeros(len(encoding.ids), bool)
+    where[list(order)] = True
+    return erased(model, encoding, where)
 
 
 def _ranks(encoding, order):

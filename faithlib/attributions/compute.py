@@ -6,6 +6,7 @@ from inspect import signature
 import numpy as np
 import torch
 
+import faithlib.attributions.releases_inseq  # noqa: F401, registers what it has
 from faithlib import batching, forward
 from faithlib.attributions import registry
 from faithlib.attributions.gradients import RULES

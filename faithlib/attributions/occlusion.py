@@ -1,8 +1,10 @@
 """Leave-one-out: the change of the prediction when one token is removed. Papers on LMs call it occlusion."""
 
+from functools import partial
+
 import numpy as np
 
-from faithlib.forward import deleted, padded, replaced, target_values, unchanged
+from faithlib.forward import erased, padded, replacement, target_values, unchanged
 
 
 def leave_one_out(model, batch, target, removal="mask", cache=None, progress=None):
@@ -36,47 +38,21 @@ def leave_one_out(model, batch, target, removal="mask", cache=None, progress=Non
         >>> bool((scores["leave_one_out"].abs() == scores["leave_one_out_abs"]).all())
         True
     """
-    signed = losses(
-        model,
-        batch,
-        target,
-        [removable(model, e, removal) for e in batch.encodings],
-        lambda e, erased: removed(model, e, erased, removal),
-        model.explains,
-        cache,
-        progress,
-    )
+    positions = [removable(model, e, removal) for e in batch.encodings]
+    remove = partial(erased, model, removal=removal)
+    signed = losses(model, batch, target, positions, remove, model.explains, cache, progress)
     return {"leave_one_out": signed, "leave_one_out_abs": signed.abs()}
 
 
 def removable(model, encoding, removal="mask"):
     """The maskable tokens that `removal` would change: (tokens,) bool."""
-    return encoding.maskable & (encoding.ids != _replacement_id(model, removal))
-
-
-def removed(model, encoding, erased, removal="mask"):
-    """The variant without the tokens at `erased` (tokens,) bool; raises ValueError if no token is left."""
-    if removal != "delete":
-        return replaced(encoding, erased, _replacement_id(model, removal))
-    if erased.all():
-        raise ValueError(
-            f"removal='delete' would leave an empty input (all {len(erased)} tokens are "
-            "removed, none is special): use removal='mask' or 'pad'"
-        )
-    return deleted(encoding, erased)
+    return encoding.maskable & (encoding.ids != replacement(model, removal))
 
 
 def unknown_id(model):
     """The token that inseq puts in place of an erased one: unknown, else padding, else end of text."""
     t = model.tokenizer
     return next(i for i in (t.unk_token_id, t.pad_token_id, t.eos_token_id, 0) if i is not None)
-
-
-def _replacement_id(model, removal):
-    token = {"mask": model.mask_id, "pad": model.pad_id, "delete": -1}[removal]  # no token has the id -1
-    if token is None:
-        raise ValueError(f"{model.name} has no {removal} token: give its tokenizer one")
-    return token
 
 
 def losses(model, batch, target, positions, remove, of, cache, progress):
@@ -87,14 +63,14 @@ def losses(model, batch, target, positions, remove, of, cache, progress):
         batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         positions: for each example the tokens to remove in turn, (tokens,) bool.
-        remove: (encoding, erased (tokens,) bool) -> the Variant without these tokens.
+        remove: (encoding, where (tokens,) bool) -> the Variant without these tokens.
         of: what y is, "logit" or "probability".
         cache: a forward.Cache, or None.
         progress: called with the share of the work just done, or None.
     """
     variants = []
     for e, wanted in zip(batch.encodings, positions, strict=True):
-        variants += [unchanged(e), *(remove(e, erased) for erased in np.eye(len(wanted), dtype=bool)[wanted])]
+        variants += [unchanged(e), *(remove(e, where) for where in np.eye(len(wanted), dtype=bool)[wanted])]
     counts = [1 + wanted.sum() for wanted in positions]
     y = target_values(model, variants, np.repeat(target.tolist(), counts), of, cache, progress)
     rows = [np.zeros(len(wanted)) for wanted in positions]

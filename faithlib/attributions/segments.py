@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from faithlib.attributions.occlusion import removable, removed
-from faithlib.forward import target_values, unchanged
+from faithlib.attributions.occlusion import removable
+from faithlib.forward import erased, target_values, unchanged
 from faithlib.scores import one_of, whole
 
 UNITS = ("passage", "sentence", "word", "token")
@@ -30,7 +30,8 @@ def segments(encoding, text, unit):
         (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable.
 
     Raises:
-        ValueError: an unknown unit, a text that has fewer words than the encoding.
+        ValueError: an unknown unit, a text that has fewer words than the encoding, a token that reaches over
+            the border of two segments.
 
     Example:
         >>> from faithlib import models
@@ -56,6 +57,14 @@ def segments(encoding, text, unit):
         raise ValueError(
             f"text {text[:40]!r} has {len(of_word)} words, its encoding more: give the same text"
         )
+    for word in np.setdiff1d(np.arange(words.max(initial=0)), words):
+        after = words[words > word].min()  # its letters are in the first token of this word
+        spelt = text.split()[word]
+        if of_word[word] != of_word[after] and any(c.isalnum() for c in spelt):
+            raise ValueError(
+                f"unit={unit!r}: one token holds both {spelt!r} and {text.split()[after]!r}, of two "
+                f"{unit}s: use a coarser unit, or another tokenizer"
+            )
     found[encoding.maskable] = np.array(of_word)[words]
     return found
 
@@ -89,7 +98,7 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
     variants, of, numbers = [], [], []
     for e, target, part in zip(encodings, targets, parts, strict=True):
         found = [int(n) for n in np.unique(part[removable(model, e, removal) & (part >= 0)])]
-        variants += [unchanged(e), *(removed(model, e, part == n, removal) for n in found)]
+        variants += [unchanged(e), *(erased(model, e, part == n, removal) for n in found)]
         of += [target] * (1 + len(found))
         numbers.append(found)
     y = target_values(model, variants, of, model.explains, cache)

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from sklearn.linear_model import Ridge
 
-from faithlib.attributions.occlusion import removable, removed
+from faithlib.attributions.occlusion import removable
 from faithlib.batching import batches_by_length, halving, token_budget
-from faithlib.forward import padded, target_values
+from faithlib.forward import erased, padded, target_values
 from faithlib.models.placement import without_gradients
 from faithlib.scores import generator
 
@@ -60,7 +60,7 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=Non
             for e, at in zip(encodings, positions, strict=True)
         ]
         variants = [
-            removed(model, e, _scattered(at, ~z), removal)
+            erased(model, e, _scattered(at, ~z), removal)
             for e, at, zs in zip(encodings, positions, neighbours, strict=True)
             for z in zs
         ]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from faithlib.scores import top
+
 RATIOS = (0.01, 0.05, 0.10, 0.20, 0.50)  # section 4.4 of the paper
 RELEASED_RATIOS = (0.01, 0.02, 0.05, 0.10, 0.20, 0.50, 1.00)
 LEAST = 0.05  # of 1 − S0: below it a normalised value is a quotient of noise
@@ -50,17 +52,15 @@ def rationale(scores, maskable, ratio, definition="paper"):
     """The k most important maskable tokens, (tokens,) bool; ties go to the earlier token.
 
     k = ⌈ratio · n⌉ of the n maskable tokens. "released" counts the CLS token into the length:
-    k = ⌈ratio · (n + 1)⌉, at most n. Raises ValueError for a ratio outside (0, 1].
+    k = ⌈ratio · (n + 1)⌉, at most n. Raises ValueError for a ratio outside (0, 1] and for a maskable token
+    without a finite score.
     """
     if not 0 < ratio <= 1:
         raise ValueError(f"ratio {ratio} is outside (0, 1]: give the fraction of tokens, such as 0.2")
     n = int(maskable.sum())
     length = n if definition == "paper" else n + 1
     k = min(n, max(1, int(np.ceil(round(ratio * length, 9)))))  # 0.1 · 30 is 3, not 3.0000000000000004
-    order = np.argsort(-np.where(maskable, scores, -np.inf), kind="stable")
-    chosen = np.zeros(len(scores), bool)
-    chosen[order[:k]] = True
-    return chosen
+    return top(np.asarray(scores, float), maskable, False, k)
 
 
 def _ratio(numerator, denominator):

@@ -6,7 +6,7 @@ Ghasemi Madani et al. 2025, section 4.2: ln(NS / NS_baseline) + ln(NC / NC_basel
 import numpy as np
 import pandas as pd
 
-from faithlib.statistics import monte_carlo_error
+from faithlib.statistics import DRAW_COUNTS, monte_carlo_error
 
 BASELINES = ("random", "matched")
 
@@ -51,13 +51,12 @@ def faithfulness(values, within=()):
     return pd.DataFrame(rows)
 
 
-def by_number_of_draws(draws, within=(), counts=(1, 2, 4, 8, 16)):
+def by_number_of_draws(draws, within=()):
     """The log ratio of the means over the first 1, 2, 4 … draws, and the error that all of them leave.
 
     Args:
         draws: rows of `soft_causal.by_draw`.
         within: columns of draws that tell apart what is never averaged.
-        counts: numbers of draws; those above what there is are left out.
 
     Returns:
         DataFrame, a row as in `faithfulness` and number of draws: draws, log_ratio, and mc_error, the
@@ -78,7 +77,7 @@ def by_number_of_draws(draws, within=(), counts=(1, 2, 4, 8, 16)):
             ]
             means = np.stack(compared, 1)  # (draws, 4)
             error = monte_carlo_error(log_ratio(means))
-            for n in [n for n in counts if n <= len(means)]:
+            for n in [n for n in DRAW_COUNTS if n <= len(means)]:
                 row = {**dict(zip(keys, key, strict=True)), "baseline": baseline, "draws": n}
                 rows.append(row | {"log_ratio": float(log_ratio(means[:n].mean(0))), "mc_error": error})
     return pd.DataFrame(rows)

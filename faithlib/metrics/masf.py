@@ -37,13 +37,13 @@ class Stages:
 
 
 @without_gradients
-def signals(model, encodings, budget=None, factors=None):
+def signals(model, encodings, factors=None):
     """Maximum of each embedding over the sequence, z1 = max_t e_lht: (examples, layers, width) float32.
 
     Of all tokens, special ones, mask tokens and `text_b` too, in the embedding output and every layer's
     output, behind its layer norm: L + 1 layers. The same to 1e-5 whatever the batch size; equal inputs are
-    computed once. budget: padded tokens a batch. factors: for each example what multiplies its embedding
-    output, (tokens, 1 or width), or None for none.
+    computed once. factors: for each example what multiplies its embedding output, (tokens, 1 or width), or
+    None for none.
     Raises ValueError for no encodings, an example that is empty or too long and a model whose layers are not
     all of one width, FloatingPointError for hidden states that are not finite.
     """
@@ -72,7 +72,7 @@ def signals(model, encodings, budget=None, factors=None):
 
     lengths = [len(encodings[i].ids) for i in missing]
     with bar(len(missing), "hidden states", "text") as progress:
-        for part in batching.batches_by_length(lengths, budget or batching.token_budget(model)):
+        for part in batching.batches_by_length(lengths, batching.token_budget(model)):
             rows = [missing[k] for k in part]
             values = (
                 torch.cat(batching.halving(model, compute, rows, lengths[part[0]])).cpu().numpy()

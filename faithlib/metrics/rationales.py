@@ -16,7 +16,8 @@ def top_k(scores, maskable, ratio):
     """The k = ⌈ratio · n⌉ highest of the n maskable tokens, wherever they are: (tokens,) bool.
 
     k is at least 1, and the earlier of equal scores is taken. The release leaves out the last token, whatever
-    its score. Raises ValueError for a ratio outside (0, 1] and a text without maskable tokens.
+    its score. Raises ValueError for a ratio outside (0, 1], a text without maskable tokens and a token
+    without a finite score.
     """
     if not maskable.any():
         raise ValueError("the text has no maskable token to choose: remove empty texts")

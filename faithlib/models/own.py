@@ -9,8 +9,7 @@ from faithlib.models import fit, placement
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 from faithlib.models.loading import (
-    BILSTM,
-    TINY,
+    BUILT,
     TINY_CAUSAL,
     draw_head,
     load,
@@ -20,6 +19,7 @@ from faithlib.models.loading import (
     read_config,
     read_tokenizer,
     with_head,
+    wrapped,
 )
 from faithlib.models.precision import DTYPES, resolve
 from faithlib.scores import one_of, whole
@@ -99,7 +99,7 @@ def load_model(
             "tokenizer, or an adapter (docs/adding.md, 'A model family')"
         )
     device = device or "cpu"
-    built = source if source in (TINY, BILSTM, TINY_CAUSAL) else ""
+    built = source if source in BUILT else ""
     computing = placement.check(device, device_map, attn_implementation, dtype or "float32", built)
     if built:
         if source == TINY_CAUSAL:
@@ -146,12 +146,9 @@ def load_model(
 
 
 def _checked(kind, model, tokenizer, name, max_length, dtype, texts):
-    """The `Classifier` or `CausalLM`, tried on short inputs."""
+    """The `Classifier` or `CausalLM`, its tokenizer tried on texts and the model on short inputs."""
     fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
-    wrapped = kind(model, tokenizer, name, max_length, dtype)
-    wrapped.cast(dtype)
-    fit.check_runs(wrapped)
-    return wrapped
+    return wrapped(kind, model, tokenizer, name, max_length, dtype)
 
 
 def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length):

@@ -4,7 +4,7 @@ import argparse
 import sys
 import textwrap
 
-from faithlib.report.cards import GROUPS, read_claims, write_cards
+from faithlib.report.cards import counts, read_claims, write_cards
 from faithlib.report.claims import VERDICT_SCALES
 from faithlib.results import SCALES, project_root
 
@@ -66,19 +66,6 @@ def claims_of(results_dir, scale):
     """{paper: claims} of every paper with claims at a scale."""
     paths = sorted((project_root() / results_dir / scale).glob("*/claims.csv"))
     return {path.parent.name: read_claims(path) for path in paths}
-
-
-def counts(claims):
-    """How many claims have which verdict, in one line.
-
-    >>> import pandas as pd
-    >>> counts(pd.DataFrame({"verdict": ["holds (3 seeds)", "holds for bert (40 texts)", "not tested"]}))
-    '2 hold, 1 not tested'
-    """
-    verdicts = claims.verdict.astype(str)
-    words = {"holds": "hold", "does not hold": "do not hold"}
-    found = {words.get(name, name): verdicts.str.startswith(name).sum() for name in GROUPS}
-    return ", ".join(f"{n} {name}" for name, n in found.items() if n)
 
 
 def verdict_table(claims):

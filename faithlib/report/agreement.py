@@ -13,6 +13,7 @@ from faithlib.metrics import registry
 from faithlib.report import figures
 from faithlib.report.display import figure_style, in_notebook, show_drawn
 from faithlib.report.tables import cell_text
+from faithlib.scores import whole
 from faithlib.statistics import FEWEST_UNITS, LEVEL, stream
 
 DRAWS = 500  # resamples of an interval
@@ -64,8 +65,7 @@ def agreement(study, draws=DRAWS):
 
 def computed(study, draws=DRAWS):
     """The table of `agreement`; nothing is shown."""
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise ValueError(f"draws={draws!r}: give a whole number of at least 1")
+    whole("draws", draws, 1)
     own = study.values[study.values.baseline == ""]
     names, metrics = list(own.attribution.unique()), list(own.metric.unique())
     cube = _cube(own, names, metrics)  # (attributions, metrics, texts)

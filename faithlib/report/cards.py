@@ -1,14 +1,18 @@
-"""What a paper's card says of its claims: a block of Markdown made from claims.csv."""
+"""What cards and the README say of claims: blocks of Markdown made from claims.csv."""
 
+import json
 import math
+import re
 
 import pandas as pd
 
+from faithlib.report.markdown import escaped, table, with_block
 from faithlib.results import project_root
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
-BEGIN, END = "<!-- generated: verdicts -->", "<!-- end -->"
+BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
+CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -26,25 +30,27 @@ def card_block(claims, note=""):
         note: what stands before them.
 
     Returns:
-        The text between the markers BEGIN and END, with both.
+        The content of the card's block BLOCK. The paragraph is of the first definition.
 
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
     >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
     >>> row |= {"failing_cases": "", "borderline": False, "published": 0.3, "published_cases": "sst"}
-    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[2])
+    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[1])
     **Holds** (1 of 1): A above B.
     """
-    lines = [BEGIN, "", *([note, ""] if note else [])]
+    texts = [note] if note else []
     judged = claims[claims.verdict.astype(str) != ""]
-    for (definition, baseline), part in judged.groupby(["definition", "baseline"], sort=False):
-        about = _about(definition, baseline, judged)
-        lines += [f"{about}{_paragraph(part)}", ""]
-    lines += ["| claim | published | ours, 95 % interval | verdict | options |", "|---|---|---|---|---|"]
+    first = judged[judged.definition == claims.definition.iloc[0]]
+    for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
+        texts.append(_about(definition, baseline, judged) + _paragraph(part))
+    rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            lines.append(f"| *{about.removesuffix(': ')}* | | | | |")
-        lines += [_line(row) for row in part.itertuples()]
-    return "\n".join([*lines, "", END])
+            rows.append([f"*{about.removesuffix(': ')}*", *[""] * 4])
+        rows += map(_cells, part.itertuples())
+    header = ("claim", "published", "ours, 95 % interval", "verdict", "options")
+    texts.append(table(header, rows, folded=f"All {len(claims)} claims"))
+    return "\n" + "\n\n".join(texts) + "\n"
 
 
 def read_claims(path):
@@ -57,28 +63,46 @@ def read_claims(path):
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>, with the note that its claims are of archived records."""
     note = folder / FROM_ARCHIVE
-    text = note.read_text(encoding="utf-8").strip() if note.is_file() else ""
-    return card_block(read_claims(folder / "claims.csv"), text)
+    notes = [note.read_text(encoding="utf-8").strip()] if note.is_file() else []
+    records = folder.parents[1] / "archive" / folder.name if notes else folder
+    return card_block(read_claims(folder / "claims.csv"), "\n\n".join([*notes, *_computed(records)]))
 
 
-def with_block(text, block):
-    """A card's text with its generated block replaced.
+def counts(claims):
+    """How many claims have which verdict, in one line.
 
-    Raises:
-        ValueError: a card without the markers, or with an end before its begin.
-
-    >>> with_block(f"a {BEGIN} old {END} b", f"{BEGIN} new {END}") == f"a {BEGIN} new {END} b"
-    True
+    >>> counts(pd.DataFrame({"verdict": ["holds (3 seeds)", "holds for bert (40 texts)", "not tested"]}))
+    '2 hold, 1 not tested'
     """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"the card has no block to write: add the lines {BEGIN} and {END}")
-    return before + block + after
+    found = {name: claims.verdict.astype(str).str.startswith(name).sum() for name in GROUPS}
+    several = {"holds": "hold", "does not hold": "do not hold"}
+    return ", ".join(f"{n} {several.get(name, name) if n > 1 else name}" for name, n in found.items() if n)
+
+
+def with_counts(text, folder):
+    """A text whose cells `<!-- verdicts: paper -->` have the counts of each paper's verdicts.
+
+    A claim counts once: in the first definition, which is the paper's, and against its first baseline.
+
+    Args:
+        text: the README's.
+        folder: results/<scale>.
+    """
+
+    def cell(match):
+        path = folder / match[2] / "claims.csv"
+        if not path.is_file():
+            return f"{match[1]}no results yet{match[3]}"
+        claims = read_claims(path)
+        own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
+        archived = " (archived records)" if path.with_name(FROM_ARCHIVE).is_file() else ""
+        return f"{match[1]}{counts(own.drop_duplicates('claim'))}{archived}{match[3]}"
+
+    return CELL.sub(cell, text)
 
 
 def write_cards(results_dir="results", scale="small"):
-    """Write the block of every card notebooks/<paper>/README.md that has its markers.
+    """Write the block of every card notebooks/<paper>/README.md with its markers, and the README's counts.
 
     Returns:
         Names of the papers whose card was written.
@@ -86,10 +110,23 @@ def write_cards(results_dir="results", scale="small"):
     root, written = project_root(), []
     for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
         card = root / "notebooks" / path.parent.name / "README.md"
-        if card.is_file() and BEGIN in (text := card.read_text(encoding="utf-8")):
-            card.write_text(with_block(text, read_block(path.parent)), encoding="utf-8")
+        if card.is_file() and f"<!-- {BLOCK} -->" in (text := card.read_text(encoding="utf-8")):
+            card.write_text(with_block(text, BLOCK, read_block(path.parent)), encoding="utf-8")
             written.append(path.parent.name)
+    if (page := root / "README.md").is_file():
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_counts(text, root / results_dir / scale), encoding="utf-8")
     return written
+
+
+def _computed(folder):
+    """[a sentence: how many units a folder of records has, and their hours]; [] without records."""
+    seconds = [
+        record["volatile"]["seconds"]
+        for path in sorted(folder.glob("*.json"))
+        if "volatile" in (record := json.loads(path.read_text(encoding="utf-8")))
+    ]
+    return [f"Computed in {len(seconds)} units, {sum(seconds) / 3600:.1f} hours together."] if seconds else []
 
 
 def _about(definition, baseline, claims):
@@ -106,7 +143,7 @@ def _paragraph(part):
         own = part[part.verdict.str.startswith(verdict)]
         if len(own):
             names = "; ".join(
-                _escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
+                escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
                 for row in own.itertuples()
             )
             texts.append(f"**{words}** ({len(own)} of {len(part)}): {names}.")
@@ -119,14 +156,9 @@ def _depends(verdict):
     return rest.split(";")[0].rstrip(")") if found else ""
 
 
-def _line(row):
+def _cells(row):
     ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
     known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({row.published_cases})"
     verdict = row.verdict + (", borderline" if str(row.borderline) == "True" else "")
     failing = f"; violated on {row.failing_cases}" if row.failing_cases and "not shown" in verdict else ""
-    cells = (row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices)
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
-def _escaped(text):
-    return str(text).replace("|", "\\|").replace("<", "&lt;")
+    return row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices

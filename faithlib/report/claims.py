@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from faithlib.report.cards import WITHOUT_INTERVAL, card_block  # noqa: F401  read as claims.card_block
+from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval
@@ -350,7 +350,8 @@ def multiverse_tables(state, choices, scale, gate=None):
                 options[name] = Verdict(UNTESTED, detail="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
-                differences[name] = _difference(claim, other, gate)
+                if scale in VERDICT_SCALES:  # elsewhere there is no verdict to depend on them
+                    differences[name] = _difference(claim, other, gate)
         if gate is not None and not isinstance(claim.values, dict):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]

@@ -27,6 +27,7 @@ from faithlib.report.display import figure_style, heat, in_notebook, show_drawn
 from faithlib.report.io import save_figure, save_table
 from faithlib.report.style import ARROWS, label, line, styled
 from faithlib.report.tables import cell_text
+from faithlib.scores import whole
 
 __all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]
 
@@ -118,8 +119,7 @@ def chosen_texts(study, count):
     Raises:
         ValueError: another number than 0, 1, 2, ...
     """
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise ValueError(f"texts={count!r}: give how many texts are shown, a whole number of at least 0")
+    whole("texts", count)
     metric, own = _first_metric(study)
     if metric is None:
         return list(range(min(count, len(study.encodings)))), "The first texts; no metric has a value."
@@ -319,11 +319,7 @@ def save(study, folder):
 
 
 def _save_record(study, folder):
-    """Write record.parquet and record.scores.parquet first, record.json, which has their hashes, last."""
-    frames = {"record.parquet": study.values, "record.scores.parquet": _scores(study)}
-    contents = {
-        name: frame.to_parquet(None, compression="zstd", index=False) for name, frame in frames.items()
-    }
+    """Write record.json, record.parquet and record.scores.parquet."""
     texts = hashlib.sha256("\0".join(map(str, getattr(study, "texts", None) or [])).encode())
     record = {
         "format": records.FORMAT,
@@ -334,29 +330,15 @@ def _save_record(study, folder):
         "metrics": list(study.table.metric.unique()),
         "table": json.loads(study.table.to_json(orient="records", double_precision=15)),
         "notes": notes(study),
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+        "files": {},
         "provenance": code_provenance(),
         "volatile": {
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         },
     }
-    record |= {
-        "sha256": records.record_digest(record),
-        "volatile_sha256": records.digest(record["volatile"]),
-    }
-    path = folder / "record.json"
-    if path.is_file():
-        try:
-            if records.read_record(path)["sha256"] == record["sha256"]:
-                return
-            ending = "replaced"
-        except ValueError:
-            ending = "damaged"
-        print(f"{path.as_posix()} was there before: it is kept as {records.set_aside(path, ending).name}.")
-    for name, content in contents.items():
-        records.write_atomically(folder / name, lambda part, content=content: part.write_bytes(content))
-    records.write_atomically(path, lambda part: part.write_text(records.as_text(record), encoding="utf-8"))
+    frames = {"record.parquet": study.values, "record.scores.parquet": _scores(study)}
+    records.save_record(folder / "record.json", record, frames)
 
 
 def _scores(study):

@@ -15,30 +15,20 @@ a share of tests                         share_interval      Wilson, corrected f
 `interval_from_table` chooses among them for a long table. Fewer than three units, or values that are all
 equal, have no interval.
 
-Intervals of figures and of single table cells: `mean_interval` (BCa bootstrap) and `percentile_interval` of
-`resample_means`, a bootstrap of whole examples: all cells of a data set share one resample, so the
-correlation between cells on the same examples is kept.
+Intervals of figures and of single table cells: `mean_interval` (BCa bootstrap).
 """
 
 from faithlib.statistics.base import (
     DRAW_COUNTS,
     FEWEST_UNITS,
     LEVEL,
-    cumulative_means,
     direction,
     holm,
     monte_carlo_error,
     stream,
     t_quantile,
 )
-from faithlib.statistics.bootstrap import (
-    RESAMPLES,
-    mean_interval,
-    percentile_interval,
-    rank_sum,
-    resample_means,
-    t_test,
-)
+from faithlib.statistics.bootstrap import RESAMPLES, mean_interval, rank_sum, t_test
 from faithlib.statistics.intervals import (
     BORDERLINE,
     DRAWS,
@@ -50,12 +40,4 @@ from faithlib.statistics.intervals import (
     seeds_interval,
     text_interval,
 )
-from faithlib.statistics.shares import (
-    Ratio,
-    ShareInterval,
-    Uncollapsed,
-    interval_from_table,
-    ratio_interval,
-    share_interval,
-    uncollapsed_interval,
-)
+from faithlib.statistics.shares import ShareInterval, interval_from_table, share_interval

@@ -62,28 +62,6 @@ def holm(pvalues):
     return adjusted
 
 
-def cumulative_means(draws, at=DRAW_COUNTS, axis=-1):
-    """Means of the first 1, 2, 4, 8 and 16 random draws, which show whether more draws change a value.
-
-    Args:
-        draws: array with the draws on one axis.
-        at: numbers of draws; those above the number there is are left out.
-        axis: the axis of the draws.
-
-    Returns:
-        {number of draws: mean, without that axis}.
-
-    Raises:
-        ValueError: for no draws and for values that are not finite.
-
-    >>> cumulative_means([1.0, 0.0, 1.0, 1.0])
-    {1: 1.0, 2: 0.5, 4: 0.75}
-    """
-    x = np.moveaxis(_finite(draws), axis, 0)
-    means = {k: x[:k].mean(axis=0) for k in at if k <= len(x)}
-    return {k: mean.item() if mean.ndim == 0 else mean for k, mean in means.items()}
-
-
 def t_quantile(p, df):
     """Quantile of Student's t (`scipy.stats.t.ppf`, for any degrees of freedom above 0).
 
@@ -108,12 +86,11 @@ def direction(relation):
     return sides[relation]
 
 
-def monte_carlo_error(draws, axis=-1):
+def monte_carlo_error(draws):
     """Standard error of a mean over random draws: sd(draws) / sqrt(number of draws), ddof 1.
 
     Args:
-        draws: array with the draws on one axis.
-        axis: the axis of the draws.
+        draws: array with the draws on the last axis.
 
     Returns:
         The standard errors, without that axis; NaN for a single draw.
@@ -122,10 +99,10 @@ def monte_carlo_error(draws, axis=-1):
     0.577
     """
     draws = np.asarray(draws, dtype=float)
-    n = draws.shape[axis]
+    n = draws.shape[-1]
     if n < 2:
-        return np.full(np.delete(draws.shape, axis), np.nan)[()]
-    return draws.std(axis=axis, ddof=1) / np.sqrt(n)
+        return np.full(draws.shape[:-1], np.nan)[()]
+    return draws.std(axis=-1, ddof=1) / np.sqrt(n)
 
 
 def _finite(values):
@@ -143,6 +120,11 @@ def _vector(values, wanted):
     if x.ndim != 1:
         raise ValueError(f"values of shape {x.shape}: give {wanted}")
     return x
+
+
+def _check_level(level):
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} is outside (0, 1): give the confidence level, such as 0.95")
 
 
 def _constant(x, scale=None):

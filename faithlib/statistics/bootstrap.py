@@ -1,13 +1,9 @@
-"""Intervals of figures and of single table cells, and the tests that papers report.
-
-`mean_interval` (BCa bootstrap), and `percentile_interval` of `resample_means`, a bootstrap of whole examples:
-all cells of a data set share one resample, so the correlation between cells on the same examples is kept.
-"""
+"""Intervals of figures and of single table cells, and the tests that papers report."""
 
 import numpy as np
 from scipy import stats
 
-from faithlib.statistics.base import LEVEL, _finite
+from faithlib.statistics.base import LEVEL, _check_level, _finite
 
 RESAMPLES = 1000  # of an interval in a figure
 
@@ -29,11 +25,12 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
         example, has the interval [mean, mean].
 
     Raises:
-        ValueError: for no examples and for values that are not finite.
+        ValueError: for no examples, values that are not finite, and a level outside (0, 1).
 
     >>> [round(end, 2) for end in mean_interval([0.0, 0.2, 0.4, 0.9])]
     [0.38, 0.1, 0.78]
     """
+    _check_level(level)
     x = _finite(values)
     columns = x.reshape(len(x), -1)  # (examples, cells)
     mean = columns.mean(axis=0)
@@ -56,57 +53,6 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
     if x.ndim == 1:
         return mean.item(), low.item(), high.item()
     return mean, low, high
-
-
-def resample_means(values, n_resamples=RESAMPLES, seed=0, memory=2**26):
-    """Means of all cells over the same resampled examples: one draw of examples serves every cell.
-
-    A resample is a vector of multiplicities w ~ Multinomial(n, 1/n), and its means are w @ values / n: one
-    matrix product for all cells. Stratify by calling it once a data set; apply any statistic to the rows.
-
-    Args:
-        values: (examples, cells).
-        n_resamples: number of resamples.
-        seed: of the resamples.
-        memory: bound of a block of multiplicities in bytes.
-
-    Returns:
-        (resamples, cells).
-
-    Raises:
-        ValueError: for no examples and for values that are not finite.
-
-    >>> means = resample_means([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]], n_resamples=5)
-    >>> means.shape, (means[:, 1] - means[:, 0]).round(9).tolist()
-    ((5, 2), [1.0, 1.0, 1.0, 1.0, 1.0])
-    """
-    x = _finite(values)  # (examples, cells)
-    n = len(x)
-    rng = np.random.default_rng(seed)
-    chunk = max(1, memory // (8 * n))
-    sizes = [min(chunk, n_resamples - start) for start in range(0, n_resamples, chunk)]
-    weights = (rng.multinomial(n, np.full(n, 1 / n), size=size) for size in sizes)
-    return np.concatenate([w @ x / n for w in weights])  # (resamples, cells)
-
-
-def percentile_interval(resampled, level=LEVEL):
-    """Percentile interval of a resampled statistic, over axis 0; for figures.
-
-    Args:
-        resampled: (resamples, ...).
-        level: confidence level.
-
-    Returns:
-        (low, high).
-
-    Raises:
-        ValueError: for no resamples and for values that are not finite.
-
-    >>> [round(float(end), 2) for end in percentile_interval(range(101), level=0.9)]
-    [5.0, 95.0]
-    """
-    tail = (1 - level) / 2
-    return tuple(np.quantile(_finite(resampled), [tail, 1 - tail], axis=0))
 
 
 def rank_sum(a, b):

@@ -9,6 +9,7 @@ from scipy import special
 from faithlib.statistics.base import (
     FEWEST_UNITS,
     LEVEL,
+    _check_level,
     _constant,
     _finite,
     _standard_error,
@@ -21,7 +22,7 @@ from faithlib.statistics.base import (
 DRAWS = 10_000  # of an interval of a claim
 FEWEST_TEXTS = 30  # a bootstrap needs
 BORDERLINE = 2.0  # Monte-Carlo errors between a bootstrap bound and a threshold
-BLOCK = 2**21  # values drawn at a time: bounds the memory of a bootstrap, not its result
+BLOCK = 2**16  # values drawn at a time, which fit a cache; the result does not depend on it
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,12 @@ class Interval:
         return max(self.components, key=lambda part: part[0] * t_quantile(0.5 + LEVEL / 2, part[1]))[1]
 
     def ends(self, level=LEVEL):
-        """Both ends at a two-sided confidence level: (low, high), (NaN, NaN) where there is no interval."""
+        """Both ends at a two-sided confidence level: (low, high), (NaN, NaN) where there is no interval.
+
+        Raises:
+            ValueError: for a level outside (0, 1).
+        """
+        _check_level(level)
         if not self.exists:
             return math.nan, math.nan
         low, high = self._ends(level)
@@ -328,7 +334,7 @@ def _pivots(x, rng, n_resamples):
     rows = max(1, BLOCK // n)  # of resamples at a time
     found = []
     for start in range(0, n_resamples, rows):
-        drawn = centred[rng.integers(n, size=(min(rows, n_resamples - start), n))]
+        drawn = centred.take(rng.integers(n, size=(min(rows, n_resamples - start), n)))
         mean = drawn.mean(axis=1)
         variance = (np.einsum("ij,ij->i", drawn, drawn) - n * mean**2) / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 sorts last, as infinite

@@ -8,8 +8,7 @@ from faithlib.statistics.base import LEVEL, holm
 from faithlib.statistics.verdicts import FAILS, HOLDS, MIXED, UNTESTED, Verdict, _side
 
 CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "verdict"]  # the columns of choices.csv
-MAIN, GRID = "main", "grid"  # names in the column `choice`
-LARGEST_GRID = 24
+MAIN = "main"  # setting, in the column `choice`
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Multiverse:
     depends_on: tuple[str, ...]
 
 
-def multiverse(claim, main, options, differences=None, grid=None):
+def multiverse(claim, main, options, differences=None):
     """A claim's verdict over the options of the choices that the paper leaves open (Steegen et al. 2016).
 
     Options vary one at a time from the main setting. The verdict stays that of the main setting unless
@@ -49,14 +48,12 @@ def multiverse(claim, main, options, differences=None, grid=None):
         options: {(choice, option): Verdict}.
         differences: {(choice, option): Interval} of main - option, paired by seed and text; options without
             one are not compared.
-        grid: {option in words: Verdict} of combined choices, at most 24; for the table only.
 
     Returns:
         Multiverse. Options that are not tested are in the table and in no count.
 
     Raises:
-        ValueError: for no options, a choice named "main" or "grid", a difference of an unknown option and a
-            grid of more than 24 cells.
+        ValueError: for no options, a choice named "main" and a difference of an unknown option.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> from faithlib.statistics.verdicts import judge
@@ -65,15 +62,13 @@ def multiverse(claim, main, options, differences=None, grid=None):
     >>> found.verdict.text(), found.summary
     ('mixed (depends on ties; 3 seeds)', '1 of 2 options agree, sign equal in 1')
     """
-    differences, grid = differences or {}, grid or {}
+    differences = differences or {}
     if not options:
         raise ValueError(f"claim {claim!r} has no options: list those of each choice")
-    if reserved := {choice for choice, _ in options} & {MAIN, GRID}:
-        raise ValueError(f"choice {reserved.pop()!r} is a reserved name: call it what is chosen")
+    if MAIN in {choice for choice, _ in options}:
+        raise ValueError(f"choice {MAIN!r} is a reserved name: call it what is chosen")
     if unknown := [f"{c}: {o}" for c, o in differences if (c, o) not in options]:
         raise ValueError(f"a difference of an option that is not there: {', '.join(unknown)}")
-    if len(grid) > LARGEST_GRID:
-        raise ValueError(f"a grid of {len(grid)} cells: at most {LARGEST_GRID}")
     tested = {key: option for key, option in options.items() if option.word != UNTESTED}
     agree = sum(option.word == main.word for option in tested.values())
     equal = sum(_side(option) == _side(main) for option in tested.values())
@@ -81,8 +76,8 @@ def multiverse(claim, main, options, differences=None, grid=None):
     verdict = main
     if depends:
         verdict = replace(main, word=MIXED, detail=f"depends on {', '.join(depends)}")
-    cells = [((MAIN, MAIN), main), *options.items(), *(((GRID, name), cell) for name, cell in grid.items())]
-    rows = [(claim, *key, cell.value, cell.low, cell.high, cell.word) for key, cell in cells]
+    cells = {(MAIN, MAIN): main} | options
+    rows = [(claim, *key, cell.value, cell.low, cell.high, cell.word) for key, cell in cells.items()]
     summary = f"{agree} of {len(tested)} options agree, sign equal in {equal}"
     if len(tested) < len(options):
         summary += f", {len(options) - len(tested)} not tested"

@@ -1,4 +1,4 @@
-"""Intervals of shares, of ratios and of models of which some collapsed; the interval of a long table."""
+"""Intervals of shares; the interval of a long table."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from faithlib.statistics.base import FEWEST_UNITS, LEVEL, _finite, _vector, t_quantile
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, _vector, t_quantile
 from faithlib.statistics.intervals import (
     Interval,
     _too_few,
@@ -97,16 +97,7 @@ def share_interval(true, clusters=None, unit="cluster"):
     return replace(found, components=((se, k - 1),))
 
 
-def interval_from_table(
-    table,
-    design,
-    names=(),
-    value="value",
-    seed="seed",
-    text="text",
-    cluster=None,
-    limits=(-math.inf, math.inf),
-):
+def interval_from_table(table, design, names=(), text="text", cluster=None, limits=(-math.inf, math.inf)):
     """The interval of a mean that the design of a long table asks for.
 
     One seed has the interval over its texts ("this model"), two seeds have none, three and more that of the
@@ -114,11 +105,9 @@ def interval_from_table(
     value with every seed.
 
     Args:
-        table: DataFrame, one row a value.
+        table: DataFrame, one row a value: columns value, seed and, but for "seeds", that of the texts.
         design: "seeds" (one value a seed), "nested" (own texts) or "crossed" (same texts).
         names: what the interval is of (data set, model, statistic): names the random stream.
-        value: column of the values.
-        seed: column of the seeds.
         text: column of the texts, for "nested" and "crossed".
         cluster: column of clusters of texts (facts); they are averaged first and are the unit then.
         limits: range of the statistic, to which the ends are clipped.
@@ -137,128 +126,26 @@ def interval_from_table(
     """
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}: use one of {', '.join(DESIGNS)}")
-    keys = [seed] if design == "seeds" else [seed, text]
-    if missing := {value, *keys, *filter(None, [cluster])} - set(table):
+    keys = ["seed"] if design == "seeds" else ["seed", text]
+    if missing := {"value", *keys, *filter(None, [cluster])} - set(table):
         raise ValueError(f"the table has no column {', '.join(sorted(missing))}")
     twice = table.duplicated(keys)
     if twice.any():
         raise ValueError(f"{twice.sum()} rows repeat {' and '.join(keys)}: give one value each")
     if design == "seeds":
-        return seeds_interval(table[value].dropna(), seed, limits)
+        return seeds_interval(table.value.dropna(), limits=limits)
     unit = text
     if cluster is not None:
-        table = table.groupby([seed, cluster], as_index=False)[value].mean()
+        table = table.groupby(["seed", cluster], as_index=False).value.mean()
         unit = cluster
-    wide = table.pivot(index=seed, columns=unit, values=value).dropna(how="all")
+    wide = table.pivot(index="seed", columns=unit, values="value").dropna(how="all")
     if wide.empty:
         raise ValueError("the table has no values: give one row a value")
     if len(wide) == 1:
         return text_interval(wide.iloc[0].dropna(), names, unit, limits=limits)
     if design == "nested":
-        return nested_interval([row.dropna() for _, row in wide.iterrows()], seed, limits)
+        return nested_interval([row.dropna() for _, row in wide.iterrows()], limits=limits)
     common = wide.dropna(axis=1)
     if common.empty:
         raise ValueError(f"no {unit} has a value with all {len(wide)} seeds: is the design nested?")
-    return crossed_interval(common, seed, limits)
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio for the eye and the interval of its numerator for the claim.
-
-    Attributes:
-        ratio: mean of the units' ratios, without the excluded ones; NaN where none is left.
-        numerator: Interval of the numerator, without the excluded ones.
-        numerator_all: Interval of the numerator of all units.
-        excluded: how many values have a denominator too small to divide by.
-    """
-
-    ratio: float
-    numerator: Interval
-    numerator_all: Interval
-    excluded: int
-
-
-def ratio_interval(numerators, denominators, smallest, limits=(-math.inf, math.inf)):
-    """A ratio whose claim is tested on its numerator, which has the same sign and needs no clip.
-
-    RACU is ACU / (area of the random curve), normalised sufficiency (S - S0) / (1 - S0). Values with a
-    denominator below `smallest` mean nothing: they are excluded and counted, and the claim is given with them
-    as well.
-
-    Args:
-        numerators: (seeds,) or (seeds, texts) of a crossed design.
-        denominators: of the same shape.
-        smallest: denominators below are excluded; a text goes with all its seeds.
-        limits: range of the numerator.
-
-    Returns:
-        Ratio.
-
-    Raises:
-        ValueError: for different shapes, values that are not finite, `smallest` of 0 or less.
-
-    >>> found = ratio_interval([0.10, 0.12, 0.11, 0.3], [0.20, 0.24, 0.22, 0.001], smallest=0.05)
-    >>> found.ratio, found.excluded
-    (0.5, 1)
-    >>> print(found.numerator, found.numerator_all, sep="; ")
-    +0.110 [+0.085, +0.135] (3 seeds); +0.158 [+0.006, +0.309] (4 seeds)
-    """
-    over, under = _finite(numerators), _finite(denominators)
-    if over.shape != under.shape:
-        raise ValueError(f"numerators {over.shape} and denominators {under.shape} differ in shape")
-    if not smallest > 0:
-        raise ValueError(f"smallest denominator {smallest}: give a number above 0")
-    small = under < smallest
-    kept = ~small if over.ndim == 1 else ~small.any(axis=0)
-    interval = seeds_interval if over.ndim == 1 else crossed_interval
-    if not kept.any():
-        none = Interval(math.nan, "seed", 0, limits=limits, reason="every denominator is too small")
-        return Ratio(math.nan, none, interval(over, limits=limits), int(small.sum()))
-    ratio = float((over[..., kept] / under[..., kept]).mean())
-    return Ratio(
-        ratio, interval(over[..., kept], limits=limits), interval(over, limits=limits), int(small.sum())
-    )
-
-
-@dataclass(frozen=True)
-class Uncollapsed:
-    """A mean over the models that predict more than one class, and the share of those that do not.
-
-    Attributes:
-        interval: Interval over the other models.
-        share: share of collapsed models.
-        collapsed: their number.
-    """
-
-    interval: Interval
-    share: float
-    collapsed: int
-
-
-def uncollapsed_interval(values, collapsed, limits=(-math.inf, math.inf)):
-    """t interval over the seeds whose model did not collapse to one class, and the share that did.
-
-    Args:
-        values: (seeds,).
-        collapsed: (seeds,), true where the model predicts a single class.
-        limits: range of the statistic.
-
-    Returns:
-        Uncollapsed.
-
-    Raises:
-        ValueError: for different lengths and values that are not finite.
-
-    >>> found = uncollapsed_interval([0.4, 0.5, 0.6, 0.0], [False, False, False, True])
-    >>> print(found.interval, found.share)
-    +0.500 [+0.252, +0.748] (3 seeds) 0.25
-    """
-    x, gone = _vector(values, "one number a seed"), np.asarray(collapsed, dtype=bool)
-    if gone.shape != x.shape:
-        raise ValueError(f"{len(x)} values, but {gone.size} flags: give one a seed")
-    if gone.all():
-        interval = Interval(math.nan, "seed", 0, limits=limits, reason="every model predicts a single class")
-    else:
-        interval = seeds_interval(x[~gone], limits=limits)
-    return Uncollapsed(interval, float(gone.mean()), int(gone.sum()))
+    return crossed_interval(common, limits=limits)

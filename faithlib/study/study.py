@@ -296,6 +296,10 @@ def _finished(sessions, names, texts, shown):
     for reason in dict.fromkeys(session.left_out for session in sessions if session.left_out):
         notes.append(reason)
         print(reason, flush=True)
+    for session, name in zip(sessions, names, strict=True):
+        config = getattr(getattr(session.model, "model", None), "config", None)
+        if origin := getattr(config, "origin", None):
+            notes.append(f"Weights of {name}: {', '.join(origin.values())}.")
     if shown and estimate.seconds >= plan.WORTH_SAYING:
         first = sessions[0]
         counts = len(first.encodings), len(first.wanted.order), len(first.metrics)

@@ -9,9 +9,8 @@ on.
 import re
 from pathlib import Path
 
-from faithlib.tasks.table import SPLITS
+from faithlib.tasks.table import SPLITS, SUFFIXES
 
-SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")
 SHARES = {"test": 0.15, "validation": 0.15}  # of all rows, where there is no such split
 COLUMNS = {"classification": ("text_b", "label", "evidence"), "prompts": ("target", "evidence")}
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import datasets
-import numpy as np
 import pandas as pd
 
 from faithlib import corpora
+from faithlib.scores import whole
 from faithlib.tasks import files
 from faithlib.tasks.sources import read_hub, read_mirror, tidy
 from faithlib.tasks.splits import split_rows, subset
@@ -104,8 +104,7 @@ def _folder(data_dir):
 
 def check_sizes(task, sizes, seed):
     """`sizes` as {split: int} without zeros; ValueError for a split, size or seed that is not allowed."""
-    if not _whole_number(seed):
-        raise ValueError(f"seed {seed!r} is not allowed: give a whole number, 0 or larger")
+    whole("seed", seed)
     if not isinstance(sizes, dict | None):
         raise ValueError(
             f"sizes {sizes!r} is not allowed: give a dict such as {{'train': 2000, 'test': 300}}"
@@ -113,18 +112,13 @@ def check_sizes(task, sizes, seed):
     for split, size in (sizes or {}).items():
         if split not in SPLITS:
             raise ValueError(f"unknown split {split!r} in sizes: allowed are {', '.join(SPLITS)}")
-        if not _whole_number(size):
-            raise ValueError(f"sizes[{split!r}] = {size!r} is not allowed: give a whole number, or 0 for all")
+        whole(f"sizes[{split!r}]", size)  # 0 for all
         if task.generated and size > corpora.LARGEST:
             raise ValueError(
                 f"sizes[{split!r}] = {size} is too large for the generated task {task.name!r}: "
                 f"at most {corpora.LARGEST}"
             )
     return {split: int(size) for split, size in (sizes or {}).items() if size}
-
-
-def _whole_number(value):
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
 
 
 # What came out ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faithlib.scores import first_line
 from faithlib.tasks.table import SPLITS
 
 LARGEST = 1_000_000  # characters of a text: the longest article of any task has a tenth of that
@@ -160,11 +161,6 @@ def readable(path, read):
 
 def _short(path):
     return "/".join(path.parts[-2:])
-
-
-def first_line(error):
-    """The first line of an error's message, or its name; at most 200 characters."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 # What every source goes through -------------------------------------------------------------------

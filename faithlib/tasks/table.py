@@ -12,6 +12,7 @@ from faithlib.corpora import planted, world
 from faithlib.registry import Registry
 
 SPLITS = ("train", "validation", "test")
+SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")  # of files of one's own
 KINDS = ("classification", "prompts")
 
 

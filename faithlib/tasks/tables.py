@@ -13,11 +13,11 @@ import datasets
 import pandas as pd
 import pyarrow.parquet as pq
 
+from faithlib.scores import first_line
 from faithlib.tasks import columns
-from faithlib.tasks.sources import first_line, readable
-from faithlib.tasks.table import SPLITS, TASKS, Task
+from faithlib.tasks.sources import readable
+from faithlib.tasks.table import SPLITS, SUFFIXES, TASKS, Task
 
-FORMATS = (".parquet", ".csv", ".tsv", ".jsonl")
 KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
 
 
@@ -151,7 +151,7 @@ def _read_path(source):
         return "folder", path.resolve().name, _read_folder(path)
     if file:
         return "file", path.name, {"test": _read_file(path)}
-    if path.suffix.lower() in FORMATS or isinstance(source, os.PathLike):
+    if path.suffix.lower() in SUFFIXES or isinstance(source, os.PathLike):
         raise FileNotFoundError(f"there is no file {str(source)!r}: check the path")
     close = difflib.get_close_matches(str(source), TASKS, n=3)
     hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
@@ -160,7 +160,7 @@ def _read_path(source):
 
 
 def _read_folder(folder):
-    found = {split: [folder / f"{split}{end}" for end in FORMATS] for split in SPLITS}
+    found = {split: [folder / f"{split}{end}" for end in SUFFIXES] for split in SPLITS}
     found = {split: [p for p in paths if p.is_file()] for split, paths in found.items()}
     if not any(found.values()):
         raise FileNotFoundError(
@@ -178,8 +178,8 @@ def _read_folder(folder):
 
 def _read_file(path):
     end = path.suffix.lower()
-    if end not in FORMATS:
-        raise ValueError(f"file {path.name!r} has the format {end or 'none'}: give {', '.join(FORMATS)}")
+    if end not in SUFFIXES:
+        raise ValueError(f"file {path.name!r} has the format {end or 'none'}: give {', '.join(SUFFIXES)}")
     if end == ".parquet":
         return readable(path, pq.read_table).to_pandas()
     try:
@@ -270,6 +270,6 @@ def _where(name, split, tables):
 
 def _slug(name):
     """A name of small letters, digits and _, as tasks have it."""
-    stem = name.removesuffix(Path(name).suffix) if Path(name).suffix.lower() in FORMATS else name
+    stem = name.removesuffix(Path(name).suffix) if Path(name).suffix.lower() in SUFFIXES else name
     slug = re.sub(r"\W+", "_", stem.lower()).strip("_")
     return slug if re.match(r"[a-z]", slug) else f"data_{slug}".rstrip("_")

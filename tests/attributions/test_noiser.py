@@ -11,7 +11,7 @@ import tiny
 import torch
 
 from faithlib import batching, forward, models
-from faithlib.attributions import attribute, check, noiser, releases
+from faithlib.attributions import attribute, check, noiser, releases_inseq
 from faithlib.attributions.compute import BOUNDINGS
 from faithlib.models import CausalLM
 from faithlib.scores import generator
@@ -303,7 +303,7 @@ def test_the_release_on_stories():
         cases = [case for case in golden if str(case["norm"]) == theirs][:n]
         encodings = model.encode([case["prompt"] for case in cases])
         batch, target = model.collate(encodings), torch.tensor([case["answer_id"] for case in cases])
-        found = releases.noiser_of_the_release(model, batch, target, norm=norm)
+        found = releases_inseq.noiser_of_the_release(model, batch, target, norm=norm)
         assert len(cases) == n and found["k"].tolist() == [case["k_min"] for case in cases]
         for case, e, scores in zip(cases, encodings, found["noiser"].numpy(), strict=True):
             assert e.ids.tolist() == case["input_ids"]
@@ -369,7 +369,7 @@ def test_progress_adds_up(monkeypatch):
     model, told = tiny.causal("llama"), []
     encodings, targets = prompts(model, 3)
     batch, target = model.collate(encodings), torch.tensor(targets)
-    for function in (noiser.noiser, releases.noiser_of_the_release):
+    for function in (noiser.noiser, releases_inseq.noiser_of_the_release):
         function(model, batch, target, noise=2, progress=told.append)
         assert sum(told) == pytest.approx(1)
         told.clear()

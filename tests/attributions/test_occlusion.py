@@ -12,7 +12,7 @@ from captum.testing.helpers.basic_models import BasicModel_MultiLayer
 from sample.lookup import BOS, EOS, MASK, A, classifier, look_up, losing, next_token, text
 
 from faithlib import batching, forward
-from faithlib.attributions import attribute, beam, occlusion, releases
+from faithlib.attributions import attribute, beam, occlusion, releases_inseq
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loo_beam.json"
 
@@ -187,7 +187,7 @@ def test_the_noiser_release_takes_shares_of_absolute_losses():
     model = tiny.causal("gpt2")
     encodings, targets = model.encode(tiny.PROMPTS), np.arange(len(tiny.PROMPTS)) + 5
     batch, target = model.collate(encodings), torch.tensor(targets)
-    ours = releases.occlusion_of_inseq(model, batch, target)
+    ours = releases_inseq.occlusion_of_inseq(model, batch, target)
     for i, e in enumerate(encodings):
         embeddings = model.embed(torch.tensor(e.ids))[None].detach()
         unknown = model.embed(torch.full((1, len(e.ids)), model.tokenizer.unk_token_id)).detach()

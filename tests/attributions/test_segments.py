@@ -1,5 +1,7 @@
 """Segments: where they end, what their removal costs the target, and the search from coarse to fine."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tiny
@@ -8,6 +10,7 @@ from sample.lookup import LOSSES, A, look_up, losing, text
 from faithlib import forward
 from faithlib.attributions import attribute
 from faithlib.attributions.segments import hierarchical, leave_one_out, segments
+from faithlib.models.base import Encoding
 
 TEXT = "the plot was great . it was long !\n\nwas it unlikely ? a boring film"
 
@@ -37,6 +40,18 @@ def test_another_text_and_unit_are_told(model):
         segments(encoding, "the plot", "word")
     with pytest.raises(ValueError, match="unit='line' is unknown: use 'passage', 'sentence'"):
         segments(encoding, TEXT, "line")
+
+
+def test_a_token_over_the_border_of_two_segments_is_told():
+    of = partial(Encoding, np.arange(3), np.zeros(3, int), np.ones(3, bool), np.zeros(3, bool))
+    merged = of(np.array([1, 2, 3]))  # the first token is "a plot"
+    assert segments(merged, "a plot . long", "sentence").tolist() == [0, 0, 1]
+    with pytest.raises(ValueError, match="unit='word': one token holds both 'a' and 'plot', of two words"):
+        segments(merged, "a plot . long", "word")
+    with pytest.raises(ValueError, match="both 'end.' and 'plot', of two sentences: use a coarser unit"):
+        segments(merged, "end. plot . long", "sentence")
+    dropped = of(np.array([0, 2, 3]))  # no token has the zero-width blank
+    assert segments(dropped, "a \u200b . long", "word").tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize("removal", ["mask", "delete"])

@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
 
 from faithlib import batching
-from faithlib.attributions import attribute, releases, surrogates
+from faithlib.attributions import attribute, releases_inseq, surrogates
 from faithlib.models import Classifier
 
 
@@ -225,7 +225,7 @@ def test_nothing_to_remove_is_no_score():
     assert (attribute(model, [e], [0], ["lime"], samples=5)["lime"][0] == 0).all()
 
 
-@pytest.mark.parametrize("function", [surrogates.lime, releases.lime_of_inseq])
+@pytest.mark.parametrize("function", [surrogates.lime, releases_inseq.lime_of_inseq])
 def test_progress_adds_up_to_one(function, monkeypatch):
     monkeypatch.setattr(surrogates, "VARIANTS", 60)
     model, shares = tiny.causal(), []
@@ -249,7 +249,7 @@ def test_the_noiser_release_fits_the_embedding_entries(kind, monkeypatch):
         return logits(batch, embeddings=embeddings)
 
     monkeypatch.setattr(model, "logits", recorded)
-    ours = releases.lime_of_inseq(model, model.collate([e]), torch.tensor([target]))["lime"][0].numpy()
+    ours = releases_inseq.lime_of_inseq(model, model.collate([e]), torch.tensor([target]))["lime"][0].numpy()
     original = model.embed(torch.tensor(e.ids))[None].detach()
     assert len(inputs) == 50 and all(
         ((x == original[0]).all(1) | (x == model.tokenizer.unk_token_id).all(1)).all() for x in inputs

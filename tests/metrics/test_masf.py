@@ -11,7 +11,7 @@ import tiny
 import torch
 from scipy import stats
 
-from faithlib import models
+from faithlib import batching, models
 from faithlib.metrics import masf
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -253,7 +253,8 @@ def test_signals_are_maxima_over_all_tokens(kind):
             states = model.hidden_states(model.collate([encoding]))
         np.testing.assert_allclose(row, torch.cat(states).amax(1), atol=1e-5)
     for budget in (1, 40):
-        np.testing.assert_allclose(masf.signals(model, encodings[::-1], budget)[::-1], found, atol=1e-5)
+        with batching.limited(model, budget):
+            np.testing.assert_allclose(masf.signals(model, encodings[::-1])[::-1], found, atol=1e-5)
 
 
 def test_p_does_not_depend_on_batches():
@@ -261,7 +262,9 @@ def test_p_does_not_depend_on_batches():
     rng = np.random.default_rng(0)
     words = [" ".join(rng.choice(tiny.WORDS, rng.integers(3, 12))) for _ in range(80)]
     encodings = model.encode(words)
-    found = [masf.signals(model, encodings, budget) for budget in (None, 16)]
+    found = [masf.signals(model, encodings)]
+    with batching.limited(model, 16):
+        found.append(masf.signals(model, encodings))
     for definition in masf.DEFINITIONS:
         p = [masf.fit(s[:60], definition).p_values(s[60:]) for s in found]
         np.testing.assert_allclose(*p, atol=1 / 30)  # a bit may move one example of the reference

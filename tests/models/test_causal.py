@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward, models
+from faithlib import batching, forward, models
 from faithlib.attributions import attribute
 
 
@@ -110,8 +110,9 @@ def test_variants_with_prefixes_are_those_computed_one_by_one(model, budget):
     encodings = model.encode(tiny.PROMPTS)
     variants = leaving_out(model, encodings)
     targets = np.arange(len(variants)) % model.outputs
-    values = forward.target_values(model, variants, targets, "probability", budget=budget)
-    logits = forward.target_values(model, variants, targets, "logit", budget=budget)
+    with batching.limited(model, budget):
+        values = forward.target_values(model, variants, targets, "probability")
+        logits = forward.target_values(model, variants, targets, "logit")
     for variant, target, value, logit in zip(variants, targets, values, logits, strict=True):
         if variant.factor is None:
             expected = huggingface(model, variant.encoding)
@@ -136,7 +137,8 @@ def test_a_prefix_is_computed_once_and_what_follows_it_only(monkeypatch):
     length = len(encoding.ids)
     erased = [np.arange(length) == i for i in range(length)]
     variants = [forward.replaced(encoding, e, model.mask_id) for e in erased]
-    forward.target_values(model, variants, [5] * length, "probability", budget=8)
+    with batching.limited(model, 8):
+        forward.target_values(model, variants, [5] * length, "probability")
     late = [i for i in range(length) if 8 * i >= length]
     early = (length - len(late)) * length
     assert sum(tokens) <= early + length + 1.3 * sum(length - i for i in late)

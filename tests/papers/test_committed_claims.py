@@ -1,10 +1,10 @@
-"""The committed claims of papers about trained models and of Noiser: intervals, cases, cards."""
+"""The committed claims of papers about trained models and of Noiser: intervals, cases, choices."""
 
 import pandas as pd
 import pytest
 
 from faithlib import papers, results
-from faithlib.report.cards import BEGIN, END, FROM_ARCHIVE, WITHOUT_INTERVAL, read_block, read_claims
+from faithlib.report.cards import FROM_ARCHIVE, WITHOUT_INTERVAL, read_claims
 from faithlib.report.claims import CLAIMS, UNGATED
 
 ROOT = results.project_root()
@@ -53,10 +53,3 @@ def test_options_are_those_of_the_card(paper, claims):
     changed = choices[choices.choice != "main"]
     assert set(zip(changed.choice, changed.option, strict=True)) <= known
     assert (choices.groupby(["claim", "definition", "baseline"]).choice.first() == "main").all()
-
-
-def test_the_card_shows_the_committed_verdicts(paper, claims):
-    text = (ROOT / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
-    assert text.count(BEGIN) == text.count(END) == 1
-    block = text[text.index(BEGIN) : text.index(END) + len(END)]
-    assert block == read_block(ROOT / "results/small" / paper)

@@ -115,7 +115,7 @@ def test_the_same_study_has_the_same_intervals(cube):
 
 @pytest.mark.parametrize("draws", [0, 1.5, True, "many"])
 def test_draws_are_a_whole_number(cube, draws):
-    with pytest.raises(ValueError, match=f"draws={draws!r}: give a whole number of at least 1"):
+    with pytest.raises(ValueError, match=f"draws={draws!r} must be at least 1, a whole number"):
         agreement.agreement(values(cube), draws)
 
 

@@ -5,10 +5,12 @@ import pytest
 
 from faithlib import papers
 from faithlib.report import cards
-from faithlib.report.cards import BEGIN, END, card_block, read_block, with_block
+from faithlib.report.cards import BLOCK, card_block, read_block
 from faithlib.report.claims import CLAIMS
+from faithlib.report.markdown import with_block
 from faithlib.results import project_root
 
+BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
 WRITTEN = [
     name
     for name in papers.names()
@@ -35,28 +37,27 @@ def test_the_paragraph_groups_claims_by_verdict():
         ]
     )
     block = card_block(table).splitlines()
-    assert block[0] == BEGIN and block[-1] == END
-    assert block[2] == (
+    assert block[1] == (
         "**Holds** (2 of 4): A above \\|B\\|; E. **Mixed** (1 of 4): C (depends on ties). "
         "**Not tested** (1 of 4): D."
     )
-    assert block[6] == (
+    assert block[5] == (
         "| A above \\|B\\| | +0.500 (sst) | +0.200 [+0.100, +0.300] (sst) | holds (bert, 3 seeds) |  |"
     )
-    assert "| D |  | +0.200 (sst) | not tested" in block[8]
-    assert block[9].endswith("| holds on average, not shown on cb (3 seeds), borderline; violated on cb |  |")
+    assert "| D |  | +0.200 (sst) | not tested" in block[7]
+    assert block[8].endswith("| holds on average, not shown on cb (3 seeds), borderline; violated on cb |  |")
 
 
 def test_definitions_and_baselines_have_paragraphs_of_their_own():
     table = pd.DataFrame([row("A", "holds (3 seeds)"), row("A", "holds (3 seeds)", definition="released")])
     block = card_block(table)
     assert "Definition paper: **Holds** (1 of 1): A." in block
-    assert "| *Definition released* | | | | |" in block
+    assert "| *Definition released* |  |  |  |  |" in block
 
 
 def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no block to write"):
-        with_block("text", "block")
+        with_block("text", BLOCK, "block")
     folder = tmp_path / "results" / "small" / "fmm"
     folder.mkdir(parents=True)
     pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
@@ -76,4 +77,5 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
 def test_committed_cards_say_what_the_claims_say(paper):
     block = read_block(project_root() / "results" / "small" / paper)
     card = (project_root() / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
-    assert with_block(card, block) == card, "run `python -m faithlib.report small --cards`"
+    assert card.count(BEGIN) == card.count(END) == 1
+    assert with_block(card, BLOCK, block) == card, "run `python -m faithlib.report small --cards`"

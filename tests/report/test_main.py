@@ -42,14 +42,14 @@ def test_quick_prints_numbers_and_the_committed_verdicts_marked_as_such(project,
     command.main(["quick"])
     out = capsys.readouterr().out
     assert "decides no claim" in out and "committed small scale, not of this run" in out
-    assert "1 hold, 1 mixed" in out and "holds" not in out and "0.250" in out
+    assert "1 holds, 1 mixed" in out and "holds (" not in out and "0.250" in out
 
 
 def test_cards_are_written_from_the_committed_claims(project, capsys):
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds (3 seeds)"})
     card = project / "notebooks/fmm/README.md"
     card.parent.mkdir(parents=True)
-    card.write_text(f"{cards.BEGIN}\n{cards.END}\n")
+    card.write_text(f"<!-- {cards.BLOCK} -->\n<!-- end -->\n")
     command.main(["small", "--cards"])
     assert "Cards written: fmm" in capsys.readouterr().out and "one above two" in card.read_text()
     with pytest.raises(ValueError, match="'quick' has no verdicts: use one of small, paper"):

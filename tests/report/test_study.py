@@ -75,7 +75,7 @@ def test_texts_without_a_value_are_not_chosen_and_lower_may_be_better():
 
 @pytest.mark.parametrize("texts", [-1, 1.5, True, "all"])
 def test_how_many_texts_is_a_whole_number(texts):
-    with pytest.raises(ValueError, match=f"texts={texts!r}: give how many texts are shown"):
+    with pytest.raises(ValueError, match=f"texts={texts!r} must be at least 0, a whole number"):
         report.show(study(), texts=texts)
 
 

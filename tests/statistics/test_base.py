@@ -28,14 +28,6 @@ def test_streams_are_named_not_numbered():
     assert len(set(draws)) == 4
 
 
-def test_cumulative_means():
-    draws = np.arange(32.0).reshape(2, 16)
-    means = statistics.cumulative_means(draws)
-    assert list(means) == [1, 2, 4, 8, 16]
-    assert means[4].tolist() == [1.5, 17.5] and means[16].tolist() == [7.5, 23.5]
-    assert list(statistics.cumulative_means(draws[:, :5])) == [1, 2, 4]
-
-
 @pytest.mark.parametrize(("p", "df"), [(0.975, 2), (0.999, 3.7), (0.5, 1), (1 - 0.025 / 32, 2), (0.025, 400)])
 def test_t_quantile_is_scipys(p, df):
     assert statistics.t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df))

@@ -37,20 +37,6 @@ def test_mean_interval_does_not_depend_on_the_memory_bound():
     assert np.allclose(small, statistics.mean_interval(x), atol=1e-12)
 
 
-def test_resamples_are_paired_seeded_and_chunked():
-    x = np.random.default_rng(3).random(50)
-    both = statistics.resample_means(np.column_stack([x, x + 1]), n_resamples=200)
-    assert both.shape == (200, 2)
-    assert np.allclose(both[:, 1] - both[:, 0], 1)  # the shift never shows any noise
-    again = statistics.resample_means(np.column_stack([x, x + 1]), n_resamples=200, memory=1)
-    assert np.allclose(both, again)
-    assert both[:, 0].std() == pytest.approx(x.std() / np.sqrt(50), rel=0.2)
-
-
-def test_percentile_interval():
-    assert statistics.percentile_interval(np.arange(101), level=0.9) == pytest.approx((5, 95))
-
-
 def test_rank_sum_by_hand():
     # 5 against 5 without overlap: U = 25, mean 12.5, sd sqrt(25 * 11 / 12) = 4.787, z = 2.611
     p = statistics.rank_sum([1, 2, 3, 4, 5], [6, 7, 8, 9, 10])

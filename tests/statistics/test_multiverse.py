@@ -69,10 +69,3 @@ def test_multiverse_of_an_untested_claim_stays_untested():
     options = {("ties", ">="): verdict_of(FAILS), ("ties", "half"): verdict_of(HOLDS)}
     found = multiverse.multiverse("claim", verdicts.Verdict(UNTESTED), options)
     assert found.verdict.word == UNTESTED and found.depends_on == ()
-
-
-def test_multiverse_has_its_grid_in_the_table_only():
-    grid = {"ties >=, delete": verdict_of(FAILS), "ties >=, zero": verdict_of(HOLDS)}
-    found = multiverse.multiverse("claim", verdict_of(HOLDS), {("ties", ">="): verdict_of(HOLDS)}, grid=grid)
-    assert found.table.choice.tolist() == ["main", "ties", "grid", "grid"] and found.verdict.word == HOLDS
-    assert found.summary == "1 of 1 options agree, sign equal in 1"

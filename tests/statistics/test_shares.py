@@ -1,6 +1,4 @@
-"""Intervals of shares and ratios, and the one that fits a table."""
-
-import math
+"""Intervals of shares, and the one that fits a table."""
 
 import numpy as np
 import pytest
@@ -82,29 +80,3 @@ def test_interval_from_table_averages_clusters_first():
     found = statistics.interval_from_table(table, "crossed", cluster="fact")
     assert (found.unit, found.n_units) == ("fact", 10)
     assert found.ends() == statistics.text_interval(table.groupby("fact").value.mean()).ends()
-
-
-def test_ratio_is_tested_on_its_numerator():
-    found = statistics.ratio_interval([0.1, 0.2, 0.3, 0.9], [0.2, 0.2, 0.2, 0.01], smallest=0.05)
-    assert (found.ratio, found.excluded) == (pytest.approx(1), 1)
-    assert found.numerator.ends() == statistics.seeds_interval([0.1, 0.2, 0.3]).ends()
-    assert found.numerator_all.ends() == statistics.seeds_interval([0.1, 0.2, 0.3, 0.9]).ends()
-    none = statistics.ratio_interval([0.1, 0.2, 0.3], [0.0, 0.0, 0.0], smallest=0.05)
-    assert math.isnan(none.ratio) and none.numerator.reason == "every denominator is too small"
-    assert none.numerator_all.exists
-
-
-def test_ratio_of_seeds_and_texts_leaves_out_whole_texts():
-    over = np.random.default_rng(12).normal(size=(3, 40))
-    under = np.full((3, 40), 0.5)
-    under[1, 7] = 0.01
-    found = statistics.ratio_interval(over, under, smallest=0.05)
-    assert found.numerator == statistics.crossed_interval(np.delete(over, 7, axis=1))
-    assert found.excluded == 1 and found.ratio == pytest.approx(2 * found.numerator.value)
-
-
-def test_uncollapsed_interval():
-    found = statistics.uncollapsed_interval([0.5, 0.0, 0.6, 0.7], [0, 1, 0, 0])
-    assert found.interval.ends() == statistics.seeds_interval([0.5, 0.6, 0.7]).ends()
-    assert (found.share, found.collapsed) == (0.25, 1)
-    assert not statistics.uncollapsed_interval([0.0, 0.0], [True, True]).interval.exists

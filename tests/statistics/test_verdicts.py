@@ -115,12 +115,6 @@ def test_equivalence():
             ),
             "a: c",
         ),
-        (
-            lambda: multiverse.multiverse(
-                "c", verdict_of(HOLDS), {("a", "b"): verdict_of(HOLDS)}, grid=dict.fromkeys(range(25))
-            ),
-            "at most 24",
-        ),
     ],
 )
 def test_errors_are_one_clear_line(call, words):

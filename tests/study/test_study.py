@@ -283,3 +283,13 @@ def test_next_tokens_and_answers_are_shown_in_words():
     facts = explorer.described(study)
     assert [f["target"] for f in facts] == study.target_names == ["great", "it was long"]
     assert not any(f["predicted"].isdigit() for f in facts)
+
+
+def test_a_study_says_where_converted_weights_come_from():
+    model = tiny.causal("llama")
+    model.model.config.origin = {"package": "some-package==1.0", "quantisation": "4 bits a weight"}
+    study = evaluate(model, tiny.PROMPTS[:2], ["random_uniform"], ["aopc_comprehensiveness"])
+    assert f"Weights of {study.model_name}: some-package==1.0, 4 bits a weight." in study.notes
+    assert not evaluate(
+        tiny.causal("llama"), tiny.PROMPTS[:1], ["random_uniform"], ["aopc_sufficiency"]
+    ).notes

@@ -1,5 +1,7 @@
 """What is explained: next tokens, answers of several tokens by teacher forcing, contrasts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,6 +109,15 @@ def test_a_contrast_is_a_difference(causal):
     assert both.scores["random_uniform"][0] == pytest.approx(of_a.scores["random_uniform"][0])
     same = [s.values.query("attribution == 'random_uniform'").value.to_numpy() for s in (both, of_a, of_b)]
     assert same[0] == pytest.approx(same[1] - same[2], abs=1e-6)
+
+
+def test_a_contrast_of_an_answer_with_itself_is_zero(causal):
+    texts = data.read(tiny.PROMPTS[:2])
+    encodings = texts.encode(causal)
+    found = targets.resolve(causal, texts, encodings, ["great", "it was"])
+    found = replace(found, contrast=found.answers)
+    scores = targets.attribute(causal, encodings, found, ["input_x_gradient", "leave_one_out"])
+    assert all((row == 0).all() for rows in scores.values() for row in rows)
 
 
 def test_a_contrast_of_classes():

@@ -6,6 +6,7 @@ import sys
 
 import execute
 import nbformat
+import papermill
 import pytest
 from toy import PARAMETERS, ROOT, notebook
 
@@ -18,6 +19,15 @@ def book(tmp_path):
 def test_defaults_are_the_literals(book):
     known = execute.defaults(book)
     assert known["rate"] == 0.5 and known["fast"] is True and known["ratios"] == [0.1, 1]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("notebooks/*/experiment.ipynb")), ids=lambda p: p.parent.name
+)
+def test_papermill_reads_every_parameter_of_an_experiment(path, caplog):
+    """It takes one "=" a line, comments included, and warns of another."""
+    assert set(papermill.inspect_notebook(str(path))) == set(execute.defaults(path))
+    assert "Unable to parse" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,3 @@ def test_the_page_of_dependencies_has_every_pinned_package():
 )
 def test_a_licence_is_the_one_that_a_package_declares(name, expected):
     assert expected in pages.licence(name) and "\n" not in pages.licence(name)
-
-
-def test_cells_of_a_table_may_hold_bars():
-    assert pages._markdown(pd.DataFrame({"a": ["x|y"]})) == "| a |\n| --- |\n| x&#124;y |\n"

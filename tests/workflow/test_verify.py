@@ -128,6 +128,11 @@ def test_what_cannot_be_checked_is_said(project):
     assert "no commit that git has" in unchecked[0] and "need data_dir=" in unchecked[1]
 
 
+def test_what_is_said_of_many_files_is_one_line():
+    lines = ["a.json: its data", "b.json: its code (abc)", "c.json: its data", "d.json: its data"]
+    assert verify.summed_up(lines) == ["a.json and 2 more: its data", "b.json: its code (abc)"]
+
+
 def test_an_archived_record_is_whole_and_named(project):
     archive = Path("results/archive/toy")
     archive.mkdir(parents=True)

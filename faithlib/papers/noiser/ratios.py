@@ -66,7 +66,7 @@ def log_ratios(values, baseline, by="fact", ns="soft_ns"):
         frame = frame.dropna()
         means = frame.mean().clip(lower=LEAST)
         logs = np.log(means) + (frame - frame.mean()) / means
-        both, ratios = logs[ns] + logs["soft_nc"], {}
+        both, ratios = dict((logs[ns] + logs["soft_nc"]).items()), {}
         for *own, kind in both:
             other = (*own, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
             if kind == "" and other in both:

@@ -1,0 +1,234 @@
+"""The page "Coverage": each table and figure of the papers, at which scale it is here, and what is missing.
+
+What a paper has stands in faithlib/papers/<paper>/coverage.csv, its units in config/paper.yaml, what is here
+in results/; hours are estimated by workflow/plan.py.
+"""
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "docs")]
+
+import plan  # noqa: E402
+from gallery_page import anchor, title  # noqa: E402
+
+from faithlib import papers, records  # noqa: E402
+from faithlib.report.cards import FROM_ARCHIVE  # noqa: E402
+from faithlib.report.markdown import table  # noqa: E402
+from faithlib.report.style import dataset_title, model_title  # noqa: E402
+from faithlib.tasks.table import TASKS  # noqa: E402
+
+PAGE = """# Coverage
+
+Each table and figure of the five papers: how much of it is here, and why the rest is missing. A *cell* is a
+data set with a model, as in the paper. The *small* scale has the papers' data sets with smaller models; it
+never counts as a cell of the paper's own models. The *paper* scale is the papers' own set-up
+([config/paper.yaml](../../config/paper.yaml)). It needs a GPU and the papers' checkpoints, and has not been
+run where its column says 0. "Archived" are records of an earlier form: they are shown until the units of
+[config/small.yaml](../../config/small.yaml) replace them. This page is generated.
+
+"""
+ITEMS = (
+    "in the paper", "what it shows", "small scale, data sets", "paper scale, cells", "here", "why not more",
+)  # fmt: skip
+UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
+HOURS = """
+Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: estimated
+from units that a CPU computed, by parameters and texts, for a GPU of {peak:,.0f} GFLOP a second; perhaps
+wrong by a factor of several. Together: {printed} hours printed, ≈ {estimated} GPU hours.
+"""
+
+
+def page():
+    """The page as Markdown: for each paper its tables and figures, then its data sets and models."""
+    return PAGE + "\n".join(section(paper) for paper in papers.names() if coverage_file(paper).is_file())
+
+
+def section(paper):
+    """What one paper has and what of it is here."""
+    card = papers.card(paper)
+    rows = pd.read_csv(coverage_file(paper), keep_default_na=False).to_dict("records")
+    items = table(ITEMS, [item(paper, row) for row in rows])
+    lines, printed, estimated = units(paper)
+    listed = table(UNITS, lines, folded=f"{len(lines)} data sets and models")
+    hours = HOURS.format(
+        peak=plan.peaks(ROOT / "results/benchmarks")["cuda"], printed=printed, estimated=estimated
+    )
+    return (
+        f"({paper}-coverage)=\n## {card.citation}\n\n[{card.title}](../../notebooks/{paper}/README.md)\n\n"
+        f"{items}\n### Data sets and models\n\n{listed}{hours}"
+    )
+
+
+def coverage_file(paper):
+    """The list of a paper's tables and figures; a study of our own has none."""
+    return papers.FOLDER / paper / "coverage.csv"
+
+
+def item(paper, row):
+    """The cells of one table or figure of a paper, as Markdown."""
+    first, last = (row["item"], row["what"]), row["reason"]
+    if not row["datasets"] and not row["table"]:
+        return *first, "—", "—", "—", last
+    here = []
+    if (table := ROOT / f"results/small/{paper}/tables/{row['table']}.csv").is_file():
+        here.append(f"[{row['table']}](../../{table.relative_to(ROOT).as_posix()})")
+    if row["figure"]:
+        pictures = sorted((ROOT / f"figures/small/{paper}").glob(f"{row['figure']}*.png"))
+        here += [f"[{title(path.stem)}](#{anchor(paper, path.stem)})" for path in pictures]
+    if not row["datasets"]:
+        return *first, "all" if here else "none", "—", ", ".join(here), last
+    wanted = [
+        cell for cell in cells(paper) if chosen(cell[0], row["datasets"]) and chosen(cell[1], row["models"])
+    ]
+    own = pairs("paper", paper, row["table"])
+    done = [cell for cell in wanted if cell in own or (cell[0], "") in own]
+    small = stand_ins(paper, wanted, pairs("small", paper, row["table"]))
+    return *first, data_sets(paper, wanted, small), f"{len(done)} of {len(wanted)}", ", ".join(here), last
+
+
+def stand_ins(paper, wanted, found):
+    """The pairs of a table that stand for wanted cells: of their models, and of models that no paper has."""
+    models, known = {model for _, model in wanted}, {model for _, model in cells(paper)}
+    own = {(task, model) for task, model in found if model in models or not model}
+    if models <= {model for _, model in own}:
+        return own
+    return own | {(task, model) for task, model in found if model not in known}
+
+
+def data_sets(paper, wanted, small):
+    """Which of the paper's data sets the small scale has, and with which models, in words."""
+    names = list(dict.fromkeys(task for task, _ in wanted))
+    found = [task for task in names if any(task == name for name, _ in small)]
+    like = [name for name, _ in sorted(small) if name in TASKS and TASKS[name].imitates in names]
+    models = sorted({model_title(model) for task, model in small if task in found and model})
+    text = f"{len(found)} of {len(names)}"
+    text += f": {', '.join(map(dataset_title, found))}" if 0 < len(found) < len(names) else ""
+    text += f" ({', '.join(models)})" if models else ""
+    text += f"; imitated by {', '.join(dict.fromkeys(map(dataset_title, like)))}" if like else ""
+    return text + (", archived" if found and is_archived(paper) else "")
+
+
+def units(paper):
+    """(a row a data set and model of the paper, hours printed, hours estimated), both as texts."""
+    card, known, rates = papers.card(paper), measured(), plan.peaks(ROOT / "results/benchmarks")
+    known = known[(known.paper == paper) & (known.kind == "CPU")]
+    printed, rows, sums = card.hours() if card.hours else {}, [], {"printed": [], "estimated": []}
+    for cell, parameters in cells(paper).items():
+        hours = len(parameters) * printed[cell] if cell in printed else None
+        guesses = [plan.estimate(known, given, card, rates) for given in parameters]
+        guess = None if None in guesses else sum(guesses)
+        sums["printed"].append(hours)
+        sums["estimated"].append(guess)
+        task, model = cell
+        rows.append(
+            (dataset_title(task), model_title(model), *at_small(paper, task), number(hours), number(guess))
+        )
+    totals = (number(sum(h for h in found if h is not None) or None) for found in sums.values())
+    return rows, *totals
+
+
+def at_small(paper, task):
+    """(what the small scale has of a data set, why it has no more), in words."""
+    found = []
+    for place, words in (("small", ""), ("archive", ", archived")):
+        seeds = {}
+        for params in recorded(place, paper):
+            if params["task"] == task:
+                seeds.setdefault(records.slug(params["model"]), set()).add(params["seed"])
+        if not found:
+            found = [
+                f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}{words}"
+                for m, s in sorted(seeds.items())
+            ]
+    gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
+    if len(gates) and len(failed := gates[(gates.dataset == task) & ~gates.accepted.astype(bool)]):
+        found.append(f"not above chance ({', '.join(map(model_title, failed.model))})")
+    if found:
+        return "; ".join(found), ""
+    if TASKS[task].credentialed:
+        return "—", "licence: MIMIC-III is open to credentialed users only"
+    if any(given["task"] == task for given in grid_units("small", paper)):
+        return "—", "planned, not computed yet"
+    if TASKS[task].kind == "prompts":
+        return "—", "checkpoint: needs a language model that knows the answers"
+    return "—", "compute: beyond the hours of the small scale"
+
+
+# What there is --------------------------------------------------------------------------------------------
+
+
+@cache
+def grid_units(scale, paper):
+    """The parameters of each unit of config/<scale>.yaml, without those of a variant."""
+    config = yaml.safe_load((ROOT / f"config/{scale}.yaml").read_text(encoding="utf-8"))
+    entry = config["papers"].get(paper, {"units": []})
+    found = [p for row in entry["units"] for _, p in records.expand(scale, entry.get("defaults", {}), row)]
+    return [parameters for parameters in found if not parameters.get("variant")]
+
+
+@cache
+def cells(paper):
+    """{(data set, model): the parameters of its units at the paper scale}."""
+    found = {}
+    for parameters in grid_units("paper", paper):
+        found.setdefault((parameters["task"], records.slug(parameters["model"])), []).append(parameters)
+    return found
+
+
+@cache
+def recorded(place, paper):
+    """The parameters of the records in results/<place>/<paper>."""
+    paths = sorted((ROOT / "results" / place / paper).glob("*.json"))
+    return [json.loads(path.read_text(encoding="utf-8"))["params"] for path in paths]
+
+
+@cache
+def measured():
+    return plan.measured(ROOT / "results")
+
+
+@cache
+def read(path):
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame()
+
+
+def pairs(scale, paper, table):
+    """{(data set, model)} of a table; all of its paper's performance where it is a mean over data sets."""
+    found = read(ROOT / f"results/{scale}/{paper}/tables/{table}.csv")
+    found = found.rename(columns={"task": "dataset"})
+    if len(found) and "dataset" not in found:
+        found = read(ROOT / f"results/{scale}/{paper}/tables/performance.csv")
+    if "dataset" not in found:
+        return set()
+    models = found.model if "model" in found else [""] * len(found)
+    return {(task, records.slug(str(model))) for task, model in zip(found.dataset, models, strict=True)}
+
+
+def is_archived(paper):
+    return (ROOT / "results/small" / paper / FROM_ARCHIVE).is_file()
+
+
+# Words ----------------------------------------------------------------------------------------------------
+
+
+def chosen(name, names):
+    """Whether a name is in a list of coverage.csv: names with blanks between them, or * for all."""
+    return names == "*" or name in names.split()
+
+
+def number(hours):
+    """Hours in words.
+
+    >>> number(None), number(0.04), number(3.21), number(1234.5)
+    ('—', '0.04', '3.2', '1,234')
+    """
+    if hours is None:
+        return "—"
+    return f"{hours:.2f}" if hours < 1 else f"{hours:.1f}" if hours < 100 else f"{hours:,.0f}"

@@ -1,0 +1,258 @@
+"""What Noiser's released code computes: inseq 0.7.1's attributions of one next token, and its own method.
+
+Scores are shares of their sum over all tokens of the prompt, the first one (BOS) included.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+from sklearn.linear_model import Ridge
+
+from faithlib.attributions.attention import read_row, rollout
+from faithlib.attributions.gradients import drawn_points, gradient, path_gradient, sequential_paths, y_at
+from faithlib.attributions.noiser import Noised, search
+from faithlib.attributions.occlusion import losses, unknown_id
+from faithlib.attributions.releases import probability, released, shares
+from faithlib.attributions.surrogates import filled_probabilities
+from faithlib.forward import padded, replaced
+from faithlib.scores import generator
+
+
+@released("noiser", "attention", "attention_rollout", needs=("attention",))
+@torch.no_grad()
+def attention_softmaxed(model, batch, target):
+    """Softmax of the attention weights over all tokens of the prompt: nearly uniform, sum 1 with BOS.
+
+    Args:
+        model: a CausalLM that exposes attention weights.
+        batch: the Batch to explain.
+        target: (batch,) int, not used.
+
+    Returns:
+        {"attention", "attention_rollout": (batch, tokens) float}, in (0, 1).
+    """
+    _, layers = model.attentions(batch)
+    rows = {
+        "attention": read_row(model, batch, layers[-1]).mean(1),
+        "attention_rollout": rollout(model, batch, layers),
+    }
+    return {name: row.masked_fill(~batch.present, -torch.inf).softmax(-1) for name, row in rows.items()}
+
+
+@released("noiser", "input_x_gradient", "deeplift")
+@torch.no_grad()
+def lengths_of_one_pass(model, batch, target):
+    """inseq's input × gradient, ‖e_i ⊙ ∂p/∂e_i‖₂, and DeepLift, ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, as shares.
+
+    All gradient scores of inseq are L2 norms over the embedding's width, divided by their sum over all tokens
+    of the prompt, BOS included: ≥ 0, sum 1, without sign. p is the target's probability; b_i is the
+    embedding of the unknown token, or e_i where token i is an end-of-text token.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+
+    Returns:
+        {"input_x_gradient", "deeplift": (batch, tokens) float}, ≥ 0.
+    """
+    embeddings = model.embed(batch.ids)
+    slope = gradient(model, y_at(model, batch, target, probability), embeddings)
+    return {
+        "input_x_gradient": _length_shares(embeddings * slope, batch),
+        "deeplift": _length_shares((embeddings - _unknown(model, batch)) * slope, batch),
+    }
+
+
+@released("noiser", "integrated_gradients")
+@torch.no_grad()
+def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=None):
+    """inseq's integrated gradients: Gauss-Legendre quadrature with K points; norms as shares, as above.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        steps: K, at least 1; one forward and backward pass each.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"integrated_gradients": (batch, tokens) float}, ≥ 0.
+    """
+    embeddings, base = model.embed(batch.ids), _unknown(model, batch)
+    at, weights = _gauss_legendre(steps, embeddings)
+    at = at[:, None].expand(-1, len(batch.ids))
+    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    return {"integrated_gradients": _length_shares((embeddings - base) * slope, batch)}
+
+
+@released("noiser", "sequential_integrated_gradients")
+@torch.no_grad()
+def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
+    """inseq's sequential integrated gradients: Gauss-Legendre with K points; norms as shares, as above.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        steps: K of each token, at least 1.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"sequential_integrated_gradients": (batch, tokens) float}, ≥ 0.
+    """
+    base = _unknown(model, batch)
+    at, weights = _gauss_legendre(steps, base)
+    scores = sequential_paths(model, batch, target, base, at, weights, batch.present, progress)
+    return {"sequential_integrated_gradients": _length_shares(scores, batch)}
+
+
+@released("noiser", "gradient_shap")
+@torch.no_grad()
+def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=None):
+    """inseq's GradientSHAP, five draws for each prompt; norms as shares, as above.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        samples: draws, at least 1; one forward and backward pass each.
+        seed: together with a prompt's token ids it determines the draws, whatever the batch.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"gradient_shap": (batch, tokens) float}, ≥ 0.
+    """
+    embeddings, base = model.embed(batch.ids), _unknown(model, batch)
+    at, weights = drawn_points(batch, samples, seed, embeddings)
+    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    return {"gradient_shap": _length_shares((embeddings - base) * slope, batch)}
+
+
+@released("noiser", "noiser")
+@torch.no_grad()
+def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=None):
+    """k_min over all tokens, BOS included, and losses divided by their signed sum.
+
+    The score is s_i / Σ_j s_j: a negative sum reverses the ranking, a sum near 0 makes scores large; a sum of
+    0 leaves them unchanged. k_i is the last scale that the bisection tries, at which the prediction may
+    flip. The noise is that of RandomState(1), the same for all texts, divided by an approximation of its
+    expected norm.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        norm: the divisor: "none", 1 (as in the release's notebook); "l2", √d (as in its program); "l1",
+            √(2/π) d; "linf", √(2 ln d).
+        noise: noise vectors, at least 1.
+        halvings: bisection steps, at least 1.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"noiser": (batch, tokens) float64, "k", "flipped", "tied": (batch,)}, as `noiser`.
+    """
+    width = model.embedding_table.shape[1]
+    divisor = {
+        "none": 1,
+        "l1": math.sqrt(2 / math.pi) * width,
+        "l2": math.sqrt(width),
+        "linf": math.sqrt(2 * math.log(width)),
+    }[norm]
+    vectors = np.random.RandomState(1).randn(1, noise, width) / divisor
+    vectors = vectors.repeat(len(batch.encodings), 0)  # (batch, M, width)
+    noised, tokens = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
+    low, p, smallest = search(noised, tokens, halvings - 1)
+    k = smallest + 0.5**halvings  # tried last, after which no bound is read
+    losses = noised.losses(tokens, k[:, None], low, p)
+    total = losses.sum(1, keepdim=True)
+    return {
+        "noiser": losses / torch.where(total == 0, 1, total),
+        "k": k,
+        "flipped": smallest < 1 - 2 * 0.5**halvings,
+        "tied": noised.tied,
+    }
+
+
+@released("noiser", "lime")
+def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
+    """the LIME of inseq 0.7.1 at its defaults, ≥ 0 and sum 1 over the whole prompt.
+
+    Each of 50 neighbours masks every token, special tokens included, with probability 0.3; the text itself is
+    not among them. A masked token has the *id* of the unknown (else padding, else end) token, c, as each
+    entry of its embedding; the method was written for ids. The features of the ridge regression (α = 1) of
+    the target's probability are the embedding entries; the weight of a neighbour is the number of unchanged
+    entries. A token's score is the L2 norm of its entries' coefficients, divided by the sum over tokens.
+
+    All entries of a token change together, so its coefficients are a multiple of e_i − c, and their norm is
+    the coefficient of a single feature: ‖e_i − c‖ where the token is kept. The regression therefore has
+    `tokens` unknowns, not tokens · width.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        samples: neighbours of each prompt, at least 1; one pass each.
+        seed: together with a prompt's token ids it determines the neighbours, whatever the batch.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"lime": (batch, tokens) float64}.
+    """
+    rows, filler = [], float(unknown_id(model))
+    for e, row, y in zip(batch.encodings, batch.ids, target, strict=True):
+        kept = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
+        embeddings = model.embed(row[: len(e.ids)]).detach()  # (tokens, width)
+        p = filled_probabilities(model, e, embeddings, kept, filler, y)  # (samples,)
+        scale = (embeddings.double() - filler).norm(dim=-1).cpu().numpy()  # (tokens,)
+        changing = (embeddings != filler).sum(-1).cpu().numpy()  # (tokens,)
+        weight = embeddings.numel() - ~kept @ changing  # (samples,)
+        sizes = abs(Ridge(alpha=1).fit(kept * scale, p, sample_weight=weight).coef_)
+        rows.append(sizes / max(sizes.sum(), 1e-12))
+        if progress is not None:
+            progress(1 / len(batch.encodings))
+    return {"lime": padded(rows, batch)}
+
+
+@released("noiser", "leave_one_out", "leave_one_out_abs")
+def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
+    """inseq 0.7.1's occlusion, divided by its sum; both names have the same scores.
+
+    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, special tokens included:
+    ≥ 0, sum 1. All scores are 0 if no token changes the probability (the release divides by 0). inseq takes
+    absolute values, so signed scores cannot be had.
+
+    Args:
+        model: a CausalLM.
+        batch: the Batch to explain.
+        target: (batch,) int, the next token explained.
+        cache: a forward.Cache for the outputs, or None.
+        progress: called with the share of the work just done, or None.
+
+    Returns:
+        {"leave_one_out", "leave_one_out_abs": (batch, tokens) float64}.
+    """
+    everywhere = [np.ones(len(e.ids), bool) for e in batch.encodings]
+    unknown = partial(replaced, token_id=unknown_id(model))
+    loss = losses(model, batch, target, everywhere, unknown, "probability", cache, progress).abs()
+    return dict.fromkeys(("leave_one_out", "leave_one_out_abs"), shares(loss))
+
+
+def _gauss_legendre(steps, like):
+    """Gauss-Legendre points on [0, 1] and their weights, both (steps,)."""
+    x, w = np.polynomial.legendre.leggauss(steps)
+    return torch.from_numpy((1 + x) / 2).to(like), torch.from_numpy(w / 2).to(like)
+
+
+def _unknown(model, batch):
+    """The unknown token's embedding at each position, e_i at end-of-text tokens: (batch, tokens, width)."""
+    end = model.tokenizer.eos_token_id
+    ends = batch.ids == (-1 if end is None else end)
+    return model.embed(torch.where(ends, batch.ids, unknown_id(model)))
+
+
+def _length_shares(attribution, batch):
+    """L2 norms over the width, divided by their sum over present tokens: (batch, tokens)."""
+    return shares(torch.where(batch.present, attribution.norm(dim=-1), 0))

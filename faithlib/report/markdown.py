@@ -1,0 +1,52 @@
+"""Markdown that is generated: tables, and the blocks of a page that are written anew."""
+
+LONG = 20  # rows; a longer table may be folded
+
+
+def table(header, rows, folded=""):
+    r"""A table; signs that would end a cell or begin a tag are escaped.
+
+    Args:
+        header: the names of the columns.
+        rows: for each row its cells, of which `str` makes texts.
+        folded: words behind which a table of more than LONG rows is folded.
+
+    Returns:
+        Lines of Markdown, each with its end.
+
+    >>> print(table(("name", "value"), [("|x|", 0.5)]), end="")
+    | name | value |
+    | --- | --- |
+    | \|x\| | 0.5 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    text = "".join(f"| {' | '.join(map(escaped, line))} |\n" for line in lines)
+    if not folded or len(lines) - 2 <= LONG:
+        return text
+    return f"<details><summary>{escaped(folded)}</summary>\n\n{text}\n</details>\n"
+
+
+def escaped(text):
+    """A text as a cell of a table, or a paragraph, shows it."""
+    return str(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+def with_block(text, name, content):
+    """A page whose block between the lines <!-- name --> and <!-- end --> is replaced.
+
+    Args:
+        text: the page.
+        name: of the block.
+        content: lines, each with its end.
+
+    Raises:
+        ValueError: a page without this block.
+
+    >>> with_block("a\\n<!-- b -->\\nold\\n<!-- end -->\\n", "b", "new\\n")
+    'a\\n<!-- b -->\\nnew\\n<!-- end -->\\n'
+    """
+    before, begin, rest = text.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    if not (begin and end):
+        raise ValueError(f"the page has no block to write: add the lines <!-- {name} --> and <!-- end -->")
+    return before + begin + content + end + after

@@ -1,0 +1,67 @@
+"""Checks of lesson 1, attributions."""
+
+import numpy as np
+
+from checks import Hint, call, check, choice, same
+
+THREE = {"attention", "scaled_attention", "leave_one_out"}
+
+
+@check
+def changing(answer):
+    if not isinstance(answer, (set, list, tuple)) or not set(answer) <= THREE:
+        raise Hint(f"write a set of some of {', '.join(sorted(THREE))}, in quotes")
+    if "attention" in answer:
+        raise Hint("attention is computed before the model has any class: does it know the target?")
+    if missing := sorted(THREE - {"attention"} - set(answer)):
+        raise Hint(f"{missing[0]} is computed from the output for the target: can it stay as it is?")
+
+
+@check
+def input_x_gradient(mine):
+    e, g = np.array([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]]), np.array([[0.5, 1.0], [7.0, -1.0], [2.0, 2.0]])
+    wrong = [
+        ([2.5, 3, 0], "right but for the sign: no absolute value is taken"),
+        (np.linalg.norm(e * g, axis=1), "add the products up; a norm loses the sign"),
+    ]
+    same(call(mine, e, g), [2.5, -3, 0], "for each token, multiply the two vectors and add up", wrong=wrong)
+    draws = np.random.default_rng(1)
+    e, g = draws.normal(size=(2, 7, 5))
+    same(
+        call(mine, e, g), np.einsum("te,te->t", e, g), "right for 3 tokens of width 2, wrong for 7 of width 5"
+    )
+
+
+@check
+def completeness_gap(mine):
+    scores = np.array([0.5, -0.25, 1.0])
+    wrong = [(-0.25, "right but for the sign: a gap is never negative")]
+    rule = "compare the sum of the scores with y_text − y_baseline"
+    same(call(mine, scores, 2.0, 0.5), 0.25, rule, wrong=wrong)
+    same(call(mine, scores, 1.0, 0.0), 0.25, "the gap is never negative, whichever side is larger")
+    same(call(mine, scores, 0.25, -1.0), 0, "right where y_baseline is above 0, wrong where it is below")
+
+
+@check
+def redundant(answer):
+    again = "leave-one-out removes one word only: what does the table say about each alone?"
+    choice(answer, "small", {"large": again, "mixed": again})
+
+
+@check
+def leave_two_out(mine):
+    pairs = np.array([[9.0, 4.0, 1.0], [4.0, 9.0, 3.0], [1.0, 3.0, 9.0]])
+    found = call(mine, 5.0, pairs)
+    wrong = [
+        ([1, 1, 2], "this is the smallest loss of a pair; take the largest"),
+        ([4, 4, 3], "this is the output with two tokens removed; a loss is y − that"),
+    ]
+    same(
+        found, [4, 2, 4], "for each token, the largest y − y_pairs[i, j] over all other tokens j", wrong=wrong
+    )
+    pairs = np.array([[0.0, 4.0, 6.0], [4.0, 0.0, 5.5], [6.0, 5.5, 0.0]])
+    same(call(mine, 5.0, pairs), [1, 1, -0.5], "leave the diagonal out: there i and j are one token")
+    draws = np.random.default_rng(1).normal(size=(6, 6))
+    pairs = draws + draws.T
+    loss = 0.3 - np.where(np.eye(6), np.inf, pairs)
+    same(call(mine, 0.3, pairs), loss.max(1), "right for 3 tokens, wrong for 6 with losses below 0")

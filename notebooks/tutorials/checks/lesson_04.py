@@ -1,0 +1,58 @@
+"""Checks of lesson 4, random baselines, diagnosticity, ties."""
+
+import numpy as np
+
+from checks import Hint, call, check, choice, same
+from faithlib.metrics.diagnosticity import TIES, indicator
+
+
+@check
+def matched(mine):
+    scores, maskable = np.arange(30.0), np.ones(30, bool)
+    maskable[[0, 29]] = False
+    found = np.asarray(call(mine, scores, maskable, np.random.default_rng(4)), float)
+    if found.shape != (30,):
+        raise Hint(f"one score a token is expected, an array of shape (30,), not {found.shape}")
+    if not np.array_equal(np.sort(found), scores):
+        raise Hint("the values must stay the same: permute the scores, do not draw new ones")
+    if not np.array_equal(found[~maskable], scores[~maskable]):
+        raise Hint("right for the tokens of the text, wrong for special tokens: they keep their score")
+    if np.array_equal(found, scores):
+        raise Hint("nothing was shuffled: permute the scores of the maskable tokens")
+    given = scores.copy()
+    mine(given, maskable, np.random.default_rng(4))
+    if not np.array_equal(given, scores):
+        raise Hint("right, but the argument was changed: work on a copy")
+    again = call(mine, scores, maskable, np.random.default_rng(5))
+    if np.array_equal(found, again):
+        raise Hint("two generators give the same order: use rng, rng.permutation for instance")
+
+
+@check
+def diagnosticity(mine):
+    u, v = np.array([0.9, 0.2, 0.5, 0.4 + 2e-7]), np.array([0.1, 0.3, 0.5, 0.4])
+    wrong = [(0.5, "right, but for the tolerance: values within 1e-6 are tied")]
+    same(call(mine, u, v, 0), 0.25, "one win, one loss and two ties of 0 make 1/4", wrong=wrong)
+    same(call(mine, u, v, 1), 0.75, "right for ties of 0, wrong for ties of 1: they count 1 each")
+    same(call(mine, u, v, 0.5), 0.5, "right for ties of 0 and 1, wrong for 0.5")
+    draws = np.random.default_rng(4)
+    u, v = draws.integers(0, 4, (2, 50)) / 4
+    for rule, tie in TIES.items():
+        expected = indicator(u, v, rule).mean()
+        same(call(mine, u, v, tie), expected, f"right for 4 pairs, wrong for 50 with ties of {tie}")
+
+
+@check
+def strict(answer):
+    wrong = [
+        (0.5, "this is D with ties of ½: here a tie is a loss"),
+        (0.6, "60 % are decided; how many of them does u win?"),
+        (30, "write a share between 0 and 1"),
+    ]
+    same(answer, 0.3, "60 % of the texts are decided, and u wins half of them", wrong=wrong)
+
+
+@check
+def rule(answer):
+    hints = {"strict": "then every pair is a loss, and D = 0", "half": "then D is ½, as it should be"}
+    choice(answer, "at least", hints)

@@ -1,0 +1,72 @@
+"""Checks of lesson 5, soft erasure, scale and equal retention."""
+
+import numpy as np
+
+from checks import Hint, call, check, choice, same
+from faithlib.metrics import soft
+
+
+@check
+def min_max(mine):
+    s = np.array([-1.0, 3.0, 1.0])
+    wrong = [
+        ([0, 1, 1 / 3], "negative scores are not cut off at 0: the smallest score becomes 0"),
+        ([-1 / 3, 1, 1 / 3], "subtract the smallest score first"),
+        ([0, 4, 2], "divide by the largest minus the smallest score"),
+    ]
+    same(
+        call(mine, s),
+        [0, 1, 0.5],
+        "the smallest score becomes 0, the largest 1, -1 to 3 linearly",
+        wrong=wrong,
+    )
+    same(call(mine, np.full(3, 0.2)), [0.5, 0.5, 0.5], "right but for equal scores: return ½ for each")
+    s = np.random.default_rng(5).normal(size=20)
+    same(call(mine, s), soft.to_probability(s, np.ones(20, bool)), "right for 3 scores, wrong for 20")
+
+
+@check
+def soft_mask(mine):
+    a, u = np.array([0.0, 0.25, 1.0]), np.random.default_rng(5).random((3, 8))
+    u[1, :2] = 0.1, 0.9
+    kept = u < a[:, None]
+    wrong = [(~kept, "this is the mask of what is removed; return True for kept entries")]
+    found = call(mine, a, u, True)
+    if np.shape(found) != (3, 8):
+        raise Hint(f"an array (tokens, width) is expected, (3, 8), not {np.shape(found)}")
+    same(found, kept, "to keep what is important, an entry is kept where u < a of its token", wrong=wrong)
+    removed = call(mine, a, u, False)
+    wrong = [(kept, "right for keeping, but keep_important=False gives the same: there q = 1 − a")]
+    same(removed, u < 1 - a[:, None], "to remove what is important, q = 1 − a: kept where u < q", wrong=wrong)
+
+
+@check
+def higher(answer):
+    hints = {
+        "sharp": "how much of the text does it keep? Compare with the flat one",
+        "equal": "this would be so if only the order mattered, as for hard erasure",
+    }
+    choice(answer, "flat", hints)
+
+
+@check
+def equal_retention(mine):
+    a = np.array([1.0, 0.0, 0.0, 0.0])
+    found = np.asarray(call(mine, a, 0.5), float)
+    if found.shape != (4,):
+        raise Hint(f"one probability a token is expected, an array of shape (4,), not {found.shape}")
+    if found.min() < 0 or found.max() > 1:
+        raise Hint("probabilities lie between 0 and 1: clip after shifting")
+    if abs(found.mean() - 0.5) > 1e-4:
+        raise Hint(f"the mean is {found.mean():.4f} and should be 0.5")
+    same(found, [1, 1 / 3, 1 / 3, 1 / 3], "right mean, but shift all scores by one constant, then clip", 1e-4)
+    draws = np.random.default_rng(5)
+    for share in (0.2, 0.5, 0.9):
+        a = draws.random(15) ** 3
+        expected = soft.equal_retention(a, share)
+        same(call(mine, a, share), expected, f"right for share 0.5, wrong for {share} and 15 tokens", 1e-4)
+
+
+@check
+def prefers(answer):
+    choice(answer, "reverse", {"good": "it keeps with 1 − a: what is left of the tokens with high scores?"})

@@ -1,0 +1,110 @@
+"""Checks of lesson 6: ROAR and Recursive ROAR."""
+
+import numpy as np
+
+from checks import Hint, call, check, choice, same
+from faithlib.metrics.curves import racu
+from faithlib.scores import top
+
+
+@check
+def next_mask(mine):
+    few = np.array([0.1, 0.9, 0.5])
+    none = np.zeros(3, bool)
+    if np.shape(call(mine, few, none, 2)) != (3,):
+        raise Hint("one bool a token is expected, not the indices of the tokens")
+    same(call(mine, few, none, 2), [0, 1, 1], "mask the tokens with the highest scores")
+    masked = np.array([True, False, False])
+    same(call(mine, few, masked, 2), [1, 1, 0], "masked tokens stay masked, and count as part of `total`")
+    same(call(mine, few, none, 0), [0, 0, 0], "with total=0 no token is masked")
+    same(
+        call(mine, np.ones(4), np.zeros(4, bool), 2),
+        [1, 1, 0, 0],
+        "right but for ties: the earlier token goes first",
+    )
+    same(call(mine, -few, none, 1), [1, 0, 0], "scores may be negative: compare them as they are")
+    draws = np.random.default_rng(6)
+    for n in range(1, 12):
+        scores, masked = draws.integers(0, 4, n) / 4, draws.random(n) < 0.3
+        total = int(draws.integers(masked.sum(), n + 1))
+        expected = top(scores, np.ones(n, bool), masked, total)
+        same(
+            call(mine, scores, masked, total),
+            expected,
+            f"wrong for scores={scores}, masked={masked}, total={total}",
+        )
+
+
+@check
+def after_four(mine):
+    choice(
+        mine,
+        "b",
+        {
+            "a": "that is the curve of Recursive ROAR: did the first model need all informative features?",
+            "c": "the features are redundant: as long as one is left, nothing is lost",
+        },
+    )
+
+
+@check
+def relative_area(mine):
+    x = [0, 0.5, 1]
+    same(
+        call(mine, x, [1, 0.5, 0.5], [1, 0.75, 0.5]),
+        0.5,
+        "these curves have areas of 1/8 and 1/4: the quotient is 1/2",
+    )
+    same(
+        call(mine, x, [1, 0.8, 0.5], [1, 0.75, 0.5]), -0.1, "an attribution above the random curve is below 0"
+    )
+    same(
+        call(mine, x, [1, 0, 0.5], [1, 0.75, 0.5]), 1.5, "right within [0, 1] only: the formula has no bounds"
+    )
+    uneven = call(mine, [0, 0.1, 1], [1, 0.5, 0.5], [1, 0.75, 0.5])
+    same(
+        uneven, racu([0, 0.1, 1], [1, 0.5, 0.5], [1, 0.75, 0.5]), "right for equal steps only: use the ratios"
+    )
+    draws = np.random.default_rng(6)
+    for _ in range(10):
+        x = np.sort(np.append(draws.random(4), (0, 1)))
+        measure, random = draws.random((2, 6))
+        same(
+            call(mine, x, measure, random),
+            racu(x, measure, random),
+            "wrong for random curves: compare with the formula",
+        )
+
+
+@check
+def told(mine):
+    choice(
+        mine,
+        "c",
+        {
+            "a": "the masks are early in one class and late in the other: what can a new model learn?",
+            "b": "the new model needs no opinion word: what else differs between the classes?",
+        },
+    )
+
+
+@check
+def leakage(mine):
+    draws = np.random.default_rng(6)
+    labels = draws.integers(0, 2, 200)
+    found = call(mine, draws.integers(0, 2, (200, 60)), labels)  # masks without any information
+    if np.ndim(found):
+        raise Hint("one number is expected")
+    if 0.38 < found < 0.62:
+        raise Hint("random masks leak: subtract the share of the most frequent class")
+    if found > 0.15:
+        raise Hint("random masks leak: test the classifier on texts that it was not trained on")
+    if found < -0.2:
+        raise Hint("random masks are far below 0: each row of `masks` is a text")
+    telling = draws.integers(0, 2, (200, 20))
+    telling[:, 7] = labels
+    if call(mine, telling, labels) < 0.3:
+        raise Hint("masks that tell the label are not noticed")
+    rare = (np.arange(200) < 20).astype(int)
+    if call(mine, draws.integers(0, 2, (200, 5)), rare) > 0.05:
+        raise Hint("right for equal classes only: the most frequent class may be more than half")

@@ -1,0 +1,159 @@
+"""What readers see first: the pages of coverage and figures, the drawings, badges, the first notebook."""
+
+import doctest
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from faithlib import papers
+from faithlib.tasks.table import TASKS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPERS = [name for name in papers.names() if (papers.FOLDER / name / "coverage.csv").is_file()]
+
+
+@pytest.fixture(scope="module")
+def load():
+    """A module of docs/ by its name; the path is as before afterwards."""
+    before = list(sys.path)
+    sys.path.insert(0, str(ROOT / "docs"))
+
+    def loaded(name):
+        spec = spec_from_file_location(f"docs_{name}", ROOT / f"docs/{name}.py")
+        spec.loader.exec_module(module := module_from_spec(spec))
+        return module
+
+    yield loaded
+    sys.path[:] = before
+
+
+# Coverage -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def coverage(load):
+    return load("coverage_page")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_published_table_is_on_the_list_once(paper):
+    rows = pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False)
+    assert rows["item"].is_unique and rows.what.all()
+    known = {path.stem for path in (papers.FOLDER / paper / "published").glob("table_*.csv")}
+    assert {name.replace("table_", "Table ") for name in known} <= set(rows["item"])
+    assert all(row.table or row.reason for row in rows.itertuples())  # here, or why not
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_list_names_data_sets_and_models_of_the_paper(coverage, paper):
+    rows = pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False)
+    tasks, models = (set(names) for names in zip(*coverage.cells(paper), strict=True))
+    for names, known in ((rows.datasets, tasks), (rows.models, models)):
+        assert {name for text in names for name in text.split()} - {"*"} <= known
+    assert tasks <= set(papers.card(paper).tasks) <= set(TASKS)
+
+
+def test_cells_are_data_sets_times_models_of_the_paper(coverage):
+    assert len(coverage.cells("fmm")) == 32 and len(coverage.cells("recursive_roar")) == 16
+    assert len(coverage.cells("noiser")) == 18
+    row = dict(
+        item="Table 0",
+        what="",
+        datasets="sst2 cola",
+        models="roberta-base",
+        table="racu",
+        figure="",
+        reason="",
+    )
+    assert coverage.item("fmm", row)[3] == "0 of 2"
+
+
+def test_what_is_computed_moves_its_cell(coverage, tmp_path, monkeypatch):
+    row = dict(
+        item="Table 0",
+        what="w",
+        datasets="sst2 cola",
+        models="roberta-base",
+        table="racu",
+        figure="",
+        reason="r",
+    )
+    for scale, model in (("paper", "roberta-base"), ("small", "all-MiniLM-L6-v2")):
+        folder = tmp_path / f"results/{scale}/fmm/tables"
+        folder.mkdir(parents=True)
+        (folder / "racu.csv").write_text(f"dataset,model\ncola,{model}\n")
+    assert coverage.cells("fmm")  # read before the folder of results is another
+    monkeypatch.setattr(coverage, "ROOT", tmp_path)
+    _, _, small, own, here, reason = coverage.item("fmm", row)
+    assert small == "1 of 2: CoLA (MiniLM-L6)" and own == "1 of 2" and reason == "r"
+    assert here == "[racu](../../results/small/fmm/tables/racu.csv)"
+
+
+def test_the_page_has_every_paper_and_says_why_cells_are_missing(coverage):
+    page = coverage.page()
+    for paper in PAPERS:
+        assert page.count(f"({paper}-coverage)=") == 1
+    assert "licence: MIMIC-III" in page and "≈" in page
+    found = doctest.testmod(coverage)
+    assert found.attempted and not found.failed
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def test_the_gallery_has_every_committed_figure_with_its_caption(load):
+    gallery = load("gallery_page")
+    page = gallery.page()
+    figures = sorted(ROOT.glob("figures/small/*/*.png"))
+    assert figures
+    for path in figures:
+        assert page.count(f"](../../{path.relative_to(ROOT).as_posix()})") == 1
+    with pytest.raises(ValueError, match="figure 'new' has no caption"):
+        gallery.caption_of("new", {"other": ""})
+    assert not doctest.testmod(gallery).failed
+
+
+def test_the_drawings_are_what_the_script_draws_and_fit_their_frame(load):
+    drawings = load("method_figures")
+    assert {figure.__name__ for figure in drawings.FIGURES} == set(papers.names())
+    for figure in drawings.FIGURES:
+        drawn = figure()
+        assert (ROOT / f"figures/method/{figure.__name__}.svg").read_text(encoding="utf-8") == drawn
+        root = ElementTree.fromstring(drawn)
+        width, height = float(root.get("width")), float(root.get("height"))
+        for part in root.iter("{http://www.w3.org/2000/svg}rect"):
+            x, y, w, h = (float(part.get(name, 0)) for name in ("x", "y", "width", "height"))
+            assert 0 <= x and x + w <= width and 0 <= y and y + h <= height, (figure.__name__, x, y, w, h)
+
+
+@pytest.mark.parametrize("paper", papers.names())
+def test_a_card_shows_its_drawing(paper):
+    text = (ROOT / f"notebooks/{paper}/README.md").read_text(encoding="utf-8")
+    assert f"](../../figures/method/{paper}.svg)" in text.split("\n## ")[0]
+
+
+# Badges and the first notebook --------------------------------------------------------------------
+
+
+def test_pages_have_the_badges_of_the_repository_and_none_without_one(load):
+    badges = load("badges")
+    name = badges.repository()
+    for page, notebook in badges.opened().items():
+        text, path = page.read_text(encoding="utf-8"), notebook.relative_to(ROOT).as_posix()
+        if page.suffix == ".ipynb":
+            text = "".join(json.loads(text)["cells"][0]["source"])
+        assert badges.with_badges(text, name, path).strip() == text.strip(), "run `python docs/badges.py`"
+    found = doctest.testmod(badges)
+    assert found.attempted and not found.failed
+
+
+def test_the_first_notebook_has_outputs_and_links_that_lead_somewhere():
+    cells = json.loads((ROOT / "notebooks/welcome.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] for cell in code[1:])
+    assert not any(output["output_type"] == "error" for cell in code for output in cell["outputs"])

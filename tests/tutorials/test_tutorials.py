@@ -1,0 +1,213 @@
+"""The course: how its notebooks are built, that solutions pass and stubs fail, and that all of it runs."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIALS = ROOT / "notebooks/tutorials"
+PATHS = sorted(TUTORIALS.glob("[0-9][0-9]_*.ipynb"))
+QUICK = "00"  # executed in the ordinary suite
+EXERCISE = re.compile(
+    r"^\*\*Exercise (\d+\.\d+)\*\* \((easy|medium|harder), (\d+) minutes?\)\.", re.MULTILINE
+)
+LESSONS = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[:2])
+
+
+def cells(path, kind="", tag=""):
+    """The cells of a notebook, all or those of a kind and with a tag."""
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [c for c in found if kind in c["cell_type"] and (not tag or tag in c["metadata"].get("tags", []))]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def lesson(path):
+    """The module of checks of a notebook."""
+    return import_module(f"checks.lesson_{path.stem[:2]}")
+
+
+def checked(path):
+    """(stub, solution, [calls of checks]) of each exercise that has a stub."""
+    code = cells(path, "code")
+    for i, cell in enumerate(code):
+        if "exercise" in cell["metadata"].get("tags", []):
+            statements = ast.parse(source(code[i + 2])).body
+            yield source(cell), source(code[i + 1]), [ast.unparse(s) for s in statements]
+
+
+def lines(output):
+    """What a cell or a call has printed, line by line."""
+    return [line for line in output.splitlines() if line]
+
+
+# How a lesson is built ----------------------------------------------------------------------------
+
+
+def test_lessons_are_numbered_from_0():
+    assert len(PATHS) >= 6 and [path.stem[:2] for path in PATHS] == [f"{n:02}" for n in range(len(PATHS))]
+
+
+@LESSONS
+def test_a_lesson_opens_with_what_it_teaches_and_a_picture(path):
+    first, *rest = cells(path)
+    title, goal, facts = source(first).split("\n\n")[:3]
+    assert title.startswith(f"# {int(path.stem[:2])} · ") and goal.startswith("After this lesson you can")
+    assert re.search(r"\d+ minutes to read", facts) and "no download" in facts.lower()
+    shown = [output for cell in rest[:8] for output in cell.get("outputs", [])]
+    drawn = ["image/png" in o.get("data", {}) or "background-color" in str(o.get("data", "")) for o in shown]
+    assert any(drawn)
+
+
+@LESSONS
+def test_exercises_have_a_number_a_level_and_minutes(path):
+    prose = [source(cell) for cell in cells(path, "markdown")]
+    found = [match for text in prose for match in EXERCISE.findall(text)]
+    number = int(path.stem[:2])
+    assert [name for name, *_ in found] == [f"{number}.{n}" for n in range(1, len(found) + 1)]
+    assert 4 <= len(found) <= 6
+    assert sum("**Exercise" in text for text in prose) == len(found)
+    answers = len(cells(path, "code", "exercise")) + len(cells(path, "markdown", "solution"))
+    assert answers == len(found)
+
+
+@LESSONS
+def test_a_stub_is_followed_by_its_solution_and_its_check(path):
+    everything = cells(path)
+    tags = [cell["metadata"].get("tags", []) for cell in everything]
+    for i, names in enumerate(tags):
+        if "exercise" in names:
+            assert "solution" in tags[i + 1] and source(everything[i + 2]).startswith("check.")
+            assert {"exercise", "solution"}.isdisjoint(tags[i + 2])
+    assert all("hide-cell" in names for names, c in zip(tags, everything, strict=True)
+               if "solution" in names and c["cell_type"] == "code")  # fmt: skip
+
+
+@LESSONS
+def test_every_check_is_used(path):
+    module = lesson(path)
+    defined = {name for name, f in vars(module).items()
+               if hasattr(f, "__wrapped__") and f.__module__ == module.__name__}  # fmt: skip
+    used = {call.split("(")[0].removeprefix("check.") for *_, calls in checked(path) for call in calls}
+    assert used == defined
+
+
+@LESSONS
+def test_committed_checks_say_right(path):
+    calls = [cell for cell in cells(path, "code") if source(cell).startswith("check.")]
+    assert len(calls) >= 3
+    for cell in calls:
+        (output,) = cell["outputs"]
+        assert set(lines("".join(output["text"]))) == {"right"}
+
+
+# Solutions and stubs ------------------------------------------------------------------------------
+
+
+def answered(path, which, capsys):
+    """The lines that the checks print where all cells of one kind are run: [(call, [line])]."""
+    names, told = {}, []
+    exec(source(cells(path, "code")[0]), names)  # the imports
+    for stub, solution, calls in checked(path):
+        exec(stub if which == "stub" else solution, names)
+        for call in calls:
+            capsys.readouterr()
+            exec(call, names)
+            told.append((call, lines(capsys.readouterr().out)))
+    return told
+
+
+@LESSONS
+def test_solutions_pass_their_checks(path, capsys):
+    for call, told in answered(path, "solution", capsys):
+        assert told == ["right"], call
+
+
+@LESSONS
+def test_stubs_fail_their_checks_with_one_line(path, capsys):
+    for call, told in answered(path, "stub", capsys):
+        assert len(told) == 1 and told[0].startswith("not yet: "), call
+
+
+# What students get --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """The folder that `make course` makes."""
+    if not shutil.which("make"):
+        pytest.skip("needs make")
+    folder = tmp_path_factory.mktemp("course") / "build"
+    given = [f"BIN={Path(sys.executable).parent}", f"COURSE={folder}"]
+    command = ["make", "--silent", "--assume-old=.venv/installed-batch", "course", *given]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@LESSONS
+def test_students_get_stubs_and_no_solutions_or_outputs(path, course):
+    own, mine = cells(course / path.name), cells(path)
+    kept = [cell for cell in mine if "solution" not in cell["metadata"].get("tags", [])]
+    assert [source(cell) for cell in own] == [source(cell) for cell in kept] and len(own) < len(mine)
+    assert not any(cell.get("outputs") for cell in own)
+    assert (course / f"checks/lesson_{path.stem[:2]}.py").is_file()
+
+
+# Execution ----------------------------------------------------------------------------------------
+
+
+def executed(path, folder):
+    """What the cells of a notebook that begin with a check print: [[line]]."""
+    book = nbformat.read(path, as_version=4)
+    NotebookClient(
+        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+    ).execute()
+    printed = [c for c in book.cells if c.cell_type == "code" and c.source.startswith("check.")]
+    return [lines("".join(o.get("text", "") for o in cell.outputs)) for cell in printed]
+
+
+def marked(path):
+    quick = path.stem.startswith(QUICK)
+    return pytest.param(path, id=path.stem[:2], marks=[] if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("path", [marked(path) for path in PATHS])
+def test_a_lesson_runs_and_its_solutions_are_right(path):
+    told = executed(path, TUTORIALS)
+    assert told and all(set(found) == {"right"} for found in told)
+
+
+@pytest.mark.slow
+@LESSONS
+def test_a_lesson_runs_before_any_exercise_is_done(path, course):
+    told = executed(course / path.name, course)
+    assert told and all(line.startswith("not yet: ") for found in told for line in found)
+
+
+OUT_OF_ORDER = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("from checks import lesson_00 as check")
+shell.run_cell("model.encode(['a'])")
+"""
+
+
+def test_a_cell_run_too_early_names_the_section_that_is_missing():
+    done = subprocess.run(
+        [sys.executable, "-c", OUT_OF_ORDER], cwd=TUTORIALS, capture_output=True, text=True, check=True
+    )
+    (line,) = lines(done.stdout)
+    assert line.startswith("model is not there yet: first run the cells of the section “")
+    assert "Traceback" not in done.stderr
