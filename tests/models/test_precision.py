@@ -67,7 +67,7 @@ def test_probabilities_embeddings_and_logits_are_float32():
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_the_last_layer_gives_more_digits_than_half_precision_has(dtype):
     model = models.load("tiny-bert", ("a", "b"), TEXTS, dtype=dtype)
-    logits = forward._logits(model, [forward.unchanged(e) for e in model.encode(TEXTS)], None, None, None)
+    logits = forward._logits(model, [forward.unchanged(e) for e in model.encode(TEXTS)], None, None)
     assert (torch.from_numpy(logits).to(model.dtype).float().numpy() != logits).any()
     pooled = []
     hook = model.model.classifier.register_forward_pre_hook(lambda module, args: pooled.append(args[0]))
