@@ -54,8 +54,8 @@ def test_graph_of_a_text_links_near_tokens():
         ("flip_fraction", lambda s, p: flip_fraction(-s, p), "the best token"),
         ("flip_fraction", lambda s, p: flip_fraction(s, p, last=True), "one of four is deleted"),
         ("flip_fraction", lambda s, p: flip_fraction(np.abs(s), p), "may be negative"),
-        ("lowest", "b", "right"),
-        ("lowest", "a", "three seeds"),
+        ("control", "b", "right"),
+        ("control", "a", "seed by seed"),
     ],
 )
 def test_the_answer_gets_its_line(name, answer, line, capsys):

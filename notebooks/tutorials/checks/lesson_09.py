@@ -72,9 +72,6 @@ def flip_fraction(mine):
 
 
 @check
-def lowest(mine):
-    hints = {
-        "a": "three seeds do not show it: look at “uniform − TextRank” above",
-        "c": "compare the marks of plain with the others",
-    }
-    choice(mine, "b", hints)
+def control(mine):
+    agree = "run the next cells, and compare the marks of TextRank and uniform seed by seed"
+    choice(mine, "b", {"a": agree, "c": agree})
