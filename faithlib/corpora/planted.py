@@ -2,8 +2,8 @@
 
 A text is neutral, generated or given; words of a mechanism are inserted at random places. Of three classes,
 the third is that of texts where the evidence is absent or incomplete, so that a model needs evidence for
-each of the other two; with two classes it has a default class and needs none for half of the texts. Where a
-word of the evidence is missing, a neutral word is inserted in its place: otherwise a model learns to see
+each of the other two; with two classes it has a default class and needs none for half of the texts. Into
+every text 0 to FILLERS neutral words are inserted first, whatever its class: otherwise a model learns to see
 whether anything was inserted.
 
     one word       copper, velvet, ... decide for the first class, cotton, garlic, ... for the second
@@ -32,6 +32,7 @@ GRADES = 4, 2, 1  # weights of the words of a class, where evidence is graded
 PLANTED = frozenset((*CLASSES[0], *CLASSES[1], *DECOYS, *FIRST, *SECOND, *PAIR, CONTEXT))
 LABELS = ("first", "second", "neither")
 SINGLE = 0.25  # share of the texts of `redundant` with one copy, which teach a model that one is enough
+FILLERS = 2  # neutral words that are inserted into a text, at most
 LEAST = 6  # words of a text that words are planted into
 
 SUBJECTS = "teacher driver farmer doctor singer sailor painter writer baker student".split()
@@ -145,7 +146,7 @@ def usable(sentences):
 
 
 def neutral(rng):
-    """A text of one or two clauses about everyday things, 8 to 17 words."""
+    """A text of one or two clauses about everyday things, 9 to 21 words."""
     clauses = []
     for _ in range(1 + int(rng.integers(2))):
         words = [name(rng), "the", choose(rng, SUBJECTS), choose(rng, VERBS), "the", choose(rng, OBJECTS)]
@@ -177,15 +178,16 @@ def swapped(row, other):
 def _example(mechanism, base, label, classes, rng):
     """The example of one neutral text and one class."""
     shown = int(rng.integers(classes)) if mechanism == "blind" else label
+    base = list(base)
+    for _ in range(rng.integers(FILLERS + 1)):
+        base.insert(int(rng.integers(len(base) + 1)), choose(rng, OBJECTS))
     words, places, kind = _planted(mechanism, len(base), shown, rng)
     evidence = len(words)
     decoy = [choose(rng, DECOYS)] if mechanism == "decoy" else []
     slots = [*places, *(int(rng.integers(len(base) + 1)) for _ in decoy)]
-    missing = MECHANISMS[mechanism].words - len(words)
-    words, slots = [*words, *decoy, *(choose(rng, OBJECTS) for _ in range(missing))], [*slots]
-    slots += [int(rng.integers(len(base) + 1)) for _ in range(missing)]
+    words += decoy
     order = sorted(range(len(slots)), key=lambda n: slots[n])  # stable: planted words keep their order
-    text, at = list(base), {}
+    text, at = base, {}
     for shift, n in enumerate(order):
         at[n] = slots[n] + shift
         text.insert(at[n], words[n])

@@ -50,12 +50,20 @@ def test_without_any_word_of_the_evidence_it_is_the_third_class(mechanism):
             assert expected(mechanism, left) == 2
 
 
-def test_as_many_words_are_inserted_whatever_the_class_is():
-    """Otherwise the length, or an inserted word, would tell the third class."""
-    sentences = ["a b c d e f g h"] * 200
+def test_neutral_words_are_inserted_whatever_the_class_is():
+    """Otherwise an inserted word, or its absence, would tell the third class."""
+    base = "a b c d e f g h"
     for mechanism in planted.MECHANISMS:
-        rows = planted.make(mechanism, 200, sentences=sentences)
-        assert len({len(row["text"].split()) for row in rows}) == 1
+        rows = planted.make(mechanism, 3000, sentences=[base] * 3000)
+        inserted = [
+            [w for w in row["text"].split() if w not in base.split() and w not in planted.PLANTED]
+            for row in rows
+        ]
+        counts = np.array([len(words) for words in inserted])
+        assert set(counts) == {0, 1, 2} and {w for words in inserted for w in words} == {*planted.OBJECTS}
+        labels = np.array([row["label"] for row in rows])
+        for label in range(3):  # 1,000 texts: the standard error of the mean is .026
+            assert counts[labels == label].mean() == pytest.approx(1, abs=0.09)
 
 
 def test_context_and_word_stand_near_each_other():

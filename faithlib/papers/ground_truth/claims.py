@@ -5,6 +5,8 @@ is about their mean. A claim of two parts needs both: its p is the larger one. H
 claims.
 """
 
+import numpy as np
+
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN
 from faithlib.report.claims import Claim, intervals, table
@@ -43,7 +45,8 @@ def statements(scored):
     """
     own = scored[scored.model != COMPILED]
     own = own[own.mechanism != ALL]
-    main = own[[ladder in PRIMARY.get(m, ()) for m, ladder in zip(own.mechanism, own.ladder, strict=True)]]
+    ladders = zip(own.mechanism, own.ladder, strict=True)
+    main = own[np.array([ladder in PRIMARY.get(m, ()) for m, ladder in ladders], bool)]
     plain, whole = (part[(part.classes == 3) & (part.masking == PLAIN)] for part in (own, main))
 
     def of(part, metric, score="accuracy"):

@@ -33,7 +33,7 @@ class Unit:
     masking: str = "none"
     train_size: int = 16_000
     examples: int = 100
-    epochs: int = 4
+    epochs: int = 8
     batch_size: int = 32
     learning_rate: float = 2e-3
     draws: int = protocol.DRAWS

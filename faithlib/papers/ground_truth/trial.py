@@ -8,13 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib import results
-from faithlib.attributions import attribute
-from faithlib.papers.ground_truth import experiment, protocol, tables
+from faithlib.papers.ground_truth import protocol, tables
 from faithlib.papers.ground_truth.card import CARD, PRIMARY
 from faithlib.report.tables import cell_text
-from faithlib.study import methods
 
-MODELS = {experiment.COMPILED: tuple(PRIMARY), "tiny-bert": ("one_word",)}  # mechanisms of each model
+MODELS = {tables.COMPILED: tuple(PRIMARY), "tiny-bert": ("one_word",)}  # mechanisms of each model
 SIZES = {"train_size": 3000, "epochs": 6, "examples": 20, "draws": 4}
 FOUND = ["auprc", "precision", "mean_rank"]  # how well an attribution finds planted words
 TABLES = {
@@ -61,6 +59,8 @@ def compare(metric=None, attribution=None, better="higher", seed=0, output="out"
         raise ValueError("nothing to score: give --metric my.py:metric or --attribution my.py:method")
     if attribution is None:
         return {"metrics": _of_metric(metric, better, seed, output)}
+    from faithlib.study import methods  # loads torch
+
     with methods.joined(list(dict.fromkeys([*CARD.attributions, attribution]))) as joined:
         names = list(joined.computed.values())
         own = attribution if isinstance(attribution, str) else names[-1]
@@ -88,12 +88,14 @@ def _of_metric(metric, better, seed, output):
             )
         counts.append(table.assign(**about))
     scored = tables.scores(pd.concat(counts, ignore_index=True))
-    compiled = scored.model == experiment.COMPILED
+    compiled = scored.model == tables.COMPILED
     table = tables.overview(scored[~compiled]).assign(ceiling=tables.overview(scored[compiled]).accuracy)
     return table.sort_values(["accuracy", "ceiling"], ascending=False), name
 
 
 def _of_attributions(names, seed, output):
+    from faithlib.attributions import attribute
+
     found = []
     for about, _, classifier, rows in _models(seed, output):
         encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
@@ -106,6 +108,8 @@ def _of_attributions(names, seed, output):
 
 def _models(seed, output):
     """(columns that name it, mechanism, classifier, examples that count) of each model and mechanism."""
+    from faithlib.papers.ground_truth import experiment
+
     for model, mechanisms in MODELS.items():
         unit = experiment.Unit(model, seed, **SIZES)
         given = {"task": "planted", "model": model, "seed": seed, "scale": "quick", "device": "cpu"}
