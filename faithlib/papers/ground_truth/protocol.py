@@ -203,8 +203,8 @@ def of_attributions(model, rows, scores, functions, seed=0):
 
     Returns:
         DataFrame: text, attribution, metric, value; values are turned so that higher is better. Beside the
-            metrics
-        `auprc`, `precision` (at the number of planted tokens) and `mean_rank` (of planted tokens, from 1).
+        metrics `auprc`, `precision` (at the number of planted tokens) and `mean_rank` (of planted tokens,
+        from 1).
     """
     encodings, found = model.encode([row["text"] for row in rows]), []
     of_metrics = _values(model, rows, scores, functions, seed)

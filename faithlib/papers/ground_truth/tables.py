@@ -40,10 +40,9 @@ def scores(values):
 
     Returns:
         The rows with SCORES: accuracy (ties count ½), decided_accuracy (of pairs without ties), tied (share
-            of
-        ties) and invariance; pairs that are void do not count. NaN where there is no such pair. Every metric
-        also has rows of the mechanism and ladder "all": the mean over the ladders of each mechanism of
-        `card.PRIMARY` and then over mechanisms, where it is scored on all of them.
+        of ties) and invariance; pairs that are void do not count. NaN where there is no such pair. Every
+        metric also has rows of the mechanism and ladder "all": the mean over the ladders of each mechanism
+        of `card.PRIMARY` and then over mechanisms, where it is scored on all of them.
     """
     known = values.pairs - values.void
     decided = known - values.ties
@@ -71,10 +70,9 @@ def metrics(scored):
         scored: from `scores`.
 
     Returns:
-        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), ceiling (accuracy
-            on
-        the compiled model, over the same seeds, mechanism and ladder) and detectable, the smallest difference
-        of the accuracy from a fixed number that such an interval would exclude.
+        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), ceiling
+        (accuracy on the compiled model, over the same seeds, mechanism and ladder) and detectable, the
+        smallest difference of the accuracy from a fixed number that such an interval would exclude.
     """
     compiled = scored[scored.model == COMPILED].groupby(["metric", "mechanism", "ladder"]).accuracy.mean()
     rows = []
@@ -112,9 +110,8 @@ def overview(scored):
 
     Returns:
         DataFrame indexed by metric, the best first: accuracy, decided_accuracy, ceiling, invariance and for
-            each
-        null explanation the share of texts where the evidence is preferred to it; means over models and
-        primary mechanisms.
+        each null explanation the share of texts where the evidence is preferred to it; means over models
+        and primary mechanisms.
     """
     plain = scored[(scored.classes == 3) & (scored.masking == PLAIN)]
     trained = plain[plain.model != COMPILED]
@@ -257,8 +254,8 @@ def attributions(means):
 
     Returns:
         A row a data set, model, mechanism and attribution: precision at the number of planted tokens, mean
-            rank of
-        planted tokens (1 is the best of one token) and AUPRC, means over texts and then over models.
+        rank of planted tokens (1 is the best of one token) and AUPRC, means over texts and then over
+        models.
     """
     own = means[
         means.metric.isin(["precision", "mean_rank", "auprc"])
