@@ -12,6 +12,7 @@ from faithlib.results import project_root
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
+ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 GROUPS = {
     "holds": "Holds",
@@ -65,7 +66,8 @@ def read_block(folder):
     note = folder / FROM_ARCHIVE
     notes = [note.read_text(encoding="utf-8").strip()] if note.is_file() else []
     records = folder.parents[1] / "archive" / folder.name if notes else folder
-    return card_block(read_claims(folder / "claims.csv"), "\n\n".join([*notes, *_computed(records)]))
+    texts = [*notes, *_computed(records), *_judged(folder)]
+    return card_block(read_claims(folder / "claims.csv"), "\n\n".join(texts))
 
 
 def counts(claims):
@@ -127,6 +129,12 @@ def _computed(folder):
         if "volatile" in (record := json.loads(path.read_text(encoding="utf-8")))
     ]
     return [f"Computed in {len(seconds)} units, {sum(seconds) / 3600:.1f} hours together."] if seconds else []
+
+
+def _judged(folder):
+    """[what a study of the same scale says of the metrics of a paper], from its table ABOUT."""
+    tables = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
+    return [text for table in tables for text in table.text[table.paper == folder.name]]
 
 
 def _about(definition, baseline, claims):

@@ -79,3 +79,13 @@ def test_committed_cards_say_what_the_claims_say(paper):
     card = (project_root() / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
     assert card.count(BEGIN) == card.count(END) == 1
     assert with_block(card, BLOCK, block) == card, "run `python -m faithlib.report small --cards`"
+
+
+def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
+    for paper in ("fmm", "mine"):
+        (tmp_path / paper / "tables").mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(tmp_path / "fmm" / "claims.csv", index=False)
+    told = pd.DataFrame({"paper": ["fmm", "saloss"], "text": ["RACU is right.", "Flip is wrong."]})
+    told.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
+    block = read_block(tmp_path / "fmm")
+    assert "\n\nRACU is right.\n" in f"\n{block}" and "Flip" not in block

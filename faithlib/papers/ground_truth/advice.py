@@ -1,12 +1,21 @@
 """Which metric to use when: sentences from the tables, every one with its number."""
 
-from faithlib.papers.ground_truth.card import NO_DIFFERENCE, PRIMARY
+import pandas as pd
+
+from faithlib.papers.ground_truth.card import CARD, NO_DIFFERENCE, PRIMARY
 from faithlib.papers.ground_truth.familiarity import REMOVED
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms
 from faithlib.report.tables import cell_text
 
 CONTROLS = ("random", "oracle", "magnitude")
 FLAT = "**Beside a flat random explanation**"
+OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
+    "soft_metrics": ("soft_ns", "soft_nc", "ns", "nc"),
+    "recursive_roar": ("RACU by ROAR", "RACU by Recursive ROAR"),
+    "saloss": ("decision_flip", "ns", "nc"),
+    "noiser": ("soft_ns", "soft_nc", "equal_soft_ns", "equal_soft_nc"),
+    "fmm": ("RACU by masked fine-tuning",),
+}
 INVARIANT = 0.95  # share of decided pairs that keep their order, of a metric that is called invariant
 
 
@@ -37,6 +46,36 @@ def sentences(scored, overview, cost, familiar, scale):
         *_masks(familiar),
     ]
     return [text for text in found if text]
+
+
+def of_papers(overview, retrained, scored, scale):
+    """What the study says of the metrics of each paper: one sentence a paper.
+
+    Args:
+        overview: from `tables.overview`; retrained: from `tables.retrained`; scored: from `tables.scores`.
+        scale: "quick", "small" or "paper"; at "quick" there is no sentence.
+
+    Returns:
+        DataFrame: paper, text (Markdown, with a link from the paper's card).
+    """
+    plain = scored[(scored.model != COMPILED) & (scored.classes == 3)]
+    models = plain[plain.masking == PLAIN].groupby(["dataset", "model", "seed"]).ngroups
+    racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
+    accuracy, rows = pd.concat([overview.accuracy, racu.accuracy]), []
+    for paper, names in OF_PAPERS.items() if scale != "quick" and models else ():
+        known = [name for name in names if name in accuracy.index]
+        count = racu.n_models[known[0]] if known and known[0] in racu.index else models
+        if known:
+            shares = ", ".join(f"{label(name)} {accuracy[name]:.0%}" for name in known)
+            rows.append(
+                (
+                    paper,
+                    "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
+                    f"better, they order right: {shares} (chance is 50 %; {count} models that use planted "
+                    f"words and nothing else; [{CARD.title}](../{CARD.name}/README.md)).",
+                )
+            )
+    return pd.DataFrame(rows, columns=["paper", "text"])
 
 
 def _by_mechanism(trained):

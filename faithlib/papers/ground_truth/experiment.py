@@ -1,6 +1,7 @@
 """Which metric can be believed: one unit, which is a model of each mechanism, its gates and all scores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from faithlib import models, training
 from faithlib.attributions import attribute
 from faithlib.corpora import planted
 from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import familiarity, gates, protocol
+from faithlib.papers.ground_truth import familiarity, gates, protocol, retraining
 from faithlib.papers.ground_truth.explanations import RUNGS
 from faithlib.records import digest
 
@@ -22,6 +23,8 @@ MOST = 5  # sentences offered for each text that is scored: those without whole 
 @dataclass(frozen=True)
 class Unit:
     """What a unit computes; fields are the notebook's parameters of these names.
+
+    `masking` is "none", "half" (masked fine-tuning), or "roar" (models are trained again on masked texts).
 
     Raises:
         ValueError: a mechanism that is unknown, or not for this model.
@@ -60,6 +63,15 @@ class Unit:
             )
         return [m for m in known if not chosen or m.name in chosen]
 
+    @property
+    def settings(self):
+        """Of `training.fine_tune`."""
+        masking = "none" if self.masking == protocol.RETRAINED else self.masking
+        return dict(
+            epochs=self.epochs, batch_size=self.batch_size, learning_rate=self.learning_rate, seed=self.seed,
+            masking=masking,
+        )  # fmt: skip
+
 
 def corpus(unit, mechanism):
     """The texts of a unit and mechanism, those of a seed the same for all models: {split: [example]}."""
@@ -76,30 +88,32 @@ def corpus(unit, mechanism):
     }
 
 
+def untrained(unit, device, texts):
+    """The unit's classifier before training, always with the same weights; texts: [str], its vocabulary."""
+    labels = planted.LABELS[: unit.classes]
+    size = {"width": 64, "hidden": 64} if unit.model == "bilstm" else {}
+    return models.load(unit.model, labels, texts, unit.model_dir, unit.seed, device, **size)
+
+
 def model_of(run, unit, mechanism, rows):
     """(the unit's classifier of one mechanism, its training history)."""
     if unit.model == COMPILED:
         return compiled(mechanism.name, [row["text"] for row in rows["test"]]), []
-    labels, texts = planted.LABELS[: unit.classes], [row["text"] for row in rows["train"]]
-    size = {"width": 64, "hidden": 64} if unit.model == "bilstm" else {}
-    classifier = models.load(unit.model, labels, texts, unit.model_dir, unit.seed, run.device, **size)
-    split = {
-        name: (
-            classifier.encode([row["text"] for row in rows[name]]),
-            np.array([row["label"] for row in rows[name]]),
-        )
-        for name in ("train", "validation")
-    }
-    settings = dict(
-        epochs=unit.epochs, batch_size=unit.batch_size, learning_rate=unit.learning_rate, seed=unit.seed,
-        masking=unit.masking,
-    )  # fmt: skip
+    classifier = untrained(unit, run.device, [row["text"] for row in rows["train"]])
     history = run.keep_weights(
         classifier,
-        lambda: training.fine_tune(classifier, split, **settings),
-        [settings, mechanism.name, unit.classes, unit.train_size, len(unit.sentences)],
+        lambda: training.fine_tune(classifier, _encoded(classifier, rows), **unit.settings),
+        [unit.settings, mechanism.name, unit.classes, unit.train_size, len(unit.sentences)],
     )
     return classifier, history
+
+
+def _encoded(classifier, rows):
+    """{split: (encodings, labels)}."""
+    return {
+        split: (classifier.encode([row["text"] for row in of]), np.array([row["label"] for row in of]))
+        for split, of in rows.items()
+    }
 
 
 def gated(unit, classifier, mechanism, rows):
@@ -127,9 +141,8 @@ def gated(unit, classifier, mechanism, rows):
     found |= {"accuracy": accuracy, "swapped": swapped, "texts": len(fits)}
     if mechanism.control:
         return fits, found | {"passed": len(fits), "refused": ""}
-    table = gates.of_texts(
-        classifier, mechanism, fits, others, rng, unit.classes == 2 or unit.masking != "none"
-    )
+    default = unit.classes == 2 or unit.settings["masking"] != "none"
+    table = gates.of_texts(classifier, mechanism, fits, others, rng, default)
     reason = gates.refused(accuracy, swapped, table)
     found |= {"passed": int(table.passes.sum()), "refused": reason}
     found |= {f"rejected_{name}": n for name, n in gates.rejected(table).items()}
@@ -159,6 +172,8 @@ def measured(run, unit, mechanism, functions, spent):
     if not kept:
         why = gate["refused"] or "no text is long enough"
         return found | {"excluded": [{"what": mechanism.name, "why": why, "n": gate["texts"]}]}
+    if unit.masking == protocol.RETRAINED:
+        return found | _retrained(run, unit, mechanism, rows)
     everything = functions | protocol.controls(functions, unit.seed)
     key = [run.params, mechanism.name, sorted(everything), gate["passed"]]
     counts = run.in_parts(
@@ -203,3 +218,13 @@ def _attributed(unit, classifier, rows, functions):
     encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
     scores = attribute(classifier, encodings, targets, list(unit.attributions), seed=unit.seed)
     return protocol.of_attributions(classifier, rows, scores, functions, unit.seed)
+
+
+def _retrained(run, unit, mechanism, rows):
+    """{"counts", "attributions"}: what RACU by retraining makes of rungs, resumable by model."""
+    tuned, _ = model_of(run, replace(unit, masking="half"), mechanism, rows)
+    make = partial(untrained, unit, run.device, [row["text"] for row in rows["train"]])
+    splits, kept = _encoded(tuned, rows), run.kept / mechanism.name
+    settings = {name: value for name, value in unit.settings.items() if name != "seed"}
+    found = retraining.score(make, tuned, splits, settings, kept, unit.seed)
+    return dict(zip(("counts", "attributions"), found, strict=True))

@@ -47,10 +47,7 @@ def of_fifth(evidence, fifth, rng):
         raise ValueError(
             f"a fifth of a text of {n} tokens has no room for {k} tokens of evidence: leave the text out"
         )
-    first = rng.integers(low, high - k + 1)
-    block = rng.permutation(np.flatnonzero(evidence))
-    others = rng.permutation(np.flatnonzero(~evidence))
-    return _scored([*others[:first], *block, *others[first:]])
+    return with_evidence_at(rng.integers(low, high - k + 1), evidence, rng)
 
 
 def shuffled(evidence, share, rng):
@@ -60,6 +57,17 @@ def shuffled(evidence, share, rng):
     chosen = np.array([*others, *block])[: int(np.ceil(share * len(evidence)))]
     scores[chosen] = scores[rng.permutation(chosen)]
     return scores
+
+
+def with_evidence_at(first, evidence, rng):
+    """Scores whose evidence is a block behind so many of the other tokens: (tokens,).
+
+    Example:
+        >>> with_evidence_at(1, np.array([False, True]), np.random.default_rng(0)).argmax()
+        0
+    """
+    block, others = (rng.permutation(np.flatnonzero(which)) for which in (evidence, ~evidence))
+    return _scored([*others[:first], *block, *others[first:]])
 
 
 def with_order(first, last, n, rng):

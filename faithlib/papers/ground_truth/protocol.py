@@ -23,6 +23,8 @@ COUNTS = ["pairs", "right", "ties", "void", "decided", "invariant", "texts"]
 KEYS = ["metric", "ladder"]
 RELEASED = "released_"  # begins the name of a metric in its released definition
 MIRROR = "1 - "  # begins that of a metric with its direction turned
+RETRAINED = "roar"  # of a unit's `masking`: RACU by retraining is scored, and nothing else
+RUNG = "evidence_rung_"  # begins the name of a ranking that is made again for masked texts
 MEANS = ["attribution", "metric", "value", "n"]
 
 
@@ -251,7 +253,7 @@ def order(values):
                 if pairs and metric not in ("auprc", "precision", "mean_rank"):
                     means = part.mean()
                     differences = np.array([means[better] - means[worse] for better, worse in pairs])
-                    found.append({"metric": metric, **_row(ladder, differences, len(truth), [])})
+                    found.append({"metric": metric, **row_of(ladder, differences, len(truth), [])})
     return pd.DataFrame(found, columns=[*KEYS, *COUNTS]).astype(dict.fromkeys(COUNTS, int))
 
 
@@ -298,13 +300,21 @@ def _counts(values, pairs):
             )  # fmt: skip
             for power in powers
         }
-        yield _row(ladder, told[1.0], len(pairs), [told[p] for p in powers if p != 1])
+        yield row_of(ladder, told[1.0], len(pairs), [told[p] for p in powers if p != 1])
     best = ("shuffled" if "shuffled" in pairs[0] else next(iter(pairs[0])), 0, 1.0)  # evidence first
     for kind in NULLS:
-        yield _row(f"null {kind}", values[best] - values["null", kind, 1.0], len(pairs), [])
+        yield row_of(f"null {kind}", values[best] - values["null", kind, 1.0], len(pairs), [])
 
 
-def _row(ladder, differences, texts, scaled):
+def row_of(ladder, differences, texts, scaled):
+    """The counts of one ladder: a row with "ladder" and COUNTS.
+
+    Args:
+        ladder: its name.
+        differences: (pairs,) value of the better explanation less that of the worse; NaN means nothing.
+        texts: how many.
+        scaled: [(pairs,) the same with scores to a power].
+    """
     decided = np.abs(differences) > TIE
     others = [(d, decided & np.isfinite(d)) for d in scaled]
     return {

@@ -12,8 +12,8 @@ import pandas as pd
 from faithlib import results
 from faithlib.metrics import registry
 from faithlib.papers.ground_truth.card import NO_DIFFERENCE, PRIMARY
-from faithlib.papers.ground_truth.explanations import NULLS
-from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED
+from faithlib.papers.ground_truth.explanations import NULLS, RUNGS
+from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, RUNG
 from faithlib.records import digest
 from faithlib.report.agreement import spearman
 from faithlib.report.tables import groups
@@ -28,6 +28,8 @@ METRICS = ["metric", "definition", "dataset", "model", "masking", "mechanism", "
            "n_models", "n_texts"]  # fmt: skip
 LEADERBOARD = ["kind", "name", "definition", "version", "dataset", "corpus", "model", "masking", "classes",
                "mechanism", "ladder", "score", "value", "ci_low", "ci_high", "n_models"]  # fmt: skip
+RACU = ["metric", "model", "mechanism", "accuracy", "ci_low", "ci_high", "n_models",
+        *(f"rung {rung}" for rung in range(RUNGS))]  # fmt: skip
 AGREEMENT = ["metric_a", "metric_b", "rho", "ci_low", "ci_high", "n_models"]
 
 
@@ -227,7 +229,7 @@ def agreement(means):
     Returns:
         DataFrame with the columns AGREEMENT; the interval is t over models, of each the mean over mechanisms.
     """
-    own = means[~means.metric.isin(["precision", "mean_rank"])]
+    own = means[~means.metric.isin(["precision", "mean_rank"]) & (means.masking != RETRAINED)]
     wide = own.pivot_table(
         index=[*UNIT, "mechanism", "attribution"], columns="metric", values="value", sort=False
     )
@@ -263,6 +265,28 @@ def attributions(means):
     keys = ["dataset", "model", "mechanism", "attribution"]
     wide = own.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
     return wide.assign(model=wide.model.map(results.slug))
+
+
+def retrained(scored, means):
+    """Does RACU by retraining tell better rankings from worse.
+
+    Args:
+        scored: from `scores`; means: the table `attributions` of the records.
+
+    Returns:
+        A row a model kind, mechanism and strategy: accuracy with its 95 % interval (t over models), n_models,
+        and RACU of each rung, "rung 0" the best, means over models.
+    """
+    rows = []
+    for row, part in groups(scored[scored.masking == RETRAINED], ["metric", "model", "mechanism"]):
+        if row["mechanism"] == ALL:
+            continue
+        interval = seeds_interval(part.accuracy.to_numpy(), "model", (0, 1))
+        found = {"accuracy": interval.value, "ci_low": interval.low, "ci_high": interval.high}
+        own = means[(means.metric == row["metric"]) & (means.mechanism == row["mechanism"])]
+        racu = own.groupby("attribution").value.mean().rename(lambda name: name.replace(RUNG, "rung "))
+        rows.append(row | found | {"n_models": len(part)} | racu.to_dict())
+    return pd.DataFrame(rows, columns=RACU)
 
 
 def gates(table):

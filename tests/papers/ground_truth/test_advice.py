@@ -48,3 +48,17 @@ def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
 
 def test_the_quick_scale_advises_nothing(told):
     assert told(models_with(soft_nc=90, nc=89, ns=60), "quick") == []
+
+
+def test_each_paper_has_a_sentence_with_the_numbers_of_its_own_metrics():
+    values = models_with(soft_ns=80, soft_nc=95, nc=94, ns=40, oracle=100)
+    again = [
+        counts("bilstm", s, masking="roar", mechanisms=["xor"], **{"RACU by ROAR": 70}) for s in (10, 11, 12)
+    ]
+    scored = tables.scores(pd.concat([values, *again]))
+    racu = pd.DataFrame({"metric": ["RACU by ROAR"], "accuracy": [0.7], "n_models": [3]})
+    found = advice.of_papers(tables.overview(scored), racu, scored, "small").set_index("paper").text
+    assert "Soft-NS 80%, Soft-NC 95%, NS 40%, NC 94% (chance is 50 %; 10 models" in found["soft_metrics"]
+    assert "they order right: RACU by ROAR 70% (chance is 50 %; 3 models" in found["recursive_roar"]
+    assert "oracle" not in " ".join(found) and "fmm" not in found
+    assert advice.of_papers(tables.overview(scored), racu, scored, "quick").empty

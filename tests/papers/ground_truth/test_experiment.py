@@ -79,3 +79,18 @@ def test_a_model_that_fails_its_gates_is_listed_and_not_scored(tmp_path):
     assert found["counts"].empty and found["attributions"].empty
     assert gate.passed == 0 and gate.refused == row["why"]
     assert "accuracy 0." in row["why"] and row["what"] == "one_word" and row["n"] == 4
+
+
+def test_a_unit_of_retraining_scores_that_alone(tmp_path, monkeypatch):
+    unit, given = Unit("bilstm", **SMALL, masking="roar", epochs=1), {}
+
+    def score(make, tuned, splits, settings, kept, seed):
+        given.update(settings=settings, sizes={name: len(labels) for name, (_, labels) in splits.items()})
+        return "the counts", f"the RACU of {len(make().tokenizer) == len(tuned.tokenizer)} vocabularies"
+
+    monkeypatch.setattr(experiment.retraining, "score", score)
+    monkeypatch.setattr(experiment, "gated", lambda *of: (["a text"], {}))
+    found = experiment.measured(run_of(tmp_path, "bilstm"), unit, planted.MECHANISMS["xor"], {}, {})
+    assert (found["counts"], found["attributions"]) == ("the counts", "the RACU of True vocabularies")
+    assert given["settings"]["masking"] == "none" and "seed" not in given["settings"]
+    assert given["sizes"] == {"train": 20, "validation": 300, "test": 400}

@@ -123,3 +123,20 @@ def test_the_leaderboard_has_metrics_and_attributions_with_their_texts():
     other = cell(board, kind="attribution", name="lime", mechanism="xor", score="auprc")
     assert other.value == pytest.approx(1.1) and other.corpus == own.corpus
     assert not board.duplicated(tables.LEADERBOARD[:12]).any() and board.value.notna().all()
+
+
+def test_racu_by_retraining_has_a_table_of_its_own_and_no_part_in_the_others():
+    rung = {"attribution": "evidence_rung_0", "metric": "RACU by ROAR", "mechanism": "xor", "masking": "roar"}
+    parts = [
+        counts("bilstm", s, masking="roar", mechanisms=["xor"], **{"RACU by ROAR": 80 + s}) for s in (1, 3, 5)
+    ]
+    values = pd.concat([counts("bilstm", nc=90), *(part[part.ladder == "fifths"] for part in parts)])
+    values.loc[values.masking == "roar", "ladder"] = "retrained"
+    scored = tables.scores(values)
+    racu = pd.DataFrame([rung | {"value": value} for value in (0.4, 0.6)])
+    (row,) = tables.retrained(scored, racu).to_dict("records")
+    assert list(row) == tables.RACU and row["n_models"] == 3
+    assert (row["accuracy"], row["rung 0"]) == (pytest.approx(0.83), pytest.approx(0.5))
+    assert list(tables.overview(scored).index) == ["nc"]
+    assert tables.agreement(means().assign(masking="roar")).empty
+    assert list(tables.retrained(scored[:0], racu)) == tables.RACU
