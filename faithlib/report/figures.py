@@ -141,7 +141,7 @@ def panels(
             for value, words in values.items()
         ]
     groups = groups or [("", table)]
-    across = min(across, len(groups))
+    across = min(across, len(groups)) or 1
     down = -(-len(groups) // across)
     width = WIDTH if across > 1 else 4.4
     titles = [_wrapped(name, (width - left) / across) for name, _ in groups]
@@ -358,7 +358,7 @@ def guide(axis, at, which="x", look=None, text=""):
 def real(table, column="dataset"):
     """The rows of data sets that a paper can have published: generated corpora have no such values."""
     tasks = (TASKS.get(name.split(" (")[0]) for name in table[column])
-    return table[[not (task and task.generated) for task in tasks]]
+    return table.loc[[not (task and task.generated) for task in tasks]]
 
 
 def add_legend(figure, handles, columns=None):

@@ -127,7 +127,7 @@ def parts(table, scale=""):
             points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
         guide(axis, part.chance.mean())
         attribution_rows(axis, known)
-        axis.set_xlabel(PARTS[part.part.iloc[0]])
+        axis.set_xlabel(", ".join(PARTS[name] for name in part.part.unique()))
         axis.tick_params(labelbottom=True)
     grid.include(0)
     return grid.finish(
