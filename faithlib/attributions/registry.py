@@ -15,7 +15,7 @@ FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
 COSTS = {
     "none": "no pass of the model",
     "constant": "one or two passes a text",
-    "steps": "as many passes a text as a setting says (`steps`, `samples`)",
+    "steps": "as many passes a text as a setting says (`steps`, `samples`, `rounds`)",
     "tokens": "about one pass a token",
     "tokens squared": "about one pass for each pair of tokens",
 }
@@ -168,6 +168,8 @@ _built_in("beam:beam_search", "perturbation", "tokens squared", (),
           ("beam", True, "Beam", "rust", "*", "-"))  # fmt: skip
 _built_in("noiser:noiser", "perturbation", "tokens", (),
           ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
+_built_in("reagent:reagent", "perturbation", "steps", (),
+          ("reagent", False, "ReAGent", "grey", "X", "--"))  # fmt: skip
 _built_in("random:random", "random baseline", "none", (),
           ("random_uniform", False, "random, U[0, 1)", "black", "x", ":"),
           ("random_normal", True, "random, N(0, 1)", "black", "+", ":"))  # fmt: skip

@@ -4,7 +4,7 @@ A text is neutral, generated or given; words of a mechanism are inserted at rand
 the third is that of texts where the evidence is absent or incomplete, so that a model needs evidence for
 each of the other two; with two classes it has a default class and needs none for half of the texts. Into
 every text 0 to FILLERS neutral words are inserted first, whatever its class: otherwise a model learns to see
-whether anything was inserted.
+whether anything was inserted. ::
 
     one word       copper, velvet, ... decide for the first class, cotton, garlic, ... for the second
     redundant      the same with two copies, either of which is enough

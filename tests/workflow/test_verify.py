@@ -171,7 +171,7 @@ def test_what_was_saved_in_a_report_is_what_its_records_give(project):
     told = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
     assert verify.verify("quick", "toy", whole) == (told, [])
     injected = {"source": 'scale = "small"', "outputs": [], "metadata": {"tags": ["injected-parameters"]}}
-    book["cells"].insert(1, {**injected, "cell_type": "code", "execution_count": 1})
+    book["cells"].insert(1, {**injected, "id": "injected", "cell_type": "code", "execution_count": 1})
     report.write_text(json.dumps(book))
     told = ["notebooks/toy/report.ipynb: its saved outputs, which are of the small scale"]
     assert verify.verify("quick", "toy", whole) == ([], told)

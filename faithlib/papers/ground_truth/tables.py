@@ -24,9 +24,8 @@ COMPILED, PLAIN, ALL = "compiled", "none", "all"
 UNIT = ["dataset", "model", "classes", "masking", "seed"]
 SCORES = ["accuracy", "decided_accuracy", "tied", "invariance"]
 METRICS = ["metric", "definition", "dataset", "model", "masking", "mechanism", "classes", "ladder",
-"accuracy",
-           "decided_accuracy", "ties", "invariance", "ceiling", "ci_low", "ci_high", "detectable", "n_models",
-           "n_texts"]  # fmt: skip
+           "accuracy", "decided_accuracy", "ties", "invariance", "ceiling", "ci_low", "ci_high", "detectable",
+           "n_models", "n_texts"]  # fmt: skip
 LEADERBOARD = ["kind", "name", "definition", "version", "dataset", "corpus", "model", "masking", "classes",
                "mechanism", "ladder", "score", "value", "ci_low", "ci_high", "n_models"]  # fmt: skip
 AGREEMENT = ["metric_a", "metric_b", "rho", "ci_low", "ci_high", "n_models"]
@@ -70,9 +69,9 @@ def metrics(scored):
         scored: from `scores`.
 
     Returns:
-        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), ceiling
-        (accuracy on the compiled model, over the same seeds, mechanism and ladder) and detectable, the
-        smallest difference of the accuracy from a fixed number that such an interval would exclude.
+        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), ceiling (accuracy
+        on the compiled model, over the same seeds, mechanism and ladder) and detectable, the smallest
+        difference of the accuracy from a fixed number that such an interval would exclude.
     """
     compiled = scored[scored.model == COMPILED].groupby(["metric", "mechanism", "ladder"]).accuracy.mean()
     rows = []
@@ -110,8 +109,8 @@ def overview(scored):
 
     Returns:
         DataFrame indexed by metric, the best first: accuracy, decided_accuracy, ceiling, invariance and for
-        each null explanation the share of texts where the evidence is preferred to it; means over models
-        and primary mechanisms.
+        each null explanation the share of texts where the evidence is preferred to it; means over models and
+        primary mechanisms.
     """
     plain = scored[(scored.classes == 3) & (scored.masking == PLAIN)]
     trained = plain[plain.model != COMPILED]
@@ -254,8 +253,7 @@ def attributions(means):
 
     Returns:
         A row a data set, model, mechanism and attribution: precision at the number of planted tokens, mean
-        rank of planted tokens (1 is the best of one token) and AUPRC, means over texts and then over
-        models.
+        rank of planted tokens (1 is the best of one token) and AUPRC, means over texts and then over models.
     """
     own = means[
         means.metric.isin(["precision", "mean_rank", "auprc"])

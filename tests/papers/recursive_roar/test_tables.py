@@ -45,7 +45,7 @@ def test_the_published_integrated_gradients_are_the_released_ones(points):
     released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value + 0.5)
     six = points.assign(variant="6-outputs")
     table = tables.racu(pd.concat([points, released, six]))
-    table = table[table.recursive.astype(bool)].set_index(["dataset", "variant", "measure"])
+    table = table[table.recursive.astype(bool)].set_index(["dataset", "variant", "measure"]).sort_index()
     assert table.published["babi_1", "", "weighted_integrated_gradients_abs"] == 0.591
     assert np.isnan(table.published["babi_1", "", "integrated_gradients_abs"])
     assert table.loc["babi_1", "6-outputs"].published.isna().all()
