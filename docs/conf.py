@@ -133,6 +133,18 @@ def _prose(part, code):
     return re.sub(r"(\*[\w-]+\*)|\*", lambda match: match[1] or "\\*", part)
 
 
+def described(render):
+    """A notebook's picture with the alternative text that its output has, which myst-nb leaves out."""
+
+    def image(renderer, data):
+        nodes = render(renderer, data)
+        if alt := data.output_metadata.get(data.mime_type, {}).get("alt"):
+            nodes[0]["alt"] = alt
+        return nodes
+
+    return image
+
+
 def generate(app):
     """Write the pages that registries and results give."""
     folder = DOCS / "generated"
@@ -146,5 +158,8 @@ def generate(app):
 def setup(app):
     """What Sphinx calls: the generated pages come before it looks for pages."""
     app.connect("builder-inited", generate, priority=100)
+    from myst_nb.core.render import NbElementRenderer
+
     app.connect("source-read", linked)
+    NbElementRenderer.render_image = described(NbElementRenderer.render_image)
     app.connect("autodoc-process-docstring", restructured, priority=100)  # before napoleon

@@ -6,6 +6,7 @@ from pathlib import Path
 from faithlib import papers
 from faithlib.report.cards import FROM_ARCHIVE
 from faithlib.report.choices import CAPTION
+from faithlib.report.display import beginning
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
@@ -38,7 +39,7 @@ def section(paper):
     parts = [f"## {card.title}\n\n[{card.citation}](../../notebooks/{paper}/README.md)\n\n{archived}"]
     for path in sorted((FIGURES / paper).glob("*.png")):
         caption = caption_of(path.stem, captions)
-        words = caption.split("**")[1]  # the bold beginning says what is drawn
+        words = beginning(caption)
         place = path.relative_to(ROOT).as_posix()
         heading = f"({anchor(paper, path.stem)})=\n### {title(path.stem)}"
         parts.append(f"{heading}\n\n![{words}](../../{place})\n\n{caption}\n")

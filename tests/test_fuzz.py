@@ -9,7 +9,7 @@ from sample import families
 
 from faithlib import evaluate, scores
 
-LEAST = dict(samples=4, steps=2, beam=2, noise=2, halvings=2)
+LEAST = dict(samples=4, steps=2, beam=2, noise=2, halvings=2, probes=2, rounds=2)
 KINDS = families.ENCODERS + tiny.CAUSAL_KINDS
 
 

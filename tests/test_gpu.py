@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not GPUS, reason="needs a CUDA
 
 KINDS = ("tiny-bert", "bilstm", "tiny-llama")
 TEXTS = ["the plot was great and the cast was good", "a dull film", "the cast was dull and the plot was good"]
-SETTINGS = dict(beam=2, steps=4, samples=20, noise=3, halvings=4)
+SETTINGS = dict(beam=2, steps=4, samples=20, noise=3, halvings=4, probes=2, rounds=2)
 # Near a tie rounding decides: which token flips the prediction, or is masked first.
 DECIDED = {"noiser", "beam"}
 PAIRS = [(kind, dtype) for kind in KINDS for dtype in ("float32", "bfloat16", "float16")]

@@ -21,7 +21,9 @@ PATHS = ("input", "text")
 REMOVALS = ("mask", "delete", "pad")
 BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
 NORMS = ("none", "l1", "l2", "linf")
-COUNTS = {"steps": 1, "samples": 1, "beam": 1, "noise": 1, "halvings": 1, "seed": 0}  # the least of each
+COUNTS = {  # the least of each
+    "steps": 1, "samples": 1, "beam": 1, "noise": 1, "halvings": 1, "probes": 1, "rounds": 1, "seed": 0,
+}  # fmt: skip
 
 
 def check(wanted, model=None, definition="paper", paper="", **settings):
@@ -35,9 +37,9 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         settings: the settings that `attribute` would pass on.
 
     Raises:
-        ValueError: no name, an unknown name or setting; steps, samples, beam, noise or halvings that are no
-            whole number from 1 on; an unknown baseline, path, removal, bounding, norm, definition or paper; a
-            wanted attribution needs attention weights and the model exposes none.
+        ValueError: no name, an unknown name or setting; steps, samples, beam, noise, halvings, probes or
+            rounds that are no whole number from 1 on; an unknown baseline, path, removal, bounding, norm,
+            definition or paper; a wanted attribution needs attention weights and the model exposes none.
 
     Example:
         >>> check(["attention", "lime"], samples=100)

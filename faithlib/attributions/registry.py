@@ -15,13 +15,13 @@ FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
 COSTS = {
     "none": "no pass of the model",
     "constant": "one or two passes a text",
-    "steps": "as many passes a text as a setting says (`steps`, `samples`)",
+    "steps": "as many passes a text as a setting says (`steps`, `samples`, `rounds`)",
     "tokens": "about one pass a token",
     "tokens squared": "about one pass for each pair of tokens",
 }
 NEEDS = ("attention", "rules", "values")  # attention weights; layers with a rule of LRP; layers of values
-COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, and two browns and a grey beside them
-    "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#F0E442",
+COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, with a darker yellow, and three more
+    "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#D0BB00",
     "blue": "#0072B2", "vermillion": "#D55E00", "purple": "#CC79A7", "brown": "#994F00", "rust": "#6B2E00",
     "grey": "#777777",
 }  # fmt: skip
@@ -133,7 +133,7 @@ def _built_in(function, family, cost, needs, *rows):
 
 _built_in("attention:attention", "attention", "constant", ("attention",),
           ("attention", False, "attention α", "blue", "o", "-"),
-          ("attention_rollout", False, "attention rollout", "blue", "8", (0, (2, 1))),
+          ("attention_rollout", False, "attention rollout", "blue", "P", (0, (2, 1))),
           ("scaled_attention", True, "scaled attention α∇α", "sky", "s", "--"))  # fmt: skip
 _built_in("gradients:gradients", "gradient", "constant", (),
           ("gradient_l2", False, "gradient L2", "orange", "P", (0, (4, 1))),
@@ -168,6 +168,8 @@ _built_in("beam:beam_search", "perturbation", "tokens squared", (),
           ("beam", True, "Beam", "rust", "*", "-"))  # fmt: skip
 _built_in("noiser:noiser", "perturbation", "tokens", (),
           ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
+_built_in("reagent:reagent", "perturbation", "steps", (),
+          ("reagent", False, "ReAGent", "grey", "X", "--"))  # fmt: skip
 _built_in("random:random", "random baseline", "none", (),
           ("random_uniform", False, "random, U[0, 1)", "black", "x", ":"),
           ("random_normal", True, "random, N(0, 1)", "black", "+", ":"))  # fmt: skip

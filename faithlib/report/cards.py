@@ -6,14 +6,18 @@ import re
 
 import pandas as pd
 
+from faithlib.attributions import registry
 from faithlib.report.markdown import escaped, table, with_block
+from faithlib.report.style import MODELS, dataset_title, label, model_title
 from faithlib.results import project_root
+from faithlib.tasks.table import TASKS
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
+LISTED = 4  # cases that a cell names; more are counted
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -121,6 +125,30 @@ def write_cards(results_dir="results", scale="small"):
     return written
 
 
+def labelled(text):
+    """A text with data sets, models and attributions in words instead of ids.
+
+    >>> labelled("babi_1: gradient_l2 (bilstm)")
+    'bAbI-1: gradient L2 (BiLSTM)'
+    """
+
+    def words(match):
+        name = match[0]
+        if name in TASKS:
+            return dataset_title(name)
+        if name in MODELS:
+            return model_title(name)
+        return label(name) if name in registry.names() and name != "attention" else name  # a word as it is
+
+    return re.sub(r"[\w-]+", words, text)
+
+
+def _cases(names):
+    """Cases in words; of many, how many they are. A model behind a comma belongs to what is before it."""
+    found = [name for name in names.split(", ") if name not in MODELS]
+    return labelled(names) if len(found) <= LISTED else f"{len(found)} cases"
+
+
 def _computed(folder):
     """[a sentence: how many units a folder of records has, and their hours]; [] without records."""
     seconds = [
@@ -151,7 +179,8 @@ def _paragraph(part):
         own = part[part.verdict.str.startswith(verdict)]
         if len(own):
             names = "; ".join(
-                escaped(row.claim) + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
+                escaped(labelled(row.claim))
+                + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
                 for row in own.itertuples()
             )
             texts.append(f"**{words}** ({len(own)} of {len(part)}): {names}.")
@@ -166,7 +195,8 @@ def _depends(verdict):
 
 def _cells(row):
     ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-    known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({row.published_cases})"
-    verdict = row.verdict + (", borderline" if str(row.borderline) == "True" else "")
-    failing = f"; violated on {row.failing_cases}" if row.failing_cases and "not shown" in verdict else ""
-    return row.claim, known, f"{row.value:+.3f}{ends} ({row.cases})", verdict + failing, row.choices
+    known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({_cases(row.published_cases)})"
+    verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
+    if row.failing_cases and "not shown" in verdict:
+        verdict += f"; violated on {_cases(row.failing_cases)}"
+    return labelled(row.claim), known, f"{row.value:+.3f}{ends} ({_cases(row.cases)})", verdict, row.choices

@@ -1,19 +1,21 @@
 """The figure of a paper's open choices: each claim's value with every option (choices.csv)."""
 
-from faithlib.report.figures import guide, include, name_rows, panels, place, points
+from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points, title
 from faithlib.report.style import role
 from faithlib.statistics.multiverse import MAIN
+from faithlib.tasks.table import TASKS
 
 CAPTION = (
-    "**What the verdicts depend on.** A panel for each claim: its value in the main setting (top row) and "
-    "with one choice changed that the paper leaves open, with 95 % intervals; a mark without a bar has none. "
+    "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
+    "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
+    "bar has none, and a row without a mark was not tested. "
     "Where the claim is a difference, marks to the right of the dotted line at 0 support it. A claim whose "
     "rows lie on both sides depends on a choice that the paper does not make."
 )
 
 
 def options_figure(choices, scale="", definition="paper", baseline=None, across=2):
-    """The options of each claim: a panel a claim, a row an option.
+    """The options of each claim: a panel a claim that has values for any, a row an option.
 
     Args:
         choices: from `report.claims.multiverse_tables`.
@@ -26,24 +28,35 @@ def options_figure(choices, scale="", definition="paper", baseline=None, across=
     """
     part = choices[(choices.definition == definition) & choices.value.notna()]
     part = part[part.baseline == (part.baseline.iloc[0] if baseline is None and len(part) else baseline)]
+    part = part.groupby("claim", sort=False).filter(lambda rows: (rows.choice != MAIN).any())
     if part.empty:
         return None
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
     names = list(dict.fromkeys(part.row))
-    drawn = panels(
-        part, ["claim"], across, 0.5 + 0.15 * len(names), names=lambda claim: claim, left=2.2, sharex=False
-    )
+    drawn = panels(part, ["claim"], across, 0.5 + 0.15 * len(names), names=_title, left=2.2, sharex=False)
     looks = {True: role("proposed", "main setting"), False: role("usual", "one choice changed")}
     for axis, rows in drawn:
         for main, look in looks.items():
             own = rows[(rows.choice == MAIN) == main]
             points(axis, own, "value", place(own.row, names), look, ("ci_low", "ci_high"), size=3.5)
+        for y in set(range(len(names))) - set(place(rows.row, names).astype(int)):
+            axis.annotate(
+                "not tested", (0.5, y), xycoords=axis.get_yaxis_transform(), ha="center", va="center",
+                fontsize=6, color=GREY, backgroundcolor="white",
+            )  # fmt: skip
         guide(axis, 0)
         include(axis, 0, span=0.1)
         axis.locator_params(axis="x", nbins=5)
     name_rows(drawn.axes[0], names)
     drawn.name_axes(x="statistic of the claim →")
     return drawn.finish([look | {"linestyle": ""} for look in looks.values()], scale)
+
+
+def _title(claim):
+    """A claim, its data set and model (behind the last colon) in words."""
+    words, _, case = claim.rpartition(": ")
+    dataset, _, model = case.partition(", ")
+    return f"{words}: {title(dataset, model)}" if dataset in TASKS else claim
 
 
 def _row(choice, option):

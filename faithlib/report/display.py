@@ -5,6 +5,7 @@ IPython, which a terminal may lack, is imported by the functions that show.
 
 import html
 import io
+import re
 import sys
 from contextlib import contextmanager
 
@@ -61,13 +62,32 @@ def show_figure(figure, stem, captions):
 
 
 def show_drawn(figure, caption):
-    """Show a figure and under it its caption; the figure is closed."""
+    """Show a figure and under it its caption, whose beginning is the picture's alternative text.
+
+    Args:
+        figure: a matplotlib figure; it is closed.
+        caption: Markdown.
+    """
     import matplotlib.pyplot as plt
     from IPython.display import Image, Markdown, display
 
     picture = _picture(figure)
     plt.close(figure)
-    display(Image(picture), Markdown(caption))
+    display(Image(picture, alt=beginning(caption)), Markdown(caption))
+
+
+def beginning(caption):
+    """What a caption says is drawn: its words in bold, or else its first sentence.
+
+    Example:
+        >>> beginning("**Does it fall?** The curve of *each* model.")
+        'Does it fall?'
+        >>> beginning("The curve of *each* model (0.5 is chance). Lower is better.")
+        'The curve of each model (0.5 is chance).'
+    """
+    bold = re.match(r"\*\*(.+?)\*\*", caption, re.DOTALL)
+    words = bold[1] if bold else re.split(r"(?<=[.?!])\s", caption, maxsplit=1)[0]
+    return " ".join(re.sub(r"[*`]", "", words).split())
 
 
 def in_notebook():

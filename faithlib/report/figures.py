@@ -127,7 +127,7 @@ def panels(
         sharex, sharey: as `matplotlib.pyplot.subplots` takes them.
 
     Returns:
-        `Panels`.
+        `Panels`; of an empty table one panel, which says that there are no records.
     """
     import matplotlib.pyplot as plt
 
@@ -140,7 +140,8 @@ def panels(
             for name, part in groups
             for value, words in values.items()
         ]
-    across = min(across, len(groups))
+    groups = groups or [("", table)]
+    across = min(across, len(groups)) or 1
     down = -(-len(groups) // across)
     width = WIDTH if across > 1 else 4.4
     titles = [_wrapped(name, (width - left) / across) for name, _ in groups]
@@ -154,6 +155,7 @@ def panels(
     for axis, text, (_, part) in zip(axes.flat, titles, groups, strict=False):
         axis.set_title(text)
         if part.empty:
+            axis.set(xlabel="", ylabel="")
             axis.text(0.5, 0.5, "no records", ha="center", color=GREY, transform=axis.transAxes)
         cells.append((axis, part))
     return Panels(figure, cells, across)
@@ -190,15 +192,17 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
         look: keywords as of `line` or `role`; with hollow=True only the outline is drawn.
         interval: (low, high), what stands behind the value's name in the columns of its interval, or whole
             names of columns; None draws none.
-        limits: (low, high) of the axis: a value outside is drawn at its edge, with the number beside it.
+        limits: (low, high) of the axis: a value outside is drawn at its edge, with the number beside it, and
+            an interval that reaches outside ends there in an arrow.
         size: of the marks, in points.
     """
     at, heights = table[value].to_numpy(float), np.asarray(heights, float)
     low, high = limits or (-np.inf, np.inf)
-    bars = np.zeros((2, len(at)))
+    bars, cut = np.zeros((2, len(at))), [[], []]
     if interval:
         bounds = np.array([table[column].to_numpy(float) for column in _interval(table, value, interval)])
-        bounds = np.clip(bounds, low - 1, high + 1) if limits else bounds
+        cut = np.array([bounds[0] < low, bounds[1] > high])
+        bounds = np.clip(bounds, low, high)
         bars = np.clip(np.nan_to_num([at - bounds[0], bounds[1] - at]), 0, None)
     within = (at >= low) & (at <= high)
     hollow = {"markerfacecolor": "none", "markeredgewidth": 0.9} if look.get("hollow") else {}
@@ -206,6 +210,9 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
     if interval:
         bars = bars[:, within]
         axis.errorbar(at[within], heights[within], xerr=bars, elinewidth=1, **style, **hollow)
+        for edge, arrow, beyond in zip((low, high), "<>", cut, strict=True):
+            for y in heights[within & beyond]:
+                axis.plot([edge], [y], **(style | {"marker": arrow, "markersize": 3}))
     else:
         axis.plot(at[within], heights[within], **style, **hollow)
     for x, y in zip(at[~within], heights[~within], strict=True):
@@ -343,7 +350,7 @@ def include(axis, *values, span=None, which="x"):
 
 def guide(axis, at, which="x", look=None, text=""):
     """A thin line across a panel: zero, chance, or a reference."""
-    style = {"color": GREY, "linewidth": 0.8, "linestyle": ":"} | (look or {})
+    style = {"color": GREY, "linewidth": 1, "linestyle": ":"} | (look or {})
     draw = axis.axvline if which == "x" else axis.axhline
     return draw(at, zorder=0.5, label=text or "_", **style)
 
@@ -351,7 +358,7 @@ def guide(axis, at, which="x", look=None, text=""):
 def real(table, column="dataset"):
     """The rows of data sets that a paper can have published: generated corpora have no such values."""
     tasks = (TASKS.get(name.split(" (")[0]) for name in table[column])
-    return table[[not (task and task.generated) for task in tasks]]
+    return table.loc[[not (task and task.generated) for task in tasks]]
 
 
 def add_legend(figure, handles, columns=None):
@@ -400,7 +407,10 @@ def _of_axes(axes):
 
 
 def _wrapped(text, inches):
-    return "\n".join(textwrap.wrap(text, max(12, int(inches * POINTS / CHARACTER)), break_on_hyphens=False))
+    """A title in as few lines as its panel's width allows, of about the same length."""
+    widest = max(12, int(inches * POINTS / CHARACTER))
+    tries = [textwrap.wrap(text, width, break_on_hyphens=False) for width in range(widest, 11, -1)]
+    return "\n".join([lines for lines in tries if len(lines) == len(tries[0])][-1])
 
 
 def _interval(table, value, interval):

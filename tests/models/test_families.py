@@ -12,7 +12,7 @@ from faithlib.attributions import attribute
 from faithlib.metrics import masf
 from faithlib.metrics.soft import Settings, values
 
-SMALL = dict(samples=5, steps=2, beam=2, noise=2, halvings=2)
+SMALL = dict(samples=5, steps=2, beam=2, noise=2, halvings=2, probes=2, rounds=2)
 
 
 @pytest.fixture(params=families.ENCODERS)

@@ -22,7 +22,7 @@ from faithlib.models import placement
 accelerate = pytest.importorskip("accelerate")
 
 KINDS = ("bert", "llama")
-SETTINGS = dict(beam=2, steps=4, samples=20, noise=3, halvings=4)
+SETTINGS = dict(beam=2, steps=4, samples=20, noise=3, halvings=4, probes=2, rounds=2)
 DISK = {
     "bert": {"bert.embeddings": "disk", "bert.encoder.layer.1": "disk", "bert.pooler": "disk"},
     "llama": {"model.embed_tokens": "disk", "model.layers.1": "disk", "lm_head": "disk"},

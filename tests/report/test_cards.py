@@ -42,10 +42,21 @@ def test_the_paragraph_groups_claims_by_verdict():
         "**Not tested** (1 of 4): D."
     )
     assert block[5] == (
-        "| A above \\|B\\| | +0.500 (sst) | +0.200 [+0.100, +0.300] (sst) | holds (bert, 3 seeds) |  |"
+        "| A above \\|B\\| | +0.500 (Stanford Sentiment Treebank) | "
+        "+0.200 [+0.100, +0.300] (Stanford Sentiment Treebank) | holds (bert, 3 seeds) |  |"
     )
-    assert "| D |  | +0.200 (sst) | not tested" in block[7]
-    assert block[8].endswith("| holds on average, not shown on cb (3 seeds), borderline; violated on cb |  |")
+    assert "| D |  | +0.200 (Stanford Sentiment Treebank) | not tested" in block[7]
+    on = "not shown on CommitmentBank (3 seeds), borderline; violated on CommitmentBank"
+    assert block[8].endswith(f"| holds on average, {on} |  |")
+
+
+def test_many_cases_are_counted_and_a_model_is_no_case_of_its_own():
+    four = "babi_1, babi_2, sst, bilstm, sst, all-MiniLM-L6-v2"
+    rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb")]
+    block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
+    sst = "Stanford Sentiment Treebank"
+    assert f"(bAbI-1, bAbI-2, {sst}, BiLSTM, {sst}, MiniLM-L6)" in block[5]
+    assert "+0.200 [+0.100, +0.300] (5 cases) | holds" in block[6]
 
 
 def test_definitions_and_baselines_have_paragraphs_of_their_own():

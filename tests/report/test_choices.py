@@ -9,7 +9,9 @@ ROWS = [
     ("A above B", "main", "main", 0.1, 0.05, 0.15),
     ("A above B", "ties", "strict", -0.1, -0.2, 0.0),
     ("A above B", "probability", "rank", float("nan"), float("nan"), float("nan")),
-    ("B above C", "main", "main", 0.2, 0.1, 0.3),
+    ("B above C: sst, bilstm", "main", "main", 0.2, 0.1, 0.3),
+    ("B above C: sst, bilstm", "ties", "loose", 0.1, 0.0, 0.2),
+    ("C above D", "main", "main", 0.2, 0.1, 0.3),
 ]
 CHOICES = pd.DataFrame(ROWS, columns=["claim", "choice", "option", "value", "ci_low", "ci_high"])
 CHOICES = CHOICES.assign(definition="paper", baseline="normal", verdict="holds")
@@ -18,8 +20,15 @@ CHOICES = CHOICES.assign(definition="paper", baseline="normal", verdict="holds")
 def test_a_panel_a_claim_and_a_row_an_option():
     figure = options_figure(CHOICES, "small")
     shown = [axis for axis in figure.axes if axis.get_visible()]
-    assert [axis.get_title() for axis in shown] == ["A above B", "B above C"]
-    assert [text.get_text() for text in shown[0].get_yticklabels()] == ["main setting", "ties: strict"]
+    titles = [" ".join(axis.get_title().split()) for axis in shown]
+    assert titles == [
+        "A above B",
+        "B above C: Stanford Sentiment Treebank, BiLSTM",
+    ]  # C above D has no option
+    rows = ["main setting", "ties: strict", "ties: loose"]
+    assert [text.get_text() for text in shown[0].get_yticklabels()] == rows
+    untested = [[(text.get_text(), text.xy[1]) for text in axis.texts] for axis in shown]
+    assert untested == [[("not tested", 2)], [("not tested", 1)]]
     assert all(axis.get_xlim()[0] <= 0 <= axis.get_xlim()[1] for axis in shown)
     plt.close(figure)
     assert "%" in CAPTION

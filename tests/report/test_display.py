@@ -2,9 +2,11 @@
 
 import re
 
+import IPython.display
+import matplotlib.pyplot as plt
 import pytest
 
-from faithlib.report.display import NEGATIVE, POSITIVE, heat
+from faithlib.report.display import NEGATIVE, POSITIVE, heat, show_drawn
 
 
 def colours(html):
@@ -38,3 +40,12 @@ def test_tokens_and_notes_are_shown_as_they_are():
 def test_a_row_of_another_length_is_told():
     with pytest.raises(ValueError, match="'mine' has 1 scores for 2 tokens"):
         heat(["a", "b"], {"mine": [1.0]})
+
+
+def test_the_beginning_of_a_caption_is_the_picture_s_alternative_text(monkeypatch):
+    shown = []
+    monkeypatch.setattr(IPython.display, "display", lambda *things: shown.extend(things))
+    show_drawn(plt.figure(), "**Does *it*\n  fall?** Lower is better.")
+    picture, caption = shown
+    assert picture._repr_mimebundle_()[1] == {"image/png": {"alt": "Does it fall?"}}
+    assert caption.data.endswith("Lower is better.") and not plt.get_fignums()

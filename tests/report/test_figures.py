@@ -62,6 +62,24 @@ def test_marks_outside_the_limits_stand_at_the_edge_with_their_number():
     assert axis.get_xlim() == pytest.approx((-1.06, 1.06))
 
 
+def test_an_interval_that_reaches_outside_ends_in_an_arrow():
+    _, axis = plt.subplots()
+    table = pd.DataFrame({"value": [0.5, 0.0], "value_low": [0.4, -5.0], "value_high": [3.0, 0.1]})
+    figures.points(axis, table, "value", range(2), LOOK, limits=(-1, 1))
+    ends = [axis.collections[0].get_segments()[i][:, 0].tolist() for i in range(2)]
+    assert ends == [[0.4, 1], [-1, 0.1]]
+    arrows = {line.get_marker(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axis.lines[-2:]}
+    assert arrows == {"<": (-1, 1), ">": (1, 0)}
+
+
+def test_an_empty_table_is_one_panel_that_says_so():
+    for columns in (None, ("step", {0: "nothing masked"})):
+        page = figures.panels(TABLE[:0], columns=columns)
+        assert [axis.texts[0].get_text() for axis, _ in page] == ["no records"]
+        page.name_axes("masked", "accuracy")
+        page.finish([LOOK])
+
+
 def test_hollow_marks_are_published():
     _, axis = plt.subplots()
     figures.points(axis, TABLE[:1], "value", [0], LOOK | {"hollow": True})
@@ -116,6 +134,7 @@ def test_one_legend_below_the_panels_and_a_note_on_a_quick_figure():
 
 
 def test_generated_corpora_have_no_published_values():
+    assert list(figures.real(TABLE[:0])) == list(TABLE)
     assert figures.real(TABLE).dataset.unique().tolist() == ["sst"]
     assert figures.real(pd.DataFrame({"dataset": ["sst (x)", "topics (x)", "mine"]})).dataset.tolist() == [
         "sst (x)",

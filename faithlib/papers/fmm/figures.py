@@ -158,6 +158,7 @@ def masf(table, definition="paper", scale=""):
     ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
     height = 0.25 + 0.125 * (len(known) + 1)
     grid = panels(table, height=height, columns=("strategy", ways), left=1.8)
+    artist = None
     for i, (axis, part) in enumerate(grid):
         if part.empty:
             continue
@@ -168,9 +169,9 @@ def masf(table, definition="paper", scale=""):
         wide.index = [FRESH if name == "validation" else label(name) for name in wide.index]
         artist = heat(axis, wide, (wide < REJECTED).replace({True: "×", False: ""}))
         axis.tick_params(labelleft=i % grid.across == 0)
-    grid.figure.colorbar(
-        artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=f"p-value ({P_WORDS[definition]})"
-    )
+    if artist:
+        words = f"p-value ({P_WORDS[definition]})"
+        grid.figure.colorbar(artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=words)
     grid.name_axes("tokens masked [%]")
     return grid.finish([mark("p < 0.05: out of distribution", "#000000", "x")], scale)
 
@@ -185,14 +186,16 @@ def curves(table, strategy=MASKED, scale=""):
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
-    kinds = pd.concat([table[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()])
+    kinds = pd.concat(
+        [table.loc[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()]
+    )
     kinds = {"columns": ("kind", {words: words for words in SIGNED.values()}), "table": kinds}
     grid = panels(**kinds, height=1.5, sharey="row")
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
             lines(axis, part[part.measure == name], "step", "value", line(name))
     grid.include(0, 1.03, which="y")
-    metrics = [metric_title(part.metric.iloc[0]) for _, part in list(grid)[:: grid.across]]
+    metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
     grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
     return grid.finish(attribution_looks(known), scale)
 

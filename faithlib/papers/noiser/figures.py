@@ -17,7 +17,7 @@ from faithlib.report.figures import (
     points,
     real,
 )
-from faithlib.report.style import line, role
+from faithlib.report.style import label, line, role
 from faithlib.report.tables import in_order
 
 PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
@@ -26,7 +26,7 @@ MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability scor
 LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
 INTERVAL = ("ci_low", "ci_high")
 SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
-CLIPPED = "Values below −6 are drawn at the edge, with their number. "
+CLIPPED = "Values below −6 are drawn at the edge, their number is "
 LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
 CAPTIONS = {
     "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
@@ -38,8 +38,8 @@ CAPTIONS = {
     "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts with 95 % intervals; 0 "
     "(dotted) is as good as the baseline, and higher is better. Left, random scores of U[0, 1); "
     "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
-    "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "Hollow "
-    "marks, where there are any, are published (Table 1 of the paper).",
+    "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "beside "
+    "them. Hollow marks, where there are any, are published (Table 1 of the paper).",
     "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
     "subject of the question, and on a distractor between the subject and the question; means over prompts "
     "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
@@ -54,7 +54,7 @@ CAPTIONS = {
     "better half of its words (up is better); bars are 95 % intervals where they are known. If both measured "
     "how well a method explains, the marks would rise from left to right in both columns. "
     + CLIPPED
-    + "Marks "
+    + "in the corner. Marks "
     "that would coincide are moved to the right (Figure 4 of the paper).",
 }
 
@@ -97,14 +97,15 @@ def leads(table, scale="", question="method"):
     table = table[table.question == question]
     known = list(dict.fromkeys(table.normalisation))
     looks = {"random": role("proposed", BASELINES["random"]), "matched": role("usual", BASELINES["matched"])}
-    height = 0.5 + 0.2 * len(known)
+    height = 0.5 + 0.24 * len(known)
     grid = panels(table, ["task", "model"], height=height, columns=("definition", LEADS), left=1.2)
     for axis, part in grid:
         guide(axis, 0)
-        for shift, (baseline, look) in zip((-0.12, 0.12), looks.items(), strict=True):
+        for shift, (baseline, look) in zip((-0.18, 0.18), looks.items(), strict=True):
             own = part[part.baseline == baseline]
-            points(axis, own, "lead", place(own.normalisation, known, shift), look, INTERVAL, LIMITS)
+            points(axis, own, "lead", place(own.normalisation, known, shift), look, INTERVAL, size=3.5)
         name_rows(axis, known)
+    grid.include(-1, 1)
     grid.name_axes("lead (log ratio) ↑")
     return grid.finish([look | {"linestyle": ""} for look in looks.values()], scale)
 
@@ -126,7 +127,7 @@ def parts(table, scale=""):
             points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
         guide(axis, part.chance.mean())
         attribution_rows(axis, known)
-        axis.set_xlabel(PARTS[part.part.iloc[0]])
+        axis.set_xlabel(", ".join(PARTS[name] for name in part.part.unique()))
         axis.tick_params(labelbottom=True)
     grid.include(0)
     return grid.finish(
@@ -185,6 +186,10 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
         at = apart(axis, part.log_ratio.clip(*LIMITS), part[measure])
         for x, row in zip(at, part.itertuples(), strict=True):
             _cross(axis, x, row, measure)
+        beyond = part[part.log_ratio < LIMITS[0]].sort_values(measure, ascending=False)
+        words = [f"{label(row.method)}: {row.log_ratio:.1f}".replace("-", "−") for row in beyond.itertuples()]
+        corner = {"ha": "right", "va": "bottom", "fontsize": 6, "transform": axis.transAxes}
+        axis.text(0.99, 0.03, "\n".join(["beyond the axis", *words] if words else []), **corner)
     grid.name_axes("log ratio ↑", MEASURES[measure])
     return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
 
@@ -195,18 +200,11 @@ def _main(table, definition):
 
 
 def _cross(axis, x, row, measure):
-    """A mark with its intervals; the number beside it where it lies beyond the limits."""
+    """A mark with its intervals; without one of the log ratio where that lies beyond the limits."""
     look, y = line(row.method), getattr(row, measure)
-    if row.log_ratio < LIMITS[0]:
-        number = f"{row.log_ratio:.1f}".replace("-", "−")
-        axis.annotate(f"◂ {number}", (x, y), (6, 0), textcoords="offset points", va="center", fontsize=6)
-    elif np.isfinite([row.ci_low, row.ci_high]).all():
-        axis.plot(
-            x + np.array([row.ci_low, row.ci_high]) - row.log_ratio,
-            [y, y],
-            color=look["color"],
-            linewidth=0.8,
-        )
+    if row.log_ratio >= LIMITS[0] and np.isfinite([row.ci_low, row.ci_high]).all():
+        ends = x + np.array([row.ci_low, row.ci_high]) - row.log_ratio
+        axis.plot(ends, [y, y], color=look["color"], linewidth=0.8)
     if measure == "rate":
         axis.plot([x, x], [row.rate_ci_low, row.rate_ci_high], color=look["color"], linewidth=0.8)
     axis.plot([x], [y], color=look["color"], marker=look["marker"], markersize=5, linestyle="")

@@ -165,5 +165,6 @@ def racu(table, scale=""):
         axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     grid.name_axes("RACU ↑")
     ours = mark("ours", "#555555", "o")
-    paper = [HOLLOW | {"label": published_label()}] if real(table).published.notna().any() else []
+    models = real(table).dropna(subset="published").model
+    paper = [HOLLOW | {"label": published_label(*models)}] if len(models) else []
     return grid.finish([ours, *paper], scale)

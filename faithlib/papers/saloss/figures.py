@@ -120,7 +120,7 @@ def pos(table, scale="", definition="paper", attribution="scaled_attention", sal
     table = select_definition(table, definition)
     saliences = ["none", salience]
     table = table[(table.attribution == attribution) & table.salience.isin(saliences)]
-    tags = table.groupby(["dataset", "model"]).tag.nunique().max()
+    tags = table.tag.nunique()
     grid = panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
     for axis, part in grid:
         wide = part.pivot(index="tag", columns="salience", values="importance").reindex(columns=saliences)
