@@ -111,6 +111,9 @@ def check_record(path, data_dir="", with_data=True):
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
     if not with_data:
         return wrong, unchecked
+    if "task" not in data:
+        unchecked.append(f"{path}: the hashes of its data, which the unit generates itself")
+        return wrong, unchecked
     if data["source"] == "file":
         unchecked.append(f"{path}: the hashes of its data, a file of the user's own")
         return wrong, unchecked

@@ -16,11 +16,12 @@ OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
     "noiser": ("soft_ns", "soft_nc", "equal_soft_ns", "equal_soft_nc"),
     "fmm": ("RACU by masked fine-tuning",),
 }
+LEAST = 3  # models, of a sentence
 INVARIANT = 0.95  # share of decided pairs that keep their order, of a metric that is called invariant
 
 
 def sentences(scored, overview, cost, familiar, scale):
-    """When to use which metric, [str] of Markdown; none at scale "quick", whose numbers judge nothing.
+    """When to use which metric, [str] of Markdown; none at scale "quick", or of fewer than LEAST models.
 
     Args:
         scored: from `tables.scores`; overview: from `tables.overview`; cost: from `tables.cost`.
@@ -28,10 +29,10 @@ def sentences(scored, overview, cost, familiar, scale):
         scale: "quick", "small" or "paper".
     """
     own = overview[[not _control(name) for name in overview.index]]
-    if scale == "quick" or own.empty:
-        return []
     trained = scored[(scored.model != COMPILED) & (scored.classes == 3) & (scored.masking == PLAIN)]
     models = trained.groupby(["dataset", "model", "seed"]).ngroups
+    if scale == "quick" or models < LEAST or own.empty:
+        return []
     best, last = own.index[0], own.index[-1]
     near = own[own.accuracy >= own.accuracy.iloc[0] - NO_DIFFERENCE]
     cheapest = cost.passes.reindex(near.index).astype(float).idxmin()
@@ -53,7 +54,7 @@ def of_papers(overview, retrained, scored, scale):
 
     Args:
         overview: from `tables.overview`; retrained: from `tables.retrained`; scored: from `tables.scores`.
-        scale: "quick", "small" or "paper"; at "quick" there is no sentence.
+        scale: "quick", "small" or "paper"; at "quick", or of fewer than LEAST models, there is no sentence.
 
     Returns:
         DataFrame: paper, text (Markdown, with a link from the paper's card).
@@ -62,10 +63,10 @@ def of_papers(overview, retrained, scored, scale):
     models = plain[plain.masking == PLAIN].groupby(["dataset", "model", "seed"]).ngroups
     racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
     accuracy, rows = pd.concat([overview.accuracy, racu.accuracy]), []
-    for paper, names in OF_PAPERS.items() if scale != "quick" and models else ():
+    for paper, names in OF_PAPERS.items() if scale != "quick" else ():
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
-        if known:
+        if known and count >= LEAST:
             shares = ", ".join(f"{label(name)} {accuracy[name]:.0%}" for name in known)
             rows.append(
                 (

@@ -33,6 +33,7 @@ def metrics(table, scale=""):
     figure, axis = plt.subplots(figsize=(WIDTH, 1.0 + 0.24 * len(table)))
     cells = np.array([[cell_text(x, precision=2) for x in row] for row in shown.to_numpy()])
     artist = heat(axis, shown, cells, (0, 1), "PuOr")
+    axis.set_title("Trained models, three classes, mean over mechanisms")
     figure.colorbar(artist, ax=axis, label="share of pairs →", fraction=0.04)
     note_scale(figure, scale)
     return figure
@@ -61,6 +62,7 @@ def agreement(table, scale=""):
     figure, axis = plt.subplots(figsize=(WIDTH, 1.2 + 0.36 * len(order)))
     shown = square["rho"].rename(index=label, columns=label)
     artist = heat(axis, shown, square["cell"].fillna("").to_numpy(), (-1, 1), "PuOr")
+    axis.set_title("Attributions of all models, mean over mechanisms")
     axis.tick_params(axis="x", rotation=90)
     axis.set_facecolor("none")
     figure.colorbar(artist, ax=axis, label="Spearman's ρ", fraction=0.04)

@@ -1,6 +1,7 @@
 """One unit of the study of metrics: its texts, its gates, what is left out."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from faithlib import results
@@ -94,3 +95,13 @@ def test_a_unit_of_retraining_scores_that_alone(tmp_path, monkeypatch):
     assert (found["counts"], found["attributions"]) == ("the counts", "the RACU of True vocabularies")
     assert given["settings"]["masking"] == "none" and "seed" not in given["settings"]
     assert given["sizes"] == {"train": 20, "validation": 300, "test": 400}
+
+
+def test_committed_records_are_of_texts_that_are_made_again():
+    folder = results.project_root() / "results" / "small" / "ground_truth"
+    gates = pd.read_parquet(folder / "planted.compiled.s10.gates.parquet").set_index("mechanism")
+    for name in ("one_word", "xor"):
+        assert (
+            digest(experiment.corpus(Unit("compiled", 10, examples=40), planted.MECHANISMS[name]))
+            == (gates.corpus[name])
+        )
