@@ -155,7 +155,6 @@ def panels(
     for axis, text, (_, part) in zip(axes.flat, titles, groups, strict=False):
         axis.set_title(text)
         if part.empty:
-            axis.set(xlabel="", ylabel="")
             axis.text(0.5, 0.5, "no records", ha="center", color=GREY, transform=axis.transAxes)
         cells.append((axis, part))
     return Panels(figure, cells, across)
