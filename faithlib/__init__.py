@@ -11,6 +11,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 
 _HOME = {  # what faithlib offers, and the module that it stands in: imported when it is first used
     "attribute": "attributions",
+    "by_segment": "study.segmented",
     "evaluate": "study",
     "load_causal": "models:load_causal",
     "load_data": "tasks",

@@ -6,6 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from faithlib import attributions, forward
+from faithlib.attributions import segments
 from faithlib.metrics.inputs import followed
 from faithlib.models.causal import CausalLM
 from faithlib.study.data import class_names, class_of
@@ -99,10 +100,38 @@ def attribute(model, encodings, targets, names, **settings):
     return found
 
 
-def _of_answers(model, encodings, answers, names, settings):
+def left_out(model, encodings, targets, parts, removal="mask", cache=None):
+    """`segments.leave_one_out` of a class, a token, an answer or a contrast: [{segment: score}].
+
+    Args:
+        model, encodings, parts, removal, cache: as `segments.leave_one_out` takes them.
+        targets: a `Targets`.
+    """
+
+    def of(answers):
+        places, inputs, tokens = _steps(encodings, answers)
+        longer = [np.append(parts[i], np.full(step, -1)) for i, step in places]
+        found = segments.leave_one_out(model, inputs, tokens, longer, removal, cache)
+        sums = [{} for _ in encodings]
+        for (i, _), scores in zip(places, found, strict=True):
+            sums[i] = {n: sums[i].get(n, 0.0) + score for n, score in scores.items()}
+        return sums
+
+    if targets.contrast is None:
+        return of(targets.listed)
+    both = zip(of(targets.listed), of(targets.contrast), strict=True)
+    return [{n: score - other[n] for n, score in scores.items()} for scores, other in both]
+
+
+def _steps(encodings, answers):
+    """Each token of each answer: (places [(text, step)], what stands before it [Encoding], [token])."""
     places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]
     inputs = [followed(encodings[i], answers[i][:step]) if step else encodings[i] for i, step in places]
-    tokens = [answers[i][step] for i, step in places]
+    return places, inputs, [answers[i][step] for i, step in places]
+
+
+def _of_answers(model, encodings, answers, names, settings):
+    places, inputs, tokens = _steps(encodings, answers)
     steps = attributions.attribute(model, inputs, tokens, names, **settings)
     found = {name: [np.zeros(len(e.ids)) for e in encodings] for name in names}
     for name in names:
