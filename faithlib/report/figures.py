@@ -180,6 +180,29 @@ def lines(axis, table, x, y, look, interval=INTERVAL):
         axis.fill_between(table[x], low, high, color=look["color"], alpha=0.15, linewidth=0)
 
 
+def curves(table, x, y, curve, looks, words, columns=("", {"": ""}), labels=("", "")):
+    """The curves of one unit, which end between 0 and 1.
+
+    Args:
+        table: DataFrame, a row a point.
+        x, y, curve: its columns; a value of `curve` is a line.
+        looks: {value of `curve`: keywords as of `line` or `role`}.
+        words: the title.
+        columns: (column, {value: words}) for a panel for each value.
+        labels: of the axes.
+
+    Returns:
+        A matplotlib figure, with a legend.
+    """
+    grid = panels(table.assign(**{"": ""}), [""], names=lambda _: words, columns=columns)
+    for axis, part in grid:
+        for name, look in looks.items():
+            lines(axis, part[(part[curve] == name) & part[y].notna()], x, y, look, None)
+    grid.include(0, 1.03, which="y")
+    grid.name_axes(*labels)
+    return grid.finish(looks.values())
+
+
 def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, size=4.5):
     """Values as marks at given heights, with their intervals.
 
