@@ -8,7 +8,7 @@ from faithlib.tasks.table import TASKS
 CAPTION = (
     "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
     "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
-    "bar has none, and a row without a mark was not tested. "
+    "bar has none, and an empty row is a choice that does not concern the claim. "
     "Where the claim is a difference, marks to the right of the dotted line at 0 support it. A claim whose "
     "rows lie on both sides depends on a choice that the paper does not make."
 )
@@ -26,24 +26,25 @@ def options_figure(choices, scale="", definition="paper", baseline=None, across=
     Returns:
         matplotlib figure; None where no claim has options.
     """
-    part = choices[(choices.definition == definition) & choices.value.notna()]
+    part = choices[choices.definition == definition]
     part = part[part.baseline == (part.baseline.iloc[0] if baseline is None and len(part) else baseline)]
-    part = part.groupby("claim", sort=False).filter(lambda rows: (rows.choice != MAIN).any())
+    part = part.groupby("claim", sort=False).filter(
+        lambda rows: rows[rows.choice != MAIN].value.notna().any()
+    )
     if part.empty:
         return None
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
-    names = list(dict.fromkeys(part.row))
+    names = list(dict.fromkeys(part.row[part.value.notna()]))
     drawn = panels(part, ["claim"], across, 0.5 + 0.15 * len(names), names=_title, left=2.2, sharex=False)
     looks = {True: role("proposed", "main setting"), False: role("usual", "one choice changed")}
     for axis, rows in drawn:
         for main, look in looks.items():
-            own = rows[(rows.choice == MAIN) == main]
+            own = rows[((rows.choice == MAIN) == main) & rows.value.notna()]
             points(axis, own, "value", place(own.row, names), look, ("ci_low", "ci_high"), size=3.5)
-        for y in set(range(len(names))) - set(place(rows.row, names).astype(int)):
-            axis.annotate(
-                "not tested", (0.5, y), xycoords=axis.get_yaxis_transform(), ha="center", va="center",
-                fontsize=6, color=GREY, backgroundcolor="white",
-            )  # fmt: skip
+        for name in rows[rows.value.isna()].row:
+            if name in names:
+                corner = {"xycoords": axis.get_yaxis_transform(), "ha": "right", "va": "center"}
+                axis.annotate("not tested", (0.99, names.index(name)), fontsize=6, color=GREY, **corner)
         guide(axis, 0)
         include(axis, 0, span=0.1)
         axis.locator_params(axis="x", nbins=5)

@@ -155,7 +155,6 @@ def panels(
     for axis, text, (_, part) in zip(axes.flat, titles, groups, strict=False):
         axis.set_title(text)
         if part.empty:
-            axis.set(xlabel="", ylabel="")
             axis.text(0.5, 0.5, "no records", ha="center", color=GREY, transform=axis.transAxes)
         cells.append((axis, part))
     return Panels(figure, cells, across)
@@ -179,6 +178,29 @@ def lines(axis, table, x, y, look, interval=INTERVAL):
     if interval:
         low, high = (table[column] for column in _interval(table, y, interval))
         axis.fill_between(table[x], low, high, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def curves(table, x, y, curve, looks, words, columns=("", {"": ""}), labels=("", "")):
+    """The curves of one unit, which end between 0 and 1.
+
+    Args:
+        table: DataFrame, a row a point.
+        x, y, curve: its columns; a value of `curve` is a line.
+        looks: {value of `curve`: keywords as of `line` or `role`}.
+        words: the title.
+        columns: (column, {value: words}) for a panel for each value.
+        labels: of the axes.
+
+    Returns:
+        A matplotlib figure, with a legend.
+    """
+    grid = panels(table.assign(**{"": ""}), [""], names=lambda _: words, columns=columns)
+    for axis, part in grid:
+        for name, look in looks.items():
+            lines(axis, part[(part[curve] == name) & part[y].notna()], x, y, look, None)
+    grid.include(0, 1.03, which="y")
+    grid.name_axes(*labels)
+    return grid.finish(looks.values())
 
 
 def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, size=4.5):

@@ -1,6 +1,7 @@
 """The site: its pages of the registries, how it reads links and docstrings, and the build as a whole."""
 
 import doctest
+import json
 import subprocess
 import sys
 from functools import cache
@@ -144,6 +145,14 @@ def test_nothing_is_executed_and_mathjax_is_here(conf):
     assert sum(shipped) <= 1_600_000
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/**/*.ipynb")), ids=lambda path: path.stem)
+def test_every_picture_of_a_notebook_has_an_alternative_text(path):
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert output["metadata"].get("image/png", {}).get("alt"), "".join(cell["source"])
+
+
 # The build ----------------------------------------------------------------------------------------
 
 
@@ -157,11 +166,11 @@ def test_without_the_extra_one_line_says_what_to_install():
 
 
 class Links(HTMLParser):
-    """What a page links to, what it loads, and the anchors that it has."""
+    """What a page links to, what it loads, its anchors, and its pictures without an alternative text."""
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.loaded, self.ids = set(), set(), set()
+        self.links, self.loaded, self.ids, self.unnamed = set(), set(), set(), set()
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
@@ -169,6 +178,8 @@ class Links(HTMLParser):
         self.ids |= {given.get("id"), given.get("name")} - {None}
         if tag == "a" and given.get("href"):
             self.links.add(given["href"])
+        if tag == "img" and not given.get("alt"):
+            self.unnamed.add(given["src"])
         if address := given.get("src") or (tag == "link" and given.get("href")):
             self.loaded.add(address)
 
@@ -178,10 +189,11 @@ class Links(HTMLParser):
 def test_the_site_builds_without_warnings_and_its_links_lead_somewhere(tmp_path):
     assert module("make_site").build(tmp_path / "site") == 0
     read = cache(Links)
-    broken, fetched = [], []
+    broken, fetched, unnamed = [], [], []
     pages = [page for page in (tmp_path / "site").rglob("*.html") if "_static" not in page.parts]  # templates
     for page in sorted(pages):
         fetched += [(page.name, address) for address in read(page).loaded if "//" in address]
+        unnamed += [(page.name, address) for address in read(page).unnamed]
         for address in read(page).links | read(page).loaded:
             place, _, anchor = unquote(address).partition("#")
             if ":" in place:  # another site, or data
@@ -189,6 +201,6 @@ def test_the_site_builds_without_warnings_and_its_links_lead_somewhere(tmp_path)
             path = (page.parent / place.partition("?")[0]).resolve() if place else page
             if not path.is_file() or (path.suffix == ".html" and anchor and anchor not in read(path).ids):
                 broken.append((page.relative_to(tmp_path / "site").as_posix(), address))
-    assert not fetched and not broken
+    assert not fetched and not broken and not unnamed
     built = {path.parent.name for path in (tmp_path / "site/notebooks").glob("*/report.html")}
     assert built == {path.parent.name for path in ROOT.glob("notebooks/*/report.ipynb")}

@@ -114,7 +114,7 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
     else:
         rows = "performance ↓"
         for axis, metric in zip(grid.axes, metrics, strict=True):
-            axis.set_title(f"{axis.get_title()} ({metric})")
+            axis.set_title(f"{axis.get_title()} ({metric})" if metric else axis.get_title())
     grid.name_axes("tokens masked [%]" if by == "ratio" else "tokens masked", rows)
     return grid.finish(attribution_looks(known), scale)
 
