@@ -126,6 +126,9 @@ def test_what_cannot_be_checked_is_said(project):
     wrong, unchecked = verify.check_record(path)
     assert not wrong and len(unchecked) == 2
     assert "no commit that git has" in unchecked[0] and "need data_dir=" in unchecked[1]
+    changed(path, lambda r: r["provenance"].update(data={"source": "generated"}))
+    wrong, unchecked = verify.check_record(path)
+    assert not wrong and "which the unit generates itself" in unchecked[1]
 
 
 def test_what_is_said_of_many_files_is_one_line():
