@@ -148,7 +148,7 @@ _built_in("releases:weighted_from_zero", "gradient", "steps", (),
           ("weighted_integrated_gradients_abs", False, "|weighted integrated gradients|", "green", "h",
            "--"))  # fmt: skip
 _built_in("gradients:sequential_integrated_gradients", "gradient", "steps", (),
-          ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "D", "--"),
+          ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "s", "--"),
           ("sequential_integrated_gradients_abs", False, "|sequential integrated gradients|", "grey", "d",
            ":"))  # fmt: skip
 _built_in("gradients:gradient_shap", "gradient", "steps", (),
