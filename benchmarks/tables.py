@@ -65,6 +65,7 @@ TABLES = {  # mark -> what is in its place, from {name of a file: its table}
     "speed": lambda files: compact(files["attributions"]),
     "half": lambda files: halves(files["attributions"]),
     "precision": lambda files: files["precision"].query("dtype != 'float32'"),
+    "rule": lambda files: rule(files["precision"]),
     "study": lambda files: files["study"],
     "memory": lambda files: files["memory"],
     "roar": lambda files: files["roar"],
@@ -164,6 +165,17 @@ def halves(speed):
     columns |= {"correlation": "correlation of scores", "note": "note"}
     columns = {name: shown for name, shown in columns.items() if name in speed}
     return chosen[["model", "method", "implementation", *columns]].rename(columns=columns)
+
+
+def rule(precision):
+    """Of each model: how many comparisons keep the rule of `precision.py`, and which do not."""
+    rows, half = [], precision.query("dtype != 'float32'")
+    for model, part in half.groupby("model", sort=False):
+        training = part.method == "fine_tuning"
+        least = part.spearman_mean.isna() | (part.spearman_mean >= 0.98)
+        kept = least & (part.change_in_se.abs().fillna(0) <= np.where(training, 1, 0.2))
+        rows.append([model, int(kept.sum()), ", ".join(part.method[~kept]), int(part.n.max())])
+    return pd.DataFrame(rows, columns=["model", "keep it", "do not", "texts, at most"])
 
 
 def _rate(speed):

@@ -4,6 +4,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -276,6 +277,20 @@ def test_precision_of_every_kind_of_model(benchmarks, tmp_path, monkeypatch):
         assert ("causal_soft_nc" in set(part.method)) == ("Llama" in model or "llama" in model)
     whole = table[table.dtype == "float32"]
     assert (whole.spearman_min == 1).all() and (whole.change_in_se == 0).all()
+
+
+def test_which_models_keep_the_rule_of_half_precision(benchmarks):
+    half = [
+        ["a", "fine_tuning", np.nan, -0.9, 3],
+        ["a", "lime", 0.98, 0.2, 400],
+        ["a", "nc", np.nan, np.nan, 400],
+        ["b", "fine_tuning", np.nan, 1.1, 3],
+        ["b", "lime", 0.97, 0.0, 24],
+        ["b", "nc", np.nan, -0.3, 24],
+    ]
+    table = pd.DataFrame(half, columns=["model", "method", "spearman_mean", "change_in_se", "n"])
+    found = benchmarks["tables"].rule(table.assign(dtype="bfloat16")).values.tolist()
+    assert found == [["a", 3, "", 400], ["b", 0, "fine_tuning, lime, nc", 24]]
 
 
 def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
