@@ -63,7 +63,7 @@ def with_evidence_at(first, evidence, rng):
     """Scores whose evidence is a block behind so many of the other tokens: (tokens,).
 
     Example:
-        >>> with_evidence_at(1, np.array([False, True]), np.random.default_rng(0)).argmax()
+        >>> int(with_evidence_at(1, np.array([False, True]), np.random.default_rng(0)).argmax())
         0
     """
     block, others = (rng.permutation(np.flatnonzero(which)) for which in (evidence, ~evidence))

@@ -16,7 +16,7 @@ def test_figures_have_a_panel_for_everything(values):
     assert [axis.get_visible() for axis in figure.axes] == [True, True, True]
     answers = tables.answerability(judged(), needed())
     (axis,) = figures.minimum(answers).axes
-    assert axis.get_title().startswith("generated facts in several wordings")
+    assert axis.get_title().replace("\n", " ").startswith("generated facts in several wordings")
     assert [tick.get_text() for tick in axis.get_yticklabels()] == [
         "attention α",
         "leave-one-out",
