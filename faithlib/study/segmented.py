@@ -5,6 +5,7 @@ import pandas as pd
 
 from faithlib import forward
 from faithlib.attributions import segments
+from faithlib.attributions.compute import REMOVALS
 from faithlib.attributions.occlusion import removable
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import one_of
@@ -44,7 +45,7 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         >>> by_segment(model, texts)[["text", "rank"]].values.tolist()
         [[0, 1], [0, 2], [1, 1]]
     """
-    one_of("removal", removal, ("mask", "pad", "delete"))
+    one_of("removal", removal, REMOVALS)
     texts, cache = read(data), forward.Cache()
     encodings = texts.encode(model)
     parts = [segments.segments(e, text, unit) for e, text in zip(encodings, texts.frame.text, strict=True)]
@@ -54,23 +55,17 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
     inputs = Inputs(
         model, encodings, wanted.first, cache=cache, answers=wanted.answers, contrast=wanted.contrast
     )
-    rows, variants, examples = [], [], []
+    rows, variants = [], []
     for i, found in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
-        scores = {int(n): found.get(n, 0.0) for n in np.unique(parts[i][parts[i] >= 0])}
-        words = _words(encodings[i], parts[i], texts.frame.text[i], unit, model)
-        first, free = len(rows), removable(model, encodings[i], removal) & (parts[i] >= 0)
-        for rank, part in enumerate(sorted(scores, key=lambda n: (-scores[n], n)), 1):
-            rows.append([i, rank, part, words[part], scores[part], inputs.p_full[i]])
-            erased = np.isin(parts[i], [row[2] for row in rows[first:]]) & free
-            for where in (erased, free & ~erased):
-                none = not where.any()
-                variants.append(
-                    forward.unchanged(encodings[i])
-                    if none
-                    else forward.erased(model, encodings[i], where, removal)
-                )
-                examples.append(i)
-    p = inputs.target_probabilities(variants, examples).reshape(-1, 2)
+        e, part = encodings[i], parts[i]
+        scores = {int(n): found.get(n, 0.0) for n in np.unique(part[part >= 0])}
+        words, free = _words(e, part, texts.frame.text[i], unit, model), removable(model, e, removal)
+        ranked = sorted(scores, key=lambda n, scores=scores: (-scores[n], n))
+        for rank, n in enumerate(ranked, 1):
+            rows.append([i, rank, n, words[n], scores[n], inputs.p_full[i]])
+            top = np.isin(part, ranked[:rank]) & free
+            variants += [forward.erased(model, e, where, removal) for where in (top, free & ~top)]
+    p = inputs.target_probabilities(variants, np.repeat([row[0] for row in rows], 2)).reshape(-1, 2)
     return pd.DataFrame([[*row, *pair] for row, pair in zip(rows, p.tolist(), strict=True)], columns=COLUMNS)
 
 
