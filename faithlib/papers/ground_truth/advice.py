@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from faithlib.papers.ground_truth.card import CARD, NO_DIFFERENCE, PRIMARY
+from faithlib.papers.ground_truth.card import CARD, NO_DIFFERENCE
 from faithlib.papers.ground_truth.familiarity import REMOVED
-from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms
+from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms, plain, primary
 from faithlib.report.tables import cell_text
 
 CONTROLS = ("random", "oracle", "magnitude")
@@ -28,9 +28,8 @@ def sentences(scored, overview, cost, familiar, scale):
         familiar: from `tables.familiarity`.
         scale: "quick", "small" or "paper".
     """
-    own = overview[[not _control(name) for name in overview.index]]
-    trained = scored[(scored.model != COMPILED) & (scored.classes == 3) & (scored.masking == PLAIN)]
-    models = trained.groupby(["dataset", "model", "seed"]).ngroups
+    own = overview.loc[[not _control(name) for name in overview.index]]
+    trained, models = _trained(scored)
     if scale == "quick" or models < LEAST or own.empty:
         return []
     best, last = own.index[0], own.index[-1]
@@ -59,8 +58,7 @@ def of_papers(overview, retrained, scored, scale):
     Returns:
         DataFrame: paper, text (Markdown, with a link from the paper's card).
     """
-    plain = scored[(scored.model != COMPILED) & (scored.classes == 3)]
-    models = plain[plain.masking == PLAIN].groupby(["dataset", "model", "seed"]).ngroups
+    _, models = _trained(scored)
     racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
     accuracy, rows = pd.concat([overview.accuracy, racu.accuracy]), []
     for paper, names in OF_PAPERS.items() if scale != "quick" else ():
@@ -85,9 +83,8 @@ def _by_mechanism(trained):
         (("redundant",), "the evidence occurs twice"),
         (("xor", "ordered_pair"), "two words decide together"),
     ):
-        part = trained[trained.mechanism.isin(mechanisms)]
-        part = part[[ladder in PRIMARY[m] for m, ladder in zip(part.mechanism, part.ladder, strict=True)]]
-        part = part[[not _control(name) for name in part.metric]]
+        part = primary(trained[trained.mechanism.isin(mechanisms)])
+        part = part.loc[[not _control(name) for name in part.metric]]
         if len(part):
             table = over_mechanisms(part).sort_values("accuracy", ascending=False)
             yield f"**Where {when}** use {_of(table.index[0], table)}, not {_of(table.index[-1], table)}."
@@ -136,8 +133,12 @@ def _masks(familiar):
     """How often a plainly trained model finds what metrics build unfamiliar."""
     if familiar.empty:
         return
-    own = familiar[(familiar.masking == PLAIN) & (familiar.classes == 3) & (familiar.input == REMOVED)]
-    shares = own.groupby("perturbation", sort=False).rejected.mean().sort_values()
+    shares = (
+        plain(familiar[familiar.input == REMOVED])
+        .groupby("perturbation", sort=False)
+        .rejected.mean()
+        .sort_values()
+    )
     if len(shares):
         yield (
             "**Are the inputs familiar to a plainly trained model?** MaSF (Max, Simes, Fisher: a test of "
@@ -145,6 +146,12 @@ def _masks(familiar):
             + ", ".join(f"{share:.0%} ({name})" for name, share in shares.items())
             + " of the cases."
         )
+
+
+def _trained(scored):
+    """(the rows of plainly trained models with three classes, how many models)."""
+    rows = plain(scored[scored.model != COMPILED])
+    return rows, rows.groupby(["dataset", "model", "seed"]).ngroups
 
 
 def _control(name):

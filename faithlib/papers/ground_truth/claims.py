@@ -5,10 +5,8 @@ is about their mean. A claim of two parts needs both: its p is the larger one. H
 claims.
 """
 
-import numpy as np
-
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
-from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN
+from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, plain, primary
 from faithlib.report.claims import Claim, intervals, table
 from faithlib.statistics import holm
 from faithlib.statistics.cases import average
@@ -45,9 +43,8 @@ def statements(scored):
     """
     own = scored[scored.model != COMPILED]
     own = own[own.mechanism != ALL]
-    ladders = zip(own.mechanism, own.ladder, strict=True)
-    main = own[np.array([ladder in PRIMARY.get(m, ()) for m, ladder in ladders], bool)]
-    plain, whole = (part[(part.classes == 3) & (part.masking == PLAIN)] for part in (own, main))
+    main = primary(own)
+    three, whole = plain(own), plain(main)
 
     def of(part, metric, score="accuracy"):
         """A value a model and mechanism: the mean of a metric over ladders, of a part of the rows."""
@@ -57,8 +54,8 @@ def statements(scored):
         return number, _claim(f"{number}: {text}", of(part, one, score) - of(part, other, score))
 
     pairs = whole[whole.mechanism.isin(["xor", "ordered_pair"])]
-    flat = plain[(plain.ladder == "null flat") & plain.mechanism.isin(list(PRIMARY))]
-    decoy = plain[plain.ladder == "decoy"]
+    flat = three[(three.ladder == "null flat") & three.mechanism.isin(list(PRIMARY))]
+    decoy = three[three.ladder == "decoy"]
     two = main[(main.classes == 2) & (main.masking == PLAIN)]
     tuned = main[(main.masking != PLAIN) & (main.classes == 3) & main.mechanism.isin(MASKED)]
     lost = {m: of(whole, m) - of(two, m) for m in ("decision_flip", "soft_nc")}

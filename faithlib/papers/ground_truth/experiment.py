@@ -204,7 +204,9 @@ def measured(run, unit, mechanism, functions, spent):
     values = run.in_parts(
         f"attributions-{mechanism.name}",
         len(kept),
-        lambda start, stop: _attributed(unit, classifier, kept[start:stop], names),
+        lambda start, stop: attributed(
+            classifier, kept[start:stop], list(unit.attributions), names, unit.seed
+        ),
         key,
         PART,
     )
@@ -214,10 +216,11 @@ def measured(run, unit, mechanism, functions, spent):
     return found | {"counts": counts, "attributions": means}
 
 
-def _attributed(unit, classifier, rows, functions):
+def attributed(classifier, rows, names, functions, seed=0):
+    """`protocol.of_attributions` of the scores of attributions of these names."""
     encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
-    scores = attribute(classifier, encodings, targets, list(unit.attributions), seed=unit.seed)
-    return protocol.of_attributions(classifier, rows, scores, functions, unit.seed)
+    scores = attribute(classifier, encodings, targets, names, seed=seed)
+    return protocol.of_attributions(classifier, rows, scores, functions, seed)
 
 
 def _retrained(run, unit, mechanism, rows):

@@ -75,9 +75,10 @@ def passes(name, tokens, draws=DRAWS):
         >>> passes("ns", 15), passes("soft_nc", 15), passes("decision_flip", 15)
         (5, 16, 10)
     """
-    if name.removeprefix(RELEASED).removeprefix(MIRROR) not in registry.names():
+    name = name.removeprefix(RELEASED).removeprefix(MIRROR)
+    if name not in registry.names():
         return np.nan
-    entry = registry.get(name.removeprefix(RELEASED).removeprefix(MIRROR))
+    entry = registry.get(name)
     count = entry.passes(round(tokens)) if callable(entry.passes) else entry.passes
     own = signature(entry.resolve()).parameters.get("draws")
     return count * draws // own.default if own else count

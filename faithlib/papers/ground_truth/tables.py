@@ -53,15 +53,27 @@ def scores(values):
         tied=_share(values.ties, known),
         invariance=_share(values.invariant, values.decided),
     )
-    keys, wanted = [*UNIT, "metric"], {(m, ladder) for m, ladders in PRIMARY.items() for ladder in ladders}
-    primary = own[[pair in wanted for pair in zip(own.mechanism, own.ladder, strict=True)]]
-    by = primary.groupby([*keys, "mechanism"], sort=False).agg(
-        dict.fromkeys(SCORES, "mean") | {"texts": "max"}
+    keys = [*UNIT, "metric"]
+    by = (
+        primary(own)
+        .groupby([*keys, "mechanism"], sort=False)
+        .agg(dict.fromkeys(SCORES, "mean") | {"texts": "max"})
     )
     whole = by.groupby(keys, sort=False).agg(dict.fromkeys(SCORES, "mean") | {"texts": "sum"})
     count = by.groupby(keys, sort=False).size()
     whole = whole[count == count.groupby(UNIT).transform("max")].reset_index()
     return pd.concat([own, whole.assign(mechanism=ALL, ladder=ALL)], ignore_index=True)
+
+
+def primary(table):
+    """The rows of the mechanisms and ladders of `card.PRIMARY`."""
+    of = zip(table.mechanism, table.ladder, strict=True)
+    return table.loc[[ladder in PRIMARY.get(mechanism, ()) for mechanism, ladder in of]]
+
+
+def plain(table):
+    """The rows of models with three classes that were trained without masks."""
+    return table[(table.classes == 3) & (table.masking == PLAIN)]
 
 
 def metrics(scored):
@@ -81,20 +93,17 @@ def metrics(scored):
         found = part[part.accuracy.notna()]
         if found.empty:
             continue
-        interval = seeds_interval(found.accuracy.to_numpy(), "model", (0, 1))
         definition = "released" if row["metric"].startswith(RELEASED) else "paper"
         rows.append(
             row
             | {
                 "metric": row["metric"].removeprefix(RELEASED),
                 "definition": definition,
-                "accuracy": interval.value,
+                **_over_models(found.accuracy, "accuracy"),
                 "decided_accuracy": found.decided_accuracy.mean(),
                 "ties": found.tied.mean(),
                 "invariance": found.invariance.mean(),
                 "ceiling": compiled.get((row["metric"], row["mechanism"], row["ladder"]), np.nan),
-                "ci_low": interval.low,
-                "ci_high": interval.high,
                 "detectable": _detectable(found.accuracy),
                 "n_models": len(found),
                 "n_texts": int(found.texts.sum()),
@@ -114,14 +123,13 @@ def overview(scored):
         each null explanation the share of texts where the evidence is preferred to it; means over models and
         primary mechanisms.
     """
-    plain = scored[(scored.classes == 3) & (scored.masking == PLAIN)]
-    trained = plain[plain.model != COMPILED]
-    trained = plain if trained.empty else trained
-    main = trained[trained.mechanism.isin(list(PRIMARY))]
-    main = main[[ladder in PRIMARY[m] for m, ladder in zip(main.mechanism, main.ladder, strict=True)]]
+    known = plain(scored)
+    trained = known[known.model != COMPILED]
+    trained = known if trained.empty else trained
+    main = primary(trained)
     found = over_mechanisms(main)[["accuracy", "decided_accuracy", "invariance"]]
-    ceiling = plain[
-        (plain.model == COMPILED) & plain.mechanism.isin(main.mechanism) & plain.ladder.isin(main.ladder)
+    ceiling = known[
+        (known.model == COMPILED) & known.mechanism.isin(main.mechanism) & known.ladder.isin(main.ladder)
     ]
     found.insert(2, "ceiling", over_mechanisms(ceiling)["accuracy"])
     for kind in NULLS:
@@ -158,8 +166,7 @@ def stable_order(scored):
         the largest of the architectures. No entry where an architecture has fewer than three models.
     """
     own = scored[(scored.mechanism == ALL) & (scored.model != COMPILED) & (scored.dataset == "planted")]
-    own = own[(own.classes == 3) & (own.masking == PLAIN)]
-    sds = own.groupby(["metric", "model"]).accuracy.agg(["std", "count"])
+    sds = plain(own).groupby(["metric", "model"]).accuracy.agg(["std", "count"])
     needed = {
         metric: next(n for n in range(3, 10_000) if _half_width(part["std"].max(), n) <= NO_DIFFERENCE)
         for metric, part in sds.groupby(level=0, sort=False)
@@ -181,9 +188,7 @@ def familiarity(table):
     keys, rows = ["dataset", "model", "classes", "masking", "perturbation", "input"], []
     of = table.groupby([*keys, "seed"], sort=False).rejected.mean().reset_index()
     for row, part in groups(of.assign(model=of.model.map(results.slug)), keys):
-        interval = seeds_interval(part.rejected.to_numpy(), "model", (0, 1))
-        found = {"rejected": interval.value, "ci_low": interval.low, "ci_high": interval.high}
-        rows.append(row | found | {"n_models": len(part)})
+        rows.append(row | _over_models(part.rejected, "rejected") | {"n_models": len(part)})
     return pd.DataFrame(rows)
 
 
@@ -281,8 +286,7 @@ def retrained(scored, means):
     for row, part in groups(scored[scored.masking == RETRAINED], ["metric", "model", "mechanism"]):
         if row["mechanism"] == ALL:
             continue
-        interval = seeds_interval(part.accuracy.to_numpy(), "model", (0, 1))
-        found = {"accuracy": interval.value, "ci_low": interval.low, "ci_high": interval.high}
+        found = _over_models(part.accuracy, "accuracy")
         own = means[(means.metric == row["metric"]) & (means.mechanism == row["mechanism"])]
         racu = own.groupby("attribution").value.mean().rename(lambda name: name.replace(RUNG, "rung "))
         rows.append(row | found | {"n_models": len(part)} | racu.to_dict())
@@ -320,6 +324,12 @@ def label(metric):
     if metric.startswith(RELEASED):
         return f"{registry.get(metric.removeprefix(RELEASED)).label}, released"
     return registry.get(metric).label if metric in registry.names() else metric
+
+
+def _over_models(values, name):
+    """The mean of shares, one a model, under `name`, with its 95 % interval (t over models)."""
+    interval = seeds_interval(values.to_numpy(), "model", (0, 1))
+    return {name: interval.value, "ci_low": interval.low, "ci_high": interval.high}
 
 
 def _share(count, of):

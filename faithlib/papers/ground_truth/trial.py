@@ -94,13 +94,12 @@ def _of_metric(metric, better, seed, output):
 
 
 def _of_attributions(names, seed, output):
-    from faithlib.attributions import attribute
+    from faithlib.papers.ground_truth import experiment
 
-    found = []
-    for about, _, classifier, rows in _models(seed, output):
-        encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
-        scores = attribute(classifier, encodings, targets, names, seed=seed)
-        found.append(protocol.of_attributions(classifier, rows, scores, {}, seed).assign(**about))
+    found = [
+        experiment.attributed(classifier, rows, names, {}, seed).assign(**about)
+        for about, _, classifier, rows in _models(seed, output)
+    ]
     keys = ["attribution", "metric"]
     means = pd.concat(found).groupby([*keys, "model", "mechanism"], sort=False).value.mean()
     return means.groupby(keys).mean().unstack()[FOUND].sort_values("auprc", ascending=False)
