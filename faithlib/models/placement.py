@@ -38,8 +38,8 @@ def existing(device):
     """
     name = str(device)
     try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
+        found = torch.device(name)  # not of a bare number, whose meaning depends on how torch was built
+    except RuntimeError:
         found = None
     if found is None or found.type not in ("cpu", "cuda", "mps"):
         raise ValueError(f"device={name!r} is unknown: {DEVICES}")
