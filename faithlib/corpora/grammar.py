@@ -4,6 +4,8 @@ A clause is a list of (word, universal part-of-speech tag, is evidence). An exam
 returns.
 """
 
+import numpy as np
+
 
 def choose(rng, options):
     """One of `options`, uniformly, drawn with the numpy Generator `rng`."""
@@ -44,3 +46,15 @@ def example(words, label, kind, text_b=""):
         "pos": [tag for _, tag, _ in words],
         "kind": kind,
     }
+
+
+def with_gaps(text, seed):
+    """A text with words left out at random, from none to four fifths of them: what a judge learns from.
+
+    Example:
+        >>> set(with_gaps("the plot was great", 0).split()) <= {"the", "plot", "was", "great"}
+        True
+    """
+    words, draw = np.array(text.split()), np.random.default_rng([seed, *text.encode()])
+    left = draw.random(len(words)) < draw.uniform(0.2, 1)
+    return " ".join(words[left] if left.any() else words[-1:])

@@ -9,8 +9,9 @@ import pandas as pd
 from faithlib import models, training
 from faithlib.attributions import attribute
 from faithlib.corpora import planted
+from faithlib.judge import LocalJudge
 from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import familiarity, gates, protocol, retraining
+from faithlib.papers.ground_truth import familiarity, gates, language, protocol, retraining
 from faithlib.papers.ground_truth.explanations import RUNGS
 from faithlib.records import digest
 
@@ -57,11 +58,27 @@ class Unit:
         if wrong := [name for name in chosen if name not in [m.name for m in known]]:
             names = ", ".join(m.name for m in known)
             raise ValueError(f"mechanisms={wrong[0]!r} is none of {self.model}: use {names}")
-        if self.model == COMPILED and (self.classes, self.masking) != (3, "none"):
+        plain = (self.classes, self.masking) == (3, "none")
+        if self.model == COMPILED and not plain:
             raise ValueError(
                 "the compiled model has three classes and no training: use classes=3, masking='none'"
             )
+        if self.causal and (not plain or self.sentences):
+            raise ValueError(
+                f"{self.model} has three classes, generated texts and no masks: use classes=3, "
+                "masking='none', task='planted'"
+            )
         return [m for m in known if not chosen or m.name in chosen]
+
+    @property
+    def causal(self):
+        """Whether the model is a language model."""
+        return self.model == language.MODEL
+
+    @property
+    def kind(self):
+        """Of its model, as `protocol.metrics` takes it."""
+        return "causal" if self.causal else "classifier"
 
     @property
     def settings(self):
@@ -89,7 +106,10 @@ def corpus(unit, mechanism):
 
 
 def untrained(unit, device, texts):
-    """The unit's classifier before training, always with the same weights; texts: [str], its vocabulary."""
+    """The unit's model before training, always with the same weights; texts: [str], its vocabulary."""
+    if unit.causal:
+        words = [*texts, " ".join(planted.LABELS)]
+        return models.load_causal(unit.model, words, unit.model_dir, unit.seed, device)
     labels = planted.LABELS[: unit.classes]
     size = {"width": 64, "hidden": 64} if unit.model == "bilstm" else {}
     return models.load(unit.model, labels, texts, unit.model_dir, unit.seed, device, **size)
@@ -109,11 +129,19 @@ def model_of(run, unit, mechanism, rows):
 
 
 def _encoded(classifier, rows):
-    """{split: (encodings, labels)}."""
+    """{split: (encodings, targets)}."""
     return {
-        split: (classifier.encode([row["text"] for row in of]), np.array([row["label"] for row in of]))
+        split: (classifier.encode([row["text"] for row in of]), language.targets(classifier, of))
         for split, of in rows.items()
     }
+
+
+def judge_of(run, unit, mechanism, rows):
+    """A language model that learnt the classes from texts with gaps, as a judge."""
+    lm, _ = model_of(
+        run, replace(unit, seed=unit.seed + language.JUDGE), mechanism, language.gapped(rows, unit.seed)
+    )
+    return LocalJudge(lm, tokens=1)
 
 
 def gated(unit, classifier, mechanism, rows):
@@ -174,6 +202,9 @@ def measured(run, unit, mechanism, functions, spent):
         return found | {"excluded": [{"what": mechanism.name, "why": why, "n": gate["texts"]}]}
     if unit.masking == protocol.RETRAINED:
         return found | _retrained(run, unit, mechanism, rows)
+    if unit.causal:
+        judge = judge_of(run, unit, mechanism, rows)
+        functions = functions | language.metrics(judge, kept, unit.draws)
     everything = functions | protocol.controls(functions, unit.seed)
     key = [run.params, mechanism.name, sorted(everything), gate["passed"]]
     counts = run.in_parts(
@@ -197,7 +228,10 @@ def measured(run, unit, mechanism, functions, spent):
     if mechanism.control:
         return found
     validation = [row["text"] for row in rows["validation"]]
-    found["familiarity"] = familiarity.of_perturbations(classifier, kept, validation, unit.masking, unit.seed)
+    if not unit.causal:
+        found["familiarity"] = familiarity.of_perturbations(
+            classifier, kept, validation, unit.masking, unit.seed
+        )
     if not unit.attributions:
         return found
     names = {name: f for name, f in functions.items() if name not in dict(void)}
@@ -218,7 +252,7 @@ def measured(run, unit, mechanism, functions, spent):
 
 def attributed(classifier, rows, names, functions, seed=0):
     """`protocol.of_attributions` of the scores of attributions of these names."""
-    encodings, targets = classifier.encode([row["text"] for row in rows]), [row["label"] for row in rows]
+    encodings, targets = classifier.encode([row["text"] for row in rows]), language.targets(classifier, rows)
     scores = attribute(classifier, encodings, targets, names, seed=seed)
     return protocol.of_attributions(classifier, rows, scores, functions, seed)
 

@@ -14,6 +14,9 @@ CAPTIONS = {
     "it does not tie. Ceiling: the accuracy on the compiled model. Invariance: decided pairs that keep their "
     "order when scores are raised to a power. The last columns: how often the evidence is preferred to an "
     "explanation that knows nothing.",
+    "language_models": "**Which metric of a language model tells better explanations from worse ones?** As "
+    "above, on tiny language models whose next word is the class. Answerability shows a second model half of "
+    "the words, minimum top-k as few as it needs.",
     "agreement": "**Do metrics agree on attributions?** Spearman's rank correlation between the values that "
     "two metrics give to the attributions, a mean over mechanisms and models, with its 95 % interval (t over "
     "models).",

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.corpora import planted
+from faithlib.papers.ground_truth.language import targets
 
 ACCURACY = 0.99  # of a model, on whole texts and with all other words swapped
 WITH, WITHOUT = 0.9, 0.1  # least probability of the class with its evidence, largest without
@@ -16,7 +17,7 @@ def of_texts(model, mechanism, rows, others, rng, default=False):
     """Whether the prediction of each text follows its evidence.
 
     Args:
-        model: a Classifier.
+        model: a Classifier, or a CausalLM.
         mechanism: a `corpora.planted.Mechanism`.
         rows: examples with whole evidence.
         others: [[word]] of texts without evidence, to swap words with.
@@ -32,7 +33,7 @@ def of_texts(model, mechanism, rows, others, rng, default=False):
     """
     from faithlib import forward  # reports read this module, and load no model
 
-    labels = np.array([row["label"] for row in rows])
+    labels = targets(model, rows)
 
     def p(variants):
         return forward.probabilities(model, variants)[np.arange(len(rows)), labels]
@@ -76,7 +77,7 @@ def accuracy(model, rows, others, rng):
     """Accuracy on texts, and with all words but the evidence swapped: (whole, swapped)."""
     from faithlib import forward
 
-    labels = np.array([row["label"] for row in rows])
+    labels = targets(model, rows)
     swapped = [
         planted.swapped(row, others[rng.integers(len(others))]) if row["kind"] in ("whole", "single") else row
         for row in rows

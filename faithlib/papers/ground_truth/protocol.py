@@ -13,6 +13,7 @@ from scipy.stats import rankdata, ttest_rel
 from faithlib.attributions.registry import describe
 from faithlib.metrics import registry
 from faithlib.metrics.plausibility import auprc, precision
+from faithlib.papers.ground_truth import language
 from faithlib.papers.ground_truth.explanations import NULLS, ladders
 
 DRAWS = 16  # of every metric that draws
@@ -25,19 +26,22 @@ RELEASED = "released_"  # begins the name of a metric in its released definition
 MIRROR = "1 - "  # begins that of a metric with its direction turned
 RETRAINED = "roar"  # of a unit's `masking`: RACU by retraining is scored, and nothing else
 RUNG = "evidence_rung_"  # begins the name of a ranking that is made again for masked texts
+MODELS = {"classifier": "classifier", "causal": "language model"}
 MEANS = ["attribution", "metric", "value", "n"]
 
 
-def metrics(chosen=(), draws=DRAWS):
+def metrics(chosen=(), draws=DRAWS, kind="classifier"):
     """{metric: (function of inputs and scores, 1 if higher is better, else −1)}.
 
     Args:
-        chosen: names of registered metrics; by default all that a classifier with a mask token can have.
+        chosen: names of registered metrics; by default all that a model of this kind with a mask token can
+            have.
         draws: of every metric that draws.
+        kind: "classifier", or "causal" for a language model.
 
     Returns:
-        Those of `chosen`; by default also the released Soft-NS and Soft-NC, each a mean over draws. NAOPC is
-        not among them: within a text it orders explanations as AOPC does.
+        Those of `chosen`; by default, of classifiers, also the released Soft-NS and Soft-NC, each a mean over
+        draws. NAOPC is not among them: within a text it orders explanations as AOPC does.
 
     Raises:
         ValueError: an unknown metric, or one that has no value for a single text.
@@ -48,16 +52,16 @@ def metrics(chosen=(), draws=DRAWS):
     """
     found = {}
     for entry in map(registry.get, chosen or registry.names()):
-        fits = entry.level == "example" and set(entry.needs) <= {"classifier", "mask"}
+        fits = entry.level == "example" and set(entry.needs) <= {kind, "mask"}
         if chosen and not fits:
             raise ValueError(
-                f"metric {entry.name!r} has no value of a text and a classifier alone: leave it out"
+                f"metric {entry.name!r} has no value of a text and a {MODELS[kind]} alone: leave it out"
             )
         if fits and (chosen or not entry.name.startswith("naopc")):
             function = entry.resolve()
             given = {"draws": draws} if "draws" in signature(function).parameters else {}
             found[entry.name] = partial(function, **given), 1 if entry.better == "higher" else -1
-    if not chosen:
+    if not chosen and kind == "classifier":
         for name, keep in (("soft_ns", True), ("soft_nc", False)):
             found[RELEASED + name] = partial(released, draws=draws, keep=keep), 1
     return found
@@ -76,6 +80,8 @@ def passes(name, tokens, draws=DRAWS):
         (5, 16, 10)
     """
     name = name.removeprefix(RELEASED).removeprefix(MIRROR)
+    if name in language.PASSES:
+        return language.PASSES[name](round(tokens), draws)
     if name not in registry.names():
         return np.nan
     entry = registry.get(name)
@@ -331,13 +337,13 @@ def row_of(ladder, differences, texts, scaled):
 
 
 def inputs(model, rows, seed=0, times=1):
-    """The `metrics.inputs.Inputs` of planted texts, each so many times, whose labels are explained."""
+    """The `metrics.inputs.Inputs` of planted texts, each so many times, whose classes are explained."""
     from faithlib.metrics.inputs import Inputs  # reports read this module, and load no model
 
     encodings = model.encode([row["text"] for row in rows])
     examples = [
-        (e, row["label"], row["evidence"])
-        for e, row in zip(encodings, rows, strict=True)
+        (e, target, row["evidence"])
+        for e, target, row in zip(encodings, language.targets(model, rows), rows, strict=True)
         for _ in range(times)
     ]
     return Inputs(model, *map(list, zip(*examples, strict=True)), seed)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from faithlib import results
 from faithlib.metrics import registry
+from faithlib.papers.ground_truth import language
 from faithlib.papers.ground_truth.card import NO_DIFFERENCE, PRIMARY
 from faithlib.papers.ground_truth.explanations import NULLS, RUNGS
 from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, RUNG
@@ -65,6 +66,12 @@ def scores(values):
     return pd.concat([own, whole.assign(mechanism=ALL, ladder=ALL)], ignore_index=True)
 
 
+def by_kind(table):
+    """(the rows of classifiers, those of language models): their metrics are not the same, nor averaged."""
+    causal = table.model == language.MODEL
+    return table[~causal], table[causal]
+
+
 def primary(table):
     """The rows of the mechanisms and ladders of `card.PRIMARY`."""
     of = zip(table.mechanism, table.ladder, strict=True)
@@ -116,7 +123,7 @@ def overview(scored):
     """One row a metric: what it scores on the trained models with three classes, and the nulls.
 
     Args:
-        scored: from `scores`.
+        scored: from `scores`, of one kind of `by_kind`.
 
     Returns:
         DataFrame indexed by metric, the best first: accuracy, decided_accuracy, ceiling, invariance and for
@@ -138,20 +145,22 @@ def overview(scored):
     return found.sort_values("accuracy", ascending=False)
 
 
-def cost(records, passes):
+def cost(records, passes, causal=False):
     """What a metric costs, for one explanation of one text.
 
     Args:
         records: of `results.load`; passes: the table `cost` of the records.
+        causal: whether the costs are those of language models.
 
     Returns:
         DataFrame indexed by metric, means over the trained models: passes, as the registry states them for a
         text of mean length (an upper bound where inputs coincide), and milliseconds of one CPU core; inputs
         that several explanations of a text share are computed once.
     """
-    trained = [r for r in records if r["params"]["model"] != COMPILED] or records
+    own = [r for r in records if (r["params"]["model"] == language.MODEL) == causal]
+    trained = [r for r in own if r["params"]["model"] != COMPILED] or own
     spent = pd.DataFrame([r["volatile"]["milliseconds"] for r in trained]).mean()
-    of = passes.groupby("metric", sort=False).passes.mean()
+    of = by_kind(passes)[causal].groupby("metric", sort=False).passes.mean()
     return pd.DataFrame({"passes": of, "milliseconds": spent}).rename_axis("metric")
 
 
@@ -323,7 +332,7 @@ def label(metric):
         return MIRROR + label(metric.removeprefix(MIRROR))
     if metric.startswith(RELEASED):
         return f"{registry.get(metric.removeprefix(RELEASED)).label}, released"
-    return registry.get(metric).label if metric in registry.names() else metric
+    return registry.get(metric).label if metric in registry.names() else metric.replace("_", " ")
 
 
 def _over_models(values, name):

@@ -158,11 +158,12 @@ def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
         (the `CausalLM`, its training history).
     """
     from faithlib import models, training
+    from faithlib.corpora.grammar import with_gaps
 
     splits = {split: data.splits[split] for split in ("train", "validation")}
     words = [f"{row['text']} {row['target']}" for row in splits["train"]]
     lm = models.load_causal(name, words, model_dir, seed, run.device)
-    change = str if gaps is None else partial(_with_gaps, seed=gaps)
+    change = str if gaps is None else partial(with_gaps, seed=gaps)
     encoded = {
         split: (
             lm.encode([change(text) for text in rows["text"]]),
@@ -173,13 +174,6 @@ def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
     settings = dict(epochs=epochs, learning_rate=LEARNING_RATE, batch_size=BATCH_SIZE, seed=seed)
     key = [settings, data.provenance, gaps]
     return lm, run.keep_weights(lm, lambda: training.fine_tune(lm, encoded, **settings), key)
-
-
-def _with_gaps(text, seed):
-    """A text with words left out at random, from none to four fifths of them."""
-    words, draw = np.array(text.split()), np.random.default_rng([seed, *text.encode()])
-    left = draw.random(len(words)) < draw.uniform(0.2, 1)
-    return " ".join(words[left] if left.any() else words[-1:])
 
 
 def several_tokens(lm, rows, encodings):

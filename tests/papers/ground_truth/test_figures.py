@@ -25,5 +25,5 @@ def test_every_pair_of_metrics_is_a_cell():
     axis = figure.axes[0]
     shown = [text.get_text() for text in axis.texts if text.get_text()]
     assert len(shown) == len(table) == 6 and any("1.0" in text for text in shown)
-    assert set(figures.CAPTIONS) == {"metrics", "agreement"}
+    assert set(figures.CAPTIONS) == {"metrics", "language_models", "agreement"}
     plt.close(figure)

@@ -86,9 +86,18 @@ def test_labels_say_definition_and_control():
 def test_cost_is_of_trained_models_where_there_are_any():
     spent = {"compiled": {"ns": 9.0}, "tiny-bert": {"ns": 1.0}, "bilstm": {"ns": 3.0}}
     records = [{"params": {"model": m}, "volatile": {"milliseconds": ms}} for m, ms in spent.items()]
-    table = tables.cost(records, pd.DataFrame({"metric": ["ns", "ns"], "passes": [5, 5]}))
-    assert table.loc["ns"].to_dict() == {"passes": 5, "milliseconds": 2}
-    assert tables.cost(records[:1], pd.DataFrame({"metric": ["ns"], "passes": [5]})).milliseconds["ns"] == 9
+    passes = pd.DataFrame({"metric": "ns", "model": list(spent), "passes": 5})
+    assert tables.cost(records, passes).loc["ns"].to_dict() == {"passes": 5, "milliseconds": 2}
+    assert tables.cost(records[:1], passes[:1]).milliseconds["ns"] == 9
+
+
+def test_language_models_have_costs_of_their_own():
+    spent = {"tiny-bert": {"ns": 1.0}, "tiny-llama": {"log_ratio": 4.0}}
+    records = [{"params": {"model": m}, "volatile": {"milliseconds": ms}} for m, ms in spent.items()]
+    passes = pd.DataFrame({"metric": ["ns", "log_ratio"], "model": list(spent), "passes": [5, 32]})
+    assert list(tables.cost(records, passes).index) == ["ns"]
+    own = tables.cost(records, passes, causal=True)
+    assert own.loc["log_ratio"].to_dict() == {"passes": 32, "milliseconds": 4} and len(own) == 1
 
 
 def test_models_needed_for_a_stable_order_are_by_hand():
