@@ -213,7 +213,7 @@ def check_model(card, task, parameters):
     if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
         refuse("model", model, f"it is a classifier, and {card.name} explains language models",
                f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
-    if card.kind != "prompts" and model == names["TINY_CAUSAL"]:
+    if card.kind != "prompts" and model == names["TINY_CAUSAL"] and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {names['TINY']!r} or an encoder")  # fmt: skip
     judge = parameters.get("judge")

@@ -35,6 +35,7 @@ class Card:
         reads: other papers whose records its report shows.
         hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
         choices: {choice: (main option, other options ...)}, what the paper leaves open, fixed before the run.
+        models: those of another kind than its tasks that it takes as well.
         minutes: by scale, what a unit asks of a cluster where it is not the scale's usual time.
     """
 
@@ -49,6 +50,7 @@ class Card:
     tasks: dict = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     choices: dict = field(default_factory=dict)
+    models: tuple[str, ...] = ()
     minutes: dict = field(default_factory=dict)
     hours: Callable | None = None
 

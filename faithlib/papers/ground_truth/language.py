@@ -67,7 +67,7 @@ def log_ratio(inputs, scores, draws):
     """ln(NS / NS_random) + ln(NC / NC_random) of each text, means over draws: (examples,).
 
     The baseline is that of the paper, U[0, 1) for each token, drawn from the seeds of the text: for all
-    explanations of a text it is the same. LOWEST where a mean is 0.
+    explanations of a text it is the same. LOWEST where a mean is 0, NaN where one of the baseline is.
 
     Args:
         inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one explanation of each.
@@ -87,7 +87,7 @@ def log_ratio(inputs, scores, draws):
         return both([uniform(e, rng) for e, rng in zip(inputs.encodings, drawn, strict=True)])
 
     values = log_ratio.log_ratio(np.stack([*both(scores), *inputs.once("log ratio", random)], -1))
-    return np.where(np.isneginf(values), LOWEST, values)
+    return np.where(np.isposinf(values), np.nan, np.maximum(values, LOWEST))  # NaN stays NaN
 
 
 def answered(inputs, scores, judge, rows):
