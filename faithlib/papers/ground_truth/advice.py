@@ -37,7 +37,7 @@ def sentences(scored, overview, cost, familiar, scale):
     cheapest = cost.passes.reindex(near.index).astype(float).idxmin()
     found = [
         f"**In general** {_of(best, own)} orders most pairs right and {_of(last, own)} fewest "
-        f"({models} models; chance is .50). Within {NO_DIFFERENCE} of the best: {_list(near.index)}; the "
+        f"({models} models; chance is .50). Within {NO_DIFFERENCE} of the best: {_list(near.index)}. The "
         f"cheapest of them is {label(cheapest)}, with {cost.passes[cheapest]:.0f} passes a text.",
         *_by_mechanism(trained),
         _invariance(own),
@@ -96,7 +96,7 @@ def _invariance(own):
     return (
         "**Where attributions have scores of different sizes**, compare them by what depends on the ranking: "
         f"{_list(kept.index) or 'no metric'} (at least {INVARIANT:.0%} of the decisions stay when scores are "
-        f"raised to a power); {label(least)} keeps {own.invariance[least]:.0%}."
+        f"raised to a power). {label(least)} keeps {own.invariance[least]:.0%}."
     )
 
 
@@ -163,4 +163,4 @@ def _of(name, table):
 
 
 def _list(names):
-    return ", ".join(map(label, names))
+    return "; ".join(map(label, names))

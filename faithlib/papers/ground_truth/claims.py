@@ -5,6 +5,8 @@ is about their mean. A claim of two parts needs both: its p is the larger one. H
 claims.
 """
 
+import pandas as pd
+
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, plain, primary
 from faithlib.report.claims import Claim, intervals, table
@@ -13,6 +15,7 @@ from faithlib.statistics.cases import average
 
 UNIT = ["dataset", "model", "seed"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
+NO_VALUE = "not tested (no model has a value)"
 NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
 
 
@@ -25,6 +28,11 @@ def claims(scored, scale):
     """
     parts, worst = statements(scored), {}
     found = table([claim for _, claim in parts], scale)
+    texts = [claim.claim for _, claim in parts]
+    without = [text for text in texts if text not in set(found.claim)]
+    known = {"definition": "paper", "baseline": "none", "unit": "seed", "n_units": 0, "borderline": False}
+    empty = pd.DataFrame({"claim": without, "verdict": "" if scale == "quick" else NO_VALUE, **known})
+    found = pd.concat([found, empty]).set_index("claim").loc[texts].reset_index()
     for number, claim in parts:
         worst[number] = max(worst.get(number, 0.0), _p(claim))
     adjusted = dict(zip(worst, holm(list(worst.values())), strict=True))

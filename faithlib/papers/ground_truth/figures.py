@@ -52,10 +52,7 @@ def agreement(table, scale=""):
     import matplotlib.pyplot as plt
 
     order = list(dict.fromkeys([*table.metric_a, *table.metric_b]))
-    texts = [
-        cell_text(row.rho, row.ci_low, row.ci_high, precision=1).replace(" ", "\n", 1)
-        for row in table.itertuples()
-    ]
+    texts = [_cell(row) for row in table.itertuples()]
     square = {
         name: part.pivot(index="metric_b", columns="metric_a", values=name).reindex(
             index=order[1:], columns=order[:-1]
@@ -71,3 +68,11 @@ def agreement(table, scale=""):
     figure.colorbar(artist, ax=axis, label="Spearman's ρ", fraction=0.04)
     note_scale(figure, scale)
     return figure
+
+
+def _cell(row):
+    """The correlation above its interval, without the zeros before the points: cells are narrow."""
+    text = cell_text(row.rho, precision=2)
+    if not np.isnan(row.ci_low):
+        text += f"\n{row.ci_low:.1f}, {row.ci_high:.1f}"
+    return text.replace("0.", ".")

@@ -32,7 +32,7 @@ def test_sentences_name_the_best_and_the_cheapest_near_it(told):
     assert first.startswith(
         "**In general** Soft-NC (0.95) orders most pairs right and NS (0.40) fewest (10 models"
     )
-    assert "the best: Soft-NC, NC; the cheapest of them is NC, with 5 passes" in first
+    assert "the best: Soft-NC; NC. The cheapest of them is NC, with 5 passes" in first
     assert "oracle" not in " ".join([first, *rest])
     assert any("NS prefers the evidence in 40% of the texts" in text for text in rest)
     assert any("in 25% (mask), 50% (zero) of the cases" in text for text in rest)
