@@ -58,6 +58,7 @@ html_copy_source = html_show_sourcelink = False
 html_theme_options = {
     "use_download_button": False,
     "show_toc_level": 2,
+    "collapse_navbar": True,  # else the whole tree stands on each of two hundred pages
 }
 if repository:
     html_theme_options |= {
