@@ -98,6 +98,7 @@ def test_a_full_disk_is_told_in_a_line_and_leaves_nothing_half(processes, undist
     receiver, sender = processes.Pipe()
     process = processes.Process(target=breaking.told, args=(sender, tmp_path), kwargs={"largest": 2000})
     process.start()
+    sender.close()  # or a unit that dies would be waited for
     told = receiver.recv()
     process.join()
     assert "\n" not in told and "weights." in told and "cannot be written" in told and "make room" in told
