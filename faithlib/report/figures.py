@@ -431,10 +431,8 @@ def _of_axes(axes):
 def _wrapped(text, inches):
     """A title in as few lines as its panel's width allows, of about the same length."""
     widest = max(12, int(inches * POINTS / CHARACTER))
-    tries = [
-        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-        for width in range(widest, 11, -1)
-    ]
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    tries = [textwrap.wrap(text, width, **whole) for width in range(widest, 11, -1)]
     return "\n".join([lines for lines in tries if len(lines) == len(tries[0])][-1])
 
 
