@@ -199,4 +199,5 @@ def _cells(row):
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
     if row.failing_cases and "not shown" in verdict:
         verdict += f"; violated on {_cases(row.failing_cases)}"
-    return labelled(row.claim), known, f"{row.value:+.3f}{ends} ({_cases(row.cases)})", verdict, row.choices
+    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends} ({_cases(row.cases)})"
+    return labelled(row.claim), known, ours, verdict, row.choices

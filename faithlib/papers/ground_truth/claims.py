@@ -9,13 +9,12 @@ import pandas as pd
 
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, plain, primary
-from faithlib.report.claims import Claim, intervals, table
+from faithlib.report.claims import CLAIMS, Claim, intervals, rows
 from faithlib.statistics import holm
 from faithlib.statistics.cases import average
 
 UNIT = ["dataset", "model", "seed"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
-NO_VALUE = "not tested (no model has a value)"
 NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
 
 
@@ -27,12 +26,8 @@ def claims(scored, scale):
         scale: "quick", "small" or "paper".
     """
     parts, worst = statements(scored), {}
-    found = table([claim for _, claim in parts], scale)
-    texts = [claim.claim for _, claim in parts]
-    without = [text for text in texts if text not in set(found.claim)]
-    known = {"definition": "paper", "baseline": "none", "unit": "seed", "n_units": 0, "borderline": False}
-    empty = pd.DataFrame({"claim": without, "verdict": "" if scale == "quick" else NO_VALUE, **known})
-    found = pd.concat([found, empty]).set_index("claim").loc[texts].reset_index()
+    lines = [line for _, claim in parts for line in rows(claim, scale)]  # also of claims without a value
+    found = pd.DataFrame(lines, columns=CLAIMS)
     for number, claim in parts:
         worst[number] = max(worst.get(number, 0.0), _p(claim))
     adjusted = dict(zip(worst, holm(list(worst.values())), strict=True))

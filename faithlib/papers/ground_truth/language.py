@@ -6,8 +6,9 @@ import numpy as np
 
 from faithlib.corpora import planted
 from faithlib.corpora.grammar import with_gaps
+from faithlib.papers.ground_truth.card import CARD
 
-MODEL = "tiny-llama"
+(MODEL,) = CARD.models
 JUDGE = 1000  # what the judge's seed is higher by
 SHARE = 0.5  # of the words, which the judge is shown
 LOWEST = -1e9  # of a log ratio whose Soft-NS or Soft-NC is 0
@@ -81,9 +82,7 @@ def log_ratio(inputs, scores, draws):
 
     def random():
         seeds = [inputs.seeds(i, 1)[0] for i in range(len(scores))]
-        drawn = [
-            np.random.default_rng([*seed, 1]) for seed in seeds
-        ]  # not the streams of the Bernoulli draws
+        drawn = [np.random.default_rng([*seed, 1]) for seed in seeds]  # not the Bernoulli draws' streams
         return both([uniform(e, rng) for e, rng in zip(inputs.encodings, drawn, strict=True)])
 
     values = log_ratio.log_ratio(np.stack([*both(scores), *inputs.once("log ratio", random)], -1))
