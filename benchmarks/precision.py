@@ -11,9 +11,8 @@ and least), and the mean of a metric is compared in units of its standard error 
 attribution's scores, or the metric's own values for the same scores. Writes precision.csv to
 results/benchmarks, model by model. The comparison needs many texts and no idle machine; seconds need the
 opposite: --seconds-only replaces the columns seconds and ratio of that table by those of 40 texts (--texts),
-8 of the dear methods (--dear-texts) and one seed's training on 1,000 texts. The rule for committed results:
-half precision is used where the correlation is at least .98 and the mean moves by at most 0.2 standard
-errors, and for training where the test accuracy of three seeds lies within one standard error of float32's.
+8 of the dear methods (--dear-texts) and one seed's training on 1,000 texts. `tables.rule` says which
+comparisons allow half precision in committed results.
 """
 
 import os

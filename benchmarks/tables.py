@@ -60,6 +60,9 @@ OTHERS = [  # file, rows, column, relation, target, what
     ("memory", "model.str.contains('1B') and implementation != 'faithlib'", "mib_above_loaded", "≤", 1024,
      "leave-one-out, 1,000 tokens, Llama of 10⁹ weights, with a budget, MiB above the weights"),
 ]  # fmt: skip
+# Half precision is used for committed results where scores correlate at least so well, a mean moves by at
+# most so many standard errors, and the test accuracy of models that were trained in it by at most so many.
+CORRELATION, OF_MEAN, OF_TRAINING = 0.98, 0.2, 1
 SAME = 0.02  # up to this largest difference scores are the same but for quadrature and rounding
 TABLES = {  # mark -> what is in its place, from {name of a file: its table}
     "speed": lambda files: compact(files["attributions"]),
@@ -168,12 +171,12 @@ def halves(speed):
 
 
 def rule(precision):
-    """Of each model: how many comparisons keep the rule of `precision.py`, and which do not."""
+    """Of each model: how many comparisons keep the rule of half precision, and which do not."""
     rows, half = [], precision.query("dtype != 'float32'")
     for model, part in half.groupby("model", sort=False):
         training = part.method == "fine_tuning"
-        least = part.spearman_mean.isna() | (part.spearman_mean >= 0.98)
-        kept = least & (part.change_in_se.abs().fillna(0) <= np.where(training, 1, 0.2))
+        least = part.spearman_mean.isna() | (part.spearman_mean >= CORRELATION)
+        kept = least & (part.change_in_se.abs().fillna(0) <= np.where(training, OF_TRAINING, OF_MEAN))
         rows.append([model, int(kept.sum()), ", ".join(part.method[~kept]), int(part.n.max())])
     return pd.DataFrame(rows, columns=["model", "keep it", "do not", "texts, at most"])
 

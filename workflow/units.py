@@ -22,7 +22,7 @@ NAMES = {  # parameter that holds names of a list: where the list is
     "saliences": ("salience.py", "SALIENCES"),
 }
 CHOICES = {  # parameter that holds one name
-    "removal": ("metrics/flip.py", "REMOVALS"),
+    "removal": ("forward.py", "REMOVALS"),
     "dtype": ("models/precision.py", "DTYPES"),
 }
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
@@ -45,7 +45,7 @@ def constant(file, name):
         LookupError: the module assigns none.
 
     Example:
-        >>> constant("metrics/flip.py", "REMOVALS")
+        >>> constant("forward.py", "REMOVALS")
         ('mask', 'pad', 'delete')
     """
     for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:

@@ -18,7 +18,6 @@ from faithlib.scores import DEFINITIONS, one_of, suggestion, whole
 
 BASELINES = ("zero", "token", "pad")
 PATHS = ("input", "text")
-REMOVALS = ("mask", "delete", "pad")
 BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
 NORMS = ("none", "l1", "l2", "linf")
 COUNTS = {  # the least of each
@@ -68,7 +67,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     one_of("baseline", settings.get("baseline"), (None, *BASELINES))
     one_of("path", settings.get("path", "input"), PATHS)
     one_of("rule", settings.get("rule", "midpoint"), tuple(RULES))
-    one_of("removal", settings.get("removal", "mask"), REMOVALS)
+    one_of("removal", settings.get("removal", "mask"), forward.REMOVALS)
     one_of("bounding", settings.get("bounding", "k_min"), BOUNDINGS)
     one_of("norm", settings.get("norm", "none"), NORMS)
     one_of("definition", definition, DEFINITIONS)

@@ -13,7 +13,6 @@ from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
 
 COLUMNS = ["attribution", "example", "fraction", "flipped", "removed"]
-REMOVALS = ("mask", "pad", "delete")
 
 
 def steps(n, step=0.05):
@@ -88,7 +87,7 @@ def _check(model, encodings, step, removal, never):
         raise ValueError(
             f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a whole number of tokens"
         )
-    one_of("removal", removal, REMOVALS)
+    one_of("removal", removal, forward.REMOVALS)
     if removal == "mask" and model.mask_id is None:
         raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
     if not 0 <= never <= 1:

@@ -268,15 +268,20 @@ def table(claims, scale, gate=None):
     """claims.csv: a row a claim, and a second one where `rows` says so.
 
     Args:
-        claims: iterable of Claim; one without values has no row.
+        claims: iterable of Claim; one without values is "not tested", and has no row at quick.
         scale: "quick", "small" or "paper".
         gate: from `gates`, or None.
 
     Returns:
         DataFrame with the columns CLAIMS.
     """
-    found = [line for claim in claims if len(claim.values) for line in rows(claim, scale, gate)]
+    found = [line for claim in _stated(claims, scale) for line in rows(claim, scale, gate)]
     return pd.DataFrame(found, columns=CLAIMS)
+
+
+def _stated(claims, scale):
+    """Those with a row: all where there are verdicts, elsewhere those with values."""
+    return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
 
 
 def published(claim, verdict, cases):
@@ -332,10 +337,11 @@ def multiverse_tables(state, choices, scale, gate=None):
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
 
     Returns:
-        (claims, choices): DataFrames with the columns CLAIMS and `statistics.multiverse.CHOICES` with
-        definition and baseline behind the claim. Verdicts are "" at quick.
+        (claims, choices): DataFrames with the columns CLAIMS, rows as `table` has them, and of
+        `statistics.multiverse.CHOICES` with definition and baseline behind the claim; verdicts are "" at
+        quick.
     """
-    main = [claim for claim in state() if len(claim.values)]
+    main = _stated(state(), scale)
     changed = {}
     for choice, (_, *options) in choices.items():
         for option in options:
@@ -356,7 +362,7 @@ def multiverse_tables(state, choices, scale, gate=None):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]
         own, cases = judged(claim, gate)
-        if not options:
+        if not options or not len(claim.values):
             found += _rows(claim, scale, own, cases)
             continue
         known = {name: x for name, x in differences.items() if x is not None}

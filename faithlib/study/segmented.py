@@ -5,7 +5,6 @@ import pandas as pd
 
 from faithlib import forward
 from faithlib.attributions import segments
-from faithlib.attributions.compute import REMOVALS
 from faithlib.attributions.occlusion import removable
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import one_of
@@ -45,7 +44,7 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         >>> by_segment(model, texts)[["text", "rank"]].values.tolist()
         [[0, 1], [0, 2], [1, 1]]
     """
-    one_of("removal", removal, REMOVALS)
+    one_of("removal", removal, forward.REMOVALS)
     texts, cache = read(data), forward.Cache()
     encodings = texts.encode(model)
     parts = [segments.segments(e, text, unit) for e, text in zip(encodings, texts.frame.text, strict=True)]

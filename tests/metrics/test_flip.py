@@ -197,7 +197,7 @@ def scored(encodings, names=("one", "other")):
     return {name: [rng.normal(size=len(e.ids)) for e in encodings] for name in names}
 
 
-@pytest.mark.parametrize("removal", flip.REMOVALS)
+@pytest.mark.parametrize("removal", forward.REMOVALS)
 @pytest.mark.parametrize("step", [0.05, 0.3, 1, 2])
 def test_as_one_variant_at_a_time(model, removal, step):
     encodings = model.encode(tiny.TEXTS, tiny.TEXTS_B)

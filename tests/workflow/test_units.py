@@ -247,9 +247,9 @@ def test_variants_are_units_of_their_own(tmp_path):
 
 
 def test_constants_are_read_without_importing_their_modules():
-    assert grid.units.constant("metrics/flip.py", "REMOVALS") == ("mask", "pad", "delete")
+    assert grid.units.constant("forward.py", "REMOVALS") == ("mask", "pad", "delete")
     with pytest.raises(LookupError, match="assigns no NOTHING"):
-        grid.units.constant("metrics/flip.py", "NOTHING")
+        grid.units.constant("forward.py", "NOTHING")
 
 
 def test_a_device_of_several_is_allowed(tmp_path):

@@ -42,8 +42,7 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
-        data set that it is about has no row.
+        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them.
     """
 
     def state(**options):

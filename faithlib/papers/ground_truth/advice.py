@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from faithlib.papers.ground_truth import tables
 from faithlib.papers.ground_truth.card import CARD, NO_DIFFERENCE
 from faithlib.papers.ground_truth.familiarity import REMOVED
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms, plain, primary
@@ -9,12 +10,13 @@ from faithlib.report.tables import cell_text
 
 CONTROLS = ("random", "oracle", "magnitude")
 FLAT = "**Beside a flat random explanation**"
-OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
-    "soft_metrics": ("soft_ns", "soft_nc", "ns", "nc"),
-    "recursive_roar": ("RACU by ROAR", "RACU by Recursive ROAR"),
-    "saloss": ("decision_flip", "ns", "nc"),
-    "noiser": ("soft_ns", "soft_nc", "equal_soft_ns", "equal_soft_nc"),
-    "fmm": ("RACU by masked fine-tuning",),
+CLASSIFIERS, LANGUAGE = "models", "language models"
+OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on, and of which kind of model
+    "soft_metrics": (CLASSIFIERS, ("soft_ns", "soft_nc", "ns", "nc")),
+    "recursive_roar": (CLASSIFIERS, ("RACU by ROAR", "RACU by Recursive ROAR")),
+    "saloss": (CLASSIFIERS, ("decision_flip", "ns", "nc")),
+    "noiser": (LANGUAGE, ("log_ratio", "soft_ns", "soft_nc", "answerability")),
+    "fmm": (CLASSIFIERS, ("RACU by masked fine-tuning",)),
 }
 LEAST = 3  # models, of a sentence
 INVARIANT = 0.95  # share of decided pairs that keep their order, of a metric that is called invariant
@@ -48,20 +50,23 @@ def sentences(scored, overview, cost, familiar, scale):
     return [text for text in found if text]
 
 
-def of_papers(overview, retrained, scored, scale):
+def of_papers(scored, retrained, scale):
     """What the study says of the metrics of each paper: one sentence a paper.
 
     Args:
-        overview: from `tables.overview`; retrained: from `tables.retrained`; scored: from `tables.scores`.
+        scored: from `tables.scores`; retrained: from `tables.retrained`.
         scale: "quick", "small" or "paper"; at "quick", or of fewer than LEAST models, there is no sentence.
 
     Returns:
         DataFrame: paper, text (Markdown, with a link from the paper's card).
     """
-    _, models = _trained(scored)
     racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
-    accuracy, rows = pd.concat([overview.accuracy, racu.accuracy]), []
-    for paper, names in OF_PAPERS.items() if scale != "quick" else ():
+    kinds = {}
+    for kind, part in zip((CLASSIFIERS, LANGUAGE), tables.by_kind(scored), strict=True):
+        kinds[kind] = pd.concat([tables.overview(part).accuracy, racu.accuracy]), _trained(part)[1]
+    rows = []
+    for paper, (kind, names) in OF_PAPERS.items() if scale != "quick" else ():
+        accuracy, models = kinds[kind]
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
         if known and count >= LEAST:
@@ -70,7 +75,7 @@ def of_papers(overview, retrained, scored, scale):
                 (
                     paper,
                     "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                    f"better, they order right: {shares} (chance is 50 %; {count} models that use planted "
+                    f"better, they order right: {shares} (chance is 50 %; {count} {kind} that use planted "
                     f"words and nothing else; [{CARD.title}](../{CARD.name}/README.md)).",
                 )
             )

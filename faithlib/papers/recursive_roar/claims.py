@@ -49,8 +49,7 @@ def claims(points, scale="small", records=(), gate=None):
         gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without any
-        data set that it is about has no row.
+        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them.
     """
     return multiverse_tables(
         lambda **options: statements(points, records, gate, **options),

@@ -51,8 +51,8 @@ def claims(records, values, scale):
         scale: "quick", "small" or "paper".
 
     Returns:
-        (claims, choices), as `report.claims.multiverse_tables`; no row where records
-        lack what a claim compares. `baseline` is "none": no random baseline takes part.
+        (claims, choices), as `report.claims.multiverse_tables`. `baseline` is "none": no random
+        baseline takes part.
     """
     gate = gate_of(records)
     return multiverse_tables(partial(statements, records, values, gate), CARD.choices, scale, gate)

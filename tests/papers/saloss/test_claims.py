@@ -12,6 +12,7 @@ from faithlib.papers.saloss import claims, tables
 from faithlib.papers.saloss.card import CARD, FLIPS
 from faithlib.report.claims import CLAIMS
 
+NO_CASE = "not tested (no data set takes part)"
 SHIFT = (-0.004, 0.0, 0.004)  # of TextRank's fractions and F1, by seed: seeds differ
 MEAN = "fewer tokens to a flip than the baseline, on average"
 EVERY = "fewer tokens to a flip than the baseline, on every data set"
@@ -63,7 +64,7 @@ def test_values_are_those_by_hand(made):
     )
     released = table[table.definition == "released"].set_index("claim")
     assert released.value[MEAN] == pytest.approx(0.05 * share)
-    assert "TextRank needs fewer tokens to a flip than χ²" not in released.index
+    assert released.verdict["TextRank needs fewer tokens to a flip than χ²"] == NO_CASE
     json.dumps(table.to_dict("records"))
 
 
@@ -95,7 +96,8 @@ def test_fewer_than_three_seeds_have_values_and_no_verdict(three):
     for seeds in (1, 2):
         few = [r for r in records if r["params"]["seed"] < seeds]
         table, _ = claims.claims(few, values[values.seed < seeds], "small")
-        assert table.verdict.str.startswith(f"not tested ({seeds} seed").all()
+        table = table[table.verdict != NO_CASE]
+        assert table.verdict.str.startswith(f"not tested ({seeds} seed").all() and len(table) > 15
         assert table.ci_low.isna().all() and table.value.notna().all()  # texts do not stand in for seeds
 
 
