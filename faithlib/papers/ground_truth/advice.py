@@ -15,7 +15,7 @@ OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on, 
     "soft_metrics": (CLASSIFIERS, ("soft_ns", "soft_nc", "ns", "nc")),
     "recursive_roar": (CLASSIFIERS, ("RACU by ROAR", "RACU by Recursive ROAR")),
     "saloss": (CLASSIFIERS, ("decision_flip", "ns", "nc")),
-    "noiser": (LANGUAGE, ("log_ratio", "soft_ns", "soft_nc", "answerability")),
+    "noiser": (LANGUAGE, ("log_ratio", "causal_soft_ns", "causal_soft_nc", "answerability")),
     "fmm": (CLASSIFIERS, ("RACU by masked fine-tuning",)),
 }
 LEAST = 3  # models, of a sentence
@@ -61,24 +61,22 @@ def of_papers(scored, retrained, scale):
         DataFrame: paper, text (Markdown, with a link from the paper's card).
     """
     racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
-    kinds = {}
-    for kind, part in zip((CLASSIFIERS, LANGUAGE), tables.by_kind(scored), strict=True):
-        kinds[kind] = pd.concat([tables.overview(part).accuracy, racu.accuracy]), _trained(part)[1]
+    kinds = dict(zip((CLASSIFIERS, LANGUAGE), tables.by_kind(scored), strict=True))
     rows = []
     for paper, (kind, names) in OF_PAPERS.items() if scale != "quick" else ():
-        accuracy, models = kinds[kind]
+        whole, (_, models) = tables.overview(kinds[kind]), _trained(kinds[kind])
+        accuracy = pd.concat([whole.accuracy, racu.accuracy])
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
         if known and count >= LEAST:
             shares = ", ".join(f"{label(name)} {accuracy[name]:.0%}" for name in known)
-            rows.append(
-                (
-                    paper,
-                    "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                    f"better, they order right: {shares} (chance is 50 %; {count} {kind} that use planted "
-                    f"words and nothing else; [{CARD.title}](../{CARD.name}/README.md)).",
-                )
+            text = (
+                "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
+                f"better, they order right: {shares} (chance is 50 %; {count} {kind} that use planted "
+                f"words and nothing else; [{CARD.title}](../{CARD.name}/README.md))."
             )
+            low = _below(whole[whole.index.isin(known)])
+            rows.append((paper, text + (f" {FLAT} {low}." if low else "")))
     return pd.DataFrame(rows, columns=["paper", "text"])
 
 
@@ -106,13 +104,18 @@ def _invariance(own):
 
 
 def _nulls(own):
+    if low := _below(own):
+        return f"{FLAT} do not use alone: {low}."
+    return f"{FLAT} every metric prefers the evidence in at least half of the texts."
+
+
+def _below(own):
+    """The metrics that prefer a flat random explanation to the evidence, in words."""
     low = own[own["above flat"] < 0.5].sort_values("above flat")
-    if low.empty:
-        return f"{FLAT} every metric prefers the evidence in at least half of the texts."
-    return f"{FLAT} do not use alone: " + "; ".join(
+    return "; ".join(
         f"{label(name)} prefers the evidence in {row['above flat']:.0%} of the texts"
         for name, row in low.iterrows()
-    ) + "."  # fmt: skip
+    )
 
 
 def _default_class(scored, trained):

@@ -23,20 +23,23 @@ CAPTIONS = {
 }
 
 
-def metrics(table, scale=""):
+def metrics(table, scale="", models="Trained models"):
     """Metric × score.
 
     Args:
-        table: from `tables.overview`.
+        table: from `tables.overview`; columns without values are left out.
         scale: "quick" is noted on the figure.
+        models: what they are called in the title.
     """
     import matplotlib.pyplot as plt
 
-    shown = table.rename(index=label, columns=lambda name: name.replace("_", "\n").replace(" ", "\n"))
+    shown = table.dropna(axis=1, how="all").rename(
+        index=label, columns=lambda name: name.replace("_", "\n").replace(" ", "\n")
+    )
     figure, axis = plt.subplots(figsize=(WIDTH, 1.0 + 0.24 * len(table)))
     cells = np.array([[cell_text(x, precision=2) for x in row] for row in shown.to_numpy()])
     artist = heat(axis, shown, cells, (0, 1), "PuOr")
-    axis.set_title("Trained models, three classes, mean over mechanisms")
+    axis.set_title(f"{models}, three classes, mean over mechanisms")
     figure.colorbar(artist, ax=axis, label="share of pairs →", fraction=0.04)
     note_scale(figure, scale)
     return figure

@@ -160,7 +160,7 @@ def cost(records, passes, causal=False):
     own = [r for r in records if (r["params"]["model"] == language.MODEL) == causal]
     trained = [r for r in own if r["params"]["model"] != COMPILED] or own
     spent = pd.DataFrame([r["volatile"]["milliseconds"] for r in trained]).mean()
-    of = by_kind(passes)[causal].groupby("metric", sort=False).passes.mean()
+    of = by_kind(passes)[causal].astype({"passes": float}).groupby("metric", sort=False).passes.mean()
     return pd.DataFrame({"passes": of, "milliseconds": spent}).rename_axis("metric")
 
 

@@ -55,7 +55,7 @@ def test_each_paper_has_a_sentence_with_the_numbers_of_its_own_metrics():
     again = [
         counts("bilstm", s, masking="roar", mechanisms=["xor"], **{"RACU by ROAR": 70}) for s in (10, 11, 12)
     ]
-    of_words = [counts("tiny-llama", s, log_ratio=90, soft_ns=20) for s in (10, 11, 12)]
+    of_words = [counts("tiny-llama", s, log_ratio=90, causal_soft_ns=20) for s in (10, 11, 12)]
     scored = tables.scores(pd.concat([values, *again, *of_words]))
     racu = pd.DataFrame({"metric": ["RACU by ROAR"], "accuracy": [0.7], "n_models": [3]})
     found = advice.of_papers(scored, racu, "small").set_index("paper").text
@@ -63,4 +63,8 @@ def test_each_paper_has_a_sentence_with_the_numbers_of_its_own_metrics():
     assert "they order right: RACU by ROAR 70% (chance is 50 %; 3 models" in found["recursive_roar"]
     assert "oracle" not in " ".join(found) and "fmm" not in found
     assert "20% (chance is 50 %; 3 language models" in found["noiser"]
+    assert found["noiser"].endswith(
+        "flat random explanation** Soft-NS prefers the evidence in 20% of the texts."
+    )
+    assert "flat" not in found["recursive_roar"]
     assert advice.of_papers(scored, racu, "quick").empty
