@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from sample.units import ROOT, ReachedTraining, run_here, science
 
 from faithlib.papers.ground_truth import tables
@@ -63,12 +64,17 @@ def test_a_unit_twice_is_the_same_and_its_report_has_all_tables(tmp_path):
     assert list((tmp_path / "quick/ground_truth").glob("*.png"))
 
 
-def test_parameters_of_the_notebook_are_those_of_a_unit():
+def test_parameters_are_those_of_a_unit_and_its_sizes_those_of_the_study():
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     (cell,) = (c for c in cells if "parameters" in c["metadata"].get("tags", ()))
     names = {}
     exec("".join(cell["source"]), names)
     unit = vars(Unit("tiny-bert", 0))
-    shared = set(unit) & set(names) - {"attributions"}
-    assert {"train_size", "examples", "epochs", "draws"} < shared
-    assert {name: names[name] for name in shared} == {name: unit[name] for name in shared}
+    sizes = {"train_size", "epochs", "draws"}
+    alike = set(unit) & set(names) - {"attributions", "examples", *sizes}
+    assert {"classes", "masking", "learning_rate", "batch_size"} < alike
+    assert {name: names[name] for name in alike} == {name: unit[name] for name in alike}
+    study = yaml.safe_load((NOTEBOOK.parents[2] / "config/small.yaml").read_text())
+    study = study["papers"]["ground_truth"]["defaults"]
+    assert {name: study[name] for name in sizes} == {name: unit[name] for name in sizes}
+    assert all(names[name] < unit[name] for name in sizes)  # half a minute, for a reader
