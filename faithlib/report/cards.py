@@ -145,7 +145,7 @@ def labelled(text):
 
 def _cases(names):
     """Cases in words; of many, how many they are. A model behind a comma belongs to what is before it."""
-    found = [name for name in names.split(", ") if name not in MODELS]
+    found = [name for name in re.split("[,;] ", names) if name not in MODELS]
     return labelled(names) if len(found) <= LISTED else f"{len(found)} cases"
 
 

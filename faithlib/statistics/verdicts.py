@@ -106,6 +106,7 @@ class Verdict:
 
     def row(self, model=""):
         """The columns of claims.csv that a verdict fills, by `ROW`."""
+        parts = [", ".join(self.cases), ", ".join(self.other_cases)]
         cells = (
             self.text(model),
             self.value,
@@ -113,7 +114,7 @@ class Verdict:
             self.high,
             self.unit,
             self.n_units,
-            ", ".join((*self.cases, *self.other_cases)),
+            "; without an interval: ".join(filter(None, parts)),
             ", ".join(self.failing_cases),
             self.borderline,
         )

@@ -81,7 +81,7 @@ def test_published_is_of_exactly_our_cases_and_never_beside_generated_corpora():
 
 def test_single_seed_data_sets_have_a_line_of_their_own():
     first, second = rows(claim(SST, seeds("cb", [0.5])), "small")
-    assert first["value"] == pytest.approx(0.11) and first["cases"] == "sst, cb"
+    assert first["value"] == pytest.approx(0.11) and first["cases"] == "sst; without an interval: cb"
     assert second["claim"] == "A above B (all data sets, no interval)"
     assert second["value"] == pytest.approx((0.11 + 0.5) / 2) and second["verdict"] == ""
     assert np.isnan(second["ci_low"])
