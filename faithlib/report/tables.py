@@ -70,13 +70,16 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
         name, low, high: the columns of the mean and of the ends of its interval.
 
     Returns:
-        {name: mean, low: lower end, high: upper end}, NaN where there is no example.
+        {name: mean, low: lower end, high: upper end}, NaN where there is no example. Values that are all
+        equal have no interval.
 
     Example:
         >>> over_examples([0.5, 0.5], "share")
-        {'share': 0.5, 'ci_low': 0.5, 'ci_high': 0.5}
+        {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
     """
     found = mean_interval(values) if len(values) else (np.nan,) * 3
+    if found[1] == found[2]:
+        found = (found[0], np.nan, np.nan)
     return dict(zip((name, low, high), found, strict=True))
 
 

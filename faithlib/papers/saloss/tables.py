@@ -130,7 +130,8 @@ def released_scores(values, released):
         released, "inner", [*keys, "example", "seed"], suffixes=("_defined", "_released")
     )
     fractions = ["fraction_defined", "fraction_released"]
-    each = both.groupby([*keys, "example"], sort=False)[fractions].mean().reset_index()
+    both = both.astype(dict.fromkeys(fractions, "float32"))  # values are; equal ones shall be equal
+    each = both.groupby([*keys, "example"], sort=False)[fractions].mean().astype(float).reset_index()
     rows = []
     for row, part in groups(each, keys):
         row |= {
