@@ -231,7 +231,7 @@ def refused(match, *args, **settings):
 def test_what_cannot_be_is_told(four):
     model, encodings = four
     refused(
-        "removal='drop' is unknown: use 'mask', 'delete', 'pad'", model, encodings, [0], BOTH, removal="drop"
+        "removal='drop' is unknown: use 'mask', 'pad', 'delete'", model, encodings, [0], BOTH, removal="drop"
     )
     refused("beam=0 must be at least 1", model, encodings, [0], ["beam"], beam=0)
     refused(
