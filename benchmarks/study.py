@@ -47,18 +47,18 @@ def main(arguments=None):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.permutation(text.split())) for text in texts]  # none twice
     whole = partial(evaluate, model, texts, ATTRIBUTIONS, progress=False, **SETTINGS)
-    first, scores = row("whole study", model, whole, len(texts), options)
+    first, scores = row("whole study", model, whole, len(texts), options.repeats)
     few = {name: found[:FEW] for name, found in scores.items()}
     metrics = partial(evaluate, model, texts[:FEW], few, progress=False)
-    second, _ = row("metrics", model, metrics, len(texts[:FEW]), options)
+    second, _ = row("metrics", model, metrics, len(texts[:FEW]), options.repeats)
     table = pd.DataFrame([first, second]).assign(attributions=len(ATTRIBUTIONS), dtype=options.dtype)
     common.save(options, "study", table, settings=SETTINGS)
 
 
-def row(name, model, run, texts, options):
+def row(name, model, run, texts, repeats):
     """Passes of `run`, its seconds and those of its distinct passes; and the scores of its study."""
     studies, again, seconds = [], None, {"run": [], "passes": []}
-    for _ in range(options.repeats):
+    for _ in range(repeats):
         with counted(model) as seen:
             taken = common.timed(lambda: studies.append(run()))
         seconds["run"].append(taken - seen.seconds)

@@ -350,7 +350,7 @@ def multiverse_tables(state, choices, scale, gate=None):
     found, options_of = [], []
     for claim in main:
         options, differences = {}, {}
-        for name, others in changed.items():
+        for name, others in changed.items() if len(claim.values) else ():
             other = None if others is None else others.get(claim.key)
             if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, detail="no records")
@@ -362,7 +362,7 @@ def multiverse_tables(state, choices, scale, gate=None):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]
         own, cases = judged(claim, gate)
-        if not options or not len(claim.values):
+        if not options:
             found += _rows(claim, scale, own, cases)
             continue
         known = {name: x for name, x in differences.items() if x is not None}

@@ -61,10 +61,11 @@ def of_papers(scored, retrained, scale):
         DataFrame: paper, text (Markdown, with a link from the paper's card).
     """
     racu = retrained.groupby("metric").agg({"accuracy": "mean", "n_models": "max"})
-    kinds = dict(zip((CLASSIFIERS, LANGUAGE), tables.by_kind(scored), strict=True))
+    parts = zip((CLASSIFIERS, LANGUAGE), tables.by_kind(scored), strict=True)
+    kinds = {kind: (tables.overview(part), _trained(part)[1]) for kind, part in parts}
     rows = []
     for paper, (kind, names) in OF_PAPERS.items() if scale != "quick" else ():
-        whole, (_, models) = tables.overview(kinds[kind]), _trained(kinds[kind])
+        whole, models = kinds[kind]
         accuracy = pd.concat([whole.accuracy, racu.accuracy])
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
