@@ -138,12 +138,10 @@ def _columns():
 
 
 def over_seeds(values):
-    """Mean over seeds with its BCa interval, (mean, low, high); one seed has no interval, NaN no mean."""
+    """Mean over seeds with its BCa interval, (mean, low, high): equal values have no ends, NaN no mean."""
     values = np.asarray(values, float)
     if not np.isfinite(values).all():
         return (np.nan,) * 3
-    if len(values) == 1:  # it says nothing about its own noise
-        return values[0], np.nan, np.nan
     return mean_interval(values, RESAMPLES)
 
 

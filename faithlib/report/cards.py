@@ -18,6 +18,7 @@ FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are o
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 LISTED = 4  # cases that a cell names; more are counted
+HEADER = ("claim", "published", "ours, 95 % interval", "verdict", "p, Holm", "options")
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -48,14 +49,27 @@ def card_block(claims, note=""):
     first = judged[judged.definition == claims.definition.iloc[0]]
     for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
         texts.append(_about(definition, baseline, judged) + _paragraph(part))
+    texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
+    return "\n" + "\n\n".join(texts) + "\n"
+
+
+def claims_table(claims, folded=""):
+    """Every claim beside what the paper published, ours and the verdict: a table of Markdown.
+
+    Args:
+        claims: DataFrame with the columns `report.claims.CLAIMS`; with `p_holm`, it has a column too.
+        folded: words behind which a long table is folded.
+
+    Returns:
+        Lines of Markdown. A column that is empty in every row is left out.
+    """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            rows.append([f"*{about.removesuffix(': ')}*", *[""] * 4])
+            rows.append([f"*{about.removesuffix(': ')}*", *[""] * (len(HEADER) - 1)])
         rows += map(_cells, part.itertuples())
-    header = ("claim", "published", "ours, 95 % interval", "verdict", "options")
-    texts.append(table(header, rows, folded=f"All {len(claims)} claims"))
-    return "\n" + "\n\n".join(texts) + "\n"
+    filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
+    return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows], folded)
 
 
 def read_claims(path):
@@ -144,9 +158,17 @@ def labelled(text):
 
 
 def _cases(names):
-    """Cases in words; of many, how many they are. A model behind a comma belongs to what is before it."""
-    found = [name for name in re.split("[,;] ", names) if name not in MODELS]
-    return labelled(names) if len(found) <= LISTED else f"{len(found)} cases"
+    """Cases in words, the models of a data set behind it; of many, how many cases they are."""
+    found, dataset = {}, ""
+    for name in re.split("[,;] ", names):
+        if name in MODELS and dataset:  # a model belongs to the data set before it
+            found[dataset].append(model_title(name))
+        else:
+            found.setdefault(dataset := name, [])
+    if (n := sum(max(len(models), 1) for models in found.values())) > LISTED:
+        return f"{n} cases"
+    texts = [labelled(name) + (f" ({', '.join(models)})" if models else "") for name, models in found.items()]
+    return ", ".join(texts).replace(", without", "; without")
 
 
 def _computed(folder):
@@ -195,9 +217,10 @@ def _depends(verdict):
 
 def _cells(row):
     ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-    known = "" if math.isnan(row.published) else f"{row.published:+.3f} ({_cases(row.published_cases)})"
+    known = "" if math.isnan(row.published) else f"{row.published:+.3f} on {_cases(row.published_cases)}"
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
     if row.failing_cases and "not shown" in verdict:
         verdict += f"; violated on {_cases(row.failing_cases)}"
-    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends} ({_cases(row.cases)})"
-    return labelled(row.claim), known, ours, verdict, row.choices
+    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends} on {_cases(row.cases)}"
+    p = getattr(row, "p_holm", math.nan)
+    return labelled(row.claim), known, ours, verdict, "" if math.isnan(p) else f"{p:.3f}", row.choices

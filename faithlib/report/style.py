@@ -32,7 +32,12 @@ ROLES = {
     "fifth": ("#882255", "P", (0, (4, 1))),
     "reference": ("#777777", "v", ":"),  # a control or a bound
 }
-VERDICT_COLOURS = {"holds": "#009E73", "does not hold": "#D55E00", "inconclusive": "#777777"}
+VERDICT_COLOURS = {
+    "holds": "#009E73",
+    "does not hold": "#D55E00",
+    "mixed": "#0072B2",
+    "inconclusive": "#777777",
+}
 
 
 def label(attribution):
@@ -144,9 +149,14 @@ def coloured(frame):
     style = frame.style.hide(axis="index").set_uuid(f"{name:x}")
     style.cell_ids = False  # or every cell of a saved notebook carries an id
     if "verdict" in frame:
-        css = {verdict: f"color: {colour}" for verdict, colour in VERDICT_COLOURS.items()}
-        style = style.map(lambda verdict: css.get(verdict, ""), subset=["verdict"])
+        style = style.map(_verdict_css, subset=["verdict"])
     return style
+
+
+def _verdict_css(verdict):
+    """The colour of what a verdict begins with; behind it is what it rests on."""
+    found = [colour for name, colour in VERDICT_COLOURS.items() if str(verdict).startswith(name)]
+    return f"color: {found[0]}" if found else ""
 
 
 def _check_better(frame, better):

@@ -78,8 +78,6 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
         {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
     """
     found = mean_interval(values) if len(values) else (np.nan,) * 3
-    if found[1] == found[2]:
-        found = (found[0], np.nan, np.nan)
     return dict(zip((name, low, high), found, strict=True))
 
 

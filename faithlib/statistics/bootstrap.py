@@ -21,8 +21,8 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
         memory: bound of a resampled block in bytes.
 
     Returns:
-        (mean, low, high), each of shape (cells,) or a float. A cell without variance, or with a single
-        example, has the interval [mean, mean].
+        (mean, low, high), each of shape (cells,) or a float. A cell whose values are all equal has no
+        interval: its ends are NaN.
 
     Raises:
         ValueError: for no examples, values that are not finite, and a level outside (0, 1).
@@ -34,7 +34,7 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
     x = _finite(values)
     columns = x.reshape(len(x), -1)  # (examples, cells)
     mean = columns.mean(axis=0)
-    low, high = mean.copy(), mean.copy()
+    low, high = np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     varied = np.ptp(columns, axis=0) > 1e-12  # BCa divides by the spread: 0/0 for a constant cell
     if varied.any():
         sample = columns[:, varied]

@@ -42,10 +42,10 @@ def test_the_paragraph_groups_claims_by_verdict():
         "**Not tested** (1 of 4): D."
     )
     assert block[5] == (
-        "| A above \\|B\\| | +0.500 (Stanford Sentiment Treebank) | "
-        "+0.200 [+0.100, +0.300] (Stanford Sentiment Treebank) | holds (bert, 3 seeds) |  |"
+        "| A above \\|B\\| | +0.500 on Stanford Sentiment Treebank | "
+        "+0.200 [+0.100, +0.300] on Stanford Sentiment Treebank | holds (bert, 3 seeds) |  |"
     )
-    assert "| D |  | +0.200 (Stanford Sentiment Treebank) | not tested" in block[7]
+    assert "| D |  | +0.200 on Stanford Sentiment Treebank | not tested" in block[7]
     on = "not shown on CommitmentBank (3 seeds), borderline; violated on CommitmentBank"
     assert block[8].endswith(f"| holds on average, {on} |  |")
 
@@ -55,15 +55,23 @@ def test_many_cases_are_counted_and_a_model_is_no_case_of_its_own():
     rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb")]
     block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
     sst = "Stanford Sentiment Treebank"
-    assert f"(bAbI-1, bAbI-2, {sst}, BiLSTM, {sst}, MiniLM-L6)" in block[5]
-    assert "+0.200 [+0.100, +0.300] (5 cases) | holds" in block[6]
+    assert f"on bAbI-1, bAbI-2, {sst} (BiLSTM, MiniLM-L6) |" in block[5]
+    assert "+0.200 [+0.100, +0.300] on 5 cases | holds" in block[6]
 
 
 def test_definitions_and_baselines_have_paragraphs_of_their_own():
     table = pd.DataFrame([row("A", "holds (3 seeds)"), row("A", "holds (3 seeds)", definition="released")])
     block = card_block(table)
     assert "Definition paper: **Holds** (1 of 1): A." in block
-    assert "| *Definition released* |  |  |  |  |" in block
+    assert "| *Definition released* |  |  |  |\n" in block
+
+
+def test_empty_columns_are_left_out_and_holms_p_has_one():
+    nan = float("nan")
+    table = pd.DataFrame([row("A", "holds (3 seeds)", published=nan, p_holm=p) for p in (0.0301, nan)])
+    lines = cards.claims_table(table).splitlines()
+    assert lines[0] == "| claim | ours, 95 % interval | verdict | p, Holm |"
+    assert lines[2].endswith("| holds (3 seeds) | 0.030 |") and lines[3].endswith("| holds (3 seeds) |  |")
 
 
 def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):

@@ -5,16 +5,19 @@ is about their mean. A claim of two parts needs both: its p is the larger one. H
 claims.
 """
 
+import math
+
 import pandas as pd
 
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, plain, primary
 from faithlib.report.claims import CLAIMS, Claim, intervals, rows
-from faithlib.statistics import holm
+from faithlib.statistics import Interval, holm
 from faithlib.statistics.cases import average
 
 UNIT = ["dataset", "model", "seed"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
+VOID = "with a default class Soft-NC means nothing on a third of the texts or more"
 NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
 
 
@@ -79,7 +82,7 @@ def statements(scored):
         (8, _claim("8: Soft-NS prefers a flat random score to the evidence", 0.5 - of(flat, "soft_ns"))),
         (9, _claim("9: NC more accurate on a masked-tuned model", of(tuned, "nc") - of(whole, "nc"))),
         (10, _claim("10: a default class costs decision flip more accuracy than Soft-NC",
-                    lost["decision_flip"] - lost["soft_nc"])),
+                    lost["decision_flip"] - lost["soft_nc"], VOID if len(two) else "")),
         *(
             (11, _claim(f"11: {name} prefers the word that decides to a decoy", of(decoy, metric) - 0.5))
             for metric, name in (("nc", "NC"), ("soft_nc", "Soft-NC"), ("decision_flip", "decision flip"))
@@ -87,10 +90,17 @@ def statements(scored):
     ]  # fmt: skip
 
 
-def _claim(text, values):
-    """A claim of values a model and mechanism: of each model the mean over mechanisms."""
+def _claim(text, values, reason=""):
+    """A claim of values a model and mechanism: of each model the mean over mechanisms.
+
+    Args:
+        text: the claim.
+        values: Series with the index UNIT and the mechanism.
+        reason: why there is no value, where models were measured and none is.
+    """
     values = values.dropna().groupby(UNIT).mean().rename("value").reset_index()
-    return Claim(text, values if len(values) else {}, "seeds", limits=(-1, 1))
+    none = {"": Interval(math.nan, "seed", 0, reason=reason)} if reason else {}
+    return Claim(text, values if len(values) else none, "seeds", limits=(-1, 1))
 
 
 def _p(claim):

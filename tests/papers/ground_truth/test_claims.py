@@ -67,6 +67,14 @@ def test_two_classes_and_masked_models_are_compared_with_the_plain_model_of_thei
     assert table.value[10] == pytest.approx(0.28, abs=0.02) and table.verdict[10].startswith("holds")
 
 
+def test_a_metric_without_values_for_two_classes_is_said_to_have_none():
+    two = [counts(seed=s, classes=2, decision_flip=60) for s in range(10, 13)]
+    two = [part[part.metric != "soft_nc"] for part in two]
+    table = judged(pd.concat([several(**CLEAR), *two], ignore_index=True)).set_index("number")
+    assert table.verdict[10].startswith("not tested (with a default class Soft-NC means nothing")
+    assert np.isnan(table.value[10]) and table.p_holm[10] == 1
+
+
 def test_quick_has_numbers_and_no_verdicts():
     table = judged(counts(**CLEAR), "quick")
     assert set(table.verdict) == {""} and table.value.isna().sum() == 2  # no variants

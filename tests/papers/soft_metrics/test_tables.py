@@ -198,7 +198,7 @@ def test_tables_by_ratio(values):
     assert set(faith.attribution) == {"attention", "deeplift", "random"}
     where = dict(dataset="sst", definition="paper", metric="NS", attribution="random")
     row = cell(faith, ratio=0.05, **where)
-    assert (row.value, row.ci_low, row.ci_high) == pytest.approx((0.4, 0.4, 0.4))
+    assert row.value == pytest.approx(0.4) and np.isnan([row.ci_low, row.ci_high]).all()  # all are equal
     assert cell(faith, ratio=0.3, **where).value == 1  # of 50.5, clipped
     by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
     where = dict(dataset="sst", definition="paper", baseline="normal")
