@@ -41,6 +41,7 @@ exclude_patterns = [
 templates_path = [str(DOCS / "_templates")]  # autosummary looks beside the pages, not beside this file
 
 nb_execution_mode = "off"
+nb_render_markdown_format = "myst"  # the default knows no tables
 nb_ipywidgets_js = {}  # they would be fetched
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 4

@@ -18,7 +18,7 @@ FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are o
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 LISTED = 4  # cases that a cell names; more are counted
-HEADER = ("claim", "published", "ours, 95 % interval", "verdict", "p, Holm", "options")
+HEADER = ("claim", "verdict", "ours, 95 % interval", "published", "data", "p, Holm", "options")
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -216,11 +216,15 @@ def _depends(verdict):
 
 
 def _cells(row):
-    ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-    known = "" if math.isnan(row.published) else f"{row.published:+.3f} on {_cases(row.published_cases)}"
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
     if row.failing_cases and "not shown" in verdict:
         verdict += f"; violated on {_cases(row.failing_cases)}"
-    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends} on {_cases(row.cases)}"
+    ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
+    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends}"
+    known = "" if math.isnan(row.published) else f"{row.published:+.3f}"
+    if known and row.published_cases != row.cases:
+        known += f" on {_cases(row.published_cases)}"
     p = getattr(row, "p_holm", math.nan)
-    return labelled(row.claim), known, ours, verdict, "" if math.isnan(p) else f"{p:.3f}", row.choices
+    holm = "" if math.isnan(p) else f"{p:.3f}"
+    options = row.choices.replace(" options agree", " agree")
+    return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options

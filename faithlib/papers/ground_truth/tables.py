@@ -17,7 +17,8 @@ from faithlib.papers.ground_truth.explanations import NULLS, RUNGS
 from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, RUNG
 from faithlib.records import digest
 from faithlib.report.agreement import spearman
-from faithlib.report.tables import groups
+from faithlib.report.style import dataset_title, model_title
+from faithlib.report.tables import as_printed, cell_text, groups
 from faithlib.statistics import nested_interval, seeds_interval
 from faithlib.statistics.base import t_quantile
 
@@ -119,6 +120,48 @@ def metrics(scored):
     return pd.DataFrame(rows, columns=METRICS)
 
 
+def by_model(table):
+    """The table of metrics as a page shows it: a row a metric, a column a kind of model.
+
+    Args:
+        table: from `metrics`.
+
+    Returns:
+        DataFrame of texts, accuracy [95 % interval] over the primary mechanisms and ladders.
+    """
+    whole = table[table.mechanism == ALL]
+    released = [RELEASED * (definition == "released") for definition in whole.definition]
+    rows = whole.assign(
+        metric=[label(name) for name in released + whole.metric],
+        kind=[
+            model_title(row.model)
+            + f" on {dataset_title(row.dataset)}" * (row.dataset != "planted")
+            + ", masked-tuned" * (row.masking != PLAIN)
+            + ", two classes" * (row.classes == 2)
+            for row in whole.itertuples()
+        ],
+    )
+    texts = [cell_text(row.accuracy, row.ci_low, row.ci_high, precision=2) for row in rows.itertuples()]
+    return as_printed(rows, texts, ["metric"], ["kind"])
+
+
+def by_mechanism(scored):
+    """Accuracy of a metric on each mechanism: means over trained models with three classes and over ladders.
+
+    Args:
+        scored: from `scores`, of one kind of `by_kind`.
+
+    Returns:
+        DataFrame, a row a metric, the best first, a column a primary mechanism.
+    """
+    own = primary(plain(scored))
+    own = own[own.model != COMPILED]
+    models = own.groupby(["metric", "mechanism", *UNIT], sort=False).accuracy.mean()
+    wide = models.groupby(["metric", "mechanism"], sort=False).mean().unstack()
+    wide = wide.loc[wide.mean(axis=1).sort_values(ascending=False).index, list(PRIMARY)]
+    return wide.rename(index=label).rename_axis(columns=None).reset_index()
+
+
 def overview(scored):
     """One row a metric: what it scores on the trained models with three classes, and the nulls.
 
@@ -161,7 +204,8 @@ def cost(records, passes, causal=False):
     trained = [r for r in own if r["params"]["model"] != COMPILED] or own
     spent = pd.DataFrame([r["volatile"]["milliseconds"] for r in trained]).mean()
     of = by_kind(passes)[causal].astype({"passes": float}).groupby("metric", sort=False).passes.mean()
-    return pd.DataFrame({"passes": of, "milliseconds": spent}).rename_axis("metric")
+    costs = {"passes": of.round().astype("Int64"), "milliseconds": spent}
+    return pd.DataFrame(costs).rename_axis("metric")
 
 
 def stable_order(scored):

@@ -42,8 +42,13 @@ def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
     values = models_with(soft_nc=90, nc=89, ns=60)
     assert not any("two classes needs" in text for text in told(values))
     two = [counts(seed=s, classes=2, soft_nc=88, nc=60, ns=60) for s in range(10, 20)]
-    (text,) = (t for t in told(pd.concat([values, *two])) if "two classes needs" in t)
-    assert "NC loses 0.29 of its accuracy and NS 0.00." in text
+    without = [part[part.metric != "soft_nc"] for part in two]
+    text, other = (
+        next(t for t in told(pd.concat([values, *models])) if "two classes needs" in t)
+        for models in (two, without)
+    )
+    assert "accuracy falls most for NC (by 0.29) and least for NS (by 0.00)." in text
+    assert other.endswith("; without a meaning on a third of the texts or more: Soft-NC.")
 
 
 def test_the_quick_scale_advises_nothing(told):

@@ -54,6 +54,25 @@ def test_the_overview_is_of_trained_models_with_three_classes():
     assert table.loc["nc", ["accuracy", "ceiling", "above flat"]].tolist() == pytest.approx([0.8, 0.9, 0.8])
 
 
+def test_the_tables_of_a_page_have_a_column_a_kind_of_model_and_one_a_mechanism():
+    parts = [counts(seed=seed, nc=n, released_soft_nc=30) for seed, n in ((10, 80), (11, 82), (12, 84))]
+    parts += [counts("compiled", nc=95), counts("bilstm", nc=60), counts(classes=2, nc=90)]
+    parts += [counts(masking="half", mechanisms=["xor"], nc=70)]
+    scored = tables.scores(pd.concat(parts, ignore_index=True))
+    shown = tables.by_model(tables.metrics(scored)).set_index("metric")
+    assert shown.loc["NC"].to_dict() == {
+        "tiny BERT": "0.82 [0.77, 0.87]",
+        "compiled": "0.95",
+        "BiLSTM": "0.60",
+        "tiny BERT, two classes": "0.90",
+        "tiny BERT, masked-tuned": "0.70",
+    }
+    assert shown.loc["Soft-NC, released"].tolist() == ["0.30", "", "", "", ""]
+    hard = tables.by_mechanism(scored).set_index("metric")
+    assert list(hard) == list(tables.PRIMARY) and hard.index.tolist() == ["NC", "Soft-NC, released"]
+    assert hard.xor["NC"] == pytest.approx((0.80 + 0.82 + 0.84 + 0.60) / 4)
+
+
 def test_metrics_that_rank_alike_agree_and_others_do_not():
     of = pd.concat([means(seed, turned=("ns",)) for seed in (10, 11, 12)])
     table = tables.agreement(of)
