@@ -124,5 +124,5 @@ def _span(token, strength):
     red, green, blue = POSITIVE if strength >= 0 else NEGATIVE
     return (
         f"<span style='background-color:rgba({red},{green},{blue},{abs(strength):.2f});padding:2px 3px;"
-        f"margin:1px;border-radius:3px'>{html.escape(token)}</span>"
+        f"margin:1px;border-radius:3px;display:inline-block'>{html.escape(token)}</span>"
     )
