@@ -60,12 +60,20 @@ CAPTIONS = {
         "rows mean nothing. Masked fine-tuning should leave no cross (Figures 4 and 18 to 21 of the paper, "
         "as heat maps)."
     ),
+    "in_distribution_calibrated": (
+        "**Are masked texts in distribution, by calibrated p-values?** As above, with a definition by which "
+        "a fresh set of the same kind has p < 0.05 in 5 % of cases."
+    ),
     "faithfulness_curves": (
         "**Does masking important tokens hurt?** Performance of one and the same model as tokens are "
         "masked, most important first. Lower is more faithful; the black dotted curve masks at random. Left "
         "absolute, right signed attributions: signed ones also know what speaks against the label, so they "
         "can fall below the performance with everything masked. Bands are 95 % intervals over seeds "
         "(Figures 5 and 22 to 25 of the paper)."
+    ),
+    "faithfulness_curves_plain_fine_tuning": (
+        "**Does it hurt a model that never saw masks?** As above, after plain fine-tuning: what performance "
+        "loses here may be due to the masks, and not to the words behind them."
     ),
     "racu_by_dataset": (
         "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
