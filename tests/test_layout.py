@@ -22,6 +22,8 @@ MODULES = {
     for path in sorted(ROOT.glob("faithlib/**/*.py"))
 }
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*/*.ipynb"))
+NO_PROSE = re.compile(r"```.*?```|`[^`]*`|\$[^$]*\$", re.DOTALL)  # code and formulas
+UNKNOWN_TAG = re.compile(r"<(?!/?(?:a|b|br|details|img|sub|summary|sup)\b|https?:|!--)[a-zA-Z][^>]*>")
 TIERS = (  # a module may import what stands in its own tier or in a later one
     ("papers",),
     ("report", "study"),
@@ -192,6 +194,14 @@ def test_notebooks_are_prose_and_short_cells(path):
     code = [len("".join(c["source"]).splitlines()) for c in cells if c["cell_type"] == "code"]
     assert (len(cells) - len(code)) / len(cells) >= 0.45
     assert statistics.median(code) <= 8 and max(code) <= 30
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_word_of_a_notebook_vanishes_as_a_tag(path):
+    """A placeholder such as <model> in a sentence is a tag, which a page does not show."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = [NO_PROSE.sub("", "".join(c["source"])) for c in cells if c["cell_type"] == "markdown"]
+    assert not [tag for text in texts for tag in UNKNOWN_TAG.findall(text)]
 
 
 # Where tests stand --------------------------------------------------------------------------------
