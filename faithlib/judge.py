@@ -103,14 +103,16 @@ class LocalJudge(Judge):
         model: a CausalLM.
         template: the prompt; by default the words only, which suits a model without instruction tuning.
         tokens: the length of an answer, at least that of the longest gold answer.
+        file: where answers are kept as they come, so that an interrupted run asks on from there; it belongs
+            to one model, one length of answers and one precision. None keeps them in memory alone.
     """
 
-    def __init__(self, model, template="{text}", tokens=4):
+    def __init__(self, model, template="{text}", tokens=4, file=None):
         if not hasattr(model, "prefix"):
             raise ValueError(f"judge of type {type(model).__name__}: give a causal language model")
         whole("tokens", tokens, 1)
         super().__init__(model.name, template)
-        self.model, self.tokens = model, tokens
+        self.model, self.tokens, self.file = model, tokens, file
 
     def check(self, golds):
         lengths = [e.maskable.sum() for e in self.model.encode(list(golds))]
@@ -122,10 +124,16 @@ class LocalJudge(Judge):
             )
 
     def _ask(self, prompts, at_once=64):  # limits the memory of probabilities over the vocabulary
+        kept = json.loads(self.file.read_text(encoding="utf-8")) if self.file and self.file.is_file() else {}
+        yield from ((prompt, kept[prompt]) for prompt in prompts if prompt in kept)
+        prompts = [prompt for prompt in prompts if prompt not in kept]
         with bar(len(prompts), f"asking {self.name}", "question") as progress:
             for start in range(0, len(prompts), at_once):
                 chosen = prompts[start : start + at_once]
-                yield from zip(chosen, self._answers(chosen), strict=True)
+                kept |= (answers := dict(zip(chosen, self._answers(chosen), strict=True)))
+                if self.file:
+                    write_atomically(self.file, partial(_write, json.dumps(kept, ensure_ascii=False)))
+                yield from answers.items()
                 self.asked += len(chosen)
                 progress.update(len(chosen))
 

@@ -363,6 +363,27 @@ def next_token(model, ids):
         return model.model(input_ids=torch.tensor(ids)[None]).logits[0, -1].numpy()
 
 
+def test_an_interrupted_local_judge_asks_on_from_its_kept_answers(tmp_path, monkeypatch):
+    model, file = tiny.causal("llama", seed=3), tmp_path / "kept" / "answers.json"
+    questions = [("the", "plot"), ("boring",), ("a", "long", "film")]
+    whole = LocalJudge(model, tokens=2)(questions)
+    judge = LocalJudge(model, tokens=2, file=file)
+    answers, calls = judge._answers, []
+
+    def stopped(prompts):
+        calls.append(prompts)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return answers(prompts)
+
+    monkeypatch.setattr(judge, "_answers", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        list(judge._ask([judge._prompt(q) for q in questions], at_once=2))
+    again = LocalJudge(model, tokens=2, file=file)
+    assert again(questions) == whole and again.asked == 1
+    assert again.counts == {"questions": 3, "different": 3, "without_answer": 0}
+
+
 def test_a_local_judge_is_asked_as_the_template_has_it(monkeypatch):
     model, seen = tiny.causal(), []
     encode = model.encode

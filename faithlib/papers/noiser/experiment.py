@@ -72,7 +72,7 @@ def judge_options(settings, judge):
     from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
 
     kind = EndpointJudge if judge.startswith(API) else LocalJudge
-    known = sorted(set(signature(kind).parameters) - {"name", "folder", "model"})
+    known = sorted(set(signature(kind).parameters) - {"name", "folder", "model", "file"})
     options = {}
     for item in settings:
         name, equal, value = item.partition("=")
@@ -330,6 +330,7 @@ def make_judge(name, run, data, given, answers, model_dir=""):
     """
     from faithlib import models
     from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
+    from faithlib.results import digest, weights_digest
 
     options, seed = judge_options(given["judge_settings"], name), given["seed"]
     if name.startswith(API):
@@ -338,7 +339,9 @@ def make_judge(name, run, data, given, answers, model_dir=""):
         lm, _ = train_tiny(run, data, name, given["epochs"], seed + 1000, seed, model_dir)
         return LocalJudge(lm, **{"tokens": 1, **options})
     lm = models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype)
-    return LocalJudge(lm, **{"template": TEMPLATES["guesses"], **options})
+    key = [options, run.dtype, weights_digest(lm.model)]
+    file = run.kept / f"judge.{digest(key)[:12]}.json"
+    return LocalJudge(lm, **{"template": TEMPLATES["guesses"], "file": file, **options})
 
 
 def summarise_answers(answers, minimum, attributions):
