@@ -123,7 +123,7 @@ def model_of(run, unit, mechanism, rows):
     history = run.keep_weights(
         classifier,
         lambda: training.fine_tune(classifier, _encoded(classifier, rows), **unit.settings),
-        [unit.settings, mechanism.name, unit.classes, unit.train_size, len(unit.sentences)],
+        [unit.settings, mechanism.name, unit.classes, digest([rows["train"], rows["validation"]])],
     )
     return classifier, history
 
