@@ -214,6 +214,53 @@ def explained_steps(lm, encodings, predicted, tokens, every):
     return soft_causal.Steps([steps.encodings[i] for i in taken], *(column[taken] for column in steps[1:]))
 
 
+def behind_context(lm, prompts, golds, target, attributions, settings):
+    """The first prompt behind another one with its answer, a distractor: what each method says of it.
+
+    Args:
+        lm: the `CausalLM`.
+        prompts, golds: [str]; the context is the first prompt with another answer. Without one, or where both
+            do not fit into the model, the prompt stands alone.
+        target: the next token of the first prompt.
+        attributions: names of methods.
+        settings: of the methods.
+
+    Returns:
+        (tokens, {attribution: scores (tokens,)}, {attribution: "<share> on the context, <n> passes"}): the
+        share of its absolute scores, and how many texts the model reads for them.
+    """
+    from faithlib.attributions import attribute
+
+    said = [f"{prompt} {gold}".strip() for prompt, gold in zip(prompts, golds, strict=True)]
+    others = [i for i, text in enumerate(said) if text != said[0]]
+    others = sorted(others, key=lambda i: golds[i] == golds[0])  # another answer first
+    context = said[others[0]] if others else ""
+    for stop in (".", " .", ""):  # as the model's vocabulary has it
+        (encoding,) = lm.encode([f"{context}{stop} {prompts[0]}" if context else prompts[0]])
+        if lm.tokenizer.unk_token_id not in encoding.ids:
+            break
+    if len(encoding.ids) > lm.max_length:
+        context, (encoding,) = "", lm.encode([prompts[0]])
+    before = len(f"{context}{stop}".split()) if context else 0
+    on_context = encoding.maskable & (encoding.words < before)
+    read = []
+
+    def count(_, given, named):
+        first = named.get("inputs_embeds")
+        read.append(len(named["input_ids"] if first is None else first))
+
+    hook = lm.model.base_model.register_forward_pre_hook(count, with_kwargs=True)
+    found, notes = {}, {}
+    for name in attributions:
+        read.clear()
+        found[name] = attribute(lm, [encoding], np.array([target]), [name], **settings)[name][0]
+        size = np.abs(found[name])
+        share, n = size[on_context].sum() / max(size.sum(), 1e-12), sum(read)
+        notes[name] = f"{share:.0%} on the context, {n:,} pass{'es' * (n != 1)}"
+    hook.remove()
+    return lm.tokens(encoding), found, notes
+
+
 def scores(lm, encodings, targets, attributions, boundings, settings):
     """Scores of all methods in all settings, by both definitions: {column: values}, a row for each prompt.
 

@@ -192,3 +192,30 @@ def test_a_model_in_half_precision_is_a_copy():
     assert experiment.in_dtype(model, "float32") is model
     half = experiment.in_dtype(model, "bfloat16")
     assert half.dtype == torch.bfloat16 and model.dtype == torch.float32 and half.name == model.name
+
+
+def test_a_prompt_behind_a_context_has_shares_and_counted_passes():
+    lm = tiny.causal()
+    prompts, golds, target = ["the plot was", "a long", "the film was"], ["great", "film", "great"], 5
+    said = experiment.behind_context(lm, prompts, golds, target, ["leave_one_out", "input_x_gradient"], {})
+    tokens, scores, notes = said
+    assert tokens == lm.tokens(lm.encode(["a long film the plot was"])[0])
+    (alone,) = lm.encode(["a long film the plot was"])
+    expected = attribute(lm, [alone], np.array([target]), ["leave_one_out"])["leave_one_out"][0]
+    assert np.array_equal(scores["leave_one_out"], expected)
+    size = np.abs(expected)
+    share = size[1 : len(tokens) - 3].sum() / size.sum()  # between [CLS] and the prompt
+    passes = alone.maskable.sum() + 2  # the whole text, and once more for the keys that the others share
+    assert notes["leave_one_out"] == f"{share:.0%} on the context, {passes} passes"
+    assert notes["input_x_gradient"].endswith(" 1 pass")
+
+
+@pytest.mark.parametrize(
+    ("prompts", "positions"), [(["the plot was"], 64), (["the plot was", "a long film"], 6)]
+)
+def test_a_prompt_without_another_or_without_room_stands_alone(prompts, positions):
+    lm = tiny.causal(positions=positions)
+    tokens, _, notes = experiment.behind_context(
+        lm, prompts, ["great"] * len(prompts), 5, ["leave_one_out"], {}
+    )
+    assert tokens == lm.tokens(lm.encode(prompts[:1])[0]) and notes["leave_one_out"].startswith("0% on")
