@@ -61,6 +61,11 @@ SCALES = ("quick", "small", "paper")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
+def cpu_seconds():
+    """CPU seconds of this process and of its children that have ended: neither waiting nor pauses count."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
 @dataclass
 class Run:
     """One unit being computed: where its parts go, and the parts kept so far."""
@@ -74,7 +79,9 @@ class Run:
     device: "torch.device"  # noqa: F821, imported where models are run
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
+    cpu: float = field(default_factory=cpu_seconds)  # at the start
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
+    earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
 
@@ -92,12 +99,13 @@ class Run:
                 path = self.kept / f"{name}.{version}.{start:05d}.parquet"
                 part = read_part(path)
                 if part is None:
-                    began, part = time.monotonic(), make(start, stop)
-                    part.attrs = {"seconds": time.monotonic() - began}
+                    began, cpu, part = time.monotonic(), cpu_seconds(), make(start, stop)
+                    part.attrs = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
                     write_parquet(path, part)
                     part = pd.read_parquet(path)
                 else:
                     self.earlier += part.attrs.get("seconds", 0)
+                    self.earlier_cpu += part.attrs.get("cpu_seconds", 0)
                 part.attrs = {}  # they would end up in the record
                 parts.append(part)
                 progress.update(stop - start)
@@ -114,14 +122,16 @@ class Run:
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
         if about is None:
-            began, history = time.monotonic(), train()
+            began, cpu, history = time.monotonic(), cpu_seconds(), train()
             weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
-            about = {"history": json.dumps(history), "seconds": str(time.monotonic() - began)}
+            spent = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+            about = {"history": json.dumps(history)} | {name: str(of) for name, of in spent.items()}
             write_atomically(path, partial(save_file, weights, metadata=about))
         else:
             load_model(classifier.model, path)
             if path.name not in self.weights:  # else it was trained, or counted, by this process
                 self.earlier += float(about.get("seconds", 0))
+                self.earlier_cpu += float(about.get("cpu_seconds", 0))
         self.trained = float(about.get("seconds", 0))
         self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
@@ -172,6 +182,7 @@ class Run:
             "volatile": {
                 "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "seconds": round(time.monotonic() - self.started + self.earlier, 1),
+                "cpu_seconds": round(cpu_seconds() - self.cpu + self.earlier_cpu, 1),
                 **peak_memory(self.device),
                 "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                 **(volatile or {}),

@@ -203,7 +203,9 @@ def costs(run, curves, workers):
     """
     spent = curves.drop_duplicates("job").set_index("job")[COSTS]
     seconds = spent[SECONDS]
-    run.earlier += seconds[spent.read_back].to_numpy().sum() / workers  # they were trained in parallel
+    earlier = seconds[spent.read_back].to_numpy().sum()
+    run.earlier += earlier / workers  # they were trained in parallel
+    run.earlier_cpu += earlier  # one thread each
     values = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
     if workers > 1:
         largest = int(spent.peak_memory_mib.max())

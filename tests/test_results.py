@@ -140,7 +140,7 @@ def test_a_record_comes_back_as_it_was(run, given):
     assert record["excluded"] == excluded
     assert record["provenance"]["data"] == {"rows": 3} and record["provenance"]["device"] == "cpu"
     assert {"torch", "transformers", "python", "faithlib"} <= set(record["provenance"]["versions"])
-    assert set(record["volatile"]) == {"finished", "seconds", "peak_memory_mib", "host"}
+    assert set(record["volatile"]) == {"finished", "seconds", "cpu_seconds", "peak_memory_mib", "host"}
     assert str(path.parents[3]) not in path.read_text()  # no path of this machine
     records, values = results.load(given["results_dir"], "quick", "soft_metrics")
     assert records == [record]
@@ -302,6 +302,7 @@ def test_trained_weights_are_kept_and_not_trained_again(run, given):
     record = json.loads(later.save([], pd.DataFrame({"x": [0]})).read_text())
     assert list(record["provenance"]["weights"].values()) == [results.weights_digest(classifier.model)]
     assert [p.suffix for p in run.kept.iterdir()] == [".safetensors"]
+    assert later.earlier_cpu > 0 and record["volatile"]["cpu_seconds"] >= 0
     spent = later.earlier
     assert spent > 0 and run.earlier == 0 and run.trained == later.trained == spent
     for of in (run, later):  # asked for once more, as where models take turns

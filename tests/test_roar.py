@@ -406,9 +406,10 @@ def test_costs_count_what_was_read_back_and_the_memory_of_workers(splits, spy, t
     of_models = curves.drop_duplicates("job")
     assert of_models.read_back.sum() == 3 and set(of_models.peak_memory_mib) == {300}
     curves[["seconds_train", "seconds_explain"]] = 10.004, 2
-    unit = SimpleNamespace(earlier=1)
+    unit = SimpleNamespace(earlier=1, earlier_cpu=2)
     told = roar.costs(unit, curves, 2)
     assert unit.earlier == pytest.approx(1 + 3 * 12.004 / 2)  # two at a time
+    assert unit.earlier_cpu == pytest.approx(2 + 3 * 12.004)
     assert told.pop("peak_memory_mib") == 300 + 2 * 300
     assert told == {"seconds_of_models": {job: [10, 2] for job in of_models.job}}
     assert set(roar.costs(unit, curves, 1)) == {"seconds_of_models"}

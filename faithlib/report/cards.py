@@ -172,13 +172,19 @@ def _cases(names):
 
 
 def _computed(folder):
-    """[a sentence: how many units a folder of records has, and their hours]; [] without records."""
-    seconds = [
-        record["volatile"]["seconds"]
-        for path in sorted(folder.glob("*.json"))
-        if "volatile" in (record := json.loads(path.read_text(encoding="utf-8")))
-    ]
-    return [f"Computed in {len(seconds)} units, {sum(seconds) / 3600:.1f} hours together."] if seconds else []
+    """[a sentence: how many units a folder of records has, and their hours]; [] without records.
+
+    Hours are those of one CPU core where all records have them, else those on the clock, pauses included.
+    """
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    found = [record for record in found if "volatile" in record]
+    if not found:
+        return []
+    on_cores = all(r["provenance"]["device"] == "cpu" and "cpu_seconds" in r["volatile"] for r in found)
+    name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
+    hours = sum(record["volatile"][name] for record in found) / 3600
+    units = f"{len(found)} unit{'s' * (len(found) > 1)}"
+    return [f"Computed in {units}, {hours:.1f} {words} together."]
 
 
 def _judged(folder):

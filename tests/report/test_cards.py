@@ -1,5 +1,7 @@
 """The generated block of a paper's card, and that committed cards say what the committed claims say."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -73,6 +75,21 @@ def test_empty_columns_are_left_out_and_holms_p_has_one():
     lines = cards.claims_table(table).splitlines()
     assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm |"
     assert lines[2].endswith("| 0.030 |") and lines[3].endswith("|  |")
+
+
+def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
+    assert cards._computed(tmp_path) == []
+
+    def write(name, device="cpu", **spent):
+        record = {"provenance": {"device": device}, "volatile": {"seconds": 7200} | spent}
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+
+    write("a", cpu_seconds=3600)
+    assert cards._computed(tmp_path) == ["Computed in 1 unit, 1.0 core hours together."]
+    write("b")
+    assert cards._computed(tmp_path) == ["Computed in 2 units, 4.0 hours on the clock together."]
+    write("b", device="cuda", cpu_seconds=60)
+    assert cards._computed(tmp_path)[0].endswith("4.0 hours on the clock together.")
 
 
 def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
