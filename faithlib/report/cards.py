@@ -19,6 +19,7 @@ ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for th
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 LISTED = 4  # cases that a cell names; more are counted
 HEADER = ("claim", "verdict", "ours, 95 % interval", "published", "data", "p, Holm", "options")
+NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "p_holm")  # the other columns are texts
 GROUPS = {
     "holds": "Holds",
     "does not hold": "Does not hold",
@@ -75,7 +76,7 @@ def claims_table(claims, folded=""):
 def read_claims(path):
     """claims.csv with texts that are never NaN."""
     table = pd.read_csv(path)
-    texts = [name for name in table if name not in ("value", "ci_low", "ci_high", "published", "n_units")]
+    texts = [name for name in table if name not in NUMBERS]
     return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
 
 
@@ -231,6 +232,6 @@ def _cells(row):
     if known and row.published_cases != row.cases:
         known += f" on {_cases(row.published_cases)}"
     p = getattr(row, "p_holm", math.nan)
-    holm = "" if math.isnan(p) else f"{p:.3f}"
+    holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = row.choices.replace(" options agree", " agree")
     return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options

@@ -71,10 +71,11 @@ def test_definitions_and_baselines_have_paragraphs_of_their_own():
 
 def test_empty_columns_are_left_out_and_holms_p_has_one():
     nan = float("nan")
-    table = pd.DataFrame([row("A", "holds (3 seeds)", published=nan, p_holm=p) for p in (0.0301, nan)])
+    table = pd.DataFrame([row("A", "holds (3 seeds)", published=nan, p_holm=p) for p in (0.0301, 1e-5, nan)])
     lines = cards.claims_table(table).splitlines()
     assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm |"
-    assert lines[2].endswith("| 0.030 |") and lines[3].endswith("|  |")
+    assert lines[2].endswith("| 0.030 |") and lines[4].endswith("|  |")
+    assert lines[3].endswith("| &lt; 0.001 |")
 
 
 def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
@@ -104,6 +105,10 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     monkeypatch.setattr(cards, "project_root", lambda: tmp_path)
     assert cards.write_cards() == ["fmm"] == cards.write_cards()
     text = card.read_text()
+    assert "| p, Holm |" not in text
+    pd.DataFrame([row("A", "holds (3 seeds)", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
+    cards.write_cards()
+    assert "| p, Holm |" in card.read_text() and "| 0.020 |" in card.read_text()
     (tmp_path / "results/small/fmm" / cards.FROM_ARCHIVE).write_text("Of old records.\n")
     cards.write_cards()
     assert "Of old records." in card.read_text()
