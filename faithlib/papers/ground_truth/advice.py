@@ -132,11 +132,11 @@ def _default_class(scored, trained):
     above = [name for name, value in both[0].items() if value > 0.5 and not _control(name)]
     lost = (both[0] - both[1]).reindex(above).sort_values()
     void, lost = lost.index[lost.isna()], lost.dropna()
-    none = f"; without a meaning on a third of the texts or more: {', '.join(map(label, void))}"
+    none = f" Without a meaning on a third of the texts or more: {'; '.join(map(label, void))}."
     yield (
         f"**Where one of two classes needs no evidence** accuracy falls most for {label(lost.index[-1])} "
         f"(by {cell_text(lost.iloc[-1], precision=2)}) and least for {label(lost.index[0])} "
-        f"(by {cell_text(lost.iloc[0], precision=2)}){none * bool(len(void))}."
+        f"(by {cell_text(lost.iloc[0], precision=2)}).{none * bool(len(void))}"
     )
 
 

@@ -48,7 +48,7 @@ def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
         for models in (two, without)
     )
     assert "accuracy falls most for NC (by 0.29) and least for NS (by 0.00)." in text
-    assert other.endswith("; without a meaning on a third of the texts or more: Soft-NC.")
+    assert other.endswith(". Without a meaning on a third of the texts or more: Soft-NC.")
 
 
 def test_the_quick_scale_advises_nothing(told):
