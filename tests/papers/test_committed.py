@@ -47,7 +47,10 @@ def is_text(kind):
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-JOB = r"^(unmasked|all-masked|[a-z0-9_]{1,40}\.(ratio|count)\d+(-\d+)*)$"
+FORMS = {  # of columns whose texts are long
+    "job": r"^(unmasked|all-masked|[a-z0-9_]{1,40}\.(ratio|count)\d+(-\d+)*)$",  # a model of ROAR
+    "corpus": r"^[0-9a-f]{64}$",  # the SHA-256 of planted texts
+}
 SMALL = sorted((results.project_root() / "results/small").glob("*/*.json"))
 
 
@@ -63,8 +66,8 @@ def test_every_record_is_whole_and_of_a_clean_commit_and_holds_no_text_of_others
                 assert not (pa.types.is_list(column.type) and is_text(column.type.value_type)), name
                 if not is_text(column.type):
                     continue
-                if kind == "job":  # a model of ROAR, all of whose steps are in its name
-                    assert pa.compute.all(pa.compute.match_substring_regex(column, JOB)).as_py(), name
+                if kind in FORMS:
+                    assert pa.compute.all(pa.compute.match_substring_regex(column, FORMS[kind])).as_py(), name
                 else:  # the name of an attribution and the like, and no token list
                     assert pa.compute.max(pa.compute.utf8_length(column)).as_py() <= 40, name
 

@@ -152,13 +152,15 @@ def by_mechanism(scored):
         scored: from `scores`, of one kind of `by_kind`.
 
     Returns:
-        DataFrame, a row a metric, the best first, a column a primary mechanism.
+        DataFrame, a row a metric, the best first, a column a primary mechanism that was scored.
     """
-    own = primary(plain(scored))
-    own = own[own.model != COMPILED]
+    every = primary(plain(scored))
+    own = every[every.model != COMPILED]
+    own = every if own.empty else own
     models = own.groupby(["metric", "mechanism", *UNIT], sort=False).accuracy.mean()
     wide = models.groupby(["metric", "mechanism"], sort=False).mean().unstack()
-    wide = wide.loc[wide.mean(axis=1).sort_values(ascending=False).index, list(PRIMARY)]
+    best_first = wide.mean(axis=1).sort_values(ascending=False).index
+    wide = wide.loc[best_first, [name for name in PRIMARY if name in wide]]
     return wide.rename(index=label).rename_axis(columns=None).reset_index()
 
 

@@ -71,6 +71,8 @@ def test_the_tables_of_a_page_have_a_column_a_kind_of_model_and_one_a_mechanism(
     hard = tables.by_mechanism(scored).set_index("metric")
     assert list(hard) == list(tables.PRIMARY) and hard.index.tolist() == ["NC", "Soft-NC, released"]
     assert hard.xor["NC"] == pytest.approx((0.80 + 0.82 + 0.84 + 0.60) / 4)
+    alone = tables.by_mechanism(tables.scores(counts("compiled", nc=95, mechanisms=["xor"])))
+    assert list(alone) == ["metric", "xor"] and alone.xor.tolist() == [0.95]
 
 
 def test_metrics_that_rank_alike_agree_and_others_do_not():
