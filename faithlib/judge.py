@@ -113,6 +113,8 @@ class LocalJudge(Judge):
         whole("tokens", tokens, 1)
         super().__init__(model.name, template)
         self.model, self.tokens, self.file = model, tokens, file
+        there = file is not None and file.is_file()
+        self.kept = json.loads(file.read_text(encoding="utf-8")) if there else {}  # of this and earlier runs
 
     def check(self, golds):
         lengths = [e.maskable.sum() for e in self.model.encode(list(golds))]
@@ -124,15 +126,14 @@ class LocalJudge(Judge):
             )
 
     def _ask(self, prompts, at_once=64):  # limits the memory of probabilities over the vocabulary
-        kept = json.loads(self.file.read_text(encoding="utf-8")) if self.file and self.file.is_file() else {}
-        yield from ((prompt, kept[prompt]) for prompt in prompts if prompt in kept)
-        prompts = [prompt for prompt in prompts if prompt not in kept]
+        yield from ((prompt, self.kept[prompt]) for prompt in prompts if prompt in self.kept)
+        prompts = [prompt for prompt in prompts if prompt not in self.kept]
         with bar(len(prompts), f"asking {self.name}", "question") as progress:
             for start in range(0, len(prompts), at_once):
                 chosen = prompts[start : start + at_once]
-                kept |= (answers := dict(zip(chosen, self._answers(chosen), strict=True)))
+                self.kept |= (answers := dict(zip(chosen, self._answers(chosen), strict=True)))
                 if self.file:
-                    write_atomically(self.file, partial(_write, json.dumps(kept, ensure_ascii=False)))
+                    write_atomically(self.file, partial(_write, json.dumps(self.kept, ensure_ascii=False)))
                 yield from answers.items()
                 self.asked += len(chosen)
                 progress.update(len(chosen))

@@ -66,6 +66,12 @@ def cpu_seconds():
     return time.process_time() + sum(os.times()[2:4])
 
 
+def _timed(make, *arguments):
+    """(what make(*arguments) returns, its {"seconds", "cpu_seconds"})."""
+    began, cpu, made = time.monotonic(), cpu_seconds(), make(*arguments)
+    return made, {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+
+
 @dataclass
 class Run:
     """One unit being computed: where its parts go, and the parts kept so far."""
@@ -99,13 +105,12 @@ class Run:
                 path = self.kept / f"{name}.{version}.{start:05d}.parquet"
                 part = read_part(path)
                 if part is None:
-                    began, cpu, part = time.monotonic(), cpu_seconds(), make(start, stop)
-                    part.attrs = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+                    part, spent = _timed(make, start, stop)
+                    part.attrs = spent
                     write_parquet(path, part)
                     part = pd.read_parquet(path)
                 else:
-                    self.earlier += part.attrs.get("seconds", 0)
-                    self.earlier_cpu += part.attrs.get("cpu_seconds", 0)
+                    self._read_back(part.attrs)
                 part.attrs = {}  # they would end up in the record
                 parts.append(part)
                 progress.update(stop - start)
@@ -122,19 +127,22 @@ class Run:
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
         if about is None:
-            began, cpu, history = time.monotonic(), cpu_seconds(), train()
+            history, spent = _timed(train)
             weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
-            spent = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
             about = {"history": json.dumps(history)} | {name: str(of) for name, of in spent.items()}
             write_atomically(path, partial(save_file, weights, metadata=about))
         else:
             load_model(classifier.model, path)
             if path.name not in self.weights:  # else it was trained, or counted, by this process
-                self.earlier += float(about.get("seconds", 0))
-                self.earlier_cpu += float(about.get("cpu_seconds", 0))
+                self._read_back(about)
         self.trained = float(about.get("seconds", 0))
         self.weights[path.name] = weights_digest(classifier.model)
         return json.loads(about["history"])
+
+    def _read_back(self, spent):
+        """Count the seconds that an interrupted run spent on what is read back."""
+        self.earlier += float(spent.get("seconds", 0))
+        self.earlier_cpu += float(spent.get("cpu_seconds", 0))
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.

@@ -7,6 +7,7 @@ import re
 import pandas as pd
 
 from faithlib.attributions import registry
+from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, table, with_block
 from faithlib.report.style import MODELS, dataset_title, label, model_title
 from faithlib.results import project_root
@@ -159,17 +160,9 @@ def labelled(text):
 
 
 def _cases(names):
-    """Cases in words, the models of a data set behind it; of many, how many cases they are."""
-    found, dataset = {}, ""
-    for name in re.split("[,;] ", names):
-        if name in MODELS and dataset:  # a model belongs to the data set before it
-            found[dataset].append(model_title(name))
-        else:
-            found.setdefault(dataset := name, [])
-    if (n := sum(max(len(models), 1) for models in found.values())) > LISTED:
-        return f"{n} cases"
-    texts = [labelled(name) + (f" ({', '.join(models)})" if models else "") for name, models in found.items()]
-    return ", ".join(texts).replace(", without", "; without")
+    """Cases in words; of many, how many they are."""
+    cases = re.split("[,;] ", names)
+    return labelled(names) if len(cases) <= LISTED else f"{len(cases)} cases"
 
 
 def _computed(folder):
@@ -226,12 +219,17 @@ def _cells(row):
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
     if row.failing_cases and "not shown" in verdict:
         verdict += f"; violated on {_cases(row.failing_cases)}"
-    ends = "" if math.isnan(row.ci_low) else f" [{row.ci_low:+.3f}, {row.ci_high:+.3f}]"
-    ours = "" if math.isnan(row.value) else f"{row.value:+.3f}{ends}"
-    known = "" if math.isnan(row.published) else f"{row.published:+.3f}"
+    ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
+    ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
+    known = "" if math.isnan(row.published) else _number(row.published)
     if known and row.published_cases != row.cases:
         known += f" on {_cases(row.published_cases)}"
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = row.choices.replace(" options agree", " agree")
     return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options
+
+
+def _number(x):
+    """Three digits of a number as claims.csv has it, so that a report and a card never differ by rounding."""
+    return f"{float(CSV_FLOAT % x):+.3f}"

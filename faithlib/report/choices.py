@@ -1,9 +1,9 @@
 """The figure of a paper's open choices: each claim's value with every option (choices.csv)."""
 
-from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points, title
+from faithlib.report.cards import labelled
+from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
 from faithlib.report.style import role
 from faithlib.statistics.multiverse import MAIN
-from faithlib.tasks.table import TASKS
 
 CAPTION = (
     "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
@@ -54,10 +54,9 @@ def options_figure(choices, scale="", definition="paper", baseline=None, across=
 
 
 def _title(claim):
-    """A claim, its data set and model (behind the last colon) in words."""
-    words, _, case = claim.rpartition(": ")
-    dataset, _, model = case.partition(", ")
-    return f"{words}: {title(dataset, model)}" if dataset in TASKS else claim
+    """A claim, its case (behind the last colon) in words."""
+    words, colon, case = claim.rpartition(": ")
+    return f"{words}: {labelled(case)}" if colon else claim
 
 
 def _row(choice, option):

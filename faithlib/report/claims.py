@@ -298,11 +298,11 @@ def published(claim, verdict, cases):
         generated or has no published value.
     """
     names = verdict.cases or tuple(cases)
-    if any(_generated(name.split(", ")[0]) for name in names):
+    if any(_generated(name.split(" (")[0]) for name in names):
         return math.nan, ""
     if claim.quantifier != "on average" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
-    datasets = list(dict.fromkeys(name.split(", ")[0] for name in names))
+    datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
     known = [claim.published.get(dataset, math.nan) for dataset in datasets]
     if not known or any(math.isnan(x) for x in known):
         return math.nan, ""

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from faithlib.report.style import ARROWS, coloured, styled
 
+CSV_FLOAT = "%.6g"  # numbers in CSV files
+
 
 def save_table(frame, stem, better=None, printed=None, precision=3):
     """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html.
@@ -17,7 +19,7 @@ def save_table(frame, stem, better=None, printed=None, precision=3):
     """
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
+    frame.to_csv(f"{stem}.csv", index=False, float_format=CSV_FLOAT, lineterminator="\n")
     printed = frame if printed is None else printed
     better = {c: way for c, way in (better or {}).items() if c in printed}
     html = styled(printed, better, precision).to_html(table_uuid=stem.name)

@@ -213,11 +213,11 @@ def case_titles(cases):
 
     Example:
         >>> case_titles([("sst", "bilstm"), ("imdb", "bilstm"), ("sst", "minilm")])
-        {('sst', 'bilstm'): 'sst, bilstm', ('imdb', 'bilstm'): 'imdb', ('sst', 'minilm'): 'sst, minilm'}
+        {('sst', 'bilstm'): 'sst (bilstm)', ('imdb', 'bilstm'): 'imdb', ('sst', 'minilm'): 'sst (minilm)'}
     """
     cases = list(dict.fromkeys(cases))
     datasets = [dataset for dataset, _ in cases]
-    return {case: ", ".join(case) if datasets.count(case[0]) > 1 else case[0] for case in cases}
+    return {(d, model): f"{d} ({model})" if datasets.count(d) > 1 else d for d, model in cases}
 
 
 def cell_text(value, low=np.nan, high=np.nan, *, sd=np.nan, mark="", published="", precision=3, ends=None):

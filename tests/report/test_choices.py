@@ -9,9 +9,9 @@ ROWS = [
     ("A above B", "main", "main", 0.1, 0.05, 0.15),
     ("A above B", "ties", "strict", -0.1, -0.2, 0.0),
     ("A above B", "probability", "rank", float("nan"), float("nan"), float("nan")),
-    ("B above C: sst, bilstm", "main", "main", 0.2, 0.1, 0.3),
-    ("B above C: sst, bilstm", "ties", "loose", 0.1, 0.0, 0.2),
-    ("B above C: sst, bilstm", "ties", "strict", float("nan"), float("nan"), float("nan")),
+    ("B above C: sst (bilstm)", "main", "main", 0.2, 0.1, 0.3),
+    ("B above C: sst (bilstm)", "ties", "loose", 0.1, 0.0, 0.2),
+    ("B above C: sst (bilstm)", "ties", "strict", float("nan"), float("nan"), float("nan")),
     ("C above D", "main", "main", 0.2, 0.1, 0.3),
 ]
 CHOICES = pd.DataFrame(ROWS, columns=["claim", "choice", "option", "value", "ci_low", "ci_high"])
@@ -24,7 +24,7 @@ def test_a_panel_a_claim_and_a_row_an_option():
     titles = [" ".join(axis.get_title().split()) for axis in shown]
     assert titles == [
         "A above B",
-        "B above C: Stanford Sentiment Treebank, BiLSTM",
+        "B above C: Stanford Sentiment Treebank (BiLSTM)",
     ]  # C above D has no option
     rows = ["main setting", "ties: strict", "ties: loose"]
     assert [text.get_text() for text in shown[0].get_yticklabels()] == rows

@@ -117,7 +117,7 @@ def test_another_data_set_moves_no_other_interval():
 
 def test_models_tell_cases_of_one_data_set_apart():
     cases = intervals(claim(SST, seeds("sst", [0.3, 0.4, 0.5], "lstm"), AG))
-    assert list(cases) == ["sst, bert", "sst, lstm", "ag_news"]
+    assert list(cases) == ["sst (bert)", "sst (lstm)", "ag_news"]
 
 
 def test_a_crossed_design_is_never_narrower_than_its_seeds():

@@ -231,7 +231,7 @@ def _cheaper_gradient(found, area):
             if one_pass and "integrated_gradients_abs" in table:
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
                 if len(gain):
-                    compared[_case(titles[key], measure)] = seeds_interval(gain)
+                    compared[f"{titles[key]}: {measure}"] = seeds_interval(gain)
     return _somewhere("a cheaper gradient is more faithful than integrated gradients (ACU)", compared)
 
 
@@ -256,7 +256,7 @@ def _models_differ(found, settings):
             if not case.exists:  # not tested: the direction of the estimate is enough
                 directions = directions[:1] if case.value > 0 else directions[1:]
             for (a, b), sign in directions:
-                name = _case(one[0], f"{measure} ({a} above {b})")
+                name = f"{one[0]}: {measure} ({a} above {b})"
                 compared[name] = replace(case, value=sign * case.value)
     return _somewhere("a measure's faithfulness differs between models (difference of RACU)", compared)
 
@@ -333,7 +333,7 @@ def _leakage(found, kept):
         for measure, rise in rises.groupby("measure", sort=False)
     }
     titles = case_titles([key[:2] for key in curve])
-    named = {_case(titles[d, m], measure): case for (d, m, measure), case in curve.items()}
+    named = {f"{titles[d, m]}: {measure}": case for (d, m, measure), case in curve.items()}
     return [
         _on_average(
             "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
@@ -357,11 +357,6 @@ def _rises(found):
         if recursive and low.any() and high.any() and len(own):
             result[dataset, model] = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
     return result
-
-
-def _case(title, what):
-    """The name of a case that is a part of a data set: without a comma, which parts the names of a list."""
-    return f"{title.replace(', ', ' ')}: {what}"
 
 
 def _per_seed(table):
