@@ -18,6 +18,7 @@ from faithlib.statistics.cases import average
 UNIT = ["dataset", "model", "seed"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
 VOID = "with a default class Soft-NC means nothing on a third of the texts or more"
+HALF = (-0.5, 0.5)  # range of an accuracy less that of chance
 NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
 
 
@@ -77,30 +78,33 @@ def statements(scored):
               score="invariance"),
         above(6, f"Soft-NC {kept}", "equal_soft_nc",
               "soft_nc", score="invariance"),
-        (7, _claim("7: the released Soft-NS is below chance", 0.5 - of(whole, "released_soft_ns"))),
-        (7, _claim("7: the released Soft-NC is below chance", 0.5 - of(whole, "released_soft_nc"))),
-        (8, _claim("8: Soft-NS prefers a flat random score to the evidence", 0.5 - of(flat, "soft_ns"))),
+        (7, _claim("7: the released Soft-NS is below chance", 0.5 - of(whole, "released_soft_ns"), HALF)),
+        (7, _claim("7: the released Soft-NC is below chance", 0.5 - of(whole, "released_soft_nc"), HALF)),
+        (8, _claim("8: Soft-NS prefers a flat random score to the evidence", 0.5 - of(flat, "soft_ns"),
+                   HALF)),
         (9, _claim("9: NC more accurate on a masked-tuned model", of(tuned, "nc") - of(whole, "nc"))),
         (10, _claim("10: a default class costs decision flip more accuracy than Soft-NC",
-                    lost["decision_flip"] - lost["soft_nc"], VOID if len(two) else "")),
+                    lost["decision_flip"] - lost["soft_nc"], reason=VOID if len(two) else "")),
         *(
-            (11, _claim(f"11: {name} prefers the word that decides to a decoy", of(decoy, metric) - 0.5))
+            (11, _claim(f"11: {name} prefers the word that decides to a decoy", of(decoy, metric) - 0.5,
+                        HALF))
             for metric, name in (("nc", "NC"), ("soft_nc", "Soft-NC"), ("decision_flip", "decision flip"))
         ),
     ]  # fmt: skip
 
 
-def _claim(text, values, reason=""):
+def _claim(text, values, limits=(-1, 1), reason=""):
     """A claim of values a model and mechanism: of each model the mean over mechanisms.
 
     Args:
         text: the claim.
         values: Series with the index UNIT and the mechanism.
+        limits: range of the values.
         reason: why there is no value, where models were measured and none is.
     """
     values = values.dropna().groupby(UNIT).mean().rename("value").reset_index()
     none = {"": Interval(math.nan, "seed", 0, reason=reason)} if reason else {}
-    return Claim(text, values if len(values) else none, "seeds", limits=(-1, 1))
+    return Claim(text, values if len(values) else none, "seeds", limits=limits)
 
 
 def _p(claim):
