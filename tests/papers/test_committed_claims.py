@@ -24,7 +24,8 @@ def claims(paper):
 
 
 def test_an_interval_has_a_width_and_three_units(claims):
-    assert list(claims)[: len(CLAIMS)] == CLAIMS and not claims[["claim", "definition", "baseline"]].duplicated().any()
+    assert list(claims)[: len(CLAIMS)] == CLAIMS
+    assert not claims[["claim", "definition", "baseline"]].duplicated().any()
     known = claims[claims.ci_low.notna()]
     assert (known.ci_low < known.ci_high).all() and (known.n_units >= 3).all()
     assert known.value.between(known.ci_low, known.ci_high).all()
