@@ -59,3 +59,15 @@ def test_options_are_those_of_the_card(paper, claims):
     changed = choices[choices.choice != "main"]
     assert set(zip(changed.choice, changed.option, strict=True)) <= known
     assert (choices.groupby(["claim", "definition", "baseline"]).choice.first() == "main").all()
+
+
+def test_what_the_card_of_ground_truth_says_of_copies_and_of_claims_10_and_11():
+    tables = ROOT / "results/small/ground_truth"
+    of = pd.read_csv(tables / "tables/mechanisms.csv", index_col="metric")
+    for metric in ("NC", "decision flip (fraction)"):
+        assert of.loc[metric].idxmin() == "redundant"
+    assert of.loc["NS", "redundant"] == 1
+    claims = read_claims(tables / "claims.csv").set_index("claim")
+    assert claims.verdict.filter(like="10: ").str.startswith("not tested").all()
+    equal = claims.loc[[f"11: {name} prefers the word that decides to a decoy" for name in ("NC", "Soft-NC")]]
+    assert (equal.value == 0.5).all() and (equal.verdict == "not tested (all values are equal)").all()
