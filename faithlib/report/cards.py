@@ -160,8 +160,10 @@ def labelled(text):
 
 
 def _cases(names):
-    """Cases in words; of many, how many they are."""
+    """Cases in words, a data set once with all its models; of many, how many they are."""
     cases = re.split("[,;] ", names)
+    for _ in cases:
+        names = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", names)
     return labelled(names) if len(cases) <= LISTED else f"{len(cases)} cases"
 
 

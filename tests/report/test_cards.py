@@ -55,11 +55,13 @@ def test_the_paragraph_groups_claims_by_verdict():
 
 def test_many_cases_are_counted_and_few_are_named_in_words():
     four = "babi_1, babi_2, sst (bilstm); without an interval: sst (all-MiniLM-L6-v2)"
-    rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb")]
+    same = "sst (bilstm), sst (all-MiniLM-L6-v2), sst (tiny-bert)"
+    rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb", same)]
     block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
     sst = "Stanford Sentiment Treebank"
     assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[5]
     assert "| +0.200 [+0.100, +0.300] | 5 cases |" in block[6]
+    assert f"| {sst} (BiLSTM, MiniLM-L6, tiny BERT) |" in block[7]
 
 
 def test_definitions_and_baselines_have_paragraphs_of_their_own():
