@@ -4,6 +4,8 @@ import re
 import zlib
 from pathlib import Path
 
+from pandas.io.formats.style import Styler
+
 from faithlib.attributions.registry import COLOURS, describe
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
@@ -118,6 +120,13 @@ def use_style():
     plt.style.use(STYLE)
 
 
+class Table(Styler):
+    """A Styler whose text has no address, which would differ each time that a notebook is saved."""
+
+    def __repr__(self):
+        return "<table>"
+
+
 def styled(frame, better=None, precision=3):
     """The frame as a pandas Styler for a notebook: arrows in the headers, verdicts coloured.
 
@@ -146,7 +155,7 @@ def note_scale(figure, scale):
 def coloured(frame):
     # Tables of one page need names of their own, or one table's colours reach into the other.
     name = zlib.crc32(frame.to_csv().encode())
-    style = frame.style.hide(axis="index").set_uuid(f"{name:x}")
+    style = Table(frame).hide(axis="index").set_uuid(f"{name:x}")
     style.cell_ids = False  # or every cell of a saved notebook carries an id
     if "verdict" in frame:
         style = style.map(_verdict_css, subset=["verdict"])

@@ -8,7 +8,7 @@ from faithlib.papers.ground_truth.card import PRIMARY
 PAIRS = 100
 
 
-def counts(model="tiny-bert", seed=10, classes=3, masking="none", mechanisms=PRIMARY, **right):
+def counts(model="tiny-bert", seed=10, classes=3, masking="none", mechanisms=PRIMARY, variant="", **right):
     """A unit: {metric: pairs of PAIRS that it tells right}, or (right, ties, invariant of 100)."""
     rows = []
     for mechanism in mechanisms:
@@ -26,6 +26,7 @@ def counts(model="tiny-bert", seed=10, classes=3, masking="none", mechanisms=PRI
                     | {"ties": ties, "void": 0, "decided": 100, "invariant": invariant, "texts": 20}
                 )
     unit = {"dataset": "planted", "model": model, "seed": seed, "classes": classes, "masking": masking}
+    unit["variant"] = variant
     return pd.DataFrame(rows).assign(**unit)
 
 
@@ -41,12 +42,12 @@ def means(seed=10, model="tiny-bert", turned=()):
     return table.assign(dataset="planted", model=model, seed=seed, classes=3, masking="none")
 
 
-def several(rng=None, **right):
+def several(rng=None, variant="", **right):
     """Ten models whose counts vary by a few pairs around those given."""
     rng = rng or np.random.default_rng(0)
     return pd.concat(
         [
-            counts(seed=seed, **{m: int(n + rng.integers(-2, 3)) for m, n in right.items()})
+            counts(seed=seed, variant=variant, **{m: int(n + rng.integers(-2, 3)) for m, n in right.items()})
             for seed in range(10, 20)
         ],
         ignore_index=True,

@@ -10,12 +10,14 @@ import math
 import pandas as pd
 
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
-from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, plain, primary
+from faithlib.papers.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, primary
 from faithlib.report.claims import CLAIMS, Claim, intervals, rows
+from faithlib.report.tables import cell_text
 from faithlib.statistics import Interval, holm
 from faithlib.statistics.cases import average
 
 UNIT = ["dataset", "model", "seed"]
+TEXTS = ["claim", "value", "ci_low", "ci_high", "value_more", "ci_low_more", "ci_high_more", "same"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
 VOID = "with a default class Soft-NC means nothing on a third of the texts or more"
 HALF = (-0.5, 0.5)  # range of an accuracy less that of chance
@@ -40,6 +42,54 @@ def claims(scored, scale):
     late = found.verdict.astype(str).str.startswith("holds") & (found.p_holm > HOLM)
     found.loc[late, "verdict"] = NOT_ADJUSTED
     return found
+
+
+def with_more_texts(fixed, more):
+    """The claims with more texts of a model, beside those with the number that was fixed before the runs.
+
+    Args:
+        fixed, more: from `claims`, of `tables.scores` of `tables.as_fixed` and `tables.with_more_texts`.
+
+    Returns:
+        DataFrame with the columns TEXTS, a row a part of a claim. `same`: whether the verdict has the same
+        word. The larger number was chosen once the first verdicts were known: it has no verdict of its own.
+    """
+    numbers = ["value", "ci_low", "ci_high"]
+    both = fixed[["claim", "verdict", *numbers]].merge(
+        more[["claim", "verdict", *numbers]], on="claim", suffixes=("", "_more"), sort=False
+    )
+    one, other = (both[name].astype(str).str.partition(" (")[0] for name in ("verdict", "verdict_more"))
+    return both.assign(same=one == other)[TEXTS]
+
+
+def both_numbers(table):
+    """What a page shows of `with_more_texts`: claim, value [95 % interval] of both, "same verdict"."""
+    fixed, more = (
+        [cell_text(*row) for row in table[[name + end for name in ("value", "ci_low", "ci_high")]].to_numpy()]
+        for end in ("", "_more")
+    )
+    return pd.DataFrame(
+        {
+            "claim": table.claim,
+            "as fixed": fixed,
+            MORE.replace("-", " "): more,
+            "same verdict": table.same.map({True: "yes", False: "no"}),
+        }
+    )
+
+
+def of_more_texts(table):
+    """How much the number of texts decides, in one sentence.
+
+    Args:
+        table: from `with_more_texts`.
+    """
+    change = (table.value_more - table.value).abs()
+    other = "; ".join(table.claim[~table.same])
+    return (
+        f"With {MORE.replace('-', ' ')}, {table.same.sum()} of {len(table)} parts of claims have the same "
+        f"verdict{f' (not: {other})' * bool(other)}; no value changes by more than {change.max():.3f}."
+    )
 
 
 def statements(scored):

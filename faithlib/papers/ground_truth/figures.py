@@ -18,8 +18,8 @@ CAPTIONS = {
     "above, on tiny language models whose next word is the class. Answerability shows a second model half of "
     "the words, minimum top-k as few as it needs.",
     "agreement": "**Do metrics agree on attributions?** Spearman's rank correlation between the values that "
-    "two metrics give to the attributions, a mean over mechanisms and models, with its 95 % interval (t over "
-    "models).",
+    "two metrics give to the attributions, a mean over mechanisms and models, ± half the width of its 95 % "
+    "interval (t over models).",
 }
 
 
@@ -74,8 +74,8 @@ def agreement(table, scale=""):
 
 
 def _cell(row):
-    """The correlation above its interval, without the zeros before the points: cells are narrow."""
+    """The correlation above half its interval's width, without zeros before the points: cells are narrow."""
     text = cell_text(row.rho, precision=2)
     if not np.isnan(row.ci_low):
-        text += f"\n{row.ci_low:.1f}, {row.ci_high:.1f}"
+        text += f"\n± {(row.ci_high - row.ci_low) / 2:.2f}"
     return text.replace("0.", ".")

@@ -23,6 +23,7 @@ from faithlib.statistics import nested_interval, seeds_interval
 from faithlib.statistics.base import t_quantile
 
 COMPILED, PLAIN, ALL = "compiled", "none", "all"
+MORE = "100-texts"  # variant: models scored on more texts than were fixed before the runs
 UNIT = ["dataset", "model", "classes", "masking", "seed"]
 SCORES = ["accuracy", "decided_accuracy", "tied", "invariance"]
 METRICS = ["metric", "definition", "dataset", "model", "masking", "mechanism", "classes", "ladder",
@@ -65,6 +66,19 @@ def scores(values):
     count = by.groupby(keys, sort=False).size()
     whole = whole[count == count.groupby(UNIT).transform("max")].reset_index()
     return pd.concat([own, whole.assign(mechanism=ALL, ladder=ALL)], ignore_index=True)
+
+
+def as_fixed(table):
+    """The rows of the units that were fixed before the runs: without the variant MORE."""
+    return table[table.variant != MORE]
+
+
+def with_more_texts(table):
+    """The rows of a table of units, the variant MORE in the place of the same models with fewer texts."""
+    keys = ["dataset", "model", "seed"]
+    more = table[table.variant == MORE]
+    twice = table[keys].agg(tuple, axis=1).isin(more[keys].agg(tuple, axis=1)) & (table.variant == "")
+    return table[~twice]
 
 
 def by_kind(table):
@@ -211,23 +225,31 @@ def cost(records, passes, causal=False):
 
 
 def stable_order(scored):
-    """Models needed until the interval of a metric's accuracy is ± `card.NO_DIFFERENCE`, by metric.
+    """What differences the models can show, and how many models small differences would take, by metric.
 
     Args:
         scored: from `scores`; the trained models with three classes and plain training, on generated texts.
 
     Returns:
-        Series; the number n with t(n − 1) · sd / √n ≤ NO_DIFFERENCE, sd between models of one architecture,
-        the largest of the architectures. No entry where an architecture has fewer than three models.
+        DataFrame indexed by metric: detectable, half the width of the interval of the accuracy, which is
+        t(n - 1) · sd / √n of the n models there are; models_needed, the smallest n with which it is
+        `card.NO_DIFFERENCE` at most. sd is between models of one architecture, the largest of the
+        architectures. No row where an architecture has fewer than three models.
     """
     own = scored[(scored.mechanism == ALL) & (scored.model != COMPILED) & (scored.dataset == "planted")]
     sds = plain(own).groupby(["metric", "model"]).accuracy.agg(["std", "count"])
-    needed = {
-        metric: next(n for n in range(3, 10_000) if _half_width(part["std"].max(), n) <= NO_DIFFERENCE)
+    rows = {
+        metric: {
+            "detectable": max(_half_width(row["std"], row["count"]) for _, row in part.iterrows()),
+            "models_needed": next(
+                n for n in range(3, 10_000) if _half_width(part["std"].max(), n) <= NO_DIFFERENCE
+            ),
+        }
         for metric, part in sds.groupby(level=0, sort=False)
         if (part["count"] > 2).all()
     }
-    return pd.Series(needed, dtype="Int64", name="models_needed").rename_axis("metric")
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["detectable", "models_needed"])
+    return table.astype({"models_needed": "Int64"}).rename_axis("metric")
 
 
 def familiarity(table):

@@ -78,3 +78,23 @@ def test_a_metric_without_values_for_two_classes_is_said_to_have_none():
 def test_quick_has_numbers_and_no_verdicts():
     table = judged(counts(**CLEAR), "quick")
     assert set(table.verdict) == {""} and table.value.isna().sum() == 2  # no variants
+
+
+def test_more_texts_stand_in_for_the_same_models_and_beside_what_was_fixed():
+    few = pd.concat([several(**CLEAR), several(np.random.default_rng(1), **CLEAR).assign(model="bilstm")])
+    more = several(np.random.default_rng(2), tables.MORE, **CLEAR | {"decision_flip": 50})
+    values = pd.concat([few, more], ignore_index=True)
+    pd.testing.assert_frame_equal(tables.as_fixed(values), few.reset_index(drop=True))
+    replaced = tables.with_more_texts(values)
+    assert set(replaced[replaced.model == "tiny-bert"].variant) == {tables.MORE}
+    assert len(replaced) == len(few)
+    table = claims.with_more_texts(*(judged(of) for of in (tables.as_fixed(values), replaced)))
+    assert list(table) == claims.TEXTS and len(table) == 16
+    flip = table.set_index("claim").loc["3: decision flip more accurate than NC"]
+    assert (flip.value, flip.value_more) == pytest.approx((0.2, 0), abs=0.02) and not flip.same
+    assert table.same.sum() < 16 and table.same[0]
+    text = claims.of_more_texts(table)
+    assert f"{table.same.sum()} of 16 parts" in text and "3: decision flip" in text
+    shown = claims.both_numbers(table)
+    assert list(shown) == ["claim", "as fixed", "100 texts", "same verdict"]
+    assert shown["same verdict"][0] == "yes" and shown["as fixed"][0].startswith("0.199 [")

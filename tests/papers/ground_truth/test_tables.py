@@ -124,8 +124,9 @@ def test_language_models_have_costs_of_their_own():
 def test_models_needed_for_a_stable_order_are_by_hand():
     """Accuracies .80, .82, .84: sd .02; t(5) · .02 / √6 = .0210, t(6) · .02 / √7 = .0185."""
     values = pd.concat([counts(seed=s, nc=n, ns=60) for s, n in ((10, 80), (11, 82), (12, 84))])
-    needed = tables.stable_order(tables.scores(values))
-    assert needed.to_dict() == {"nc": 7, "ns": 3}
+    order = tables.stable_order(tables.scores(values))
+    assert order.models_needed.to_dict() == {"nc": 7, "ns": 3}
+    assert order.detectable.to_dict() == pytest.approx({"nc": 4.302653 * 0.02 / 3**0.5, "ns": 0})
     assert tables.stable_order(tables.scores(counts(nc=80))).empty
 
 
