@@ -10,7 +10,7 @@ from faithlib.report.display import beginning
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
-CHOICES = {"choices": CAPTION, "claims_by_choice": CAPTION}
+CHOICES = {"claims_by_choice": CAPTION}
 PAGE = """# Gallery
 
 All figures of the committed scale, `small`, as the reports draw them, with their captions. A colour and a
