@@ -20,7 +20,7 @@ def test_five_lines_make_a_table(tmp_path):
     table = pd.read_csv(tmp_path / "out/tables/results.csv")
     assert set(table.attribution) == {"leave_one_out", "gradient_l2", "random_uniform"}
     assert {"soft_ns", "decision_flip", "auprc"} <= set(table.metric) and table.value.notna().all()
-    assert all(name in printed for name in set(table.metric))
+    assert all(name in printed for name in {*table.metric, *table.attribution})
     assert (tmp_path / "out/explorer.html").is_file() and (tmp_path / "out/record.json").is_file()
 
 
