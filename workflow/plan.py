@@ -80,7 +80,8 @@ def texts(parameters, rows):
     models = math.prod(len(parameters[name]) or 1 for name in lists if name in parameters)
     train = parameters.get("train_size") or rows.get("train") or 1
     explained = parameters.get("examples") or parameters.get("test_size") or rows.get("test") or 1
-    return train * parameters.get("epochs", 1) * models, explained * parameters.get("tokens", 1)
+    tokens = parameters.get("tokens") or 1  # 0: the next token alone
+    return train * parameters.get("epochs", 1) * models, explained * tokens
 
 
 def estimate(known, parameters, card, peaks):
@@ -102,7 +103,7 @@ def estimate(known, parameters, card, peaks):
     own = known[known.task == names["task"]]
     near = (known if own.empty else own).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
     sizes = dict(zip(SPLITS, card.use(names["task"]).sizes, strict=True))
-    more = max(mine / its for mine, its in zip(texts(parameters, sizes), near.texts, strict=True))
+    more = max(mine / its for mine, its in zip(texts(parameters, sizes), near.texts, strict=True) if its)
     larger = MODELS[names["model"]][1] / MODELS[near.model][1]
     return near.seconds / 3600 * larger * more * peaks["cpu"] / peaks["cuda"]
 

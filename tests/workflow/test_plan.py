@@ -81,6 +81,17 @@ def test_an_estimate_is_the_longest_unit_times_parameters_and_texts():
     assert hours == pytest.approx((85 / 10.6) * more * (100 / 10_000))
 
 
+def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
+    next_word = {"train_size": 100, "epochs": 3, "examples": 20, "tokens": 0}
+    assert plan.texts(next_word, {}) == (300, 20)
+    assert plan.texts({**next_word, "epochs": 0, "tokens": 10}, {}) == (0, 200)
+    untrained = {"task": "world_facts", "model": "tiny-llama", "seconds": 3600}
+    untrained |= {"texts": plan.texts({**next_word, "epochs": 0}, {})}
+    asked = {**next_word, "task": "world_facts", "model": "tiny-llama", "examples": 60}
+    hours = plan.estimate(pd.DataFrame([untrained]), asked, papers.card("noiser"), RATES)
+    assert hours == pytest.approx(3 * (100 / 10_000))
+
+
 def test_peaks_are_those_of_the_benchmarks(tmp_path):
     assert plan.peaks(tmp_path) == {"cuda": plan.PEAK}
     for device in ("cpu", "cuda"):
