@@ -105,8 +105,8 @@ def check_value(name, value, zeros=(), default=None):
             refuse(name, value, "nothing is left to measure", "give at least one, or leave the key out")
         if len(value) != len({(type(item), item) for item in value}):
             refuse(name, value, "an item is there twice", "name each once")
-        if name in ("weights", "released_weights") and min(value, default=1) <= 0:
-            refuse(name, value, "each must be above 0", "give weights such as 0.1")
+        if name in ("weights", "released_weights", "variances") and min(value, default=1) <= 0:
+            refuse(name, value, "each must be above 0", f"give {name.split('_')[-1]} such as 0.1")
         return
     if isinstance(value, str):
         if value != value.strip() or re.search(r"[\x00-\x1f]", value):

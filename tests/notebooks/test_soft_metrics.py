@@ -58,6 +58,7 @@ def test_right_parameters_reach_training(folders, no_training):
         ({"attributions": ["attention", "atention"]}, "'atention'"),
         ({"ratios": [0.1, 1.5]}, "1.5"),
         ({"curve_ratios": [0]}, "ratio 0"),
+        ({"variances": [-1.0]}, "variances: -1.0"),
         ({"perturbations": ["gauss"]}, "'gauss'"),
         ({"definitions": ["published"]}, "'published'"),
         ({"soft_draws": 0}, "soft_draws=0"),

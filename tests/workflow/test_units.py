@@ -55,6 +55,7 @@ ODD = [  # paper, what its unit says, what the line tells: the value, and what i
     ("soft_metrics", {"ratios": [0]}, ["ratios = 0", "(0, 1]"]),
     ("soft_metrics", {"ratios": [0.1, 0.1]}, ["[0.1, 0.1]", "twice"]),
     ("soft_metrics", {"curve_ratios": [-0.3]}, ["curve_ratios = -0.3"]),
+    ("soft_metrics", {"variances": [0.5, 0.0]}, ["[0.5, 0.0]", "above 0", "variances such as"]),
     ("fmm", {"ratios": [0.2, 0.5]}, ["[0.2, 0.5]", "wrong type"]),
     ("fmm", {"ratios": [50, 20]}, ["[50, 20]", "must increase"]),
     ("fmm", {"ratios": [50, 120]}, ["120", "100 at most"]),

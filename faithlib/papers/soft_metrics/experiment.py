@@ -18,13 +18,15 @@ OPTIONS = {  # option of the card: what it changes in the settings of the main m
 }
 CODE = {"paper": "ours", "released": "released"}  # whose attributions a definition takes in the main setting
 MOST_DRAWS = 4  # of a perturbation of appendix C; a mean of as many Bernoulli draws is kept beside it
+VARIANCE = "variance "  # begins the option of a noise of Equation 7 with another variance than 1
 
 
-def plans(definitions, varied_examples, **settings):
+def plans(definitions, varied_examples, variances=(), **settings):
     """What is measured by each definition: {definition: `metrics.soft.Settings`}, the main one first.
 
     Raises:
-        ValueError: no definition, an unknown one, a wrong setting, varied_examples below 0.
+        ValueError: no definition, an unknown one, a wrong setting, varied_examples below 0, a variance of
+            Equation 7's noise that is not above 0.
     """
     from faithlib.metrics.soft import Settings
 
@@ -32,10 +34,12 @@ def plans(definitions, varied_examples, **settings):
         raise ValueError("definitions=[] leaves nothing to measure: give 'paper', 'released' or both")
     if varied_examples < 0:
         raise ValueError(f"varied_examples={varied_examples} must be at least 0: 0 varies no choice")
+    if wrong := [variance for variance in variances if not 0 < variance < np.inf]:
+        raise ValueError(f"variances: {wrong[0]} must be above 0, such as 0.05")
     return {definition: Settings(definition=definition, **settings) for definition in definitions}
 
 
-def measure(classifier, texts, scores, plans, explain):
+def measure(classifier, texts, scores, plans, explain, variances=()):
     """Values of some texts: the main setting, and on varied texts all else that the multiverse needs.
 
     The first definition is measured on all texts. On varied ones follow the other definition, each with the
@@ -47,6 +51,7 @@ def measure(classifier, texts, scores, plans, explain):
         scores: {definition: DataFrame attribution columns, indexed by example}.
         plans: from `plans`.
         explain: function (texts, targets) that returns {attribution: [scores]} of the paper's definition.
+        variances: σ² of Equation 7's noise (`gaussian_scores`) that are measured besides 1.
 
     Returns:
         DataFrame: the columns of `metrics.soft.values` with option ("" in the main setting), correct (whether
@@ -83,9 +88,12 @@ def measure(classifier, texts, scores, plans, explain):
             wrong = varied[varied.target != varied.label]
             if len(wrong):
                 add("gold", plan, wrong, explain(wrong, wrong.label), "label", **changed)
+            few = {"erasures": SOFT, "soft_draws": min(MOST_DRAWS, plan.soft_draws)}
             if others := tuple(p for p in plan.perturbations if p != "bernoulli"):
-                few = {"perturbations": others, "soft_draws": min(MOST_DRAWS, plan.soft_draws)}
-                add("", plan, varied, own, erasures=SOFT, **few)
+                add("", plan, varied, own, perturbations=others, **few)
+            for variance in variances:
+                noise = {"perturbations": ("gaussian_scores",), "sigma": variance**0.5}
+                add(f"{VARIANCE}{variance:g}", plan, varied, own, **few | noise)
     right = texts.set_index("example")
     table = pd.concat(tables, ignore_index=True).astype({"raw": np.float32, "denominator": np.float32})
     return table.assign(

@@ -13,6 +13,7 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.metrics.diagnosticity import TIES, indicator
 from faithlib.metrics.erasure import RATIOS, normalised_comprehensiveness, normalised_sufficiency
+from faithlib.papers.soft_metrics.experiment import VARIANCE
 from faithlib.report.tables import (
     as_printed,
     cell_text,
@@ -335,10 +336,26 @@ def definitions(diagnostic):
 
 
 def alternatives(values):
-    """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts."""
+    """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row a data set, metric, baseline and `variance`, which is σ² of Equation 7's noise and NaN for other
+        perturbations; ties half, averaged over attributions.
+    """
     own = values[(values.definition == "paper") & values.varied]
     others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
-    return _over_attributions(own, others.max()) if len(others) else pd.DataFrame()
+    if others.empty:
+        return pd.DataFrame()
+    main = _over_attributions(own, others.max())
+    noised = main.metric.str.contains("gaussian_scores", regex=False)
+    found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
+    for option, part in own[own.option.str.startswith(VARIANCE)].groupby("option", observed=True):
+        table = _over_attributions(part.assign(option=""), others.max())
+        found.append(table.assign(variance=float(option.removeprefix(VARIANCE))))
+    return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
 
 def tie_rules(diagnostic):

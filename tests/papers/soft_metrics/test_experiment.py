@@ -33,15 +33,17 @@ def measured():
 
     own = {"paper": scores(texts, "paper"), "released": scores(texts[texts.varied], "released")}
     settings = dict(ratios=(0.2, 0.5), curve_ratios=(0.8,), soft_draws=4, random_draws=1, seed=1)
-    planned = plans(["paper", "released"], 2, perturbations=("bernoulli", "attention"), **settings)
-    return measure(classifier, texts, own, planned, explain), texts
+    perturbed = ("bernoulli", "gaussian_scores", "attention")
+    planned = plans(["paper", "released"], 2, (0.5, 1), perturbations=perturbed, **settings)
+    return measure(classifier, texts, own, planned, explain, (0.5, 1)), texts
 
 
 def test_every_option_of_the_card_that_needs_passes_is_measured(measured):
     values, _ = measured
     computed = ("ties", "baseline", "attributions", "texts")  # from what is there
     wanted = {o for choice, options in CARD.choices.items() if choice not in computed for o in options[1:]}
-    assert set(values.option) == {"", *wanted} and set(OPTIONS) < wanted
+    variances = {"variance 0.5", "variance 1"}
+    assert set(values.option) == {"", *variances, *wanted} and set(OPTIONS) < wanted
     assert set(values[values.option == "gold"].example) == {3}
     assert set(values[values.definition == "released"].option) == {"", "ours"}
 
@@ -76,6 +78,15 @@ def test_options_change_what_they_name_and_nothing_else(measured):
         assert not np.allclose(mean[option], main[mean[option].index])
 
 
+def test_a_variance_of_1_is_the_main_noise_of_equation_7_and_another_one_is_not(measured):
+    values, _ = measured
+    noised = values[(values.perturbation == "gaussian_scores") & (values.draws == 4)]
+    raw = noised.groupby(["option", *KEYS]).raw.mean()
+    assert set(noised.example) == {3, 5} and len(raw[""]) == len(raw["variance 1"]) > 0
+    assert np.allclose(raw["variance 1"][raw[""].index], raw[""], atol=1e-6)
+    assert not np.allclose(raw["variance 0.5"][raw[""].index], raw[""])
+
+
 def test_hard_metrics_of_options_are_means_over_the_ratios(measured):
     values, _ = measured
     hard = values[values.perturbation == "hard"]
@@ -94,3 +105,9 @@ def test_hard_metrics_of_options_are_means_over_the_ratios(measured):
 def test_wrong_plans_are_refused(definitions, varied, told):
     with pytest.raises(ValueError, match=told):
         plans(definitions, varied)
+
+
+@pytest.mark.parametrize("variance", [0, -0.5, float("nan"), float("inf")])
+def test_a_variance_is_above_0(variance):
+    with pytest.raises(ValueError, match="variances: .* must be above 0"):
+        plans(["paper"], 1, [0.5, variance])

@@ -136,6 +136,12 @@ def test_other_perturbations_are_metrics_of_their_own():
     assert set(compared.metric) == {"NS", "NC", "Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
     row = cell(compared, metric="Soft-NS (gaussian_scores)", baseline="normal")
     assert row.value == 1 and (row.n, row.draws) == (N // 2, DRAWS)  # the varied texts are the first 10 of 20
+    assert row.variance == 1 and compared.variance.isna().sum() == (compared.metric != row.metric).sum()
+    small = other[other.varied].assign(option="variance 0.05")
+    small["raw"] = small.raw.where(small.baseline == "", 2.0)  # now every random value is preferred
+    varied = tables.alternatives(pd.concat([both, small], ignore_index=True))
+    noised = varied[(varied.metric == row.metric) & (varied.baseline == "normal")]
+    assert noised[["variance", "value", "n"]].to_numpy().tolist() == [[0.05, 0, N // 2], [1, 1, N // 2]]
     assert tables.alternatives(frame).empty
     records = [record("sst", "org/tiny", 0, 0.9)]
     assert len(claims(records, both, "quick")[0]) == len(claims(records, frame, "quick")[0])
