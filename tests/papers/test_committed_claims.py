@@ -1,11 +1,14 @@
 """The committed claims of papers and studies: intervals, cases, choices."""
 
+import json
 import re
 
 import pandas as pd
 import pytest
 
 from faithlib import papers, results
+from faithlib.papers.ground_truth.claims import of_more_texts
+from faithlib.papers.ground_truth.tables import MORE
 from faithlib.report.cards import FROM_ARCHIVE, WITHOUT_INTERVAL, read_claims
 from faithlib.report.claims import CLAIMS, UNGATED
 
@@ -72,3 +75,16 @@ def test_what_the_card_of_ground_truth_says_of_copies_and_of_claims_10_and_11():
     assert claims.verdict.filter(like="10: ").str.startswith("not tested").all()
     equal = claims.loc[[f"11: {name} prefers the word that decides to a decoy" for name in ("NC", "Soft-NC")]]
     assert (equal.value == 0.5).all() and (equal.verdict == "not tested (all values are equal)").all()
+
+
+def test_more_texts_of_ground_truth_are_of_the_same_models_and_stand_in_its_card():
+    folder = ROOT / "results/small/ground_truth"
+    more = sorted(folder.glob(f"*.{MORE}.json"))
+    for path in more:
+        fewer = path.with_name(path.name.replace(f".{MORE}", ""))
+        one, other = (json.loads(p.read_text(encoding="utf-8")) for p in (fewer, path))
+        weights = [set(record["provenance"]["weights"].values()) for record in (one, other)]
+        assert weights[0] == weights[1] and other["params"]["examples"] > one["params"]["examples"]
+    assert len(more) == 20
+    said = of_more_texts(pd.read_csv(folder / "tables/claims_100_texts.csv"))
+    assert said in (ROOT / "notebooks/ground_truth/README.md").read_text(encoding="utf-8")

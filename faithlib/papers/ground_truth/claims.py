@@ -11,6 +11,7 @@ import pandas as pd
 
 from faithlib.papers.ground_truth.card import HOLM, PRIMARY
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, primary
+from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.claims import CLAIMS, Claim, intervals, rows
 from faithlib.report.tables import cell_text
 from faithlib.statistics import Interval, holm
@@ -51,10 +52,11 @@ def with_more_texts(fixed, more):
         fixed, more: from `claims`, of `tables.scores` of `tables.as_fixed` and `tables.with_more_texts`.
 
     Returns:
-        DataFrame with the columns TEXTS, a row a part of a claim. `same`: whether the verdict has the same
-        word. The larger number was chosen once the first verdicts were known: it has no verdict of its own.
+        DataFrame with the columns TEXTS, a row a part of a claim; second rows, of data sets without an
+        interval, are left out. `same`: whether the verdict has the same word. The larger number was chosen
+        once the first verdicts were known: it has no verdict of its own.
     """
-    numbers = ["value", "ci_low", "ci_high"]
+    numbers, fixed = ["value", "ci_low", "ci_high"], fixed[~fixed.claim.str.contains(WITHOUT_INTERVAL)]
     both = fixed[["claim", "verdict", *numbers]].merge(
         more[["claim", "verdict", *numbers]], on="claim", suffixes=("", "_more"), sort=False
     )
