@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from faithlib.papers.soft_metrics import figures, tables
+from faithlib.papers.soft_metrics import figures, sensitivity, tables
 
 N = 20
 DRAWS, NOISE = 4, 1.0
@@ -88,5 +88,5 @@ def draw(name, values, diagnostic, scale="quick"):
         by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
         return figures.diagnosticity_by_ratio(by_ratio, scale)
     if name == "soft_draws":
-        return figures.soft_draws(tables.soft_draws(values), scale)
+        return figures.soft_draws(sensitivity.soft_draws(values), scale)
     return figures.hard_and_soft(diagnostic, scale)

@@ -13,7 +13,6 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.metrics.diagnosticity import TIES, indicator
 from faithlib.metrics.erasure import RATIOS, normalised_comprehensiveness, normalised_sufficiency
-from faithlib.papers.soft_metrics.experiment import VARIANCE
 from faithlib.report.tables import (
     as_printed,
     cell_text,
@@ -184,7 +183,7 @@ def preferences(measured, by=("example",)):
         ValueError: a baseline covers only some of the attribution's examples.
     """
     pairs = _pairs(measured).dropna(subset=list(TIES))
-    return _mean(pairs, [*CELL, "attribution", "baseline", *by], list(TIES))
+    return mean_by(pairs, [*CELL, "attribution", "baseline", *by], list(TIES))
 
 
 def diagnosticity(preferred):
@@ -301,7 +300,7 @@ def faithfulness_by_ratio(values):
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
     own = own.assign(value=normalised(own).clip(0, 1))
-    mean = _mean(own, [*CELL, "attribution", "example"], "value")
+    mean = mean_by(own, [*CELL, "attribution", "example"], "value")
     table = over_paired_examples(mean, CELL[:3], ["attribution", "ratio"], "value")
     cell = ["dataset", "attribution", "definition", "metric", "ratio"]
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
@@ -313,76 +312,8 @@ def diagnosticity_by_ratio(preferred):
     Args:
         preferred: from `preferences(at_ratios(values))`; soft metrics have ratio NaN.
     """
-    mean = _mean(preferred, [*CELL, "baseline", "example"], "strict")
+    mean = mean_by(preferred, [*CELL, "baseline", "example"], "strict")
     return over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
-
-
-def definitions(diagnostic):
-    """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
-
-    Args:
-        diagnostic: from `diagnosticity`.
-
-    Returns:
-        A row a data set, metric and baseline, averaged over attributions, with what was published.
-    """
-    strict = select(diagnostic, ties="strict")
-    strict = strict[strict.metric.isin(METRICS)]
-    keys = ["dataset", "metric", "baseline"]
-    table = _means_in_columns(strict, keys, "definition").reindex(columns=[*keys, "paper", "released"])
-    table["released - paper"] = table.released - table.paper
-    published = strict.groupby(keys, sort=False).published.mean()
-    return table.merge(published.reset_index(), "left", keys)
-
-
-def alternatives(values):
-    """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts.
-
-    Args:
-        values: from `results.load`.
-
-    Returns:
-        A row a data set, metric, baseline and `variance`, which is σ² of Equation 7's noise and NaN for other
-        perturbations; ties half, averaged over attributions.
-    """
-    own = values[(values.definition == "paper") & values.varied]
-    others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
-    if others.empty:
-        return pd.DataFrame()
-    main = _over_attributions(own, others.max())
-    noised = main.metric.str.contains("gaussian_scores", regex=False)
-    found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
-    for option, part in own[own.option.str.startswith(VARIANCE)].groupby("option", observed=True):
-        table = _over_attributions(part.assign(option=""), others.max())
-        found.append(table.assign(variance=float(option.removeprefix(VARIANCE))))
-    return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
-
-
-def tie_rules(diagnostic):
-    """What counting ties as losses, halves or wins does, averaged over attributions."""
-    keys = ["dataset", "metric", "definition", "baseline"]
-    table = _means_in_columns(diagnostic, keys, "ties").reindex(columns=[*keys, *TIES])
-    return table.assign(tied=table.at_least - table.strict)
-
-
-def soft_draws(values):
-    """What the number of random masks does: diagnosticity of means of the first 1, 2, 4, … draws, ties half.
-
-    Args:
-        values: from `results.load`.
-
-    Returns:
-        A row a data set, metric, baseline and number of draws; hard metrics, without draws, stand at each.
-    """
-    own = values[(values.definition == "paper") & values.perturbation.isin(["hard", "bernoulli"])]
-    counts = sorted(set(own.draws) - {0})
-    return pd.concat([_over_attributions(own, n) for n in counts], ignore_index=True)
-
-
-def _over_attributions(values, draws):
-    """Diagnosticity of means of `draws` draws, ties half, averaged over attributions, with intervals."""
-    mean = _mean(preferences(aopc(values, draws=draws)), [*CELL, "baseline", "example"], "half")
-    return over_paired_examples(mean, ["dataset"], ["metric", "baseline"], "half").assign(draws=draws)
 
 
 def _pairs(measured):
@@ -436,16 +367,11 @@ def _over_ratios(values):
     counts = values.ratio.isna() | (values.definition == "released")
     counts |= values.ratio.astype(float).round(3).isin(RATIOS)
     keys = [k for k in (*PAIR, *SOURCE) if k != "ratio"]
-    return _mean(values[counts], keys, ["raw", "denominator"]).assign(ratio=np.nan)
+    return mean_by(values[counts], keys, ["raw", "denominator"]).assign(ratio=np.nan)
 
 
-def _means_in_columns(table, keys, column):
-    """Means over attributions of a table's values, a column for each value of `column`."""
-    wide = table.pivot_table(index=keys, columns=column, values="value", sort=False)
-    return wide.reset_index().rename_axis(columns=None)
-
-
-def _mean(frame, keys, column):
+def mean_by(frame, keys, column):
+    """Means of a column, or of several, for each group of `keys`."""
     return frame.groupby(keys, observed=True, sort=False, dropna=False)[column].mean().reset_index()
 
 

@@ -132,17 +132,6 @@ def test_other_perturbations_are_metrics_of_their_own():
     table = tables.diagnosticity(preferred)
     assert "Soft-NS (gaussian_scores)" in set(table.metric)
     assert np.isnan(table[table.metric == "Soft-NS (gaussian_scores)"].published).all()
-    compared = tables.alternatives(both)
-    assert set(compared.metric) == {"NS", "NC", "Soft-NS", "Soft-NC", "Soft-NS (gaussian_scores)"}
-    row = cell(compared, metric="Soft-NS (gaussian_scores)", baseline="normal")
-    assert row.value == 1 and (row.n, row.draws) == (N // 2, DRAWS)  # the varied texts are the first 10 of 20
-    assert row.variance == 1 and compared.variance.isna().sum() == (compared.metric != row.metric).sum()
-    small = other[other.varied].assign(option="variance 0.05")
-    small["raw"] = small.raw.where(small.baseline == "", 2.0)  # now every random value is preferred
-    varied = tables.alternatives(pd.concat([both, small], ignore_index=True))
-    noised = varied[(varied.metric == row.metric) & (varied.baseline == "normal")]
-    assert noised[["variance", "value", "n"]].to_numpy().tolist() == [[0.05, 0, N // 2], [1, 1, N // 2]]
-    assert tables.alternatives(frame).empty
     records = [record("sst", "org/tiny", 0, 0.9)]
     assert len(claims(records, both, "quick")[0]) == len(claims(records, frame, "quick")[0])
 
@@ -211,21 +200,6 @@ def test_tables_by_ratio(values):
     assert cell(by_ratio, metric="NC", ratio=0.2, **where).value == pytest.approx(10 / N)
     soft = by_ratio[(by_ratio.metric == "Soft-NC") & (by_ratio.baseline == "normal")]
     assert soft.ratio.isna().all() and soft.value.tolist() == pytest.approx([18 / N] * 2)
-
-
-def test_side_tables(values, diagnostic):
-    ties = tables.tie_rules(diagnostic)
-    row = cell(ties, dataset="sst", metric="NC", definition="paper", baseline="normal")
-    assert row.tied == pytest.approx(2 / N)
-    both = cell(tables.definitions(diagnostic), dataset="sst", metric="NC", baseline="normal")
-    assert both["released - paper"] == 0 and both.published == pytest.approx((0.349 + 0.413) / 2)
-    draws = tables.soft_draws(values)
-    where = dict(dataset="sst", baseline="normal")
-    assert [cell(draws, metric="NC", draws=n, **where).value for n in (1, DRAWS)] == pytest.approx(
-        [11 / N] * 2
-    )
-    assert cell(draws, metric="Soft-NC", draws=DRAWS, **where).value == pytest.approx(18 / N)
-    assert cell(draws, metric="Soft-NC", draws=1, **where).value == 0
 
 
 def test_an_option_changes_what_was_measured_on_the_texts_where_it_was_varied(values):
