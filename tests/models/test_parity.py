@@ -6,19 +6,16 @@ The loops call the Hugging Face model alone. The slow test runs them on SmolLM2-
     FAITHLIB_MODEL_DIR=<folder> python -m pytest -m slow tests/models/test_parity.py
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tiny
 import torch
+from sample.smollm2 import FOLDER, SMOLLM2, needs_smollm2
 
 from faithlib import models
 from faithlib.attributions import attribute
 from faithlib.scores import generator
 
-SMOLLM2, FOLDER = "HuggingFaceTB/SmolLM2-135M-Instruct", os.environ.get("FAITHLIB_MODEL_DIR", "")
 NAMES = ["leave_one_out", "input_x_gradient", "integrated_gradients", "noiser"]
 STEPS, NOISE, HALVINGS = 3, 2, 8
 PROMPTS = [
@@ -93,9 +90,7 @@ def test_a_tiny_model(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not Path(FOLDER, SMOLLM2, "config.json").is_file(), reason="SmolLM2 is not in FAITHLIB_MODEL_DIR"
-)
+@needs_smollm2
 def test_smollm2():
     model = models.load_causal(SMOLLM2, model_dir=FOLDER)
     assert model.model.config.origin["quantisation"].startswith("4 bits")

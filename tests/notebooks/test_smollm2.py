@@ -3,18 +3,17 @@
 It runs where `make fetch` has put the model: FAITHLIB_MODEL_DIR=<folder> python -m pytest -m slow <this file>
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sample.smollm2 import FOLDER, SMOLLM2, needs_smollm2
 from sample.units import ROOT, run_here
 
 from faithlib import forward, models, results
 from faithlib.papers.noiser.card import CARD
 
-SMOLLM2, FOLDER = "HuggingFaceTB/SmolLM2-135M-Instruct", os.environ.get("FAITHLIB_MODEL_DIR", "")
 PROMPTS = [f"The capital of {country} is the city of" for country in (
     "France", "Italy", "Spain", "Japan", "Egypt", "Greece", "Austria", "Peru", "Cuba", "Norway",
 )] + [f"People in {country} mostly speak the language called" for country in (
@@ -23,9 +22,7 @@ PROMPTS = [f"The capital of {country} is the city of" for country in (
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not Path(FOLDER, SMOLLM2, "config.json").is_file(), reason="SmolLM2 is not in FAITHLIB_MODEL_DIR"
-)
+@needs_smollm2
 def test_a_unit_of_twenty_prompts(folders, tmp_path):
     lm = models.load_causal(SMOLLM2, model_dir=FOLDER)
     p = forward.probabilities(lm, [forward.unchanged(e) for e in lm.encode(PROMPTS)])

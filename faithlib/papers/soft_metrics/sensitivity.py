@@ -62,11 +62,12 @@ def alternatives(values):
     others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
     if others.empty:
         return pd.DataFrame()
-    main = _over_attributions(own, others.max())
+    draws = others.max()
+    main = _over_attributions(own, draws)
     noised = main.metric.str.contains("gaussian_scores", regex=False)
     found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
     for option, part in own[own.option.str.startswith(VARIANCE)].groupby("option", observed=True):
-        table = _over_attributions(part.assign(option=""), others.max())
+        table = _over_attributions(part.assign(option=""), draws)
         found.append(table.assign(variance=float(option.removeprefix(VARIANCE))))
     return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
