@@ -158,9 +158,9 @@ def test_prompts_of_one_fact_have_one_number():
 def test_scores_have_a_column_for_each_definition_attribution_and_setting():
     """Each is what `attribute` gives alone, whatever passes are shared."""
     model = tiny.causal("llama")
-    encodings, settings = model.encode(tiny.PROMPTS[:2]), dict(steps=3, samples=9, noise=2, seed=0)
-    targets, wanted = np.array([5, 6]), ["integrated_gradients", "leave_one_out", "noiser"]
-    found = experiment.scores(model, encodings, targets, wanted, ["random", "k_max"], settings)
+    encodings, settings = model.encode(tiny.PROMPTS[:2]), dict(steps=3, noise=2, seed=0)
+    targets, wanted = np.array([5, 6]), ["integrated_gradients", "lime", "leave_one_out", "noiser"]
+    found = experiment.scores(model, encodings, targets, wanted, ["random", "k_max"], 9, settings)
 
     def alone(name, texts=encodings, **given):
         return attribute(model, texts, targets, [name], **given, **settings)[name]
@@ -174,9 +174,11 @@ def test_scores_have_a_column_for_each_definition_attribution_and_setting():
         "paper.integrated_gradients.zero": alone("integrated_gradients", baseline="zero"),
         "paper.integrated_gradients.token": alone("integrated_gradients", baseline="token"),
         "paper.leave_one_out.": alone("leave_one_out"),
+        "paper.lime.": alone("lime", samples=9),
         "released.noiser.random": released_random,
         "released.noiser.k_min": alone("noiser", whole, **release),
         "released.integrated_gradients.": alone("integrated_gradients", whole, **release),
+        "released.lime.": alone("lime", whole, samples=50, **release),
     }
     for column, scores in expected.items():
         for one, other in zip(found[column], scores, strict=True):
