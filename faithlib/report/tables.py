@@ -287,8 +287,8 @@ def as_printed(table, texts, rows, columns):
 
 def excluded(records):
     """What the records cut or left out, and why: a row a unit and reason."""
-    rows = [{"unit": r["unit"], **e} for r in records for e in r["excluded"] if e["n"]]
-    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"]).fillna({"split": ""})
+    rows = [{"unit": r["unit"], "split": "", **e} for r in records for e in r["excluded"] if e["n"]]
+    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"])
 
 
 def sources(records):

@@ -18,7 +18,7 @@ from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, R
 from faithlib.records import digest
 from faithlib.report.agreement import spearman
 from faithlib.report.style import dataset_title, model_title
-from faithlib.report.tables import as_printed, cell_text, groups
+from faithlib.report.tables import as_printed, cell_text, excluded, groups
 from faithlib.statistics import nested_interval, seeds_interval
 from faithlib.statistics.base import t_quantile
 
@@ -347,6 +347,29 @@ def attributions(means):
     keys = ["dataset", "model", "mechanism", "attribution"]
     wide = own.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
     return wide.assign(model=wide.model.map(results.slug))
+
+
+def auprc(found):
+    """What `attributions` gives as a page shows it: AUPRC, a row a model and mechanism, a column a method."""
+    keys = ["dataset", "model", "mechanism"]
+    return found.pivot(index=keys, columns="attribution", values="auprc").reset_index().round(2)
+
+
+def unscored(records):
+    """The metrics that mean nothing too often on a mechanism: a row for all that share models and texts.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        mechanism, metrics, why; models, how many of them are concerned; texts, those of all of them.
+    """
+    rows = excluded(records)
+    what = [text.rpartition(" of ") for text in rows.what]
+    rows = rows.assign(metric=[label(part[0]) for part in what], mechanism=[part[2] for part in what])
+    together = rows.groupby(["unit", "mechanism", "why", "n"], sort=False).metric.agg(", ".join)
+    together = together.rename("metrics").reset_index().groupby(["mechanism", "metrics", "why"], sort=False)
+    return together.agg(models=("unit", "nunique"), texts=("n", "sum")).reset_index()
 
 
 def retrained(scored, means):

@@ -87,6 +87,27 @@ def test_bastings_table_averages_over_models():
     table = tables.attributions(pd.concat([means(10), means(20, model="org/mini")]))
     assert set(table.model) == {"tiny-bert", "mini"}
     assert cell(table, model="tiny-bert", mechanism="xor", attribution="lime").precision == pytest.approx(1.1)
+    shown = tables.auprc(table)
+    assert cell(shown, model="mini", mechanism="xor").lime == round(
+        cell(table, model="mini", mechanism="xor", attribution="lime").auprc, 2
+    )
+
+
+def test_metrics_that_are_not_scored_stand_together_where_models_and_texts_are_the_same():
+    why = "it means nothing too often"
+    left_out = {
+        "a": [("ns of blind", 40), ("1 - nc of blind", 40), ("ns of xor", 7)],
+        "b": [("ns of blind", 12), ("1 - nc of blind", 12), ("nc of xor", 0)],
+    }
+    records = [
+        {"unit": unit, "excluded": [{"what": what, "why": why, "n": n} for what, n in rows]}
+        for unit, rows in left_out.items()
+    ]
+    assert tables.unscored(records).to_numpy().tolist() == [
+        ["blind", "NS, 1 - NC", why, 2, 52],
+        ["xor", "NS", why, 1, 7],
+    ]
+    assert list(tables.unscored([])) == ["mechanism", "metrics", "why", "models", "texts"]
 
 
 def test_rejected_texts_and_refused_models_are_counted():
