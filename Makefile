@@ -75,10 +75,12 @@ endif
 site: .venv/installed-batch
 	@$(BIN)/python docs/make_site.py
 course: .venv/installed-batch
-	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks && cp notebooks/tutorials/checks/*.py $(COURSE)/checks
+	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks $(COURSE)/pictures
+	@cp notebooks/tutorials/checks/*.py $(COURSE)/checks && cp figures/method/*.svg $(COURSE)/pictures
 	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \
 	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags solution \
 	  --ClearOutputPreprocessor.enabled=True notebooks/tutorials/[0-9]*.ipynb
+	@sed -i.old 's#(../../figures/method/#(pictures/#' $(COURSE)/*.ipynb && rm $(COURSE)/*.old
 	@echo $(COURSE)
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks/welcome.ipynb

@@ -118,10 +118,10 @@ def test_the_gallery_has_every_committed_figure_with_its_caption(load):
     assert not doctest.testmod(gallery).failed
 
 
-def test_the_drawings_are_what_the_script_draws_and_fit_their_frame(load):
-    drawings = load("method_figures")
-    assert {figure.__name__ for figure in drawings.FIGURES} == set(papers.names())
-    for figure in drawings.FIGURES:
+def test_the_drawings_are_what_the_scripts_draw_and_fit_their_frame(load):
+    of_papers, of_lessons = load("method_figures").FIGURES, load("lesson_figures").FIGURES
+    assert {figure.__name__ for figure in of_papers} == set(papers.names())
+    for figure in (*of_papers, *of_lessons):
         drawn = figure()
         assert (ROOT / f"figures/method/{figure.__name__}.svg").read_text(encoding="utf-8") == drawn
         root = ElementTree.fromstring(drawn)

@@ -140,6 +140,13 @@ def test_stubs_fail_their_checks_with_one_line(path, capsys):
         assert len(told) == 1 and told[0].startswith("not yet: "), call
 
 
+@LESSONS
+def test_a_lesson_begins_with_a_picture(path):
+    first = source(cells(path)[0])
+    (place,) = re.findall(r"^!\[[^]]{40,}\]\((\S+\.svg)\)$", first, re.MULTILINE)
+    assert (path.parent / place).is_file() and len(first.replace(place, "")) < 900
+
+
 # What students get --------------------------------------------------------------------------------
 
 
@@ -160,7 +167,10 @@ def course(tmp_path_factory):
 def test_students_get_stubs_and_no_solutions_or_outputs(path, course):
     own, mine = cells(course / path.name), cells(path)
     kept = [cell for cell in mine if "solution" not in cell["metadata"].get("tags", [])]
-    assert [source(cell) for cell in own] == [source(cell) for cell in kept] and len(own) < len(mine)
+    expected = [source(cell).replace("(../../figures/method/", "(pictures/") for cell in kept]
+    assert [source(cell) for cell in own] == expected and len(own) < len(mine)
+    (picture,) = re.findall(r"\]\((\S+\.svg)\)", source(own[0]))
+    assert (course / picture).is_file()
     assert not any(cell.get("outputs") for cell in own)
     assert (course / f"checks/lesson_{path.stem[:2]}.py").is_file()
 
