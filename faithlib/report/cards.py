@@ -220,7 +220,7 @@ def _depends(verdict):
 def _cells(row):
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
     if row.failing_cases and "not shown" in verdict:
-        verdict += f"; violated on {_cases(row.failing_cases)}"
+        verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
     known = "" if math.isnan(row.published) else _number(row.published)

@@ -49,7 +49,7 @@ def test_the_paragraph_groups_claims_by_verdict():
     )
     assert block[6].endswith(f"| +0.200 [+0.100, +0.300] | +0.500 on CommitmentBank | {sst} | {AGREE} |")
     assert block[7].endswith(f"| +0.200 |  | {sst} |  |")
-    on = "not shown on CommitmentBank (3 seeds), borderline; violated on CommitmentBank"
+    on = "not shown on CommitmentBank (3 seeds), borderline; the estimate fails on CommitmentBank"
     assert f"| holds on average, {on} |" in block[8]
 
 
