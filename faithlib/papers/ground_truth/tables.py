@@ -358,11 +358,7 @@ def auprc(found):
 def unscored(records):
     """The metrics that mean nothing too often on a mechanism: a row for all that share models and texts.
 
-    Args:
-        records: from `results.load`.
-
-    Returns:
-        mechanism, metrics, why; models, how many of them are concerned; texts, those of all of them.
+    Columns: mechanism, metrics, why; models, how many of them are concerned; texts, those of all of them.
     """
     rows = excluded(records)
     what = [text.rpartition(" of ") for text in rows.what]
