@@ -14,15 +14,19 @@ from faithlib.report.markdown import table
 from faithlib.report.style import model_title
 
 TRUTH = Path(__file__).resolve().parent.parent / "results/small/ground_truth/tables/metrics.csv"
-DRAWN = {  # module of a metric: the paper or study whose card has a drawing of it
-    "erasure": "soft_metrics",
+DRAWINGS = Path(__file__).resolve().parent.parent / "figures/method"
+DRAWN = {  # part of an entry's module and name: the drawing of its idea, the first that fits
     "soft": "soft_metrics",
-    "flip": "saloss",
-    "curves": "recursive_roar",
+    "erasure": "erasure",
+    "aopc": "erasure",
+    "fidelity": "erasure",
+    "flip": "one_review",
     "masked": "fmm",
-    "soft_causal": "soft_metrics",
+    "curves": "recursive_roar",
     "answerability": "noiser",
     "plausibility": "attributions",
+    "noiser": "noiser",
+    "random": "against_random",
 }
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
@@ -87,7 +91,6 @@ def metrics_page():
             "Tested against a ground truth": truth.get(entry.name, ""),
             "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
             "Source": entry.source,
-            "Drawing": drawing(entry),
         }
         sections.append(section(entry, facts))
     return METRICS + table(("metric", "better", "range"), rows) + "".join(sections)
@@ -105,13 +108,30 @@ def methods_page():
             "Needs": ", ".join(f"{need} weights" for need in entry.needs),
         }
         sections.append(section(entry, facts))
-    return METHODS + table(("method", "scores", "family", "cost"), rows) + "".join(sections)
+    return (
+        METHODS
+        + picture("three_families")
+        + table(("method", "scores", "family", "cost"), rows)
+        + "".join(sections)
+    )
 
 
 def drawing(entry):
-    """A link to the card that draws a metric, "" where none does."""
-    paper = DRAWN.get(entry.resolve().__module__.rpartition(".")[2])
-    return f"[on the card of {paper}](../../notebooks/{paper}/README.md)" if paper else ""
+    """The name of the drawing of an entry's idea, "" where there is none.
+
+    >>> drawing(metrics.get("naopc_sufficiency")), drawing(attributions.get("lime"))
+    ('erasure', '')
+    """
+    place = f"{entry.resolve().__module__}.{entry.name}"
+    return next((name for part, name in DRAWN.items() if part in place), "")
+
+
+def picture(name):
+    """A drawing with its title as the alternative text, a paragraph of Markdown; "" without a name."""
+    if not name:
+        return ""
+    title = re.search("<title>(.*?)</title>", (DRAWINGS / f"{name}.svg").read_text(encoding="utf-8"))[1]
+    return f"![{title}](../../figures/method/{name}.svg)\n\n"
 
 
 def ground_truth(path=TRUTH):
@@ -160,9 +180,8 @@ def section(entry, facts):
     code = f"{{py:func}}`{function.__module__}.{function.__qualname__}`"
     lines = [f"- **{name}**: {value}" for name, value in facts.items() if value]
     text = "\n".join([*lines, f"- **Name and code**: `{entry.name}`, {code}"])
-    return (
-        f"\n({anchor(entry)})=\n## {escaped(entry.label)} ({entry.name})\n\n{definition(entry)}\n\n{text}\n"
-    )
+    heading = f"\n({anchor(entry)})=\n## {escaped(entry.label)} ({entry.name})"
+    return f"{heading}\n\n{definition(entry)}\n\n{picture(drawing(entry))}{text}\n"
 
 
 def anchor(entry):
