@@ -5,7 +5,6 @@ Writes figures/method/<name>.svg. Nothing in them is a result.
 
 from method_figures import (
     BLUE,
-    FOLDER,
     GREEN,
     GREY,
     INK,
@@ -21,6 +20,7 @@ from method_figures import (
     svg,
     text,
     tokens,
+    write,
 )
 
 
@@ -150,5 +150,4 @@ def verdicts():
 FIGURES = (three_families, plausible, erasure, against_random, verdicts)
 
 if __name__ == "__main__":
-    for figure in FIGURES:
-        (FOLDER / f"{figure.__name__}.svg").write_text(figure(), encoding="utf-8")
+    write(FIGURES)

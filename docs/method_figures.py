@@ -331,11 +331,12 @@ def ground_truth():
 FIGURES = (attributions, fmm, ground_truth, noiser, recursive_roar, saloss, soft_metrics)
 
 
-def main():
+def write(figures):
+    """Write each of `figures`, functions that return a picture, as figures/method/<name>.svg."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for figure in FIGURES:
+    for figure in figures:
         (FOLDER / f"{figure.__name__}.svg").write_text(figure(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write(FIGURES)

@@ -13,8 +13,9 @@ from faithlib.metrics import registry as metrics
 from faithlib.report.markdown import table
 from faithlib.report.style import model_title
 
-TRUTH = Path(__file__).resolve().parent.parent / "results/small/ground_truth/tables/metrics.csv"
-DRAWINGS = Path(__file__).resolve().parent.parent / "figures/method"
+ROOT = Path(__file__).resolve().parent.parent
+TRUTH = ROOT / "results/small/ground_truth/tables/metrics.csv"
+DRAWINGS = ROOT / "figures/method"
 DRAWN = {  # part of an entry's module and name: the drawing of its idea, the first that fits
     "soft": "soft_metrics",
     "erasure": "erasure",
