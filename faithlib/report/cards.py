@@ -8,7 +8,7 @@ import pandas as pd
 
 from faithlib.attributions import registry
 from faithlib.report.io import CSV_FLOAT
-from faithlib.report.markdown import escaped, table, with_block
+from faithlib.report.markdown import escaped, fold, table, with_block
 from faithlib.report.style import MODELS, dataset_title, label, model_title
 from faithlib.results import project_root
 from faithlib.tasks.table import TASKS
@@ -72,6 +72,21 @@ def claims_table(claims, folded=""):
         rows += map(_cells, part.itertuples())
     filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
     return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows], folded)
+
+
+def claims_tables(claims):
+    """The claims by the first definition, which is the paper's, as a table; by each other one, folded.
+
+    Args:
+        claims: as `claims_table` takes them.
+
+    Returns:
+        Lines of Markdown.
+    """
+    by_definition = dict(tuple(claims.groupby("definition", sort=False)))
+    first, *others = (claims_table(part) for part in by_definition.values())
+    names = [f"Definition {name}: {len(part)} claim{'s' * (len(part) > 1)}" for name, part in by_definition.items()]
+    return "\n".join([first, *map(fold, others, names[1:])])
 
 
 def read_claims(path):

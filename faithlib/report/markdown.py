@@ -21,9 +21,12 @@ def table(header, rows, folded=""):
     """
     lines = [header, ["---"] * len(header), *rows]
     text = "".join(f"| {' | '.join(map(escaped, line))} |\n" for line in lines)
-    if not folded or len(lines) - 2 <= LONG:
-        return text
-    return f"<details><summary>{escaped(folded)}</summary>\n\n{text}\n</details>\n"
+    return fold(text, folded) if folded and len(rows) > LONG else text
+
+
+def fold(text, name):
+    """Lines of Markdown behind a name that a click opens."""
+    return f"<details><summary>{escaped(name)}</summary>\n\n{text}\n</details>\n"
 
 
 def escaped(text):

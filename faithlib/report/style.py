@@ -2,11 +2,13 @@
 
 import re
 import zlib
+from html import escape
 from pathlib import Path
 
 from pandas.io.formats.style import Styler
 
 from faithlib.attributions.registry import COLOURS, describe
+from faithlib.report.markdown import LONG
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
 
@@ -121,21 +123,36 @@ def use_style():
 
 
 class Table(Styler):
-    """A Styler whose text has no address, which would differ each time that a notebook is saved."""
+    """A Styler that a notebook folds where it is long.
+
+    Its text has no address, which would differ each time that a notebook is saved.
+    """
+
+    folded = True
 
     def __repr__(self):
         return "<table>"
 
+    def _repr_html_(self):
+        table = super()._repr_html_()
+        if not self.folded or len(self.index) <= LONG:
+            return table
+        names = [str(name) for name in self.columns]
+        about = self.caption or ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        return f"<details><summary>Table of {len(self.index)} rows: {escape(about)}</summary>{table}</details>"
 
-def styled(frame, better=None, precision=3):
+
+def styled(frame, better=None, precision=3, folded=True):
     """The frame as a pandas Styler for a notebook: arrows in the headers, verdicts coloured.
 
     better: {column: "higher" or "lower"}, which direction of a column is better.
+    folded: whether a table of more than `markdown.LONG` rows is folded behind its name.
     Raises ValueError for a column that the frame lacks and for another direction.
     """
     _check_better(frame, better or {})
     arrows = {column: f"{column} {ARROWS[way][0]}" for column, way in (better or {}).items()}
     style = coloured(frame.rename(columns=arrows))
+    style.folded = folded
     return style.format(precision=precision, na_rep="", escape="html")
 
 

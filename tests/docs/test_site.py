@@ -15,6 +15,7 @@ import pytest
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics
+from faithlib.report.markdown import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -151,6 +152,16 @@ def test_every_picture_of_a_notebook_has_an_alternative_text(path):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 assert output["metadata"].get("image/png", {}).get("alt"), "".join(cell["source"])
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*/report.ipynb")), ids=lambda path: path.parent.name)
+def test_a_report_begins_with_a_picture_and_folds_long_tables(path):
+    first, *cells = json.loads(path.read_text("utf-8"))["cells"]
+    assert "](../../figures/method/" in "".join(first["source"])
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            table = "".join(output.get("data", {}).get("text/html", ""))
+            assert table.count("<tr>") <= LONG + 2 or table.startswith("<details>"), "".join(cell["source"])
 
 
 # The build ----------------------------------------------------------------------------------------

@@ -80,6 +80,17 @@ def test_empty_columns_are_left_out_and_holms_p_has_one():
     assert lines[3].endswith("| &lt; 0.001 |")
 
 
+def test_the_paper_s_definition_is_open_and_every_other_one_folded():
+    definitions = {"A": "paper", "B": "released", "C": "paper", "D": "calibrated"}
+    table = pd.DataFrame([row(name, "mixed", definition=by) for name, by in definitions.items()])
+    text = cards.claims_tables(table)
+    first, *others = text.split("<details>")
+    assert [name for name in table.claim if f"| {name} |" in first] == ["A", "C"]
+    named = [other.partition("</summary>")[0].removeprefix("<summary>") for other in others]
+    assert named == ["Definition released: 1 claim", "Definition calibrated: 1 claim"]
+    assert "| B |" in others[0] and "| D |" in others[1] and "Definition" not in first
+
+
 def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
     assert cards._computed(tmp_path) == []
 

@@ -24,6 +24,16 @@ def test_tables_of_one_page_do_not_share_css():
     assert names[0] in report.styled(pd.DataFrame({"verdict": ["holds"]})).to_html()  # and stay the same
 
 
+def test_a_long_table_is_folded_and_says_what_it_has():
+    long = pd.DataFrame({"task": ["sst"] * 21, "<n>": 0.5})
+    shown = report.styled(long)._repr_html_()
+    assert shown.startswith("<details><summary>Table of 21 rows: task, &lt;n&gt;</summary>")
+    assert shown.count("<tr>") == 22 and shown.endswith("</details>")
+    assert "Table of 21 rows: by task</summary>" in report.styled(long).set_caption("by task")._repr_html_()
+    for table in (report.styled(long[:20]), report.styled(long, folded=False)):
+        assert "<details>" not in table._repr_html_()
+
+
 def test_every_attribution_has_a_label_that_can_be_read():
     assert report.label("integrated_gradients_abs") == "|integrated gradients|"
     assert report.label("input_x_gradient") == "x∇x" and report.label("input_x_gradient_abs") == "|x∇x|"
