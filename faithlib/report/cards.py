@@ -85,7 +85,9 @@ def claims_tables(claims):
     """
     by_definition = dict(tuple(claims.groupby("definition", sort=False)))
     first, *others = (claims_table(part) for part in by_definition.values())
-    names = [f"Definition {name}: {len(part)} claim{'s' * (len(part) > 1)}" for name, part in by_definition.items()]
+    names = [
+        f"Definition {name}: {len(part)} claim{'s' * (len(part) > 1)}" for name, part in by_definition.items()
+    ]
     return "\n".join([first, *map(fold, others, names[1:])])
 
 

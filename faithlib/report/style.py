@@ -139,7 +139,8 @@ class Table(Styler):
             return table
         names = [str(name) for name in self.columns]
         about = self.caption or ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-        return f"<details><summary>Table of {len(self.index)} rows: {escape(about)}</summary>{table}</details>"
+        name = escape(f"Table of {len(self.index)} rows: {about}")
+        return f"<details><summary>{name}</summary>{table}</details>"
 
 
 def styled(frame, better=None, precision=3, folded=True):

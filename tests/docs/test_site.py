@@ -154,7 +154,7 @@ def test_every_picture_of_a_notebook_has_an_alternative_text(path):
                 assert output["metadata"].get("image/png", {}).get("alt"), "".join(cell["source"])
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*/report.ipynb")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*/report.ipynb")), ids=lambda p: p.parent.name)
 def test_a_report_begins_with_a_picture_and_folds_long_tables(path):
     first, *cells = json.loads(path.read_text("utf-8"))["cells"]
     assert "](../../figures/method/" in "".join(first["source"])

@@ -9,6 +9,7 @@ from sample.noiser import N, agreement, found, judged, soft
 
 from faithlib.papers.noiser import claims
 from faithlib.report.claims import CLAIMS
+from faithlib.results import project_root
 
 FAITHFUL = "Noiser is the most faithful (lead over the best other, log ratio)"
 EVERYWHERE = "Noiser is the most faithful everywhere"
@@ -150,3 +151,10 @@ def test_without_noiser_there_is_no_claim(values):
 def test_quick_runs_have_numbers_and_no_verdicts(values):
     table = table_of(values, scale="quick")
     assert set(table.verdict) == {""} and table.value.notna().all()
+
+
+def test_the_card_says_that_the_judge_on_knowns_names_nothing():
+    folder = project_root() / "results/small/noiser"
+    answers = pd.read_parquet(folder / "knowns.SmolLM2-135M-Instruct.s0.answers.parquet")
+    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
+    assert ("and names no completion" in card) == (answers.place == 0).all()
