@@ -10,6 +10,7 @@ from faithlib.attributions import registry
 from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, fold, table, with_block
 from faithlib.report.style import MODELS, dataset_title, label, model_title
+from faithlib.report.tables import counted
 from faithlib.results import project_root
 from faithlib.tasks.table import TASKS
 
@@ -83,12 +84,11 @@ def claims_tables(claims):
     Returns:
         Lines of Markdown.
     """
-    by_definition = dict(tuple(claims.groupby("definition", sort=False)))
-    first, *others = (claims_table(part) for part in by_definition.values())
-    names = [
-        f"Definition {name}: {len(part)} claim{'s' * (len(part) > 1)}" for name, part in by_definition.items()
-    ]
-    return "\n".join([first, *map(fold, others, names[1:])])
+    (_, first), *others = claims.groupby("definition", sort=False)
+    folded = (
+        fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}") for name, part in others
+    )
+    return "\n".join([claims_table(first), *folded])
 
 
 def read_claims(path):
@@ -196,7 +196,7 @@ def _computed(folder):
     on_cores = all(r["provenance"]["device"] == "cpu" and "cpu_seconds" in r["volatile"] for r in found)
     name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
     hours = sum(record["volatile"][name] for record in found) / 3600
-    units = f"{len(found)} unit{'s' * (len(found) > 1)}"
+    units = counted(len(found), "unit")
     return [f"Computed in {units}, {hours:.1f} {words} together."]
 
 

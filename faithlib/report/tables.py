@@ -324,7 +324,7 @@ def banner(records, scale):
     parts = [
         f"{model}: "
         + ", ".join(
-            f"{row['dataset']} ({_count(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
+            f"{row['dataset']} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
             for row, part in groups(own, ["dataset"])
         )
         for model, own in units.groupby("model", sort=False)
@@ -334,7 +334,7 @@ def banner(records, scale):
         " and ".join(dict.fromkeys(p.get(name, default) for p in provenance))
         for name, default in (("dtype", "float32"), ("device", "an unknown device"))
     )
-    about = f"**{scale.capitalize()} scale, {_count(len(records), 'record')}.** {'; '.join(parts)}."
+    about = f"**{scale.capitalize()} scale, {counted(len(records), 'record')}.** {'; '.join(parts)}."
     warning = " Generated data and models of a minute: no verdict follows." if scale == "quick" else ""
     return f"{about} Computed in {dtypes} on {devices}.{warning}"
 
@@ -345,5 +345,6 @@ def _texts(record):
     return f", {of['n']:,} of {of['of']:,} texts" if {"n", "of"} <= set(of) else ""
 
 
-def _count(n, what):
+def counted(n, what):
+    """A number and what is counted, "1 record" or "3 records"."""
     return f"{n} {what}{'s' * (n != 1)}"
