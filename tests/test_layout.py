@@ -230,3 +230,10 @@ def test_every_public_module_has_a_test_file_of_its_name():
         if source.stem != "__init__" or not (here.parent / f"test_{name}.py").is_file():
             missing.append(source.as_posix())
     assert not missing, f"no test file for {missing}"
+
+
+def test_a_test_that_a_page_names_is_there():
+    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/**/*.ipynb")]
+    pages += [*ROOT.glob("notebooks/**/*.md"), *ROOT.glob("faithlib/**/*.md")]
+    named = {name for page in pages for name in re.findall(r"tests/[\w/]+\.py", page.read_text("utf-8"))}
+    assert named and not [name for name in sorted(named) if not (ROOT / name).is_file()]
