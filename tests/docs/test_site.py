@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -152,6 +153,13 @@ def test_every_picture_of_a_notebook_has_an_alternative_text(path):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 assert output["metadata"].get("image/png", {}).get("alt"), "".join(cell["source"])
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/**/*.ipynb")), ids=lambda path: path.stem)
+def test_no_progress_bar_is_saved_in_a_notebook(path):
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            assert not re.search(r"\d/\d+ \w+ in \d+:\d\d", "".join(output.get("text", "")))
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*/report.ipynb")), ids=lambda p: p.parent.name)
