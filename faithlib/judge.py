@@ -33,6 +33,7 @@ TEMPLATES = {
     "word as the most probable completion for the unseen prompt WITHOUT providing any explanation.\n"
     "Tokens: {words}\nProbable Completion: ",
 }
+WORDS_ALONE = "{text}"
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # environment variables of the endpoint's key and address
 PAUSE = 0.5  # seconds before a retry after a malformed answer, doubled each time
 
@@ -97,17 +98,19 @@ class Judge:
 class LocalJudge(Judge):
     """A causal language model as a judge: its five most probable next tokens, each continued greedily.
 
-    A model whose tokenizer has a chat template is asked in it, as its user.
+    The words alone are a text that the model continues. Any other template is a request: a model whose
+    tokenizer has a chat template is asked it as by a user. A small model answers requests with a preamble,
+    which names no word, and is better given the words alone.
 
     Args:
         model: a CausalLM.
-        template: the prompt; by default the words only, which suits a model without instruction tuning.
+        template: the prompt; by default the words alone.
         tokens: the length of an answer, at least that of the longest gold answer.
         file: where answers are kept as they come, so that an interrupted run asks on from there; it belongs
             to one model, one length of answers and one precision. None keeps them in memory alone.
     """
 
-    def __init__(self, model, template="{text}", tokens=4, file=None):
+    def __init__(self, model, template=WORDS_ALONE, tokens=4, file=None):
         if not hasattr(model, "prefix"):
             raise ValueError(f"judge of type {type(model).__name__}: give a causal language model")
         whole("tokens", tokens, 1)
@@ -161,9 +164,9 @@ class LocalJudge(Judge):
         return [texts[i : i + ANSWERS] for i in range(0, len(texts), ANSWERS)]
 
     def _as_chat(self, prompt):
-        """The prompt as the tokenizer's chat template has it; without the token that the tokenizer adds."""
+        """A request as the tokenizer's chat template has it; without the token that the tokenizer adds."""
         tokenizer = self.model.tokenizer
-        if not getattr(tokenizer, "chat_template", None):
+        if self.template == WORDS_ALONE or not getattr(tokenizer, "chat_template", None):
             return prompt
         message = [{"role": "user", "content": prompt}]
         text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)

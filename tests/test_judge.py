@@ -400,8 +400,10 @@ def test_an_instructed_model_is_asked_in_its_chat_template(monkeypatch):
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.chat_template, tokenizer.bos_token = template, "[BOS]"
     monkeypatch.setattr(model, "tokenizer", tokenizer)
+    LocalJudge(model, "After {text}?")([("great", "long")])
+    assert seen == ["[user] After great long? [assistant]"]  # the tokenizer adds the first token itself
     LocalJudge(model)([("great", "long")])
-    assert seen == ["[user] great long [assistant]"]  # the tokenizer adds the first token itself
+    assert seen[1:] == ["great long"]  # to be continued: no request
 
 
 def test_a_gold_answer_of_several_tokens_must_fit():

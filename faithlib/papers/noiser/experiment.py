@@ -385,7 +385,7 @@ def make_judge(name, run, data, given, answers, model_dir=""):
         answers: the folder that keeps the answers of an endpoint.
     """
     from faithlib import models
-    from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
+    from faithlib.judge import EndpointJudge, LocalJudge
     from faithlib.results import digest, weights_digest
 
     options, seed = judge_options(given["judge_settings"], name), given["seed"]
@@ -397,7 +397,7 @@ def make_judge(name, run, data, given, answers, model_dir=""):
     lm = models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype)
     key = [options, run.dtype, weights_digest(lm.model)]
     file = run.kept / f"judge.{digest(key)[:12]}.json"
-    return LocalJudge(lm, **{"template": TEMPLATES["guesses"], "file": file, **options})
+    return LocalJudge(lm, **{"file": file, **options})
 
 
 def summarise_answers(answers, minimum, attributions):
