@@ -7,6 +7,8 @@ seed as its cluster, and the test of fully masked texts, the same input for ever
 measures occlude, which are gradients and which are signed is what the registry says of them.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -26,7 +28,12 @@ NEAR = 0.01  # of performance: a class majority that is reached
 SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
 OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
 ONLY_MASKING = "all/masked"
-LIMITS = {"ACU": (-4.0, 4.0), "RACU clipped": (-2.0, 2.0)}  # of a difference of two areas; RACU has none
+LIMITS = {  # of a difference of two; that of RACU has none
+    "performance": (-2.0, 2.0),  # Matthews' correlation begins at -1
+    "share of tests": (-1.0, 1.0),
+    "ACU": (-4.0, 4.0),
+    "RACU clipped": (-2.0, 2.0),
+}
 VALUES = ["dataset", "model", "seed", "value"]
 
 
@@ -126,21 +133,22 @@ def _performance(scores):
 
     near, at_most = f"(at most {NEAR:.2f} below)", f"at most {MARGIN:.2f}"
     majority_kept = "everything masked: at or above the class majority with"
+    gain = partial(_claim, limits=LIMITS["performance"])
     below = {key: -values for key, values in above_majority(PLAIN).items()}
     return [
-        _claim(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
-        _claim("only masking loses performance on whole texts", gained(MASKED, ONLY_MASKING)),
-        _claim(f"{majority_kept} masked fine-tuning {near}", above_majority(MASKED), ">=", -NEAR),
-        _claim(f"{majority_kept} only masking {near}", above_majority(ONLY_MASKING), ">=", -NEAR),
-        _claim(
+        gain(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
+        gain("only masking loses performance on whole texts", gained(MASKED, ONLY_MASKING)),
+        gain(f"{majority_kept} masked fine-tuning {near}", above_majority(MASKED), ">=", -NEAR),
+        gain(f"{majority_kept} only masking {near}", above_majority(ONLY_MASKING), ">=", -NEAR),
+        gain(
             f"{majority_kept} plain fine-tuning whose epoch the masked copy chooses {near}",
             above_majority("none/masked"),
             ">=",
             -NEAR,
         ),
-        _claim("everything masked: below the class majority with plain fine-tuning", below),
+        gain("everything masked: below the class majority with plain fine-tuning", below),
         *(
-            _claim(
+            gain(
                 f"masked fine-tuning loses no performance where the {copy} copy chooses the epoch: {at_most}",
                 gained(f"half/{copy}", MASKED),
                 ">=",
@@ -187,6 +195,7 @@ def _in_distribution(tests, gate, once, combination):
                 "masked data is in distribution in more tests than with plain fine-tuning",
                 more,
                 definition=definition,
+                limits=LIMITS["share of tests"],
             ),
         ]
     return result

@@ -95,6 +95,18 @@ def test_published_values_are_of_the_same_data_sets_and_measures(records, points
     )
 
 
+def test_an_interval_ends_where_the_statistic_does(records, tests_of):
+    """Shares of 0, 1 and 1 more than with plain fine-tuning: t over seeds would reach beyond 1."""
+    fails = (tests_of.strategy != MASKED) & (tests_of.seed > 0) & (tests_of.measure != "validation")
+    changed = tests_of.assign(p=np.where(fails, 0.001, 1.0), p_fisher=1.0)
+    more = claims._in_distribution(changed[changed.dataset == "cola"], None, True, "Simes")[1]
+    (interval,) = intervals(more).values()
+    assert interval.value == pytest.approx(2 / 3) and (interval.low, interval.high) == (
+        pytest.approx(-0.768, abs=1e-3),
+        1,
+    )
+
+
 def test_two_seeds_have_values_and_no_verdict(records, points, tests_of):
     two = [r for r in records if r["params"]["seed"] < 2]
     table = table_of(tables.scores(two), points[points.seed < 2], tests_of[tests_of.seed < 2])
