@@ -10,6 +10,7 @@ from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions
 
 from faithlib.papers.fmm import areas, claims, tables
 from faithlib.report.claims import CLAIMS, _difference, intervals
+from faithlib.results import project_root
 from faithlib.statistics import share_interval
 
 DATASETS = ("sst2", "cola", "whereabouts_2")
@@ -234,3 +235,16 @@ def test_seeds_that_did_not_converge_may_leave_nothing(records, points):
     found, choices = claims.claims(scores, {"main": none}, gate=gate)
     assert OCCLUSION in set(found.claim)
     assert set(choices[choices.choice == "unconverged seeds"].claim) <= {ROAR}  # nothing is left to compare
+
+
+def test_the_card_says_what_the_explained_label_decides():
+    root = project_root()
+    table = pd.read_csv(root / "results/small/fmm/choices.csv")
+    led = table.claim.isin([OCCLUSION, *table.claim[table.claim.str.startswith("signed above absolute")]])
+    predicted = table[led & (table.option == "predicted")]
+    near_zero = ((predicted.ci_low < 0) & (predicted.ci_high > 0)).all()
+    card = (root / "notebooks/fmm/README.md").read_text(encoding="utf-8")
+    assert len(predicted) == 4 and ("no longer told from zero" in card) == near_zero
+    curves = pd.read_csv(root / "results/small/fmm/tables/curves.csv")
+    lowest = curves[(curves.measure == "leave_one_out") & (curves.metric == "mcc")].value.min()
+    assert ("takes the model below chance" in card) == (lowest < 0)
