@@ -394,7 +394,7 @@ def _untested(cases, failing, relation, bound):
         UNTESTED,
         _mean_value(cases),
         failing_cases=failing,
-        detail="; ".join(reasons) or "no data set takes part",
+        detail="; ".join(reasons) or "no record has what it needs",
         other_cases=tuple(cases),
         relation=relation,
         bound=bound,

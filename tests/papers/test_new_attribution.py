@@ -112,7 +112,7 @@ def test_a_new_gradient_takes_part_in_the_claims_of_recursive_roar(register):
     register("quick_gradient", signed=False, family="gradient", cost="constant")
     register("slow_gradient", signed=False, family="gradient", cost="steps")
     assert verdicts("quick_gradient")[claim] == "holds (3 seeds)"
-    assert verdicts("slow_gradient")[claim] == "not tested (no data set takes part)"
+    assert verdicts("slow_gradient")[claim] == "not tested (no record has what it needs)"
 
 
 def test_a_new_attribution_stands_behind_those_of_the_paper(register):

@@ -205,5 +205,5 @@ def test_bad_claims_are_told():
         claim(SST, quantifier="often")
     with pytest.raises(ValueError, match="no column example"):
         claim(SST, design="crossed")
-    assert table([claim(SST[:0])], "small").verdict.tolist() == ["not tested (no data set takes part)"]
+    assert table([claim(SST[:0])], "small").verdict.tolist() == ["not tested (no record has what it needs)"]
     assert table([claim(SST[:0])], "quick").empty

@@ -160,7 +160,7 @@ def test_no_claim_holds_everywhere_with_a_failing_case():
 
 @pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
 def test_claims_without_a_testable_case_are_not_tested(claim):
-    assert claim({}).text("MiniLM") == "not tested (no data set takes part)"
+    assert claim({}).text("MiniLM") == "not tested (no record has what it needs)"
     found = claim({"sst": TWO, "agnews": EQUAL})
     assert found.text() == "not tested (2 seeds: an interval needs 3; all values are equal)"
     assert found.value == pytest.approx((0.55 + 0.2) / 2) and found.other_cases == ("sst", "agnews")

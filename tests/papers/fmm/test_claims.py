@@ -199,7 +199,7 @@ def test_what_only_masking_and_the_chosen_epoch_do(records, points):
     (kept,) = table.index[table.index.str.contains("class majority with only masking")]
     assert table.value[kept] == pytest.approx(0)
     chosen = table.verdict[table.index.str.contains("copy chooses")]  # no record of these strategies
-    assert len(chosen) == 3 and set(chosen) == {"not tested (no data set takes part)"}
+    assert len(chosen) == 3 and set(chosen) == {"not tested (no record has what it needs)"}
 
 
 def test_an_area_and_a_ratio_of_areas_are_not_subtracted(records, points):

@@ -33,7 +33,8 @@ def test_clear_differences_hold_and_their_opposites_do_not():
     assert table.verdict["11: NC prefers the word that decides to a decoy"].startswith("holds")
     without = table[table.number.isin([9, 10])]  # no variants
     assert (
-        without.verdict.tolist() == ["not tested (no data set takes part)"] * 2 and without.value.isna().all()
+        without.verdict.tolist() == ["not tested (no record has what it needs)"] * 2
+        and without.value.isna().all()
     )
 
 

@@ -33,7 +33,7 @@ def table_of(points, **given):
 def test_claims_say_what_the_curves_were_made_to_say(points):
     found, choices = claims.claims(points)
     table = found.set_index("claim")
-    assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested (no data set takes part)"
+    assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested (no record has what it needs)"
     assert MODELS not in set(claims.claims(points, "quick")[0].claim)
     attention = table.loc["attention is faithful (ACU)"]
     assert attention.verdict == "holds (bilstm, 3 seeds)" and attention.n_units == 3
@@ -178,7 +178,7 @@ def test_a_data_set_below_the_gate_takes_no_part(points):
     )
     table = table_of(points, gate=gate)
     assert table.cases["attention is faithful (ACU)"] == "babi_1"
-    assert table.verdict[TASKS] == "not tested (no data set takes part)"
+    assert table.verdict[TASKS] == "not tested (no record has what it needs)"
     none = table_of(points, gate=gate.assign(accepted=False))
     assert none.verdict["attention is faithful (ACU)"] == "not tested (no data set passes the gate)"
     assert claims.cases(points, gate=gate.assign(accepted=False)).empty
