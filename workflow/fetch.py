@@ -17,6 +17,7 @@ from huggingface_hub import snapshot_download
 
 from faithlib import papers
 from faithlib.models.loading import BUILT, locate
+from faithlib.papers.noiser.experiment import API
 from faithlib.results import write_parquet
 from faithlib.scores import first_line
 from faithlib.tasks import TASKS
@@ -34,7 +35,8 @@ def needs(grid_papers):
     data = {
         (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
     }
-    return sorted(data), sorted({p["model"] for _, p in units} - set(BUILT))
+    judges = {judge for _, p in units if (judge := p.get("judge")) and not judge.startswith(API)}
+    return sorted(data), sorted(({p["model"] for _, p in units} | judges) - set(BUILT))
 
 
 def data_set(name, paper, folder=""):

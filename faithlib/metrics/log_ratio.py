@@ -76,6 +76,7 @@ def by_number_of_draws(draws, within=()):
                 *(wide.loc[(*random, baseline)][m] for m in ("soft_ns", "soft_nc")),
             ]
             means = np.stack(compared, 1)  # (draws, 4)
+            means = means[~np.isnan(means).any(1)]  # the data sets of a table may have different numbers
             error = monte_carlo_error(log_ratio(means))
             for n in [n for n in DRAW_COUNTS if n <= len(means)]:
                 row = {**dict(zip(keys, key, strict=True)), "baseline": baseline, "draws": n}

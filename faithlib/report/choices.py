@@ -8,9 +8,9 @@ from faithlib.statistics.multiverse import MAIN
 CAPTION = (
     "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
     "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
-    "bar has none, and an empty row is a choice that does not concern the claim. "
-    "Where the claim is a difference, marks to the right of the dotted line at 0 support it. A claim whose "
-    "rows lie on both sides depends on a choice that the paper does not make."
+    "bar has none, and an empty row is a choice that does not concern the claim. The dotted line is the "
+    "claim's threshold: marks to the right of it support the claim. A claim of which whole intervals lie "
+    "on both sides depends on a choice that the paper does not make."
 )
 
 
@@ -45,8 +45,8 @@ def options_figure(choices, scale="", definition="paper", baseline=None, across=
             if name in names:
                 corner = {"xycoords": axis.get_yaxis_transform(), "ha": "right", "va": "center"}
                 axis.annotate("not tested", (0.99, names.index(name)), fontsize=6, color=GREY, **corner)
-        guide(axis, 0)
-        include(axis, 0, span=0.1)
+        guide(axis, rows.threshold.iloc[0])
+        include(axis, rows.threshold.iloc[0], span=0.1)
         axis.locator_params(axis="x", nbins=5)
     name_rows(drawn.axes[0], names)
     drawn.name_axes(x="statistic of the claim →")

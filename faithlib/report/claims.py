@@ -21,10 +21,10 @@ from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval
-from faithlib.statistics.cases import average, everywhere, on_average, somewhere
+from faithlib.statistics.cases import average, behind, everywhere, on_average, somewhere
 from faithlib.statistics.gates import gate_table
 from faithlib.statistics.multiverse import CHOICES, multiverse
-from faithlib.statistics.verdicts import ROW, UNTESTED, Verdict
+from faithlib.statistics.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
 from faithlib.tasks.table import TASKS
 
 CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
@@ -52,6 +52,9 @@ class Claim:
         baseline: random baseline that takes part, "none" where there is none.
         cluster: column of clusters of texts (facts), "" where texts are independent.
         limits: range of the statistic.
+        rivals: where the statistic is the lead over the best of several others, {other: values of the lead
+            over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
+            than chance: the claim does not hold only if one of them is ahead after Holm over all.
 
     Raises:
         ValueError: for an unknown quantifier and for values that lack a column.
@@ -73,6 +76,7 @@ class Claim:
     baseline: str = "none"
     cluster: str = ""
     limits: tuple[float, float] = (-math.inf, math.inf)
+    rivals: dict = field(default_factory=dict)
 
     def __post_init__(self):
         if self.quantifier not in QUANTIFIERS:
@@ -230,7 +234,16 @@ def judged(claim, gate=None):
             relation=claim.relation,
             bound=claim.threshold,
         ), {}
-    return apply(cases, claim.relation, claim.threshold), cases
+    verdict = apply(cases, claim.relation, claim.threshold)
+    if verdict.word in (FAILS, MIXED) and claim.rivals:
+        averaged = claim.quantifier == "on average" and verdict.word == FAILS
+        each = {
+            name: intervals(replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)))
+            for name, values in claim.rivals.items()
+        }
+        if not behind(each, claim.relation, claim.threshold, averaged):
+            verdict = replace(verdict, word=INCONCLUSIVE, detail="no single other is shown to be ahead")
+    return verdict, cases
 
 
 def rows(claim, scale, gate=None):
@@ -350,18 +363,20 @@ def multiverse_tables(state, choices, scale, gate=None):
     found, options_of = [], []
     for claim in main:
         options, differences = {}, {}
+        own, cases = judged(claim, gate)
         for name, others in changed.items() if len(claim.values) else ():
             other = None if others is None else others.get(claim.key)
             if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, detail="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
-                if scale in VERDICT_SCALES:  # elsewhere there is no verdict to depend on them
-                    differences[name] = _difference(claim, other, gate)
+                tables = not isinstance(claim.values, dict) and not isinstance(other.values, dict)
+                if tables and scale in VERDICT_SCALES:  # elsewhere there is no verdict to depend on them
+                    deciding = _deciding(claim, own, cases, gate)
+                    differences[name] = _difference(claim, other, gate, deciding)
         if gate is not None and not isinstance(claim.values, dict):
             if 0 < len(accepted(claim.values, gate)) < len(claim.values):
                 options[UNGATED] = judged(claim)[0]
-        own, cases = judged(claim, gate)
         if not options:
             found += _rows(claim, scale, own, cases)
             continue
@@ -385,10 +400,18 @@ def _same(claim, other):
     )
 
 
-def _difference(claim, other, gate):
+def _deciding(claim, verdict, cases, gate):
+    """The data sets × models that decide: of a claim on average all, else the case of the verdict's value."""
+    values = accepted(claim.values, gate)
+    titles = case_titles(_pairs(values[values.value.notna()]))
+    if claim.quantifier == "on average":
+        return set(titles)
+    deciding = {name for name in verdict.cases if cases[name].value == verdict.value}
+    return {pair for pair, title in titles.items() if title in deciding}
+
+
+def _difference(claim, other, gate, deciding):
     """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
-    if isinstance(claim.values, dict) or isinstance(other.values, dict) or claim.quantifier != "on average":
-        return None
     if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
         return None  # of another range is another unit, such as an area and a ratio of areas
     keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
@@ -396,6 +419,8 @@ def _difference(claim, other, gate):
     both = one.merge(two, on=keys, suffixes=("", "_other"))
     cases = {}
     for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):
+        if (pair[0], slug(pair[1])) not in deciding:
+            continue
         if claim.design != "seeds" and part.seed.nunique() == 1:
             case = seeds_interval(part.value, "text")  # t over texts: no bootstrap for a mean of differences
         else:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from faithlib.report.style import dataset_title, label, line, model_title, note_scale
-from faithlib.tasks.table import TASKS
 
 WIDTH = 6.8  # inches: the width of a page's text
 GREY = "#777777"
@@ -241,7 +240,8 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
         if np.isnan(x):
             continue
         edge, sign = (high, -1) if x > high else (low, 1)
-        axis.plot([edge], [y], **(style | {"marker": "<" if sign > 0 else ">"}), **hollow, clip_on=False)
+        arrow = r"$\leftarrow$" if sign > 0 else r"$\rightarrow$"
+        axis.plot([edge], [y], **(style | {"marker": arrow}), **hollow, clip_on=False)
         axis.annotate(
             _number(x),
             (edge, y),
@@ -375,12 +375,6 @@ def guide(axis, at, which="x", look=None, text=""):
     style = {"color": GREY, "linewidth": 1, "linestyle": ":"} | (look or {})
     draw = axis.axvline if which == "x" else axis.axhline
     return draw(at, zorder=0.5, label=text or "_", **style)
-
-
-def real(table, column="dataset"):
-    """The rows of data sets that a paper can have published: generated corpora have no such values."""
-    tasks = (TASKS.get(name.split(" (")[0]) for name in table[column])
-    return table.loc[[not (task and task.generated) for task in tasks]]
 
 
 def add_legend(figure, handles, columns=None):

@@ -128,7 +128,7 @@ def original(dataset):
 
 
 def published_row(table, dataset, **given):
-    """The published row of a data set, or of the one that it imitates.
+    """The published row of a data set.
 
     Args:
         table: from `papers.published`.
@@ -136,9 +136,10 @@ def published_row(table, dataset, **given):
         given: further columns and their values.
 
     Returns:
-        The first such row, a dict; {} where the paper has none.
+        The first such row, a dict; {} where the paper has none, as of generated data: what a data set that
+        imitates another gives is no replication of the other's number.
     """
-    rows = select(table, dataset=original(dataset), **given)
+    rows = select(table, dataset=dataset, **given)
     return rows.iloc[0].to_dict() if len(rows) else {}
 
 
@@ -289,6 +290,17 @@ def excluded(records):
     """What the records cut or left out, and why: a row a unit and reason."""
     rows = [{"unit": r["unit"], "split": "", **e} for r in records for e in r["excluded"] if e["n"]]
     return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"])
+
+
+def sizes(records):
+    """The splits whose size is not the paper's, and why: a row a data set, model, variant and split."""
+    rows = [
+        unit_columns(r) | {"variant": r["params"].get("variant", "")} | split
+        for r in records
+        for split in r["provenance"]["sizes"]
+    ]
+    columns = ["dataset", "model", "variant", "split", "rows", "published", "note"]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
 
 
 def sources(records):

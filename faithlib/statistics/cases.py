@@ -215,9 +215,9 @@ def difference(one, two):
 def on_average(cases, relation=">", bound=0.0):
     """The claim that the mean over the data sets satisfies the relation.
 
-    The interval (`average`) is over the data sets that have one: with three seeds or more, or, where no data
-    set has seeds, with three texts or more. The others are in `value_all`, the mean of all data sets, which
-    has no interval.
+    The interval (`average`; of one data set, its own) is over the data sets that have one: with three seeds
+    or more, or, where no data set has seeds, with three texts or more. The others are in `value_all`, the
+    mean of all data sets, which has no interval.
 
     Args:
         cases: {name: Interval}, one a data set.
@@ -243,7 +243,7 @@ def on_average(cases, relation=">", bound=0.0):
     failing = failing_cases(cases, relation, bound)
     if not within:
         return _untested(cases, failing, relation, bound)
-    found = average(within)
+    found = _mean(within)
     verdict = replace(
         judge(found, relation, bound),
         units=tuple(case.n_units for case in within.values()),
@@ -305,6 +305,8 @@ def everywhere(cases, relation=">", bound=0.0):
     detail = f"violated on {', '.join(against)}" if against else ""
     if word == INCONCLUSIVE:
         detail = f"not shown on {', '.join(unshown)}"
+        if all(name in tested and tested[name].out_of_reach(relation, bound) for name in unshown):
+            detail += f", and cannot be with so few {tested[weakest].unit}s"
     return Verdict(
         word,
         tested[weakest].value,
@@ -319,6 +321,37 @@ def everywhere(cases, relation=">", bound=0.0):
         relation=relation,
         bound=bound,
     )
+
+
+def behind(rivals, relation=">", bound=0.0, averaged=True):
+    """Is one of several rivals shown to be ahead, after Holm over all of them?
+
+    The lead over the best of k rivals is that over the one that happens to look best. Of k equals it is below
+    0 more often than chance, so its interval cannot say that something is *not* the best.
+
+    Args:
+        rivals: {name: {case: Interval of the lead over this rival}}.
+        relation: ">", ">=", "<" or "<=", which a lead satisfies.
+        bound: the threshold.
+        averaged: over a rival's cases; else every rival on every case is one that was looked at.
+
+    Returns:
+        bool.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> one = {"lime": {"sst": seeds_interval([-0.04, -0.05, -0.045])}}
+    >>> equal = {f"random {i}": {"sst": seeds_interval([-0.1, 0.0, 0.1])} for i in range(9)}
+    >>> behind(one), behind(one | equal)
+    (True, False)
+    """
+    compared = {}
+    for name, cases in rivals.items():
+        within, _ = _split(cases)
+        if averaged and within:
+            compared[name] = _mean(within)
+        else:
+            compared |= {f"{name}, {case}": interval for case, interval in within.items()}
+    return bool(compared) and everywhere(compared, relation, bound).word == FAILS
 
 
 def mixed(cases, bound=0.0):
@@ -337,6 +370,11 @@ def mixed(cases, bound=0.0):
     """
     above, below = _beyond(cases, bound)
     return bool(above and below)
+
+
+def _mean(cases):
+    """The interval of the mean; of one case its own, which may be a bootstrap."""
+    return average(cases) if len(cases) > 1 else next(iter(cases.values()))
 
 
 def _beyond(cases, bound):

@@ -7,7 +7,7 @@ import pandas as pd
 from faithlib.statistics.base import LEVEL, holm
 from faithlib.statistics.verdicts import FAILS, HOLDS, MIXED, UNTESTED, Verdict, _side
 
-CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "verdict"]  # the columns of choices.csv
+CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "threshold", "verdict"]  # choices.csv
 MAIN = "main"  # setting, in the column `choice`
 
 
@@ -77,7 +77,9 @@ def multiverse(claim, main, options, differences=None):
     if depends:
         verdict = replace(main, word=MIXED, detail=f"depends on {', '.join(depends)}")
     cells = {(MAIN, MAIN): main} | options
-    rows = [(claim, *key, cell.value, cell.low, cell.high, cell.word) for key, cell in cells.items()]
+    rows = [
+        (claim, *key, cell.value, cell.low, cell.high, main.bound, cell.word) for key, cell in cells.items()
+    ]
     summary = f"{agree} of {len(tested)} options agree, sign equal in {equal}"
     if len(tested) < len(options):
         summary += f", {len(options) - len(tested)} not tested"

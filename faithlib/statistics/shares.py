@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from faithlib.statistics.base import FEWEST_UNITS, LEVEL, _vector, t_quantile
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, _vector, direction, t_quantile
 from faithlib.statistics.intervals import (
     Interval,
     _too_few,
@@ -30,6 +30,13 @@ class ShareInterval(Interval):
 
     effective: float = math.nan
     deff: float = math.nan
+
+    def out_of_reach(self, relation=">", bound=0.0):
+        """Would the interval contain the bound even if every observation satisfied the claim?"""
+        best = 1.0 if direction(relation) > 0 else 0.0
+        found = replace(self, value=best, effective=float(self.n_units))  # a cluster is then one observation
+        low, high = found.ends()
+        return low <= bound if best else high >= bound
 
     def _ends(self, level):
         n, q = self.effective, t_quantile(0.5 + level / 2, self.components[0][1])

@@ -94,6 +94,28 @@ def test_what_is_computed_moves_its_cell(coverage, tmp_path, monkeypatch):
     assert here == "[racu](../../results/small/fmm/tables/racu.csv)"
 
 
+def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(coverage, monkeypatch):
+    """The paper's two models are a BiLSTM and RoBERTa; MiniLM stands in for RoBERTa."""
+    records = [("babi_1", "bilstm", 0), ("babi_1", "bilstm", 1), ("sst", "org/all-MiniLM-L6-v2", 0)]
+    own = [dict(task=task, model=model, seed=seed) for task, model, seed in records]
+    monkeypatch.setattr(coverage, "recorded", lambda place, paper: own if place == "small" else [])
+    monkeypatch.setattr(coverage, "is_archived", lambda paper: False)
+    monkeypatch.setattr(coverage, "read", lambda path: pd.DataFrame())
+    assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", "")
+    assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
+    assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.GPU)
+    assert coverage.at_small("noiser", "wikibio", "Qwen2-0.5B") == ("—", coverage.OPEN)
+
+
+def test_every_incomplete_table_says_why(coverage):
+    for paper in PAPERS:
+        for row in pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False).to_dict(
+            "records"
+        ):
+            _, _, small, cells, _, reason = coverage.item(paper, row)
+            assert reason or small == "all" or cells == "—", (paper, row["item"])
+
+
 def test_the_page_has_every_paper_and_says_why_cells_are_missing(coverage):
     page = coverage.page()
     for paper in PAPERS:

@@ -129,3 +129,19 @@ def test_the_first_draws_are_averaged_before_the_logarithm():
     logs = np.log([2, 4, 9])
     error = found[found.baseline == "matched"].mc_error
     assert error.tolist() == pytest.approx([logs.std(ddof=1) / 3**0.5] * 2)
+
+
+def test_data_sets_may_have_different_numbers_of_draws():
+    def rows(task, draws):
+        return [
+            {"task": task, "attribution": name, "setting": "", "baseline": baseline, "draw": draw}
+            | {"soft_ns": 0.1 * (1 + draw) if not baseline else 0.1, "soft_nc": 0.5}
+            for name, baseline in (("a", ""), ("a", "matched"), ("random", "random"))
+            for draw in range(draws)
+        ]
+
+    both = pd.DataFrame(rows("few", 2) + rows("many", 4)).assign(definition="paper", normalisation="none")
+    found = by_number_of_draws(both, ["task"]).query("baseline == 'random'").set_index(["task", "draws"])
+    assert found.index.tolist() == [("few", 1), ("few", 2), ("many", 1), ("many", 2), ("many", 4)]
+    alone = by_number_of_draws(pd.DataFrame(rows("few", 2)).assign(definition="paper", normalisation="none"))
+    assert found.mc_error["few", 2] == alone.mc_error[0] == pytest.approx(np.log(2) / 2)

@@ -15,7 +15,7 @@ ROWS = [
     ("C above D", "main", "main", 0.2, 0.1, 0.3),
 ]
 CHOICES = pd.DataFrame(ROWS, columns=["claim", "choice", "option", "value", "ci_low", "ci_high"])
-CHOICES = CHOICES.assign(definition="paper", baseline="normal", verdict="holds")
+CHOICES = CHOICES.assign(threshold=0.0, definition="paper", baseline="normal", verdict="holds")
 
 
 def test_a_panel_a_claim_and_a_row_an_option():

@@ -193,6 +193,42 @@ def test_the_gate_is_a_choice_where_it_refuses_a_data_set():
     assert listed.choice.tolist() == ["main", "data sets"] and listed.value[1] < 0 < listed.value[0]
 
 
+def test_what_is_behind_the_best_of_equals_is_not_shown_to_be_behind():
+    """Six rivals, one of which happens to be .1 ahead: t = 6.1 with 2 degrees, p = .013, times six."""
+    ahead, even = seeds("sst", [-0.08, -0.14, -0.09]), seeds("sst", [-0.1, 0.2, 0.1])
+    (alone,) = rows(claim(ahead, rivals={"lime": ahead}), "small")
+    assert alone["verdict"] == "does not hold (bert, 3 seeds)"
+    among = {"lime": ahead} | {f"random {i}": even for i in range(5)}
+    (row,) = rows(claim(ahead, rivals=among), "small")
+    assert row["verdict"] == "inconclusive (no single other is shown to be ahead; bert, 3 seeds)"
+    assert row["ci_high"] < 0  # the interval of the lead stays as it is
+    far = seeds("sst", [-0.5, -0.501, -0.499])
+    (row,) = rows(claim(far, rivals=among | {"lime": far}), "small")
+    assert row["verdict"] == "does not hold (bert, 3 seeds)"
+    (row,) = rows(claim(ahead, rivals=among, quantifier="everywhere"), "small")
+    assert row["verdict"].startswith("inconclusive")
+
+
+def test_one_model_has_the_same_interval_on_average_and_everywhere():
+    values = texts("sst", np.random.default_rng(0).exponential(size=60))
+    both = [
+        rows(claim(values, design="crossed", quantifier=q), "small")[0] for q in ("on average", "everywhere")
+    ]
+    assert both[0]["ci_low"] == both[1]["ci_low"] and both[0]["ci_high"] == both[1]["ci_high"]
+
+
+def test_an_option_turns_a_claim_on_every_data_set_as_it_turns_the_one_on_average():
+    """With one data set the two are one statement: their verdicts depend on the same choices."""
+    up, flat = [0.10, 0.12, 0.11], [-0.001, 0.02, -0.015]
+
+    def state(ties="half"):
+        own = seeds("sst", up if ties == "half" else flat)
+        return [claim(own), Claim("A above B everywhere", own, "seeds", quantifier="everywhere")]
+
+    table, _ = multiverse_tables(state, {"ties": ("half", "strict")}, "small")
+    assert table.verdict.tolist() == ["mixed (depends on ties; bert, 3 seeds)"] * 2
+
+
 def test_claims_with_intervals_of_their_own():
     share = statistics.share_interval([True] * 95 + [False] * 5)
     own = Claim("in distribution", {"sst": share}, published={"sst": 0.97})

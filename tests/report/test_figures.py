@@ -131,12 +131,3 @@ def test_one_legend_below_the_panels_and_a_note_on_a_quick_figure():
     assert [text.get_text() for text in legend.get_texts()] == ["mine", "published"]
     assert "quick scale" in figure.get_suptitle()
     assert figures.panels(TABLE).finish([], "small").get_suptitle() == ""
-
-
-def test_generated_corpora_have_no_published_values():
-    assert list(figures.real(TABLE[:0])) == list(TABLE)
-    assert figures.real(TABLE).dataset.unique().tolist() == ["sst"]
-    assert figures.real(pd.DataFrame({"dataset": ["sst (x)", "topics (x)", "mine"]})).dataset.tolist() == [
-        "sst (x)",
-        "mine",
-    ]

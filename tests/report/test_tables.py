@@ -53,11 +53,12 @@ def test_intervals_have_columns_of_their_own_and_need_values():
     assert all(np.isnan(list(tables.over_seeds(np.array([]), "racu").values())))
 
 
-def test_a_generated_data_set_is_looked_up_as_the_one_it_imitates():
+def test_a_published_value_is_of_the_data_set_itself():
     published = pd.DataFrame({"dataset": ["ag_news", "sst"], "seed": [1, 1], "value": [0.9, 0.8]})
     assert tables.original("topics") == "ag_news" and tables.original("mine") == "mine"
-    assert tables.published_value(published, "topics", seed=1) == 0.9
-    assert np.isnan(tables.published_value(published, "topics", seed=2))
+    assert tables.published_value(published, "ag_news", seed=1) == 0.9
+    assert np.isnan(tables.published_value(published, "ag_news", seed=2))
+    assert np.isnan(tables.published_value(published, "topics", seed=1))  # generated, imitates ag_news
     assert tables.published_row(published, "imdb") == {}
     ends = tables.published_interval({"value": 94.0, "plus": 0.5, "minus": 1.0})
     assert ends == pytest.approx({"published": 0.94, "published_low": 0.93, "published_high": 0.945})

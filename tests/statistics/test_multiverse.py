@@ -28,6 +28,7 @@ def test_multiverse_keeps_the_verdict_of_the_main_setting():
         0.1,
         0.05,
         pytest.approx(0.15),
+        0.0,
         HOLDS,
     ]
 

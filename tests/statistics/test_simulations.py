@@ -10,9 +10,11 @@ import math
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from faithlib import statistics
+from faithlib.report.claims import Claim, judged
 from faithlib.statistics import cases, gates, multiverse, verdicts
 
 STUDIES = [200, pytest.param(2000, marks=pytest.mark.slow)]
@@ -100,6 +102,18 @@ NULLS = {
     "equivalence, at the margin": lambda rng: verdicts.equivalence(seeds(rng, mean=0.5, sd=0.1), 0.5),
     "multiverse, 7 options": multiverse_null,
 }
+
+
+def lead(rng, n=3, others=6):
+    """The verdict on the lead over the best of several others, all of them equal."""
+    values = rng.normal(size=(n, 1 + others))
+    over = {f"other {i}": values[:, 0] - values[:, i] for i in range(1, 1 + others)}
+    table = {"seed": range(n), "dataset": "a", "model": "m"}
+    rivals = {name: pd.DataFrame(table | {"value": gain}) for name, gain in over.items()}
+    best = pd.DataFrame(table | {"value": np.min(list(over.values()), axis=0)})
+    return judged(Claim("A leads", best, "seeds", rivals=rivals))[0]
+
+
 COVERAGE = {
     "3 seeds": (seeds, 0),
     "5 seeds": (partial(seeds, n=5), 0),
@@ -138,6 +152,13 @@ def test_holds_is_rare_under_the_null(name, studies):
     found = shares(NULLS[name], name, studies)
     print(name, found)
     assert found[verdicts.HOLDS] <= allowed(studies)
+
+
+@pytest.mark.parametrize("studies", STUDIES)
+@pytest.mark.parametrize("n", [3, 5])
+def test_the_best_of_equals_rarely_beats_a_lead(n, studies):
+    found = shares(partial(lead, n=n), f"lead, {n} seeds", studies)
+    assert max(found[verdicts.HOLDS], found[verdicts.FAILS]) <= allowed(studies)
 
 
 def test_bounds_on_wrong_verdicts():

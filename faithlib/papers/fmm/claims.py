@@ -15,7 +15,14 @@ import pandas as pd
 from faithlib.attributions import registry
 from faithlib.papers.fmm.areas import SST, areas, published_roar
 from faithlib.papers.fmm.card import CARD, OPTIONS
-from faithlib.papers.fmm.tables import MASKED, PLAIN, PUBLISHED_MODEL, measure_order, published_areas
+from faithlib.papers.fmm.tables import (
+    MASKED,
+    PLAIN,
+    PUBLISHED_MODEL,
+    SIGNIFICANT,
+    measure_order,
+    published_areas,
+)
 from faithlib.report import label
 from faithlib.report.claims import Claim, accepted, multiverse_tables
 from faithlib.report.tables import case_titles, select
@@ -25,7 +32,7 @@ from faithlib.statistics.cases import difference
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
-SIGNIFICANT, CONSISTENT = 0.05, 0.95  # of the in-distribution test; share of the tests that must pass it
+CONSISTENT = 0.95  # share of the in-distribution tests that must not reject
 OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
 ONLY_MASKING = "all/masked"
 LIMITS = {  # of a difference of two; that of RACU has none
@@ -226,8 +233,23 @@ def _faithfulness(found, area):
             if dataset in known.index
         }
         printed = {dataset: float(values.iloc[0]) for dataset, values in printed.items()}
-        result.append(_claim(claim, gains, relation, baseline=RANDOM, published=printed, limits=limits))
+        more = {"published": printed, "limits": limits, "rivals": _rivals(compare, found, gains)}
+        result.append(_claim(claim, gains, relation, baseline=RANDOM, **more))
     return result
+
+
+def _rivals(compare, found, gains):
+    """{gradient: values of the lead of occlusion's best over it}, for the claims that occlusion is ahead."""
+    if compare not in (_occlusion, _absolute_occlusion):
+        return {}
+    leads = {}
+    for key in gains:
+        others = [m for m in found[key] if registry.describe(m).family == GRADIENT]
+        for other in others:
+            dropped = [m for m in others if m != other]
+            leads.setdefault(other, {})[key] = compare(found[key].drop(columns=dropped))
+    leads = {other: _values(lead).dropna() for other, lead in leads.items()}
+    return {other: lead for other, lead in leads.items() if len(lead)}
 
 
 def _occlusion(table):
@@ -292,9 +314,13 @@ def _published(statistic="acu"):
 
 def _claim(claim, gains, relation=">", threshold=0.0, **more):
     """A claim on average over data sets; gains: {(data set, model): a number a seed}."""
+    return Claim(claim, _values(gains).dropna(), "seeds", relation, threshold, **more)
+
+
+def _values(per_case):
+    """The DataFrame that a `Claim` takes, of {(data set, model): Series of seeds}."""
     parts = [
         pd.DataFrame({"dataset": d, "model": m, "seed": x.index, "value": x.to_numpy(float)})
-        for (d, m), x in gains.items()
+        for (d, m), x in per_case.items()
     ]
-    values = pd.concat(parts).dropna() if parts else pd.DataFrame(columns=VALUES)
-    return Claim(claim, values, "seeds", relation, threshold, **more)
+    return pd.concat(parts) if parts else pd.DataFrame(columns=VALUES)

@@ -24,7 +24,6 @@ from faithlib.report.figures import (
     panels,
     points,
     published_label,
-    real,
     title,
 )
 from faithlib.report.style import line, metric_title, role
@@ -34,7 +33,6 @@ ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmask
 ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 SIGNED = {False: "absolute", True: "signed"}
-REJECTED = 0.05
 LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
 ROAR = mark("Recursive ROAR", marker="|")
 P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
@@ -49,16 +47,16 @@ CAPTIONS = {
     ),
     "convergence": (
         "**How fast does it converge?** Performance on the validation texts after each epoch, with nothing "
-        "masked (left) and with masks (right); bands are 95 % intervals over seeds (Figures 16 and 17 of "
-        "the paper)."
+        "masked (left) and with masks (right); bands are 95 % intervals over the seeds that still train: "
+        "each stops by itself, and the last points are of one or two seeds (Figures 16 and 17 of the paper)."
     ),
     "in_distribution": (
         "**Are masked texts in distribution?** Each cell is the p-value of the MaSF test that a test set, "
         "masked up to a share of its tokens by an attribution, is like the validation texts as seen in "
-        "training. A grey cell was not computed. A cross marks p < 0.05: out of distribution. Look at the "
-        "last row first. It is a fresh set that is in distribution; where the test rejects it, the other "
-        "rows mean nothing. Masked fine-tuning should leave no cross (Figures 4 and 18 to 21 of the paper, "
-        "as heat maps)."
+        "training: the mean over seeds, and as a number how many seeds have p < 0.05, out of distribution. A "
+        "grey cell was not computed. Look at the last row first. It is a fresh set that is in distribution; "
+        "where the test rejects it, the other rows mean nothing. Masked fine-tuning should leave no number "
+        "(Figures 4 and 18 to 21 of the paper, as heat maps)."
     ),
     "in_distribution_calibrated": (
         "**Are masked texts in distribution, by calibrated p-values?** As above, with a definition by which "
@@ -78,10 +76,10 @@ CAPTIONS = {
     "racu_by_dataset": (
         "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
         "curve, relative to that of an attribution which is at the end at once: 0 is no better than random, "
-        "and signed attributions may exceed 1. Filled marks are ours with 95 % intervals over seeds; "
-        "hollow marks are published, for a larger model; grey bars are what Recursive ROAR gives the same "
-        "attribution. Arrows mark values beyond the axis. Where the random curve is flat, ours is left out "
-        "(Tables 1, 11 and 12 of the paper)."
+        "and signed attributions may exceed 1, the dotted line. Filled marks are ours with 95 % intervals "
+        "over seeds; hollow marks are published, for a larger model; grey bars are what Recursive ROAR gives "
+        "the same attribution. A number is a value beyond the axis. Where the random curve is flat, ours is "
+        "left out (Tables 1, 11 and 12 of the paper)."
     ),
 }
 
@@ -128,9 +126,8 @@ def performance(table, scores, split="test", scale=""):
             shift = beside(slots.index(strategy), len(slots))
             points(axis, own, column, _rows(own, keys) + shift, look)
             if strategy == MASKED and not masked:
-                shown = real(own)
-                at = _rows(shown, keys) + beside(slots.index(None), len(slots))
-                points(axis, shown, "published", at, look | {"hollow": True})
+                at = _rows(own, keys) + beside(slots.index(None), len(slots))
+                points(axis, own, "published", at, look | {"hollow": True})
             seeds = scores[(scores.strategy == strategy) & (scores.masked == masked)]
             seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
             for converged, colour in ((True, "#555555"), (False, "#FF0000")):
@@ -147,7 +144,7 @@ def performance(table, scores, split="test", scale=""):
     handles = [*(_look(name) | {"linestyle": ""} for name in strategies), mark("one seed", "#555555", "+")]
     if not table.unconverged.eq(0).all():
         handles.append(mark("seed that did not converge", "#FF0000", "+"))
-    if real(table).published.notna().any():
+    if table.published.notna().any():
         handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
     return grid.finish([*handles, mark("most frequent class", marker="|")], scale)
 
@@ -170,18 +167,23 @@ def masf(table, definition="paper", scale=""):
     for i, (axis, part) in enumerate(grid):
         if part.empty:
             continue
-        wide = part[part.measure != "validation"].pivot(index="measure", columns="ratio", values=column)
-        wide = wide.reindex(known)
-        for fresh in part[part.measure == "validation"][column]:
-            wide.loc["validation"] = fresh
-        wide.index = [FRESH if name == "validation" else label(name) for name in wide.index]
-        artist = heat(axis, wide, (wide < REJECTED).replace({True: "×", False: ""}))
+        wide, rejected = (_map(part, known, name) for name in (column, column.replace("p_", "rejected_")))
+        artist = heat(axis, wide, rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else ""))
         axis.tick_params(labelleft=i % grid.across == 0)
     if artist:
         words = f"p-value ({P_WORDS[definition]})"
         grid.figure.colorbar(artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=words)
     grid.name_axes("tokens masked [%]")
-    return grid.finish([mark("p < 0.05: out of distribution", "#000000", "x")], scale)
+    return grid.finish([mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
+
+
+def _map(table, known, column):
+    """Measures × ratios of a column; the fresh texts, which have one value, in a last row."""
+    wide = table[table.measure != "validation"].pivot(index="measure", columns="ratio", values=column)
+    wide = wide.reindex(known)
+    for fresh in table[table.measure == "validation"][column]:
+        wide.loc["validation"] = fresh
+    return wide.rename(index=lambda name: FRESH if name == "validation" else label(name))
 
 
 def curves(table, strategy=MASKED, scale=""):
@@ -198,11 +200,11 @@ def curves(table, strategy=MASKED, scale=""):
         [table.loc[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()]
     )
     kinds = {"columns": ("kind", {words: words for words in SIGNED.values()}), "table": kinds}
-    grid = panels(**kinds, height=1.5, sharey="row")
+    grid = panels(**kinds, height=2.1, sharey="row")
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
             lines(axis, part[part.measure == name], "step", "value", line(name))
-    grid.include(0, 1.03, which="y")
+    grid.include(0, which="y")
     metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
     grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
     return grid.finish(attribution_looks(known), scale)
@@ -226,16 +228,14 @@ def racu(table, scale=""):
             y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
             if not row.flat:
                 points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
-            shown = real(one)
-            at, hollow = [y + 0.18] * len(shown), look | {"hollow": True}
-            points(axis, shown, "published", at, hollow, None, LIMITS)
+            points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: random curve flat)")
         attribution_rows(axis, known)
     grid.name_axes("RACU ↑")
     handles = [mark("ours", "#555555", "o")]
-    if real(table).published.notna().any():
+    if table.published.notna().any():
         handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
     return grid.finish([*handles, *([ROAR] if table.roar.notna().any() else [])], scale)
 
@@ -253,7 +253,7 @@ def history(table, scale=""):
         for strategy in in_order(part.strategy.unique(), STRATEGIES):
             lines(axis, part[part.strategy == strategy], "epoch", "value", _look(strategy))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    grid.include(0, 1.03, which="y")
+    grid.include(0, which="y")
     grid.name_axes("epoch", "performance ↑")
     return grid.finish([_look(strategy) for strategy in strategies], scale)
 

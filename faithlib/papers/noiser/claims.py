@@ -4,8 +4,8 @@ Models trained on generated worlds and each published model have claims of their
 own world, three seeds or more are the unit; of a published model texts are, and a verdict reads "holds for
 <model>". Prompts of one fact are one observation. A log ratio is a function of means, whose error is that of
 its linear part (the delta method). That something is best is its lead over the best other, by the estimates:
-too small a lead where several others are equal, so "holds" is cautious, and "does not hold" says that it is
-behind that one other.
+too small a lead where several others are equal, so "holds" is cautious, and "does not hold" needs one other
+that is ahead after Holm over all of them.
 
 The paper compares with "the random baseline" and does not say which: "random" are scores of U[0, 1), as here,
 for which scale and ranking count; "matched" are a method's own scores in random order, which leaves ranking.
@@ -17,7 +17,17 @@ from functools import partial
 
 from faithlib import papers
 from faithlib.papers.noiser.card import CARD
-from faithlib.papers.noiser.ratios import BASELINES, MAIN, NOISER, generated, leads, log_ratios, long, units
+from faithlib.papers.noiser.ratios import (
+    BASELINES,
+    MAIN,
+    NOISER,
+    generated,
+    leads,
+    leads_over_each,
+    log_ratios,
+    long,
+    units,
+)
 from faithlib.papers.noiser.tables import PAPER, TOPS, task_columns, with_facts
 from faithlib.report.claims import Claim, multiverse_tables
 from faithlib.report.tables import select
@@ -97,10 +107,21 @@ def _by_model(claim):
     kind = values.model.mask(generated(values.dataset), "")
     if kind.nunique() <= 1:
         return [claim]
+    named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
     return [
-        replace(claim, claim=f"{claim.claim}, {model}" if model else claim.claim, values=part)
+        replace(claim, claim=named[model], values=part, rivals=_of(claim.rivals, part))
         for model, part in values.groupby(kind, sort=False)
     ]
+
+
+def _of(rivals, part):
+    """The leads over each rival on the tasks and models of a part."""
+    pairs = set(zip(part.dataset, part.model, strict=True))
+    kept = {
+        name: own[[pair in pairs for pair in zip(own.dataset, own.model, strict=True)]]
+        for name, own in rivals.items()
+    }
+    return {name: own for name, own in kept.items() if len(own)}
 
 
 def _claim(claim, cases, published=None, **more):
@@ -108,24 +129,30 @@ def _claim(claim, cases, published=None, **more):
     return Claim(claim, long(cases), "nested", published=published or {}, **more)
 
 
+def _lead(claim, cases, best, is_other, published=None, **more):
+    """The claim that a column leads the best other; arguments as `leads`."""
+    each = leads_over_each(cases, best, is_other)
+    rivals = {", ".join(filter(None, other)): long(lead) for other, lead in each.items()}
+    return _claim(claim, leads(cases, best, is_other), published, rivals=rivals, **more)
+
+
 # Faithfulness -------------------------------------------------------------------------------------
 
 
 def _most_faithful(ratios, more):
-    lead = leads(ratios, NOISER, lambda pair: pair[0] != NOISER[0])
     known = _published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
     known = known if more["baseline"] == RANDOM else {}
+    lead = partial(_lead, cases=ratios, best=NOISER, is_other=lambda pair: pair[0] != NOISER[0])
     return [
-        _claim("Noiser is the most faithful (lead over the best other, log ratio)", lead, known, **more),
-        _claim("Noiser is the most faithful everywhere", lead, known, quantifier="everywhere", **more),
+        lead("Noiser is the most faithful (lead over the best other, log ratio)", published=known, **more),
+        lead("Noiser is the most faithful everywhere", published=known, quantifier="everywhere", **more),
     ]
 
 
 def _best_bounding(ratios, more):
-    lead = leads(ratios, NOISER, lambda pair: True)
     known = _published_lead("k_min", "model", "bounding", "table_2") if more["baseline"] == RANDOM else {}
     claim = "k_min is the best bounding (lead over the best other, log ratio)"
-    return [_claim(claim, lead, known, **more)]
+    return [_lead(claim, ratios, NOISER, lambda pair: True, known, **more)]
 
 
 # Answerability, distractor, evidence --------------------------------------------------------------
@@ -140,9 +167,8 @@ def _answerability(answers, by):
         for metric, best, name in BEST:
             cells = units(table, ["attribution", "baseline"], metric, by, more)
             known = _published_lead(best, "model", "attribution", published, metric=metric)
-            lead = leads(cells, (best, ""), _other(best))
             claim = f"{name} has the highest answerability {metric} (top {top}, lead over the next)"
-            result.append(_claim(claim, lead, known))
+            result.append(_lead(claim, cells, (best, ""), _other(best), known))
             gains = {
                 case: frame[best, ""] - frame[best, "matched"]
                 for case, frame in cells.items()
@@ -160,10 +186,13 @@ def _distractor(parts, by):
     columns = ["attribution", "baseline"]
     spared = units(table, columns, "spared", by)
     below = {case: frame["noiser", ""] for case, frame in spared.items() if ("noiser", "") in frame}
-    lead = leads(units(table, columns, "little", by), ("noiser", ""), _other("noiser"))
+    little = units(table, columns, "little", by)
     claim = "Noiser ignores the distractor (its share of tokens less its share of scores)"
     least = "Noiser gives the distractor less than the best other does"
-    return [_claim(claim, below, baseline="matched"), _claim(least, lead)]
+    return [
+        _claim(claim, below, baseline="matched"),
+        _lead(least, little, ("noiser", ""), _other("noiser")),
+    ]
 
 
 def _evidence(evidence, by):

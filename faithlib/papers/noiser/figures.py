@@ -15,7 +15,6 @@ from faithlib.report.figures import (
     panels,
     place,
     points,
-    real,
 )
 from faithlib.report.style import label, line, role
 from faithlib.report.tables import in_order
@@ -77,12 +76,11 @@ def faithfulness(table, scale="", definition="paper"):
         for row in part.itertuples():
             y, look, one = known.index(row.method), line(row.method), part.loc[[row.Index]]
             points(axis, one, "log_ratio", [y], look, INTERVAL, LIMITS)
-            shown = real(one, "task")
-            points(axis, shown, "published", [y] * len(shown), look | {"hollow": True}, None, LIMITS, 6.5)
+            points(axis, one, "published", [y], look | {"hollow": True}, None, LIMITS, 6.5)
         attribution_rows(axis, known)
     grid.name_axes("log ratio ↑")
     handles = [mark("ours", "#555555", "o"), mark("as good as the baseline", dashes=":")]
-    paper = [HOLLOW] if real(table, "task").published.notna().any() else []
+    paper = [HOLLOW] if table.published.notna().any() else []
     return grid.finish([*handles, *paper], scale)
 
 

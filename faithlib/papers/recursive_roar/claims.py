@@ -214,7 +214,8 @@ def _attention(found, published, area):
                 }
                 for part in (tested, printed)
             )
-            result.append(_on_average(f"{name} {verb} (ACU)", own))
+            others = _over_each(tested, own, "attention") if verb.startswith("leads") else {}
+            result.append(_on_average(f"{name} {verb} (ACU)", own, rivals=others))
             known = _published(statistic) if bilstm else {}
             result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, known))
     return result
@@ -367,6 +368,15 @@ def _per_seed(table):
 def _lead(table, measure):
     """By how much a column is above the highest other one."""
     return table[measure] - table.drop(columns=measure).max(axis=1)
+
+
+def _over_each(tables, cases, measure):
+    """{other measure: values of the lead of one over it} of the cases of a claim."""
+    gains = {}
+    for key in cases:
+        for other in tables[key].columns.drop(measure):
+            gains.setdefault(other, {})[key] = tables[key][measure] - tables[key][other]
+    return {other: _values(gain) for other, gain in gains.items()}
 
 
 def _published(statistic):

@@ -15,7 +15,6 @@ from faithlib.report.figures import (
     panels,
     points,
     published_label,
-    real,
 )
 from faithlib.report.style import line, metric_title, role
 from faithlib.report.tables import in_order
@@ -159,12 +158,12 @@ def racu(table, scale=""):
             points(
                 axis, one, "racu" if beyond else "racu_clipped", [y - 0.15], line(row.measure), interval, CLIP
             )
-            shown, hollow = real(one).dropna(subset="published"), line(row.measure) | {"hollow": True}
+            shown, hollow = one.dropna(subset="published"), line(row.measure) | {"hollow": True}
             points(axis, shown, "published", [y + 0.15] * len(shown), hollow, limits=CLIP)
         attribution_rows(axis, known)
         axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     grid.name_axes("RACU ↑")
     ours = mark("ours", "#555555", "o")
-    models = real(table).dropna(subset="published").model
+    models = table.dropna(subset="published").model
     paper = [HOLLOW | {"label": published_label(*models)}] if len(models) else []
     return grid.finish([ours, *paper], scale)

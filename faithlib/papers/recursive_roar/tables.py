@@ -15,7 +15,6 @@ from faithlib.papers.recursive_roar.card import CARD
 from faithlib.report import claims
 from faithlib.report.tables import (
     groups,
-    original,
     over_seeds,
     published_interval,
     published_row,
@@ -257,6 +256,5 @@ def compute(records, points):
 
 
 def _published(table, row, **given):
-    """The published row of a data set in the main setting; {} where there is none or data are generated."""
-    known = original(row["dataset"]) == row["dataset"] and not row["variant"]
-    return published_row(table, row["dataset"], **given) if known else {}
+    """The published row of a data set in the main setting; {} where there is none."""
+    return {} if row["variant"] else published_row(table, row["dataset"], **given)

@@ -15,7 +15,6 @@ from faithlib.report.figures import (
     place,
     points,
     published_label,
-    real,
 )
 from faithlib.report.style import role
 from faithlib.report.tables import in_order
@@ -96,8 +95,7 @@ def fresh(table, scale="", definition="paper"):
         for i, salience in enumerate(saliences):
             own, look = part[part.salience == salience], LOOKS[salience]
             points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
-            shown = real(own)
-            points(axis, shown, "published", [i + 0.2] * len(shown), look | {"hollow": True}, None)
+            points(axis, own, "published", [i + 0.2] * len(own), look | {"hollow": True}, None)
             guide(axis, own.full_text.mean(), look={"color": look["color"]})
         name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
         axis.set_xlim(0, 1.02)  # a mark at 1 is whole
@@ -141,9 +139,7 @@ def _marks(axis, part, value, column, rows, saliences, interval):
         own, look = part[part.salience == salience], LOOKS[salience]
         at = place(own[column], rows, beside(i, len(saliences)))
         points(axis, own, value, at, look, interval, size=3.5)
-        shown = real(own)
-        at = place(shown[column], rows, beside(i, len(saliences)))
-        points(axis, shown, "published", at, look | {"hollow": True}, None, size=5.5)
+        points(axis, own, "published", at, look | {"hollow": True}, None, size=5.5)
 
 
 def _handles(table, saliences, models):
@@ -152,7 +148,7 @@ def _handles(table, saliences, models):
 
 def _published(table, models):
     """The legend of hollow marks, with the paper's models of the data sets that are shown."""
-    if not real(table).published.notna().any():
+    if not table.published.notna().any():
         return []
     known = published("saloss", models).set_index("dataset").model
     return [HOLLOW | {"label": published_label(*known.reindex(table.dataset.unique()).dropna())}]

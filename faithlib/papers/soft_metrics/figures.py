@@ -14,7 +14,6 @@ from faithlib.report.figures import (
     place,
     points,
     published_label,
-    real,
     title,
 )
 from faithlib.report.style import line, role
@@ -147,9 +146,7 @@ def hard_and_soft(table, scale="", definition="paper"):
             rows = place(own.attribution, known, beside(i, len(sides)))
             points(axis, own, "value", rows, look, INTERVAL, size=3.5)
             if definition == "paper":
-                shown = real(own)
-                rows = place(shown.attribution, known, beside(i, len(sides)))
-                points(axis, shown, "published", rows, look | {"hollow": True}, None, size=5.5)
+                points(axis, own, "published", rows, look | {"hollow": True}, None, size=5.5)
         attribution_rows(axis, known)
         axis.set_xlim(-0.02, 1.02)
     grid.name_axes("diagnosticity (share of texts) ↑")
@@ -159,7 +156,7 @@ def hard_and_soft(table, scale="", definition="paper"):
         | {"label": f"{criterion} erasure, {baseline} random baseline"}
         for criterion, baseline in sides
     ]
-    if real(table).published.notna().any():
+    if table.published.notna().any():
         models = published("soft_metrics", "table_5").set_index("dataset").model
         handles.append(HOLLOW | {"label": published_label(*models.reindex(table.dataset.unique()).dropna())})
     return grid.finish([*handles, CHANCE], scale, columns=2)

@@ -18,7 +18,6 @@ from faithlib.report.tables import (
     cell_text,
     groups,
     metric_rows,
-    original,
     over_paired_examples,
     published_value,
     select,
@@ -389,4 +388,4 @@ def _with_names(values):
 
 def _dataset(name):
     """The published data set to look up, for a name that may have a model's in brackets."""
-    return original(name.split(" (")[0])
+    return name.split(" (")[0]

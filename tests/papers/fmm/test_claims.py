@@ -9,7 +9,7 @@ from sample import recursive_roar as roar_sample
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
 from faithlib.papers.fmm import areas, claims, tables
-from faithlib.report.claims import CLAIMS, _difference, intervals
+from faithlib.report.claims import CLAIMS, _deciding, _difference, intervals, judged
 from faithlib.results import project_root
 from faithlib.statistics import share_interval
 
@@ -208,8 +208,9 @@ def test_an_area_and_a_ratio_of_areas_are_not_subtracted(records, points):
     made = (claims.statements(scores, given, **setting) for setting in settings)
     area, other, ratio = (next(claim for claim in of if claim.claim == OCCLUSION) for of in made)
     assert intervals(area).keys() == intervals(ratio).keys()
-    assert _difference(area, other, None).value == pytest.approx(0.1 * 0.225, abs=2e-3)
-    assert _difference(area, ratio, None) is None
+    deciding = _deciding(area, *judged(area), None)
+    assert _difference(area, other, None, deciding).value == pytest.approx(0.1 * 0.225, abs=2e-3)
+    assert _difference(area, ratio, None, deciding) is None
 
 
 def test_options_that_records_have_are_in_the_multiverse(records, points, tests_of):
@@ -248,3 +249,16 @@ def test_the_card_says_what_the_explained_label_decides():
     curves = pd.read_csv(root / "results/small/fmm/tables/curves.csv")
     lowest = curves[(curves.measure == "leave_one_out") & (curves.metric == "mcc")].value.min()
     assert ("takes the model below chance" in card) == (lowest < 0)
+
+
+def test_the_card_says_how_often_the_control_is_rejected():
+    table = pd.read_csv(project_root() / "results/small/fmm/tables/masf.csv")
+    fresh = table[table.measure == "validation"].set_index("strategy").loc[[tables.MASKED, tables.PLAIN]]
+    card = (project_root() / "notebooks/fmm/README.md").read_text(encoding="utf-8")
+    masked, plain = (100 * fresh.share_simes).round().astype(int)
+    assert f"{masked} % of single control texts have p < 0.05 after masked fine-tuning and {plain} %" in card
+    masked, plain = (100 * fresh.share_calibrated).round().astype(int)
+    assert f"calibrated, {masked} % and {plain} %" in card
+    assert (fresh.fisher_paper < 0.05).all() and (fresh.fisher_released == 1).all()
+    everything = table[table.strategy == tables.PLAIN].fisher_released
+    assert (everything == 1).all()  # "rejects nothing"

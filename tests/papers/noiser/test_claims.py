@@ -158,3 +158,11 @@ def test_the_card_says_that_the_judge_on_knowns_names_nothing():
     answers = pd.read_parquet(folder / "knowns.SmolLM2-135M-Instruct.s0.answers.parquet")
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     assert ("and names no completion" in card) == (answers.place == 0).all()
+
+
+def test_the_card_says_what_error_the_draws_leave():
+    table = pd.read_csv(project_root() / "results/small/noiser/tables/draws.csv")
+    own = table[table.model == "SmolLM2-135M-Instruct"]
+    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
+    assert own.draws.max() == 4 and own.mc_error.min() > 0
+    assert f"up to {own.mc_error.max():.2f} in a log ratio of SmolLM2" in card

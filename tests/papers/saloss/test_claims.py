@@ -11,12 +11,13 @@ from faithlib.metrics.rationales import UNITS
 from faithlib.papers.saloss import claims, tables
 from faithlib.papers.saloss.card import CARD, FLIPS
 from faithlib.report.claims import CLAIMS
+from faithlib.results import project_root
 
 NO_CASE = "not tested (no record has what it needs)"
 SHIFT = (-0.004, 0.0, 0.004)  # of TextRank's fractions and F1, by seed: seeds differ
 MEAN = "fewer tokens to a flip than the baseline, on average"
 EVERY = "fewer tokens to a flip than the baseline, on every data set"
-SHARE = "fewer tokens to a flip in 19 of 20 cases (share)"
+SHARE = "fewer tokens to a flip in 19 of 20 cases (share of those that are here)"
 LEAD = "attention is the best attribution (lead over the best other)"
 SAME = "same performance on average: at most 0.02 of macro-F1 lost"
 
@@ -207,3 +208,23 @@ def test_quick_has_numbers_and_no_verdict(three):
 def test_one_seed_has_no_test(records):
     table = tables.fresh(records[:1])
     assert table.p_value.isna().all() and table.sd.isna().all()
+
+
+def test_the_card_says_how_little_the_chosen_weight_moves_attention():
+    table = pd.read_csv(project_root() / "results/small/saloss/tables/lambdas.csv")
+    without = table[table.salience == "none"].set_index(["dataset", "seed"]).attention_kl
+    own = table[table.salience == "textrank"]
+    fall = 1 - own.attention_kl / without.loc[list(zip(own.dataset, own.seed, strict=True))].to_numpy()
+    own = own.assign(fall=(100 * fall).round().astype(int))
+    chosen, one = own[own.chosen], own[(own.weight == 1) & (own.definition == "paper")]
+    paper, released = (chosen[chosen.definition == name].fall for name in ("paper", "released"))
+    smallest = own.groupby(["dataset", "seed", "definition"]).weight.transform("min")
+    edges = (chosen.weight == smallest[chosen.index]).sum()
+    card = (project_root() / "notebooks/saloss/README.md").read_text(encoding="utf-8")
+    for words in (
+        f"is {paper.min()} to {paper.max()} % lower than without",
+        f"between {released.max()} % lower and {-released.min()} % higher",
+        f"λ = 1 makes it {one.fall.min()} to {one.fall.max()} % lower",
+        f"{edges} of {len(chosen)} choices are the smallest",
+    ):
+        assert words in card, words
