@@ -401,12 +401,12 @@ def _same(claim, other):
 
 
 def _deciding(claim, verdict, cases, gate):
-    """The data sets × models that decide: of a claim on average all, else the case of the verdict's value."""
+    """The data sets × models that decide: on average those in the interval, else that of the verdict."""
     values = accepted(claim.values, gate)
     titles = case_titles(_pairs(values[values.value.notna()]))
-    if claim.quantifier == "on average":
-        return set(titles)
-    deciding = {name for name in verdict.cases if cases[name].value == verdict.value}
+    deciding = set(verdict.cases)
+    if claim.quantifier != "on average":
+        deciding = {name for name in deciding if cases[name].value == verdict.value}
     return {pair for pair, title in titles.items() if title in deciding}
 
 

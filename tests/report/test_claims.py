@@ -228,6 +228,12 @@ def test_an_option_turns_a_claim_on_every_data_set_as_it_turns_the_one_on_averag
     table, _ = multiverse_tables(state, {"ties": ("half", "strict")}, "small")
     assert table.verdict.tolist() == ["mixed (depends on ties; bert, 3 seeds)"] * 2
 
+    def with_two_seeds(ties="half"):  # a data set that has no interval takes no part in the comparison either
+        return [claim(c.values, seeds("ag_news", [0.1, 0.2]), quantifier=c.quantifier) for c in state(ties)]
+
+    table, _ = multiverse_tables(with_two_seeds, {"ties": ("half", "strict")}, "small")
+    assert table.verdict[0].startswith("mixed (depends on ties")
+
 
 def test_claims_with_intervals_of_their_own():
     share = statistics.share_interval([True] * 95 + [False] * 5)
