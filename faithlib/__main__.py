@@ -19,6 +19,7 @@ from pathlib import Path
 
 PROGRAM = "faithlib"
 COLUMNS = ("text", "text_b", "label", "evidence", "target", "contrast")
+ATTRIBUTIONS = ["input_x_gradient", "leave_one_out", "random_uniform"]  # of any model, signed for contrasts
 
 
 class _Parser(argparse.ArgumentParser):
@@ -80,7 +81,8 @@ def _parser():
     add("--data", required=True, help="a parquet, csv, tsv or jsonl file, a folder of them, or a task")
     _add_columns(evaluate, COLUMNS, text="text")
     add("--labels", type=_names, help="names of the classes in their order, joined by commas")
-    add("--attributions", type=_names, required=True, help="names, or my.py:function, joined by commas")
+    add("--attributions", type=_names, default=ATTRIBUTIONS,
+        help=f"names, or my.py:function, joined by commas ({','.join(ATTRIBUTIONS)})")  # fmt: skip
     add("--metrics", type=_metrics_of, default="default", help='names joined by commas, "default" or "all"')
     add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
     add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")

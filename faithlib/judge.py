@@ -2,8 +2,8 @@
 
 `judge(questions)` returns up to five answers for each question, the most probable first; a question is a list
 of words. Equal questions are asked once. A judge behind an endpoint writes each answer to disk when it
-arrives, so that no answer is paid for twice after an error or in a rerun. An answer that is empty, or cut at
-its limit of tokens, is no answer: it is never stored.
+arrives, so that no answer is paid for twice after an error or in a rerun. It never stores an answer that is
+empty, holds thoughts alone, or was cut at its limit of tokens. A local judge cuts every answer at its limit.
 """
 
 import json
@@ -12,17 +12,15 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from faithlib import forward
 from faithlib.progress import bar
 from faithlib.replies import ANSWERS, parse
 from faithlib.results import digest, write_atomically
-from faithlib.scores import one_of, whole
+from faithlib.scores import finite, one_of, whole
 
 TEMPLATES = {
     "guesses": "Some words were picked, in order, from a text that you cannot see: {words}\n"
@@ -33,13 +31,44 @@ TEMPLATES = {
     "word as the most probable completion for the unseen prompt WITHOUT providing any explanation.\n"
     "Tokens: {words}\nProbable Completion: ",
 }
-WORDS_ALONE = "{text}"
+WORDS_ALONE, PLACE = "{text}", r"\{(words|text)\}"  # a template, and the pattern of the words' place in one
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"  # environment variables of the endpoint's key and address
 PAUSE = 0.5  # seconds before a retry after a malformed answer, doubled each time
+LEAST = {"tokens": 1, "workers": 1, "retries": 0, "limit": 0}  # of settings that are whole numbers
+ABOVE_ZERO, FROM_ZERO = ("timeout", "workers", "per_minute"), ("temperature", "prices")
+OPTIONAL = ("per_minute", "prices", "temperature", "limit")  # settings that may be None
 
 
 class JudgeError(RuntimeError):
     """A judge cannot answer; the message is one line, and earlier answers are kept."""
+
+
+def check_settings(**settings):
+    """Raise ValueError for a setting of a judge with a wrong value; needs no model and no key.
+
+    Args:
+        settings: arguments of `LocalJudge` or `EndpointJudge`, by name.
+
+    Example:
+        >>> check_settings(temperature=0.7, workers=1.5)
+        Traceback (most recent call last):
+            ...
+        ValueError: workers=1.5 must be at least 1, a whole number
+    """
+    for name, value in settings.items():
+        if value is None and name in OPTIONAL:
+            continue
+        if name == "template" and not (isinstance(value, str) and re.search(PLACE, value)):
+            raise ValueError(f"template={value!r} shows no words: put {{words}} or {{text}} into it")
+        if name == "prices" and not (isinstance(value, (list, tuple)) and len(value) == 2):
+            raise ValueError(f"prices={value!r} must be two, of input and output: give such as (0.5, 1.5)")
+        if name == "tokens_name":
+            one_of(name, value, ("max_tokens", "max_completion_tokens"))
+        if name in FROM_ZERO or name in ABOVE_ZERO:
+            for number in value if name == "prices" else [value]:
+                finite(name, number, 0, above=name in ABOVE_ZERO)
+        if name in LEAST:
+            whole(name, value, LEAST[name])
 
 
 class Judge:
@@ -60,8 +89,7 @@ class Judge:
     """
 
     def __init__(self, name, template):
-        if not re.search(r"\{(words|text)\}", template):
-            raise ValueError(f"template={template!r} shows no words: put {{words}} or {{text}} into it")
+        check_settings(template=template)
         self.name, self.template = name, template
         self.known, self.asked = {}, 0
         self.counts = {"questions": 0, "different": 0, "without_answer": 0}
@@ -92,7 +120,7 @@ class Judge:
 
     def _prompt(self, question):
         values = {"words": json.dumps(list(question), ensure_ascii=False), "text": " ".join(question)}
-        return re.sub(r"\{(words|text)\}", lambda match: values[match[1]], self.template)
+        return re.sub(PLACE, lambda match: values[match[1]], self.template)
 
 
 class LocalJudge(Judge):
@@ -108,16 +136,19 @@ class LocalJudge(Judge):
         tokens: the length of an answer, at least that of the longest gold answer.
         file: where answers are kept as they come, so that an interrupted run asks on from there; it belongs
             to one model, one length of answers and one precision. None keeps them in memory alone.
+
+    Raises:
+        ValueError: a setting out of range.
+        JudgeError: a damaged file.
     """
 
     def __init__(self, model, template=WORDS_ALONE, tokens=4, file=None):
         if not hasattr(model, "prefix"):
             raise ValueError(f"judge of type {type(model).__name__}: give a causal language model")
-        whole("tokens", tokens, 1)
+        check_settings(tokens=tokens)
         super().__init__(model.name, template)
         self.model, self.tokens, self.file = model, tokens, file
-        there = file is not None and file.is_file()
-        self.kept = json.loads(file.read_text(encoding="utf-8")) if there else {}  # of this and earlier runs
+        self.kept = self._kept_answers()  # of this and earlier runs
 
     def check(self, golds):
         lengths = [e.maskable.sum() for e in self.model.encode(list(golds))]
@@ -128,6 +159,14 @@ class LocalJudge(Judge):
                 f"{self.tokens}: give tokens={max(lengths)}"
             )
 
+    def _kept_answers(self):
+        """The answers in the file: {prompt: [str]}."""
+        there = self.file is not None and self.file.is_file()
+        try:
+            return {**json.loads(self.file.read_text(encoding="utf-8"))} if there else {}
+        except (ValueError, TypeError) as error:  # no JSON, or no object
+            raise JudgeError(f"{self.file} is damaged: delete it, and {self.name} is asked again") from error
+
     def _ask(self, prompts, at_once=64):  # limits the memory of probabilities over the vocabulary
         yield from ((prompt, self.kept[prompt]) for prompt in prompts if prompt in self.kept)
         prompts = [prompt for prompt in prompts if prompt not in self.kept]
@@ -136,13 +175,15 @@ class LocalJudge(Judge):
                 chosen = prompts[start : start + at_once]
                 self.kept |= (answers := dict(zip(chosen, self._answers(chosen), strict=True)))
                 if self.file:
-                    write_atomically(self.file, partial(_write, json.dumps(self.kept, ensure_ascii=False)))
+                    _write(self.kept, self.file)
                 yield from answers.items()
                 self.asked += len(chosen)
                 progress.update(len(chosen))
 
     def _answers(self, prompts):
         """The ANSWERS most probable answers to each prompt: [[str]]."""
+        from faithlib import forward  # brings torch, which settings are checked without
+
         encodings = self.model.encode([self._as_chat(prompt) for prompt in prompts])
         if (longest := max(len(e.ids) for e in encodings) + self.tokens - 1) > self.model.max_length:
             raise ValueError(
@@ -152,8 +193,10 @@ class LocalJudge(Judge):
         p = forward.probabilities(self.model, [forward.unchanged(e) for e in encodings])
         likeliest = np.argsort(-p, axis=1, kind="stable")[:, :ANSWERS]
         answers = likeliest.reshape(-1, 1)  # (prompts * ANSWERS, tokens so far)
+        questions = [e for e in encodings for _ in range(ANSWERS)]  # whose answers share keys and values
         for _ in range(self.tokens - 1):
-            variants = [_continued(encodings[i // ANSWERS], answer) for i, answer in enumerate(answers)]
+            pairs = zip(questions, answers, strict=True)
+            variants = [forward.Variant(q.followed_by(a), base=q, start=len(q.ids)) for q, a in pairs]
             next_tokens = forward.probabilities(self.model, variants).argmax(1)
             answers = np.column_stack([answers, next_tokens])
         ended = np.cumsum(answers == self.model.tokenizer.eos_token_id, axis=1) > 0
@@ -164,13 +207,14 @@ class LocalJudge(Judge):
         return [texts[i : i + ANSWERS] for i in range(0, len(texts), ANSWERS)]
 
     def _as_chat(self, prompt):
-        """A request as the tokenizer's chat template has it; without the token that the tokenizer adds."""
+        """A request in the tokenizer's chat template, without the first token if the tokenizer adds it."""
         tokenizer = self.model.tokenizer
         if self.template == WORDS_ALONE or not getattr(tokenizer, "chat_template", None):
             return prompt
         message = [{"role": "user", "content": prompt}]
         text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-        return text.removeprefix(tokenizer.bos_token or "")
+        added = tokenizer.bos_token and tokenizer("").input_ids[:1] == [tokenizer.bos_token_id]
+        return text.removeprefix(tokenizer.bos_token) if added else text
 
 
 class EndpointJudge(Judge):
@@ -185,8 +229,8 @@ class EndpointJudge(Judge):
         folder: where answers are stored, one file each.
         template: the prompt; see `Judge`.
         timeout: seconds to wait for an answer.
-        retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection, a malformed or empty answer,
-            with increasing pauses or those that the endpoint asks for.
+        retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection, a malformed answer or one
+            without a word besides thoughts, with increasing pauses or those that the endpoint asks for.
         per_minute: the largest number of questions a minute; None for no limit.
         workers: the largest number of questions at a time.
         prices: dollars for a million input and output tokens, for `cost`; or None.
@@ -215,18 +259,8 @@ class EndpointJudge(Judge):
         limit=None,
     ):
         super().__init__(name, template)
-        for setting, value in (
-            ("timeout", timeout),
-            ("workers", workers),
-            ("tokens", tokens),
-            ("per_minute", 1 if per_minute is None else per_minute),
-        ):
-            if value <= 0:
-                raise ValueError(f"{setting}={value} must be above 0")
-        for setting, value in (("retries", retries), ("temperature", temperature), ("limit", limit)):
-            if value is not None and value < 0:
-                raise ValueError(f"{setting}={value} must be at least 0")
-        one_of("tokens_name", tokens_name, ("max_tokens", "max_completion_tokens"))
+        check_settings(timeout=timeout, retries=retries, per_minute=per_minute, workers=workers, limit=limit)
+        check_settings(prices=prices, tokens=tokens, tokens_name=tokens_name, temperature=temperature)
         self.folder, self.timeout, self.retries, self.workers = Path(folder), timeout, retries, workers
         self.prices, self.tokens, self.limit = prices, tokens, limit
         self.parameters = {tokens_name: tokens}  # of every request
@@ -306,14 +340,13 @@ class EndpointJudge(Judge):
                     f"{self.name} at {self._host()} was cut at {self.tokens} tokens before its answer ended: "
                     "raise tokens, to thousands for a model that thinks first; answers so far are kept"
                 )
-            if answer and (answer["text"].strip() or answer["refused"]):
+            if answer and (answer["refused"] or parse(answer["text"])):
                 asked = {"model": self.name, "address": _address(), "prompt": prompt, **self.parameters}
-                text = json.dumps(asked | answer, ensure_ascii=False)
-                write_atomically(self._path(prompt), partial(_write, text))
+                _write(asked | answer, self._path(prompt))
                 return
         raise JudgeError(
             f"{self.name} at {self._host()} gave {self.retries + 1} answers that are empty or none of "
-            "the protocol: check the address and the model's name; answers so far are kept"
+            "the protocol: check the address, the model's name and the template; answers so far are kept"
         )
 
     def _stored_answers(self, prompt):
@@ -392,8 +425,9 @@ def _address():
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
-def _write(text, path):
-    path.write_text(text, encoding="utf-8")
+def _write(values, file):
+    text = json.dumps(values, ensure_ascii=False)
+    write_atomically(file, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def _answer_values(completion):
@@ -414,8 +448,3 @@ def _answer_values(completion):
         "tokens_in": getattr(usage, "prompt_tokens", 0) or 0,
         "tokens_out": getattr(usage, "completion_tokens", 0) or 0,
     }
-
-
-def _continued(question, answer):
-    """The variant of a question with the first tokens of its answer; its answers share keys and values."""
-    return forward.Variant(question.followed_by(answer), base=question, start=len(question.ids))

@@ -1,8 +1,10 @@
 """Judges: a local model by hand, and an endpoint that speaks the protocol and misbehaves on request."""
 
 import copy
+import inspect
 import json
 import logging
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,12 +13,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny
+from tokenizers import processors
+from toy import ROOT
 
 from faithlib import judge as judges
 from faithlib.judge import EndpointJudge, Judge, JudgeError, LocalJudge
+from faithlib.papers.noiser.experiment import judge_options
 
 SECRET = "sk-very-secret-4711"
 QUESTION = ("Paris", "capital", "of")
+WORDLESS = {"nothing": "", "rubbish": "\n ... \n", "thoughts": "<think>hm</think>", "unclosed": "<think>hm"}
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -56,10 +62,8 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": self.server.reply}
         if what == "refusal":
             message |= {"content": None, "refusal": "I would rather not."}
-        if what == "rubbish":
-            message["content"] = "\n ... \n"
-        if what in ("nothing", "cut"):
-            message["content"] = {"nothing": "", "cut": "France, Sp"}[what]
+        if what in (wrong := {**WORDLESS, "cut": "France, Sp"}):
+            message["content"] = wrong[what]
         reason = "length" if what == "cut" else "stop"
         choice = {"index": 0, "message": message, "finish_reason": reason}
         usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
@@ -146,7 +150,7 @@ def test_a_rerun_needs_no_key(make, endpoint, monkeypatch):
         make()([QUESTION, ("new",)])
 
 
-@pytest.mark.parametrize("wrong", ["429", "500", "503", "408", "malformed", "empty", "html", "nothing"])
+@pytest.mark.parametrize("wrong", ["429", "500", "503", "408", "malformed", "empty", "html", *WORDLESS])
 def test_what_passes_is_tried_again(make, endpoint, wrong):
     endpoint.script = [wrong, wrong]
     assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 3
@@ -159,7 +163,7 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
         ("500", r"fails \(500\): try again later"),
         ("malformed", "gave 3 answers that are empty or none of the protocol"),
         ("html", "none of the protocol"),
-        ("nothing", "gave 3 answers that are empty"),
+        *((wrong, "gave 3 answers that are empty .*: check .* the template") for wrong in WORDLESS),
         ("cut", "was cut at 200 tokens before its answer ended: raise tokens"),
         ("401", r"refuses the key \(401\): check OPENAI_API_KEY"),
         ("404", "knows no such model or address"),
@@ -180,7 +184,8 @@ def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, tol
     error = caught.value
     assert error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
     assert SECRET not in line + caplog.text and "user:pass" not in line
-    assert len(endpoint.requests) == (3 if wrong in ("429", "500", "malformed", "html", "nothing") else 1)
+    passing = ("429", "500", "malformed", "html", *WORDLESS)
+    assert len(endpoint.requests) == (3 if wrong in passing else 1)
 
 
 def test_a_slow_endpoint_is_given_up(make, endpoint):
@@ -216,15 +221,25 @@ def test_answers_already_bought_are_kept(make, endpoint, monkeypatch):
     assert len(endpoint.requests) - before == 3
 
 
-def test_refusals_and_rubbish_are_counted_and_not_asked_again(make, endpoint):
-    endpoint.script = ["refusal", "rubbish"]
+def test_refusals_are_counted_and_not_asked_again(make, endpoint):
+    endpoint.script = ["refusal", "well"]
     judge = make(workers=1)
-    assert judge([("a",), ("b",), ("c",)]) == [[], [], ["France", "Spain", "Italy", "Peru", "Chad"]]
+    assert judge([("a",), ("b",)]) == [[], ["France", "Spain", "Italy", "Peru", "Chad"]]
     again = make()
-    again([("a",), ("b",)])
+    again([("a",)])
     assert judge.counts["refused"] == again.counts["refused"] == 1
-    assert judge.counts["without_answer"] == again.counts["without_answer"] == 2
-    assert len(endpoint.requests) == 3
+    assert judge.counts["without_answer"] == again.counts["without_answer"] == 1
+    assert len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize("wrong", WORDLESS)
+def test_a_reply_without_a_word_is_never_stored(make, endpoint, tmp_path, wrong):
+    endpoint.script = [wrong]
+    with pytest.raises(JudgeError):
+        make(retries=0)([QUESTION])
+    assert not list((tmp_path / "answers").glob("*"))
+    judge = make()
+    assert judge([QUESTION])[0][0] == "France" and judge.counts["without_answer"] == 0
 
 
 def test_an_answer_that_was_cut_is_never_stored(make, endpoint, tmp_path):
@@ -327,11 +342,39 @@ def test_a_client_that_is_not_installed(make, monkeypatch):
             "tokens_name='length' is unknown: use 'max_tokens', 'max_completion_tokens'",
         ),
         (dict(template="Which word?"), "shows no words: put {words} or {text} into it"),
+        (dict(template=5), "template=5 shows no words"),
+        (dict(tokens=0), "tokens=0 must be at least 1, a whole number"),
+        (dict(tokens=2.5), "tokens=2.5 must be at least 1, a whole number"),
+        (dict(workers=1.5), "workers=1.5 must be at least 1, a whole number"),
+        (dict(workers="abc"), "workers='abc' must be above 0"),
+        (dict(retries=None), "retries=None must be at least 0, a whole number"),
+        (dict(limit="x"), "limit='x' must be at least 0, a whole number"),
+        (dict(temperature="hot"), "temperature='hot' must be at least 0, and finite"),
+        (dict(timeout=float("inf")), "timeout=inf must be above 0, and finite"),
+        (dict(prices=1), r"prices=1 must be two, of input and output: give such as \(0.5, 1.5\)"),
+        (dict(prices=(1, "x")), "prices='x' must be at least 0, and finite"),
     ],
 )
 def test_settings_are_checked(tmp_path, given, told):
-    with pytest.raises(ValueError, match=told):
-        EndpointJudge("judge-1", tmp_path, **given)
+    for check in (judges.check_settings, lambda **given: EndpointJudge("judge-1", tmp_path, **given)):
+        with pytest.raises(ValueError, match=told) as caught:
+            check(**given)
+        assert "\n" not in str(caught.value)
+
+
+def settings_of(kind):
+    """The settings of a judge that judge_settings may hold, and their defaults."""
+    fixed = ("name", "folder", "model", "file")
+    return {n: p.default for n, p in inspect.signature(kind).parameters.items() if n not in fixed}
+
+
+def test_every_setting_is_checked_and_its_default_allowed():
+    judges.check_settings(**settings_of(LocalJudge))
+    judges.check_settings(**settings_of(EndpointJudge))
+    judges.check_settings(per_minute=0.5, limit=0, prices=[0, 1.5], retries=0, template="{text}?")
+    for name in {**settings_of(EndpointJudge), **settings_of(LocalJudge)}:
+        with pytest.raises(ValueError, match=name):
+            judges.check_settings(**{name: [object()]})
 
 
 # A local model ------------------------------------------------------------------------------------
@@ -384,6 +427,14 @@ def test_an_interrupted_local_judge_asks_on_from_its_kept_answers(tmp_path, monk
     assert again.counts == {"questions": 3, "different": 3, "without_answer": 0}
 
 
+@pytest.mark.parametrize("content", ['{"a": ["b"', "[1]", ""])
+def test_a_damaged_file_of_a_local_judge_is_told(tmp_path, content):
+    (file := tmp_path / "judge.json").write_text(content)
+    with pytest.raises(JudgeError, match=f"{file} is damaged: delete it, and tiny-llama is asked") as caught:
+        LocalJudge(tiny.causal(), file=file)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_local_judge_is_asked_as_the_template_has_it(monkeypatch):
     model, seen = tiny.causal(), []
     encode = model.encode
@@ -398,12 +449,27 @@ def test_an_instructed_model_is_asked_in_its_chat_template(monkeypatch):
     monkeypatch.setattr(model, "encode", lambda texts: seen.extend(texts) or encode(texts))
     template = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }} {% endfor %}[assistant]"
     tokenizer = copy.deepcopy(model.tokenizer)
-    tokenizer.chat_template, tokenizer.bos_token = template, "[BOS]"
+    tokenizer.chat_template = template
     monkeypatch.setattr(model, "tokenizer", tokenizer)
     LocalJudge(model, "After {text}?")([("great", "long")])
     assert seen == ["[user] After great long? [assistant]"]  # the tokenizer adds the first token itself
     LocalJudge(model)([("great", "long")])
     assert seen[1:] == ["great long"]  # to be continued: no request
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_a_request_begins_with_its_first_token_once(monkeypatch, adds):
+    """Whether the tokenizer adds it, as Llama's does, or only the chat template has it, as SmolLM2's."""
+    model, seen = tiny.causal(), []
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda texts: seen.extend(found := encode(texts)) or found)
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.chat_template = "{{ bos_token }}{{ messages[0].content }}"
+    if not adds:
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A")
+    monkeypatch.setattr(model, "tokenizer", tokenizer)
+    LocalJudge(model, "a {text}")([("great", "film")])
+    assert model.tokens(seen[0]) == ["[CLS]", "a", "great", "film"]
 
 
 def test_a_gold_answer_of_several_tokens_must_fit():
@@ -432,3 +498,43 @@ def test_a_judge_may_be_anything_that_answers():
         "different": 2,
         "without_answer": 0,
     }
+
+
+# The page -----------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs/judge.md").read_text(encoding="utf-8")
+
+
+def allowed(name):
+    """The values of a setting, in the words of the page."""
+    special = {
+        "template": "text with `{words}` or `{text}`, or a name: "
+        + ", ".join(f"`{n}`" for n in judges.TEMPLATES),
+        "tokens_name": "`max_tokens` or `max_completion_tokens`",
+        "prices": "two numbers from 0",
+        "temperature": "number from 0",
+    }
+    number = f"whole number from {judges.LEAST[name]}" if name in judges.LEAST else "number above 0"
+    return special.get(name, number) + (", or `None`" if name in judges.OPTIONAL else "")
+
+
+def test_the_page_has_every_setting_with_its_range_and_defaults():
+    names = {template: name for name, template in judges.TEMPLATES.items()}
+    endpoint, local = settings_of(EndpointJudge), settings_of(LocalJudge)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)
+    assert sorted(name for name, *_ in rows) == sorted({**endpoint, **local})
+    for name, values, *defaults in rows:
+        assert values == allowed(name)
+        for default, of in zip(defaults, (endpoint, local), strict=True):
+            assert default == (f"`{names.get(of[name], of[name])}`" if name in of else "–"), name
+
+
+def test_the_pages_example_and_its_cost_line_fit(tmp_path, monkeypatch):
+    monkeypatch.delenv(judges.URL, raising=False)
+    (given,) = re.findall(r"^judge_settings = (\[.+\])$", PAGE, re.MULTILINE)
+    options = judge_options(json.loads(given), "api:some-model")
+    line = EndpointJudge("some-model", tmp_path, **options).cost([QUESTION])
+    (shown,) = re.findall(r"^some-model at .+$", PAGE, re.MULTILINE)
+    number = re.compile(r"\d[\d,.]*\d|\d")
+    assert number.sub("0", shown) == number.sub("0", line)
+    assert {judges.KEY, judges.URL} <= set(re.findall(r"export (\w+)", PAGE))

@@ -141,6 +141,39 @@ def test_evaluate_passes_on_what_was_given(here, monkeypatch):
     }  # fmt: skip
 
 
+@pytest.fixture
+def prompts(here):
+    """A language model and prompts with answers, in the user's folder."""
+    lm = models.load_causal("tiny-llama", [*TEXTS, "great boring"])
+    lm.model.save_pretrained(here / "models/some/lm")
+    lm.tokenizer.save_pretrained(here / "models/some/lm")
+    table = {"text": TEXTS[:3], "target": ["film", "and", "a"], "contrast": ["boring", "great", "and"]}
+    pd.DataFrame(table).to_csv(here / "prompts.csv", index=False)
+    return here
+
+
+@pytest.mark.parametrize("columns", [{}, {"target": "target", "contrast": "contrast"}])
+def test_attributions_have_a_default_for_language_models(prompts, capsys, columns):
+    given = {"model": "some/lm", "model_dir": "models", "data": "prompts.csv", "text": None, **columns}
+    assert main(evaluate(**given, attributions=None, metrics="naopc_sufficiency")) == 0
+    table = pd.read_csv(prompts / "out/tables/results.csv")
+    assert list(table.attribution) == ["input_x_gradient", "leave_one_out", "random_uniform"]
+    out = capsys.readouterr().out
+    for column in ("target", "contrast"):
+        line = f"prompts.csv: column {column!r} is not used: give {column}={column!r} (--{column} {column})"
+        assert (line in out) == (not columns)
+
+
+def test_attributions_have_a_default_for_classifiers(here, capsys):
+    assert main(evaluate(attributions=None, metrics="ns")) == 0
+    table = pd.read_csv(here / "out/tables/results.csv")
+    assert list(table.attribution) == ["input_x_gradient", "leave_one_out", "random_uniform"]
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--help"])
+    assert "(input_x_gradient,leave_one_out,random_uniform)" in "".join(capsys.readouterr().out.split())
+
+
 def test_ctrl_c_ends_with_one_line(here, monkeypatch, capsys):
     def stopped(*given, **settings):
         raise KeyboardInterrupt

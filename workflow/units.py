@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from faithlib import attributions, corpora, plugins, results
+from faithlib.papers.noiser.experiment import judge_options
 from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
@@ -232,6 +233,8 @@ def check_together(parameters):
             refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
         if "k_min" in parameters["boundings"]:
             refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
+    if "judge_settings" in parameters:
+        judge_options(parameters["judge_settings"], parameters["judge"])
 
 
 def refuse(name, value, reason, fix):

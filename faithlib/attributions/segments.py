@@ -1,21 +1,22 @@
-"""Leave-one-out of segments: words, sentences or passages, all at once or from the coarse to the fine.
+"""Leave-one-out of segments: words, sentences or passages, of one class or token; see also `study.segmented`.
 
 The segments of a text are one number a token, equal for the tokens of a segment and −1 outside: (tokens,).
 """
 
 import re
+from numbers import Integral
 
 import numpy as np
 
 from faithlib.attributions.occlusion import removable
-from faithlib.forward import erased, target_values, unchanged
-from faithlib.scores import one_of, whole
+from faithlib.forward import REMOVALS, erased, target_values, unchanged
+from faithlib.scores import one_of
 
 UNITS = ("passage", "sentence", "word", "token")
 SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*$")
 
 
-def segments(encoding, text, unit):
+def segments(encoding, text, unit, fixed=()):
     """The segments of a text.
 
     A passage ends at a blank line; a sentence at a passage's end or a word that ends in ".", "!", "?" or "…"
@@ -25,13 +26,14 @@ def segments(encoding, text, unit):
         encoding: the Encoding of the text.
         text: the text itself.
         unit: one of UNITS.
+        fixed: indices of words of `text.split()` that are never removed: they belong to no segment.
 
     Returns:
-        (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable.
+        (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable or fixed.
 
     Raises:
         ValueError: an unknown unit, a text that has fewer words than the encoding, a token that reaches over
-            the border of two segments.
+            the border of two segments, or of a fixed word and another.
 
     Example:
         >>> from faithlib import models
@@ -41,32 +43,42 @@ def segments(encoding, text, unit):
         [-1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1]
     """
     one_of("unit", unit, UNITS)
-    found = np.full(len(encoding.ids), -1)
-    if unit == "token":
-        found[encoding.maskable] = np.arange(encoding.maskable.sum())
-        return found
-    passages = [passage.split() for passage in re.split(r"\n\s*\n", text) if passage.strip()]
-    of_word, number = [], 0
-    for words in passages:
-        for i, word in enumerate(words):
-            of_word.append(number)
-            ends = unit == "word" or (unit == "sentence" and SENTENCE_END.search(word))
-            number += bool(ends or i == len(words) - 1)
-    words = encoding.words[encoding.maskable]
+    found, words = np.full(len(encoding.ids), -1), encoding.words[encoding.maskable]
+    of_word = _of_words(text, unit)
     if len(words) and words.max() >= len(of_word):
         raise ValueError(
             f"text {text[:40]!r} has {len(of_word)} words, its encoding more: give the same text"
         )
     for word in np.setdiff1d(np.arange(words.max(initial=0)), words):
         after = words[words > word].min()  # its letters are in the first token of this word
-        spelt = text.split()[word]
-        if of_word[word] != of_word[after] and any(c.isalnum() for c in spelt):
+        spelt, behind = text.split()[word], text.split()[after]
+        if not any(c.isalnum() for c in spelt):
+            continue
+        if unit != "token" and of_word[word] != of_word[after]:
             raise ValueError(
-                f"unit={unit!r}: one token holds both {spelt!r} and {text.split()[after]!r}, of two "
+                f"unit={unit!r}: one token holds both {spelt!r} and {behind!r}, of two "
                 f"{unit}s: use a coarser unit, or another tokenizer"
             )
-    found[encoding.maskable] = np.array(of_word)[words]
+        if (word in fixed) != (after in fixed):
+            raise ValueError(
+                f"fixed: one token holds both {spelt!r} and {behind!r}, and one of them is fixed: fix both "
+                "or neither, or use another tokenizer"
+            )
+    numbers = np.arange(len(words)) if unit == "token" else np.array(of_word, int)[words]
+    found[encoding.maskable] = np.where(np.isin(words, list(fixed)), -1, numbers)
     return found
+
+
+def _of_words(text, unit):
+    """The segment of each word of a text, [int]; with the unit "token" as with "word"."""
+    of_word, number = [], 0
+    for passage in re.split(r"\n\s*\n", text):
+        words = passage.split()
+        for i, word in enumerate(words):
+            of_word.append(number)
+            ends = unit in ("word", "token") or (unit == "sentence" and SENTENCE_END.search(word))
+            number += bool(ends or i == len(words) - 1)
+    return of_word
 
 
 def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
@@ -86,6 +98,10 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
     Returns:
         [{segment: score}] for each example.
 
+    Raises:
+        ValueError: targets or parts of another number than the examples, a target that the model does not
+            have, parts of another length than their example, an unknown removal.
+
     Example:
         >>> from faithlib import models
         >>> text = "the plot was great"
@@ -95,12 +111,13 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
         >>> sorted(leave_one_out(model, encodings, [1], words)[0])
         [0, 1, 2, 3]
     """
+    _check(model, encodings, targets, parts, removal)
     variants, of, numbers = [], [], []
     for e, target, part in zip(encodings, targets, parts, strict=True):
-        found = [int(n) for n in np.unique(part[removable(model, e, removal) & (part >= 0)])]
-        variants += [unchanged(e), *(erased(model, e, part == n, removal) for n in found)]
-        of += [target] * (1 + len(found))
-        numbers.append(found)
+        left = without_each(model, e, part, removal)
+        variants += [unchanged(e), *left.values()]
+        of += [target] * (1 + len(left))
+        numbers.append(list(left))
     y = target_values(model, variants, of, model.explains, cache)
     scores, at = [], 0
     for found in numbers:
@@ -110,47 +127,27 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
     return scores
 
 
-def hierarchical(model, encodings, texts, targets, units=UNITS, keep=1, removal="mask", cache=None):
-    """Leave-one-out from coarse to fine: only the `keep` best segments of a unit are divided further.
+def without_each(model, encoding, part, removal="mask"):
+    """The inputs without one segment each, {segment: forward.Variant}, of segments that `removal` changes."""
+    found = np.unique(part[removable(model, encoding, removal) & (part >= 0)])
+    return {int(n): erased(model, encoding, part == n, removal) for n in found}
 
-    Args:
-        model, encodings, targets, removal, cache: as of `leave_one_out`.
-        texts: the texts of the encodings.
-        units: of UNITS, from coarse to fine.
-        keep: how many segments of each unit are divided, those with the highest scores; at least 1.
 
-    Returns:
-        (scores, passes, flat): [{unit: {segment: score}}] for each example, of the segments that were looked
-        at; how many passes each example took, and how many `leave_one_out` of the finest unit would take,
-        each (examples,) int.
-
-    Raises:
-        ValueError: units that are unknown or not from coarse to fine, keep below 1.
-
-    Example:
-        >>> from faithlib import models
-        >>> texts = ["a plot . a film ."]
-        >>> model = models.load("tiny-bert", ("no", "yes"), texts)
-        >>> encodings = model.encode(texts)
-        >>> _, passes, flat = hierarchical(model, encodings, texts, [1], ("sentence", "token"))
-        >>> passes.tolist(), flat.tolist()
-        ([6], [7])
-    """
-    for unit in units:
-        one_of("unit", unit, UNITS)
-    whole("keep", keep, 1)
-    if not units or list(units) != sorted(set(units), key=UNITS.index):
-        raise ValueError(f"units={units!r}: give some of {', '.join(UNITS)}, in this order, each once")
-    scores = [{} for _ in encodings]
-    open_tokens = [e.maskable for e in encodings]
-    for unit in units:
-        whole_parts = [segments(e, text, unit) for e, text in zip(encodings, texts, strict=True)]
-        parts = [np.where(free, part, -1) for free, part in zip(open_tokens, whole_parts, strict=True)]
-        found = leave_one_out(model, encodings, targets, parts, removal, cache)
-        for i, of_unit in enumerate(found):
-            scores[i][unit] = of_unit
-            best = sorted(of_unit, key=of_unit.get, reverse=True)[:keep]
-            open_tokens[i] = np.isin(parts[i], best)
-    passes = np.array([1 + sum(map(len, of.values())) for of in scores])
-    finest = [part[removable(model, e, removal)] for e, part in zip(encodings, whole_parts, strict=True)]
-    return scores, passes, np.array([1 + len(np.unique(part)) for part in finest])
+def _check(model, encodings, targets, parts, removal):
+    """Raise ValueError for arguments of `leave_one_out` that do not belong together, before any pass."""
+    one_of("removal", removal, REMOVALS)
+    for what, given in {"targets": targets, "parts": parts}.items():
+        if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(encodings):
+            raise ValueError(f"{what}={str(given)[:40]!r}: give one for each of {len(encodings)} encodings")
+    for target in targets:
+        whole = isinstance(target, Integral) and not isinstance(target, bool)
+        if not whole or not 0 <= target < model.outputs:
+            raise ValueError(
+                f"target {target!r} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
+            )
+    for i, (e, part) in enumerate(zip(encodings, parts, strict=True)):
+        if np.shape(part) != np.shape(e.ids):
+            raise ValueError(
+                f"parts of encoding {i} have the shape {np.shape(part)}, it has {len(e.ids)} tokens: give "
+                "what segments(encoding, text, unit) returns"
+            )

@@ -259,7 +259,7 @@ class Transformer:
             if len(e.ids) > self.max_length:
                 raise ValueError(
                     f"example {i} has {len(e.ids)} tokens, {self.name} takes {self.max_length}: "
-                    "cut it (truncate) or choose another model"
+                    "shorten it, or choose another model"
                 )
 
 

@@ -1,6 +1,7 @@
 """Models that are built with fresh weights and the vocabulary of given texts: tiny BERT and Llama, BiLSTM."""
 
 import pathlib
+import re
 
 import numpy as np
 import torch
@@ -17,12 +18,15 @@ from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
 from faithlib.scores import one_of, whole
 
 WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
-
-
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # in a file of vectors
+LARGEST = float(np.finfo(np.float32).max)
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 
 
-def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32"):
+def bilstm(
+    texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32",
+    model_dir="",
+):  # fmt: skip
     """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
 
     Args:
@@ -35,6 +39,7 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
         vectors: a text file of word vectors (word2vec, fastText or GloVe) that initialise the embeddings;
             words that it lacks and special tokens start at 0. "": all but padding start at N(0, 1).
         precision: of the LSTMs' computations, "float32" or "bfloat16".
+        model_dir: a folder in which the file of vectors is looked for first; "" for none.
 
     Returns:
         (model, tokenizer).
@@ -42,27 +47,20 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
     Raises:
         FileNotFoundError: the file of vectors does not exist.
         ValueError: no texts, a size below 1, an unknown precision, vectors of another dimension than `width`
-            or for none of the words.
+            or for none of the words, a line of the file that is no word and its numbers.
     """
     for size, value in {"width": width, "hidden": hidden, "min_count": min_count}.items():
         whole(size, value, 1)
     one_of("precision", precision, ("float32", "bfloat16"))
     if vectors:
+        vectors = _find_vectors(vectors, model_dir)
         _check_vectors(vectors, width)
     split = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
     single = "[CLS] $A [EOS]" + " [CLS]:1 [EOS]:1" * paired  # a single text has an empty text_b
     pair = "[CLS] $A [EOS] [CLS]:1 $B:1 [EOS]:1"
     tokenizer = _tokenizer(texts, SPECIAL | {"sep": "[EOS]"}, split, single, pair, min_count)
-    model = BiLSTMAttention(
-        BiLSTMConfig(
-            vocab_size=len(tokenizer),
-            width=width,
-            hidden=hidden,
-            paired=paired,
-            precision=precision,
-            num_labels=classes,
-        )
-    )
+    sizes = {"vocab_size": len(tokenizer), "width": width, "hidden": hidden, "num_labels": classes}
+    model = BiLSTMAttention(BiLSTMConfig(**sizes, paired=paired, precision=precision))
     if vectors:
         known = {word: i for word, i in tokenizer.get_vocab().items() if i not in tokenizer.all_special_ids}
         with torch.no_grad():
@@ -70,18 +68,37 @@ def bilstm(texts, classes, paired=False, width=300, hidden=128, min_count=1, vec
     return model, tokenizer
 
 
+def _find_vectors(name, model_dir):
+    """The path of a file of vectors, in `model_dir` or else as it is given."""
+    for path in (pathlib.Path(model_dir, name), pathlib.Path(name)):
+        if path.is_file():
+            return str(path)
+    where = f", here or in model_dir={model_dir!r}" if model_dir else ""
+    raise FileNotFoundError(f"vectors={name!r} is no file{where}: correct the path, or leave it empty")
+
+
 def _check_vectors(path, width):
-    """Raise an error if there is no file of vectors, or one of another dimension."""
-    if not pathlib.Path(path).is_file():
-        raise FileNotFoundError(f"vectors={path!r} is no file: correct the path, or leave it empty")
+    """Raise ValueError for a file whose first line is neither a header nor a word and `width` numbers."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        first = file.readline().split()
-    found = int(first[1]) if len(first) == 2 else len(first) - 1  # a header, or a word and its vector
+        line = file.readline()
+    fields = line.split()
+    if len(fields) < 2 or len(fields) == 2 and width > 1 and not _is_header(line):
+        raise ValueError(
+            f"vectors={path!r}, line 1 is {line.strip()[:40]!r}: give a file whose lines are a word and its "
+            f"{width} numbers, below a line of two whole numbers (words, dimensions) or none"
+        )
+    found = int(fields[1]) if _is_header(line) else len(fields) - 1
     if found != width:
         raise ValueError(
             f"vectors={path!r} has {found} dimensions and the model width={width}: "
             f"set width={found}, or give another file"
         )
+
+
+def _is_header(line):
+    """Whether a file's first line is "words dimensions"."""
+    fields = line.split()
+    return len(fields) == 2 and all(field.isdecimal() for field in fields)
 
 
 def _read_vectors(path, known, size, width):
@@ -90,7 +107,7 @@ def _read_vectors(path, known, size, width):
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             word, _, rest = line.rstrip().partition(" ")
-            if word not in known or (number == 1 and " " not in rest):  # "words dimensions" is a header
+            if word not in known or (number == 1 and _is_header(line)):
                 continue
             vector = rest.split(" ")
             if len(vector) < width:
@@ -99,6 +116,11 @@ def _read_vectors(path, known, size, width):
                     f"not {width}; get it anew"
                 )
             if len(vector) == width:  # a longer line is an entry with blanks in it
+                if wrong := [x for x in vector if not NUMBER.fullmatch(x) or abs(float(x)) > LARGEST]:
+                    raise ValueError(
+                        f"vectors={path!r}, line {number}: {wrong[0]!r} in the vector of {word!r} is no finite "
+                        "number: correct this line, or get the file anew"
+                    )
                 table[known[word]], found = vector, found + 1
     if not found:
         raise ValueError(

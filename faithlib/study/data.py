@@ -98,6 +98,15 @@ def read(data):
     return Texts(frame, name, label_names, validation)
 
 
+def check_model(model):
+    """Raise ValueError for what is no model, such as the name of one."""
+    if not all(hasattr(model, name) for name in ("encode", "logits", "outputs")):
+        raise ValueError(
+            f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
+            "(docs/adding.md, 'A model family')"
+        )
+
+
 def labels(texts, model):
     """The label of each text as a class of `model`: (texts,) int, or None where the data have none.
 

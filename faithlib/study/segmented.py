@@ -1,4 +1,4 @@
-"""`by_segment`: words, sentences or passages scored, ranked and erased, of any texts, as one table."""
+"""`by_segment` and `hierarchical`: words, sentences or passages of any texts, scored and ranked."""
 
 import numpy as np
 import pandas as pd
@@ -7,14 +7,16 @@ from faithlib import forward
 from faithlib.attributions import segments
 from faithlib.attributions.occlusion import removable
 from faithlib.metrics.inputs import Inputs
-from faithlib.scores import one_of
+from faithlib.scores import one_of, whole
 from faithlib.study import targets as explained
-from faithlib.study.data import read
+from faithlib.study.data import check_model, read
+from faithlib.tasks import columns
 
 COLUMNS = ["text", "rank", "segment", "words", "score", "p", "p_without_top", "p_only_top"]
+HIERARCHY = ["text", "unit", "rank", "segment", "words", "score", "passes", "flat_passes"]
 
 
-def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, removal="mask"):
+def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, removal="mask", fixed=None):
     """Leave-one-out of segments, and what is left of the prediction when they are erased by rank.
 
     score is what the target loses without the segment: the sum over the tokens of an answer, minus that of
@@ -29,13 +31,17 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         unit: "passage" (texts between blank lines), "sentence", "word" or "token".
         targets, contrast: as `evaluate` takes them; by default what the model predicts.
         removal: what takes a token's place: "mask", "pad" or "delete".
+        fixed: one a text: the part that is never removed and has no row, such as the question in a prompt. As
+            the evidence of `load_data`: a substring, or a list of substrings, of spans of characters (start,
+            end) or of indices of words; None for no part. By default all of every text can be removed.
 
     Returns:
         A DataFrame, a row for each segment, texts in order and segments by rank: text (its number), rank
         (from 1), segment (its place in the text, from 0), words, score, p, p_without_top, p_only_top.
 
     Raises:
-        ValueError: as `evaluate`; an unknown unit or removal; a token that reaches over two segments.
+        ValueError: as `evaluate`; an unknown unit or removal; a token that reaches over two segments; fixed
+            that is not in its text, or all of it.
 
     Example:
         >>> from faithlib import load_model
@@ -44,13 +50,9 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         >>> by_segment(model, texts)[["text", "rank"]].values.tolist()
         [[0, 1], [0, 2], [1, 1]]
     """
-    one_of("removal", removal, forward.REMOVALS)
-    texts, cache = read(data), forward.Cache()
-    encodings = texts.encode(model)
-    parts = [segments.segments(e, text, unit) for e, text in zip(encodings, texts.frame.text, strict=True)]
-    explained.resolve(model, texts, encodings, targets, contrast)  # refused before any pass
-    predicted, _ = explained.predictions(model, encodings, cache)
-    wanted = explained.resolve(model, texts, encodings, targets, contrast, predicted)
+    one_of("unit", unit, segments.UNITS)
+    texts, encodings, of, wanted, cache = _prepared(model, data, [unit], targets, contrast, removal, fixed)
+    parts = of[unit]
     inputs = Inputs(
         model, encodings, wanted.first, cache=cache, answers=wanted.answers, contrast=wanted.contrast
     )
@@ -58,14 +60,118 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
     for i, found in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
         e, part = encodings[i], parts[i]
         scores = {int(n): found.get(n, 0.0) for n in np.unique(part[part >= 0])}
-        words, free = _words(e, part, texts.frame.text[i], unit, model), removable(model, e, removal)
-        ranked = sorted(scores, key=lambda n, scores=scores: (-scores[n], n))
-        for rank, n in enumerate(ranked, 1):
+        words, free = _words(e, part, texts[i], unit, model), removable(model, e, removal) & (part >= 0)
+        for rank, n in enumerate(ranked := _ranked(scores), 1):
             rows.append([i, rank, n, words[n], scores[n], inputs.p_full[i]])
             top = np.isin(part, ranked[:rank]) & free
             variants += [forward.erased(model, e, where, removal) for where in (top, free & ~top)]
     p = inputs.target_probabilities(variants, np.repeat([row[0] for row in rows], 2)).reshape(-1, 2)
     return pd.DataFrame([[*row, *pair] for row, pair in zip(rows, p.tolist(), strict=True)], columns=COLUMNS)
+
+
+def hierarchical(
+    model, data, units=segments.UNITS, targets=None, *, contrast=None, removal="mask", fixed=None, keep=1
+):
+    """Leave-one-out from coarse to fine: only the `keep` best segments of a unit are divided further.
+
+    score is as in `by_segment`. passes is how many inputs of a text the search asks the model for, each with
+    each token of the answer and the contrast: equal ones count once, as they are computed once. flat_passes
+    is the same for leave-one-out of all segments of the finest unit. What a language model predicts, where no
+    target is given, takes one more.
+
+    Args:
+        model, data, targets, contrast, removal: as `by_segment` takes them.
+        units: some of "passage", "sentence", "word" and "token", in this order.
+        fixed: as `by_segment` takes it; a fixed part is neither removed nor divided.
+        keep: how many segments of each unit are divided, those with the highest scores; at least 1.
+
+    Returns:
+        A DataFrame, a row for each segment that was looked at, of each text and unit by rank: text (its
+        number), unit, rank (from 1), segment (its place in the text, from 0), words, score, passes,
+        flat_passes. Segments that `removal` would not change are not looked at.
+
+    Raises:
+        ValueError: as `by_segment`; units that are not from coarse to fine; keep below 1.
+
+    Example:
+        >>> from faithlib import load_model
+        >>> texts = ["a plot . a film ."]
+        >>> model = load_model("tiny-bert", data=texts, labels=("no", "yes"), new_head=True)
+        >>> table = hierarchical(model, texts, ["sentence", "token"])
+        >>> table[["unit", "passes", "flat_passes"]].values.tolist()[::4]
+        [['sentence', 6, 7], ['token', 6, 7]]
+    """
+    whole("keep", keep, 1)
+    listed = isinstance(units, (list, tuple)) and units
+    for unit in listed or ():
+        one_of("unit", unit, segments.UNITS)
+    if not listed or list(units) != sorted(set(units), key=segments.UNITS.index):
+        known = ", ".join(segments.UNITS)
+        raise ValueError(f"units={units!r}: give a list of some of {known}, in this order, each once")
+    texts, encodings, of, wanted, cache = _prepared(model, data, units, targets, contrast, removal, fixed)
+    open_tokens = [part >= 0 for part in of[units[-1]]]
+    rows, asked, flat = [[] for _ in encodings], [set() for _ in encodings], [0 for _ in encodings]
+    for unit in units:
+        parts = [np.where(free, part, -1) for free, part in zip(open_tokens, of[unit], strict=True)]
+        for i, scores in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
+            words = _words(encodings[i], parts[i], texts[i], unit, model)
+            for rank, n in enumerate(ranked := _ranked(scores), 1):
+                rows[i].append([i, unit, rank, n, words[n], scores[n]])
+            asked[i] |= _asked(model, encodings[i], parts[i], wanted, i, removal)
+            flat[i] = len(_asked(model, encodings[i], of[unit][i], wanted, i, removal))  # last: the finest
+            open_tokens[i] = np.isin(parts[i], ranked[:keep])
+    every = [[*row, len(asked[i]), flat[i]] for i, of_text in enumerate(rows) for row in of_text]
+    return pd.DataFrame(every, columns=HIERARCHY)
+
+
+def _prepared(model, data, units, targets, contrast, removal, fixed):
+    """(texts, encodings, {unit: parts}, Targets, cache), all refused that can be before the first pass."""
+    check_model(model)
+    one_of("removal", removal, forward.REMOVALS)
+    texts, cache = read(data), forward.Cache()
+    encodings, of_texts = texts.encode(model), texts.column("text")
+    never = _fixed(fixed, of_texts)
+    parts = {
+        unit: [segments.segments(*text, unit, f) for *text, f in zip(encodings, of_texts, never, strict=True)]
+        for unit in units
+    }
+    if nothing := [i for i, part in enumerate(parts[units[-1]]) if not (part >= 0).any()]:
+        raise ValueError(f"fixed of text {nothing[0]} is all of it: leave out what may be removed")
+    explained.resolve(model, texts, encodings, targets, contrast)
+    predicted, _ = explained.predictions(model, encodings, cache)
+    wanted = explained.resolve(model, texts, encodings, targets, contrast, predicted)
+    return of_texts, encodings, parts, wanted, cache
+
+
+def _fixed(fixed, texts):
+    """The indices of the words of each text that are never removed, [[int]]."""
+    if fixed is None:
+        return [()] * len(texts)
+    if isinstance(fixed, str) or not hasattr(fixed, "__len__") or len(fixed) != len(texts):
+        raise ValueError(f"fixed={str(fixed)[:40]!r}: give one for each of {len(texts)} texts")
+    found = []
+    for i, (given, text) in enumerate(zip(fixed, texts, strict=True)):
+        try:
+            found += columns.evidence([given], [text], "fixed", "data")
+        except ValueError as error:
+            reason = str(error).partition("row 0: ")[2].removeprefix("evidence ")
+            raise ValueError(f"fixed of text {i}: {reason}") from None
+    return found
+
+
+def _ranked(scores):
+    """Segments by score, of equal ones the earlier first."""
+    return sorted(scores, key=lambda n: (-scores[n], n))
+
+
+def _asked(model, encoding, part, wanted, i, removal):
+    """What leave-one-out of these segments asks the model for: {(ids, token)}, each computed once."""
+    answers = [wanted.listed[i]] + ([] if wanted.contrast is None else [wanted.contrast[i]])
+    steps = {(answer[:k], answer[k]) for answer in answers for k in range(len(answer))}
+    if not hasattr(model, "prefix"):
+        steps = {((), "all")}  # one pass has the outputs of all classes
+    inputs = [forward.unchanged(encoding), *segments.without_each(model, encoding, part, removal).values()]
+    return {((*v.encoding.ids.tolist(), *before), token) for v in inputs for before, token in steps}
 
 
 def _words(encoding, parts, text, unit, model):

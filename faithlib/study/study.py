@@ -15,7 +15,7 @@ from faithlib.metrics.inputs import Inputs
 from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, table
 from faithlib.study import targets as explained
-from faithlib.study.data import class_names, labels, read
+from faithlib.study.data import check_model, class_names, labels, read
 from faithlib.study.methods import joined
 
 
@@ -367,11 +367,7 @@ def _check(models, baselines, seed, budget, resume):
     if not models:
         raise ValueError("model=[] leaves nothing to explain: give at least one")
     for model in models:
-        if not all(hasattr(model, name) for name in ("encode", "logits", "outputs")):
-            raise ValueError(
-                f"model is of type {type(model).__name__}: give what load_model returns, or an adapter "
-                "(docs/adding.md, 'A model family')"
-            )
+        check_model(model)
     scores.whole("baselines", baselines)
     scores.whole("seed", seed)
     if budget is not None:

@@ -40,13 +40,15 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
         texts: `data.Texts`; a language model takes its columns target and contrast.
         encodings: the texts as the model reads them.
         given: one a text: a class (number or name); for language models a token id, several, or a text, which
-            is what follows the prompt. None for the column target, else for what the model predicts.
+            is what follows the prompt. None for the column target, and what the model predicts where this is
+            blank or not there.
         contrast: as given, of what is subtracted: p(given) − p(contrast) is explained.
         predicted: (texts,) int, what the model predicts; None to check what is given only.
 
     Raises:
-        ValueError: another number of targets than of texts, a target that the model does not have, an answer
-            that leaves no room, a contrast equal to the target.
+        ValueError: another number of targets than of texts, a target that is blank or that the model does not
+            have, a word that its tokenizer does not know, an answer that leaves no room, a contrast equal to
+            the target.
     """
     causal = isinstance(model, CausalLM)
     columns = [name for name in ("target", "contrast") if any(texts.column(name) or ())]
@@ -55,15 +57,16 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
             f"data has the column {columns[0]}, which answers a prompt, and {model.name} is a classifier: "
             "call it label, or drop it"
         )
-    if given is None and causal:
+    of_data = given is None
+    if of_data and causal:
         given = texts.column("target")
     if contrast is None and causal:
         contrast = texts.column("contrast")
-    known = given is not None or predicted is not None
-    predicted = np.zeros(len(encodings), int) if predicted is None else predicted
-    answers = _listed(model, texts, encodings, given, "targets", predicted)
+    filled = np.zeros(len(encodings), int) if predicted is None else predicted
+    answers = _listed(model, texts, encodings, given, "targets", filled if of_data else None)
     foils = None if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None)
     for i, foil in enumerate(foils or ()):
+        known = predicted is not None or given is not None and not _blank(given[i])
         if known and foil == answers[i]:
             raise ValueError(f"contrast of text {i} is its target: give another")
     several = any(len(answer) > 1 for answer in answers) or foils is not None
@@ -141,7 +144,7 @@ def _of_answers(model, encodings, answers, names, settings):
 
 
 def _listed(model, texts, encodings, given, what, predicted):
-    """The tokens of each text's target: [(int, ...)]."""
+    """The tokens of each text's target: [(int, ...)]; `predicted` fills what is None or blank, if given."""
     if given is None:
         return [(int(p),) for p in predicted]
     if isinstance(given, str) or not hasattr(given, "__len__"):
@@ -151,11 +154,15 @@ def _listed(model, texts, encodings, given, what, predicted):
     read = _tokens if isinstance(model, CausalLM) else _class
     found = []
     for i, value in enumerate(given):
-        if isinstance(value, str) and not value.strip() and predicted is not None:
+        if predicted is not None and _blank(value):
             found.append((int(predicted[i]),))  # prompts without a known next word
         else:
             found.append(read(model, texts.frame.text[i], encodings[i], value, f"{what} of text {i}"))
     return found
+
+
+def _blank(value):
+    return isinstance(value, str) and not value.strip()
 
 
 def _class(model, text, encoding, value, what):
@@ -167,11 +174,12 @@ def _tokens(model, text, encoding, value, what):
     """The token ids of a next token or an answer."""
     if isinstance(value, str):
         tokens = _continuation(model, text, encoding, value)
+        _check_known(model, value, tokens, what)
     else:
         tokens = (value,) if isinstance(value, Integral) else value
     listed = hasattr(tokens, "__len__") and len(tokens) > 0
     if not listed or not all(isinstance(t, Integral) and not isinstance(t, bool) for t in tokens):
-        raise ValueError(f"{what} is {value!r}: give a token id, a list of them, or a text")
+        raise ValueError(f"{what} is {value!r}: give a token id, a list of them, or a text that is not blank")
     if wrong := [int(t) for t in tokens if not 0 <= t < model.outputs]:
         raise ValueError(f"{what} is {wrong[0]}: {model.name} has the tokens 0 to {model.outputs - 1}")
     if len(encoding.ids) + len(tokens) - 1 > model.max_length:
@@ -180,6 +188,16 @@ def _tokens(model, text, encoding, value, what):
             f"{model.max_length}: give a shorter one"
         )
     return tuple(int(t) for t in tokens)
+
+
+def _check_known(model, answer, tokens, what):
+    """Raise ValueError for an answer with a word that the tokenizer reads as its unknown token."""
+    unknown = getattr(model.tokenizer, "unk_token_id", None)
+    if unknown is None or unknown not in tokens or model.tokenizer.unk_token in answer:
+        return
+    read = {word: model.tokenizer(word, add_special_tokens=False)["input_ids"] for word in answer.split()}
+    word = next((word for word, ids in read.items() if unknown in ids), answer)
+    raise ValueError(f"{what}: {model.name} has no token for {word!r}: give another word")
 
 
 def _continuation(model, text, encoding, answer):

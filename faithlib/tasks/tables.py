@@ -31,7 +31,8 @@ def read(
         text, text_b, label, evidence, target, contrast: the names of the columns.
 
     Returns:
-        (Task, {split: DataFrame}, where the rows come from: source, file, columns, source_rows).
+        (Task, {split: DataFrame}, where the rows come from: source, file, columns, source_rows). A column
+        that is called as ours are and not named here is not used, which a printed line says.
 
     Raises:
         ValueError, FileNotFoundError: as of `own.load_data`.
@@ -47,6 +48,7 @@ def read(
     given = {ours: theirs for ours, theirs in named.items() if theirs is not None}
     for split, table in tables.items():
         _check_columns(table, given, _where(name, split, tables))
+    _say_unused(tables, named, name)
     labels = _named_classes(tables, label, labels, name)
     frames, label_names = _frames(tables, named, labels, name)
     task_kind = "classification" if label else "prompts"
@@ -92,6 +94,18 @@ def _check_columns(table, named, where):
             raise ValueError(f"{where} has no column {column!r}, only {there}: give {what}='...'{hint}")
     if not len(table):
         raise ValueError(f"{where} has no rows: give at least one")
+
+
+def _say_unused(tables, named, name):
+    """Print a line for each column that is called as ours are and that nobody has asked for."""
+    listed = {str(column) for table in tables.values() for column in table.columns} - set(named.values())
+    apart = {"label": "target", "target": "label", "contrast": "label"}
+    for ours in (what for what in named if named[what] is None and what in listed):
+        other = apart.get(ours)
+        fix = f": give {ours}={ours!r} (--{ours.replace('_', '-')} {ours}) to use it"
+        if other and named[other]:
+            fix = f" beside {other}={named[other]!r}: a label is for classifiers, a target for prompts"
+        print(f"{name}: column {ours!r} is not used{fix}", flush=True)
 
 
 def _named_classes(tables, label, labels, name):

@@ -1,4 +1,4 @@
-"""Segments: where they end, what their removal costs the target, and the search from coarse to fine."""
+"""Segments: where they end, and what their removal costs the target."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from sample.lookup import LOSSES, A, look_up, losing, text
 
 from faithlib import forward
 from faithlib.attributions import attribute
-from faithlib.attributions.segments import hierarchical, leave_one_out, segments
+from faithlib.attributions.segments import leave_one_out, segments
 from faithlib.models.base import Encoding
 
 TEXT = "the plot was great . it was long !\n\nwas it unlikely ? a boring film"
@@ -75,28 +75,6 @@ def test_a_segment_is_removed_whole(model):
     assert found == pytest.approx({n: y[0] - y[n + 1] for n in range(4)}, abs=1e-9)
 
 
-def test_the_search_divides_only_the_best_segment(model):
-    (encoding,) = model.encode([TEXT])
-    units = ("passage", "sentence", "token")
-    (scores,), passes, flat = hierarchical(model, [encoding], [TEXT], [1], units)
-    best = max(scores["passage"], key=scores["passage"].get)
-    assert list(scores["passage"]) == [0, 1] and list(scores["sentence"]) == [[0, 1], [2, 3]][best]
-    sentence = max(scores["sentence"], key=scores["sentence"].get)
-    inside = segments(encoding, TEXT, "sentence") == sentence
-    tokens = segments(encoding, TEXT, "token")[inside]
-    assert set(scores["token"]) <= set(tokens.tolist())  # a token that is unknown is the mask of some models
-    every = attribute(model, [encoding], [1], ["leave_one_out"])["leave_one_out"][0]
-    at = {int(n): every[i] for i, n in enumerate(segments(encoding, TEXT, "token"))}
-    assert scores["token"] == pytest.approx({n: at[n] for n in scores["token"]}, abs=1e-6)
-    assert passes[0] == 1 + sum(map(len, scores.values())) < flat[0]
-
-
-def test_keeping_all_segments_is_the_flat_search(model):
-    encodings = model.encode([TEXT])
-    (scores,), _, flat = hierarchical(model, encodings, [TEXT], [1], ("sentence", "token"), keep=9)
-    assert 1 + len(scores["token"]) == flat[0]
-
-
 def test_scores_of_segments_by_hand():
     """The classifier knows what each subset of four tokens is worth: a word is a token."""
     model, line = look_up(losing("abcd", 20, LOSSES)), text(A, A + 1, A + 2, A + 3)
@@ -108,13 +86,43 @@ def test_scores_of_segments_by_hand():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (dict(units=("token", "sentence")), "in this order, each once"),
-        (dict(units=()), "give some of passage, sentence, word, token"),
-        (dict(units=("line",)), "unit='line' is unknown"),
-        (dict(keep=0), "keep=0 must be at least 1"),
+        (dict(targets=["great"]), "target 'great' is none of the outputs: tiny-"),
+        (dict(targets=[10**6]), "target 1000000 is none of the outputs: tiny-"),
+        (dict(targets=[True]), "target True is none of the outputs"),
+        (dict(targets=[(1, 2)]), r"target \(1, 2\) is none of the outputs"),
+        (dict(targets=[1, 2]), r"targets='\[1, 2\]': give one for each of 1 encodings"),
+        (dict(targets=1), "targets='1': give one for each of 1 encodings"),
+        (dict(parts=[]), r"parts='\[\]': give one for each of 1 encodings"),
+        (dict(parts=[np.zeros(3)]), r"parts of encoding 0 have the shape \(3,\), it has"),
+        (dict(removal="zero"), "removal='zero' is unknown: use 'mask', 'pad', 'delete'"),
     ],
 )
-def test_what_is_wrong_is_told_before_any_work(model, given, told):
+def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, given, told):
+    encodings = model.encode([TEXT])
+    right = {"targets": [1], "parts": [segments(encodings[0], TEXT, "word")]}
+    monkeypatch.setattr(model, "logits", None)
     with pytest.raises(ValueError, match=told) as error:
-        hierarchical(model, model.encode([TEXT]), [TEXT], [1], **given)
+        leave_one_out(model, encodings, **{**right, **given})
     assert "\n" not in str(error.value)
+
+
+def test_fixed_words_belong_to_no_segment(model):
+    (encoding,) = model.encode([TEXT])
+    inside, fixed = encoding.maskable, [0, 1, 11]  # "unlikely", word 11, is three tokens
+    for unit in ("passage", "sentence", "word", "token"):
+        found, without = segments(encoding, TEXT, unit, fixed), segments(encoding, TEXT, unit)
+        never = np.isin(encoding.words, fixed) & inside
+        assert never.sum() == 5 and (found[never] == -1).all()
+        assert (found[~never] == without[~never]).all()  # the others keep their numbers
+
+
+def test_a_token_of_a_fixed_word_and_another_is_told():
+    line = Encoding(
+        np.arange(3), np.zeros(3, int), np.ones(3, bool), np.zeros(3, bool), np.array([1, 2, 3])
+    )  # the first token is "a plot"
+    assert segments(line, "a plot . long", "token", [0, 1]).tolist() == [-1, 1, 2]
+    for unit in ("sentence", "token"):
+        with pytest.raises(
+            ValueError, match="fixed: one token holds both 'a' and 'plot', and one of them is"
+        ):
+            segments(line, "a plot . long", unit, [0])

@@ -19,6 +19,7 @@ PAGES = [
     "CHANGELOG.md",
     "benchmarks/README.md",
     "docs/adding.md",
+    "docs/judge.md",
     "docs/models.md",
     "docs/running.md",
     "docs/using.md",

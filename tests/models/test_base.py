@@ -165,3 +165,12 @@ def test_a_question_that_fills_the_model_is_refused(classifier):
 def test_unknown_long_texts_is_refused(classifier):
     with pytest.raises(ValueError, match="long_texts='cut' is unknown: use 'error', 'truncate'"):
         models.check_examples(classifier, classifier.encode(["plot"]), "cut")
+
+
+def test_a_text_that_is_too_long_has_to_be_shortened(classifier):
+    (encoding,) = classifier.encode([" ".join(["a"] * 80)])
+    with pytest.raises(ValueError) as error:
+        classifier.check([encoding])
+    message = told(error)
+    assert message.startswith("example 0 has 82 tokens, ")
+    assert message.endswith("takes 64: shorten it, or choose another model")

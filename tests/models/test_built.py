@@ -26,3 +26,65 @@ def test_tiny_models_know_every_word_and_follow_the_seed(make):
     assert set(" ".join(tiny.TEXTS).split()) < set(tokenizer.get_vocab())
     assert len(tokenizer) == model.config.vocab_size
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+# Word vectors -------------------------------------------------------------------------------------
+
+
+def bilstm(vectors, width=3, **more):
+    return built.bilstm(["the plot"], 2, width=width, hidden=2, vectors=str(vectors), **more)
+
+
+def embedded(made, word):
+    model, tokenizer = made
+    return model.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(word)].tolist()
+
+
+def test_vectors_are_looked_for_in_model_dir_first(tmp_path, monkeypatch):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "w.txt").write_text("the 1 2 3\n")
+    assert embedded(bilstm("w.txt", model_dir=str(folder)), "the") == [1, 2, 3]
+    (tmp_path / "w.txt").write_text("the 4 5 6\n")
+    (tmp_path / "other.txt").write_text("the 7 8 9\n")
+    monkeypatch.chdir(tmp_path)
+    assert embedded(bilstm("w.txt", model_dir="models"), "the") == [1, 2, 3]
+    assert embedded(bilstm("w.txt"), "the") == [4, 5, 6]
+    assert embedded(bilstm("other.txt", model_dir="models"), "the") == [7, 8, 9]
+    assert embedded(bilstm(tmp_path / "other.txt", model_dir="models"), "the") == [7, 8, 9]
+    with pytest.raises(FileNotFoundError) as error:
+        bilstm("none.txt", model_dir="models")
+    assert str(error.value) == (
+        "vectors='none.txt' is no file, here or in model_dir='models': correct the path, or leave it empty"
+    )
+
+
+FIRST = "give a file whose lines are a word and its 3 numbers, below a line of two whole numbers"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", f"line 1 is '': {FIRST}"),
+        ("\nthe 1 2 3\n", f"line 1 is '': {FIRST}"),
+        ("a b\nthe 1 2 3\n", f"line 1 is 'a b': {FIRST}"),
+        ("2 3.5\nthe 1 2 3\n", f"line 1 is '2 3.5': {FIRST}"),
+        ("the\n", f"line 1 is 'the': {FIRST}"),
+        ("the 1 x 3\n", "line 1: 'x' in the vector of 'the' is no finite number: correct this line"),
+        ("1 3\nthe 1 2 nan\n", "line 2: 'nan' in the vector of 'the' is no finite number"),
+        ("a 1 2 3\nplot 1e99 2 3\n", "line 2: '1e99' in the vector of 'plot' is no finite number"),
+        ("a 1 2 3\nplot 1  3\n", "line 2: '' in the vector of 'plot' is no finite number"),
+    ],
+)
+def test_a_damaged_file_of_vectors_is_one_line(tmp_path, text, told):
+    (tmp_path / "w.txt").write_text(text)
+    with pytest.raises(ValueError) as error:
+        bilstm(tmp_path / "w.txt")
+    assert f"w.txt', {told}" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_vectors_of_one_dimension_have_a_first_line_too(tmp_path):
+    for text in ("the 0.5\nplot 2\n", "2 1\nthe 0.5\nplot 2\n"):
+        (tmp_path / "w.txt").write_text(text)
+        made = bilstm(tmp_path / "w.txt", width=1)
+        assert embedded(made, "the") == [0.5] and embedded(made, "plot") == [2]

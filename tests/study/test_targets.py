@@ -180,6 +180,48 @@ def test_wrong_targets_are_one_line(causal, given, more, told):
     assert told in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("more", [{}, {"contrast": ["lion", "lion"]}])
+@pytest.mark.parametrize(
+    ("answer", "word"), [("zebra", "zebra"), ("a zebra", "zebra"), ("great lion zebra", "lion")]
+)
+def test_an_answer_that_the_tokenizer_does_not_know_is_refused(causal, answer, word, more):
+    with pytest.raises(ValueError) as error:
+        resolved(causal, tiny.PROMPTS[:2], ["great", answer], **more)
+    told = f"targets of text 1: tiny-llama has no token for {word!r}: give another word"
+    assert str(error.value) == told
+    frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["great", answer]})
+    with pytest.raises(ValueError, match=f"has no token for {word!r}"):
+        evaluate(causal, frame, ["random_uniform"])
+
+
+def test_the_unknown_token_itself_may_be_asked_for(causal):
+    unknown = causal.tokenizer.unk_token_id
+    assert resolved(causal, tiny.PROMPTS[:1], [unknown]).listed == [(unknown,)]
+    assert resolved(causal, tiny.PROMPTS[:1], ["[UNK]"]).listed[0]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
+    prompts, predicted = tiny.PROMPTS[:2], np.array([5, 9])
+    frame = pd.DataFrame({"text": prompts, "target": ["it", blank]})
+    assert resolved(causal, frame, predicted=predicted).listed == [(token(causal, "it"),), (9,)]
+    for given in (None, predicted):
+        with pytest.raises(ValueError) as error:
+            resolved(causal, prompts, ["it", blank], predicted=given)
+        told = f"targets of text 1 is {blank!r}: give a token id, a list of them, or a text that is not blank"
+        assert str(error.value) == told
+        with pytest.raises(ValueError, match="targets of text 1 is .*the model has the classes 0 to 2"):
+            resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=given)
+
+
+def test_a_prediction_that_is_not_known_yet_is_no_contrast(causal):
+    frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["it", ""]})
+    first = resolved(causal, frame, contrast=[3, 0])  # 0 stands for what is predicted later
+    assert first.contrast == [(3,), (0,)]
+    with pytest.raises(ValueError, match="contrast of text 1 is its target"):
+        resolved(causal, frame, contrast=[3, 0], predicted=np.array([5, 0]))
+
+
 @pytest.mark.parametrize("given", [[0, 3], [0, -1], [0, 0.5], [0, "perhaps"], [[0], [1]], [0, None]])
 def test_classes_that_a_model_does_not_have_are_one_line(given):
     with pytest.raises(ValueError, match=r"targets of text [01] is .*the model has the classes 0 to 2"):

@@ -1,5 +1,9 @@
 """Tables of one's own: what a reader of parameters needs of them (the rest is in test_own.py)."""
 
+import pandas as pd
+import pytest
+
+from faithlib import load_data
 from faithlib.tasks import tables
 
 
@@ -23,3 +27,36 @@ def test_rows_come_with_their_task_and_origin(tmp_path):
         "columns": {"text": "text", "label": "stars"},
         "source_rows": {"test": 2},
     }
+
+
+ROWS = pd.DataFrame({"text": ["a", "b"], "label": ["x", "y"], "evidence": [[0], [0]]})
+ROWS = ROWS.assign(target=["c", "d"], contrast=["e", "f"])
+
+
+@pytest.mark.parametrize("column", ["label", "evidence", "target", "contrast", "text_b"])
+def test_a_column_of_our_name_that_is_not_asked_for_is_told(tmp_path, capsys, column):
+    source = tmp_path / "rows.csv"
+    pd.DataFrame({"text": ["a", "b"], column: ["x", "y"]}).to_csv(source, index=False)
+    load_data(source)
+    option = f"--{column.replace('_', '-')} {column}"
+    line = f"rows.csv: column {column!r} is not used: give {column}={column!r} ({option}) to use it\n"
+    assert capsys.readouterr().out == line
+
+
+def test_only_columns_that_nobody_has_named_are_told(capsys):
+    load_data(ROWS, label="label", evidence="evidence")
+    about = "a label is for classifiers, a target for prompts"
+    assert capsys.readouterr().out.splitlines() == [
+        f"data: column {column!r} is not used beside label='label': {about}"
+        for column in ("target", "contrast")
+    ]
+    load_data(ROWS[["text", "target", "contrast"]], target="target", contrast="contrast")
+    load_data(ROWS[["text", "label"]].rename(columns={"label": "stars"}))
+    assert capsys.readouterr().out == ""
+    load_data(ROWS[["target", "label"]], text="label", target="target")  # used, though not as a label
+    assert capsys.readouterr().out == ""
+
+
+def test_a_folder_is_told_once(capsys):
+    load_data({"train": ROWS[["text", "label"]], "test": ROWS[["text", "label"]]})
+    assert capsys.readouterr().out.count("column 'label' is not used") == 1

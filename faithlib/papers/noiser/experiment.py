@@ -63,29 +63,33 @@ def judge_options(settings, judge):
         judge: the judge's name.
 
     Raises:
-        ValueError: another form, an unknown name or template.
+        ValueError: another form, an unknown name or template, a value out of range.
 
     Example:
         >>> judge_options(["tokens=8", "template=paper"], "my-lm")["tokens"]
         8
     """
-    from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge
+    from faithlib.judge import TEMPLATES, EndpointJudge, LocalJudge, check_settings
 
     kind = EndpointJudge if judge.startswith(API) else LocalJudge
     known = sorted(set(signature(kind).parameters) - {"name", "folder", "model", "file"})
     options = {}
     for item in settings:
-        name, equal, value = item.partition("=")
+        name, equal, value = str(item).partition("=")
         if not equal or name not in known:
             raise ValueError(
                 f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(known)}"
             )
         try:
             options[name] = literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError):
             options[name] = value
-    if "template" in options:
-        options["template"] = TEMPLATES.get(options["template"], options["template"])
+    if isinstance(template := options.get("template"), str):
+        options["template"] = TEMPLATES.get(template, template)
+    try:
+        check_settings(**options)
+    except ValueError as error:
+        raise ValueError(f"judge_settings: {error}; change it or leave it out") from None
     return options
 
 

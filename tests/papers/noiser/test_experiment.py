@@ -1,5 +1,7 @@
 """Helpers of the experiment notebook: checks before work, prompts, parts, the paper's methods."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +9,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+import units
 from datasets import Dataset
 
 from faithlib.attributions import attribute
@@ -63,6 +66,55 @@ def test_parameters_that_do_not_fit_are_refused(tmp_path, monkeypatch, wrong, me
     with pytest.raises(ValueError, match=message.replace("(", r"\(")) as error:
         experiment.check_parameters({**GIVEN, **wrong}, tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("workers=0", "workers=0 must be above 0"),
+        ("workers=abc", "workers='abc' must be above 0"),
+        ("workers=1.5", "workers=1.5 must be at least 1, a whole number"),
+        ("tokens=0", "tokens=0 must be at least 1"),
+        ("tokens=2.5", "tokens=2.5 must be at least 1, a whole number"),
+        ("timeout=0", "timeout=0 must be above 0"),
+        ("retries=-1", "retries=-1 must be at least 0"),
+        ("per_minute=0", "per_minute=0 must be above 0"),
+        ("temperature=hot", "temperature='hot' must be at least 0"),
+        ("limit=x", "limit='x' must be at least 0, a whole number"),
+        ("prices=1", "prices=1 must be two"),
+        ("tokens_name=foo", "tokens_name='foo' is unknown: use 'max_tokens', 'max_completion_tokens'"),
+        ("template=Which word?", "template='Which word\\?' shows no words: put {words} or {text} into it"),
+        ("template=5", "template=5 shows no words"),
+        ("template=[1]", r"template=\[1\] shows no words"),
+    ],
+)
+def test_judge_settings_out_of_range_are_refused_before_work(tmp_path, monkeypatch, setting, message):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    local = ["my-lm"] if setting.partition("=")[0] in ("tokens", "template") else []
+    for judge in ("api:some-model", *local):
+        given = {**GIVEN, "judge": judge, "judge_settings": [setting]}
+        with pytest.raises(ValueError, match=f"^judge_settings: {message}") as error:
+            experiment.check_parameters(given, tmp_path)
+        assert "\n" not in str(error.value) and str(error.value).endswith("; change it or leave it out")
+        with pytest.raises(ValueError, match=message):
+            units.check_together({"judge": judge, "judge_settings": [setting]})
+
+
+def test_judge_settings_in_range_are_accepted(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    settings = ["tokens=1", "workers=1", "retries=0", "limit=0", "prices=(0, 1.5)", "per_minute=0.5"]
+    for more in (["temperature=None", "template=Which word, {text}?"], ["temperature=0", "template=paper"]):
+        given = {**GIVEN, "judge": "api:m", "judge_settings": [*settings, "timeout=0.5", *more]}
+        experiment.check_parameters(given, tmp_path)
+
+
+def test_judge_settings_are_checked_without_torch():
+    code = (
+        "import sys; from faithlib.papers.noiser.experiment import judge_options\n"
+        "judge_options(['tokens=5', 'template=paper'], 'api:m'); assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_endpoint_needs_a_key_or_stored_answers(tmp_path, monkeypatch):
