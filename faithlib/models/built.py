@@ -118,8 +118,8 @@ def _read_vectors(path, known, size, width):
             if len(vector) == width:  # a longer line is an entry with blanks in it
                 if wrong := [x for x in vector if not NUMBER.fullmatch(x) or abs(float(x)) > LARGEST]:
                     raise ValueError(
-                        f"vectors={path!r}, line {number}: {wrong[0]!r} in the vector of {word!r} is no finite "
-                        "number: correct this line, or get the file anew"
+                        f"vectors={path!r}, line {number}: {wrong[0]!r} in the vector of {word!r} is no "
+                        "finite number: correct this line, or get the file anew"
                     )
                 table[known[word]], found = vector, found + 1
     if not found:

@@ -198,7 +198,7 @@ def test_a_prompt_longer_than_the_context_is_told_before_any_work(monkeypatch):
     model = tiny.causal("llama", positions=8)
     encodings = model.encode(["the plot was", "a long , not unlikely film about nothing"])
     monkeypatch.setattr(model, "logits", lambda *a, **k: pytest.fail("work began"))
-    with pytest.raises(ValueError, match="example 1 has 11 tokens, tiny-llama takes 8: cut it"):
+    with pytest.raises(ValueError, match="example 1 has 11 tokens, tiny-llama takes 8: shorten it"):
         attribute(model, encodings, [5, 5], ["input_x_gradient"])
 
 
