@@ -171,8 +171,15 @@ def check_places(parameters):
         refuse("results_dir", value, "the workflow keeps results/", "leave it out; execute.py takes it")
     if "device" in parameters:
         results.check_device(parameters["device"])
-    if (value := parameters.get("vectors")) and not Path(value).expanduser().is_file():
-        refuse("vectors", value, "there is no such file", "check the path, or leave it empty")
+    if value := parameters.get("vectors"):
+        folder = Path(parameters.get("model_dir", "")).expanduser()
+        if not any(path.is_file() for path in (folder / value, Path(value).expanduser())):
+            refuse(
+                "vectors",
+                value,
+                "there is no such file",
+                "check the path, or leave it empty",
+            )
 
 
 def check_task(card, parameters):

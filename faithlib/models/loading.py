@@ -95,7 +95,7 @@ def load(
         if name == TINY:
             model, tokenizer = tiny_bert(texts, len(label_names))
         elif name == BILSTM:
-            sizes = {"precision": str(dtype).removeprefix("torch."), **sizes}
+            sizes = {"precision": str(dtype).removeprefix("torch."), "model_dir": model_dir, **sizes}
             model, tokenizer = bilstm(texts, len(label_names), **sizes)
         else:
             placed = {"device_map": device_map, "attn_implementation": attn_implementation}
