@@ -339,7 +339,7 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
         bool.
 
     >>> from faithlib.statistics.intervals import seeds_interval
-    >>> one = {"lime": {"sst": seeds_interval([-0.04, -0.05, -0.045])}}
+    >>> one = {"lime": {"sst": seeds_interval([-0.03, -0.06, -0.045])}}
     >>> equal = {f"random {i}": {"sst": seeds_interval([-0.1, 0.0, 0.1])} for i in range(9)}
     >>> behind(one), behind(one | equal)
     (True, False)
