@@ -250,7 +250,10 @@ def make_room(records):
 
 
 def demand(device="auto", papers=()):
-    """Raise ValueError for a GPU that is demanded, or the tagger of a unit not done, that is not here."""
+    """Raise ValueError for a GPU that is demanded, or the tagger of a unit not done, that is not here.
+
+    A line in print, where units that are not done want a half precision that this processor only imitates.
+    """
     # Imported where needed: they take seconds, and each job of a cluster reads this module.
     left = [
         p
@@ -263,17 +266,30 @@ def demand(device="auto", papers=()):
         from faithlib.papers.saloss import pos
 
         pos.version(tagger)
-    if device.partition(":")[0] not in ("cuda", "mps"):
+    wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]
+    kind, _, number = device.partition(":")
+    if kind not in ("cuda", "mps") and not wanted:
         return
     import torch
 
+    from faithlib.models.precision import has_instructions
+
     shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    kind, _, number = device.partition(":")
-    if not shown[kind]() or int(number or 0) >= max(1, torch.cuda.device_count()):
+    if kind in shown and (not shown[kind]() or int(number or 0) >= max(1, torch.cuda.device_count())):
         raise ValueError(
             f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
             "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
         )
+    if device == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "cpu"
+    for dtype in sorted(set(wanted)):
+        if not has_instructions(dtype, torch.device(kind)):
+            print(
+                f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}, and this {kind} has no "
+                "instructions for it: they take several times as long as in float32. Compute them on another "
+                f"machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds of a data "
+                "set and model"
+            )
 
 
 if __name__ == "__main__":

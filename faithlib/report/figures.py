@@ -118,7 +118,7 @@ def panels(
         table: DataFrame with the columns of `by`; groups stand in the order of its rows.
         by: columns that make a group.
         across: panels in a row, at most.
-        height: of one panel, in inches.
+        height: of one panel, in inches; or of each row of panels.
         columns: (column, {value: words}) for a row for each group and in it a panel for each value. A panel
             without rows says so.
         names: (*group) -> its title in words; by default `by` is data set, model and further words.
@@ -141,13 +141,13 @@ def panels(
         ]
     groups = groups or [("", table)]
     across = min(across, len(groups)) or 1
-    down = -(-len(groups) // across)
-    width = WIDTH if across > 1 else 4.4
+    heights = np.broadcast_to(height, -(-len(groups) // across))
+    width = WIDTH if across > 1 or left > 1 else 4.4
     titles = [_wrapped(name, (width - left) / across) for name, _ in groups]
-    height += 0.12 * max(text.count("\n") for text in titles)
-    figure, axes = plt.subplots(
-        down, across, squeeze=False, sharex=sharex, sharey=sharey, figsize=(width, 0.7 + height * down)
-    )
+    heights = heights + 0.12 * max(text.count("\n") for text in titles)
+    size, of = (width, 0.7 + heights.sum()), {"height_ratios": heights}
+    shared = {"sharex": sharex, "sharey": sharey}
+    figure, axes = plt.subplots(len(heights), across, squeeze=False, **shared, figsize=size, gridspec_kw=of)
     for axis in axes.flat[len(groups) :]:
         axis.set_visible(False)
     cells = []

