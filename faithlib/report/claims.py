@@ -29,6 +29,7 @@ from faithlib.tasks.table import TASKS
 
 CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
 VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
+VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 
@@ -80,19 +81,28 @@ class Claim:
 
     def __post_init__(self):
         if self.quantifier not in QUANTIFIERS:
-            raise ValueError(
-                f"claim {self.claim!r} is {self.quantifier!r}: use one of {', '.join(QUANTIFIERS)}"
-            )
-        wanted = {"dataset", "model", "seed", "value"} | ({"example"} if self.design != "seeds" else set())
-        if not isinstance(self.values, dict) and (missing := wanted - set(self.values)):
-            raise ValueError(
-                f"the values of claim {self.claim!r} have no column {', '.join(sorted(missing))}"
-            )
+            known = ", ".join(QUANTIFIERS)
+            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {known}")
+        wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
+        if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
+            raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")
 
     @property
     def key(self):
         """What tells its row from others: (claim, definition, baseline)."""
         return self.claim, self.definition, self.baseline
+
+
+def long(by_case):
+    """The values that a `Claim` takes, of {(data set, model): Series by seed, or by seed and example}.
+
+    >>> long({("sst", "bert"): pd.Series([0.1, 0.2], pd.RangeIndex(2, name="seed"))})
+       seed  value dataset model
+    0     0    0.1     sst  bert
+    1     1    0.2     sst  bert
+    """
+    parts = [x.reset_index(name="value").assign(dataset=d, model=m) for (d, m), x in by_case.items()]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=VALUES)
 
 
 # Intervals ----------------------------------------------------------------------------------------

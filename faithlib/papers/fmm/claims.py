@@ -24,7 +24,7 @@ from faithlib.papers.fmm.tables import (
     published_areas,
 )
 from faithlib.report import label
-from faithlib.report.claims import Claim, accepted, multiverse_tables
+from faithlib.report.claims import Claim, accepted, long, multiverse_tables
 from faithlib.report.tables import case_titles, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval, share_interval
@@ -41,7 +41,6 @@ LIMITS = {  # of a difference of two; that of RACU has none
     "ACU": (-4.0, 4.0),
     "RACU clipped": (-2.0, 2.0),
 }
-VALUES = ["dataset", "model", "seed", "value"]
 
 
 def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
@@ -248,7 +247,7 @@ def _rivals(compare, found, gains):
         for other in others:
             dropped = [m for m in others if m != other]
             leads.setdefault(other, {})[key] = compare(found[key].drop(columns=dropped))
-    leads = {other: _values(lead).dropna() for other, lead in leads.items()}
+    leads = {other: long(lead).dropna() for other, lead in leads.items()}
     return {other: lead for other, lead in leads.items() if len(lead)}
 
 
@@ -314,13 +313,4 @@ def _published(statistic="acu"):
 
 def _claim(claim, gains, relation=">", threshold=0.0, **more):
     """A claim on average over data sets; gains: {(data set, model): a number a seed}."""
-    return Claim(claim, _values(gains).dropna(), "seeds", relation, threshold, **more)
-
-
-def _values(per_case):
-    """The DataFrame that a `Claim` takes, of {(data set, model): Series of seeds}."""
-    parts = [
-        pd.DataFrame({"dataset": d, "model": m, "seed": x.index, "value": x.to_numpy(float)})
-        for (d, m), x in per_case.items()
-    ]
-    return pd.concat(parts) if parts else pd.DataFrame(columns=VALUES)
+    return Claim(claim, long(gains).dropna(), "seeds", relation, threshold, **more)

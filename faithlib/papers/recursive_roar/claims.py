@@ -25,7 +25,7 @@ from faithlib.papers.recursive_roar.tables import (
     one_form,
     setting,
 )
-from faithlib.report.claims import Claim, accepted, intervals, multiverse_tables
+from faithlib.report.claims import Claim, accepted, intervals, long, multiverse_tables
 from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
@@ -162,17 +162,8 @@ def _area(name, x, measure, random):
     return np.where(flat, np.nan, curves.racu(x, measure, random, clip=name == "RACU clipped"))
 
 
-def _values(per_case):
-    """The DataFrame that a `Claim` takes, of {(data set, model): Series of seeds}."""
-    parts = [
-        pd.DataFrame({"dataset": d, "model": m, "seed": x.index, "value": x.to_numpy(float)})
-        for (d, m), x in per_case.items()
-    ]
-    return pd.concat(parts) if parts else pd.DataFrame(columns=["dataset", "model", "seed", "value"])
-
-
 def _on_average(claim, per_case, **more):
-    return Claim(claim, _values(per_case), "seeds", baseline="random", **more)
+    return Claim(claim, long(per_case), "seeds", baseline="random", **more)
 
 
 def _somewhere(claim, intervals, **more):
@@ -376,7 +367,7 @@ def _over_each(tables, cases, measure):
     for key in cases:
         for other in tables[key].columns.drop(measure):
             gains.setdefault(other, {})[key] = tables[key][measure] - tables[key][other]
-    return {other: _values(gain) for other, gain in gains.items()}
+    return {other: long(gain) for other, gain in gains.items()}
 
 
 def _published(statistic):

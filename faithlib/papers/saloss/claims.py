@@ -23,7 +23,7 @@ from faithlib.papers.saloss.tables import (
     select_definition,
     test_f1,
 )
-from faithlib.report.claims import Claim, accepted, gates, multiverse_tables
+from faithlib.report.claims import Claim, accepted, gates, long, multiverse_tables
 from faithlib.report.tables import metric_rows, original, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import FEWEST_UNITS
@@ -212,7 +212,7 @@ def _gain(cells, design, median, other, claim, quantifier="on average"):
             published[dataset] = float((of[other] - of.textrank).loc[gain.columns].mean())
     return Claim(
         claim,
-        _long(values),
+        long(values),
         design if crossed else "seeds",
         quantifier=quantifier,
         published=published,
@@ -272,8 +272,8 @@ def _attention(cells):
                 of = known.loc[key[0]].textrank
                 published[key[0]] = float(of[others].min() - of["attention"])
     claim = "attention is the best attribution (lead over the best other)"
-    rivals = {other: _long(lead) for other, lead in rivals.items()}
-    return Claim(claim, _long(leads), "seeds", published=published, rivals=rivals)
+    rivals = {other: long(lead) for other, lead in rivals.items()}
+    return Claim(claim, long(leads), "seeds", published=published, rivals=rivals)
 
 
 def _published_fractions():
@@ -318,19 +318,10 @@ def _f1_gains(scores, definition):
         wide = part.pivot_table(index="seed", columns="salience", values="value")
         if {"none", "textrank"} <= set(wide):
             gains[key] = (wide.textrank - wide.none).dropna()
-    return _long(gains)
+    return long(gains)
 
 
 def _published_gain(table):
     """{data set: published value with TextRank less that with no salience}."""
     wide = papers.published(PAPER, table).pivot(index="dataset", columns="salience", values="value")
     return (wide.textrank - wide.none).dropna().to_dict()
-
-
-def _long(by_case):
-    """{(dataset, model): Series by seed (and example)} as one table with the column value."""
-    parts = [
-        values.rename("value").reset_index().assign(dataset=dataset, model=model)
-        for (dataset, model), values in by_case.items()
-    ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*UNIT, "value"])
