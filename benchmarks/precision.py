@@ -31,6 +31,7 @@ from faithlib import forward, models, tasks, training
 from faithlib.attributions import attribute
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
+from faithlib.models.bilstm import has_lstm
 from faithlib.models.loading import locate
 from faithlib.progress import bar
 
@@ -66,6 +67,9 @@ def main(arguments=None):
     few = (12, 4) if options.quick else (40, 8) if options.seconds_only else (400, 24)
     options.texts, options.dear_texts = options.texts or few[0], options.dear_texts or few[1]
     chosen = {"tiny-bert": {}} if options.quick else {MINILM: {"learning_rate": 5e-5}, "bilstm": {}}
+    if not has_lstm(getattr(torch, options.dtype)):
+        print(f"torch has no LSTM in {options.dtype} for this processor: bilstm is left out")
+        chosen.pop("bilstm", None)
     path, known = options.folder / "precision.csv", pd.DataFrame(columns=COLUMNS)
     if path.exists():
         known = pd.read_csv(path)

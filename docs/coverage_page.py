@@ -157,35 +157,33 @@ def units(paper):
 def at_small(paper, task, model):
     """(what the small scale has of a data set and model, why it has no more), in words.
 
-    Of other models those count that stand in for the paper's, such as MiniLM, and not another of the paper's.
+    Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa: none of the paper's
+    own, and none for a model that the small scale has itself, such as a BiLSTM.
     """
     place, words = ("archive", ", archived") if is_archived(paper) else ("small", "")
-    of_paper = {other for _, other in cells(paper)} - {model}
+    planned = {(given["task"], records.slug(given["model"])) for given in grid_units("small", paper)}
+    there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded(place, paper)]
+    used = {own for _, own, *_ in (*planned, *there)}
+    counted = {model} if model in used else used - {other for _, other in cells(paper)}
     seeds = {}
-    for params in recorded(place, paper):
-        if params["task"] == task and records.slug(params["model"]) not in of_paper:
-            seeds.setdefault(records.slug(params["model"]), set()).add(params["seed"])
+    for name, own, seed in there:
+        if name == task and own in counted:
+            seeds.setdefault(own, set()).add(seed)
     found = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}{words}" for m, s in sorted(seeds.items())]
     gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
     if len(gates):
-        failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & ~gates.model.isin(of_paper)]
+        failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & gates.model.isin(counted)]
         found += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
     if found:
         return "; ".join(found), "" if model in seeds else GPU
     if TASKS[task].credentialed:
         return "—", "licence: MIMIC-III is open to credentialed users only"
-    if any(given["task"] == task and fits(given, model) for given in grid_units("small", paper)):
+    if any((task, own) in planned for own in counted):
         return "—", "planned, not computed yet"
     if TASKS[task].kind == "prompts":
         open_ended = all(given.get("tokens") for given in cells(paper)[task, model])
         return "—", OPEN if open_ended else "checkpoint: needs a language model that knows the answers"
     return "—", "compute: beyond the hours of the small scale"
-
-
-def fits(given, model):
-    """Is a unit of the small scale of this model, or of one that stands in for an encoder?"""
-    own = records.slug(given["model"])
-    return own == model or (model != "bilstm" and own != "bilstm")
 
 
 # What there is --------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ DRAWN = {  # part of an entry's module and name: the drawing of its idea, the fi
     "noiser": "noiser",
     "random": "against_random",
 }
-NEEDS = {"attention": "attention weights", "rules": "layers with a rule of LRP", "values": "layers of values"}
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
 METRICS = """# Metrics A–Z
@@ -107,7 +106,7 @@ def methods_page():
         facts = {
             "Scores": f"{scores}; family: {entry.family}",
             "Cost": attributions.COSTS[entry.cost],
-            "Needs": ", ".join(NEEDS[need] for need in entry.needs),
+            "Needs": ", ".join(attributions.NEEDS[need] for need in entry.needs),
         }
         sections.append(section(entry, facts))
     return (

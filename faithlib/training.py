@@ -416,9 +416,7 @@ def _check_memory(classifier, accumulate, checkpointing, guided, definition):
     if checkpointing and guided:
         raise ValueError("checkpointing=True and a salience, which keeps attention weights: leave one out")
     if checkpointing and not getattr(classifier.model, "supports_gradient_checkpointing", False):
-        raise ValueError(
-            f"checkpointing=True: {classifier.name} cannot compute its layers again: leave it out"
-        )
+        raise ValueError(f"checkpointing=True: {classifier.name} cannot recompute its layers: leave it out")
     if offloaded(classifier.model):
         raise ValueError(f"{classifier.name} has offloaded weights: load it without device_map to train it")
 

@@ -280,7 +280,8 @@ def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
             (loss + penalty).backward()
             optimiser.step()
     for (name, p), q in zip(classifier.model.named_parameters(), other.model.parameters(), strict=True):
-        assert torch.allclose(p, q, atol=2e-4), name
+        if not name.endswith("key.bias"):  # attention does not depend on it: its gradient is rounding alone
+            assert torch.allclose(p, q, atol=2e-4), name
 
 
 def test_a_constant_rate_stays_behind_its_warm_up(rates):

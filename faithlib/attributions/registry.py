@@ -19,7 +19,7 @@ COSTS = {
     "tokens": "about one pass a token",
     "tokens squared": "about one pass for each pair of tokens",
 }
-NEEDS = ("attention", "rules", "values")  # attention weights; layers with a rule of LRP; layers of values
+NEEDS = {"attention": "attention weights", "rules": "layers with a rule of LRP", "values": "layers of values"}
 COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, with a darker yellow, and three more
     "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#D0BB00",
     "blue": "#0072B2", "vermillion": "#D55E00", "purple": "#CC79A7", "brown": "#994F00", "rust": "#6B2E00",

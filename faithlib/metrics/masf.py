@@ -78,9 +78,7 @@ def signals(model, encodings, factors=None):
                 torch.cat(batching.halving(model, compute, rows, lengths[part[0]])).cpu().numpy()
             )  # (batch, layers, width)
             if not np.isfinite(values).all():
-                raise FloatingPointError(
-                    "the model gives NaN or infinite hidden states: its weights are broken"
-                )
+                raise FloatingPointError("NaN or infinite hidden states: the weights of the model are broken")
             if maxima is None:
                 maxima = np.empty((len(encodings), *values.shape[1:]), np.float32)
             maxima[rows] = values

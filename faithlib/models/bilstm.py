@@ -5,6 +5,8 @@ It has the interface of the encoders, with one attention layer of one head, read
 `text` receive attention.
 """
 
+from functools import cache
+
 import torch
 from torch import nn
 from torch.nn.functional import pad
@@ -22,7 +24,8 @@ class BiLSTMConfig(PreTrainedConfig):
         hidden: of each direction of an LSTM, and of the attention.
         paired: whether inputs have a text and a text_b.
         precision: of the LSTMs' computations, "float32" or "bfloat16" (torch's autocast rounds their inputs,
-            weights and states); weights are stored, and everything else is computed, in float32.
+            weights and states; not every processor can); weights are stored, and everything else is
+            computed, in float32.
     """
 
     model_type = "bilstm-attention"
@@ -143,6 +146,10 @@ class _BiLSTM(nn.Module):
         super().__init__()
         self.ahead, self.back = (_LSTM(config.width, config.hidden, batch_first=True) for _ in range(2))
         self.precision = getattr(torch, config.precision)
+        if not has_lstm(self.precision):
+            raise ValueError(
+                f"torch has no LSTM in {config.precision} for this processor: use float32, or a GPU"
+            )
 
     def forward(self, x, lengths):
         """States (batch, tokens, 2 hidden), undefined from `lengths` on, and the last (batch, 2 hidden)."""
@@ -152,6 +159,17 @@ class _BiLSTM(nn.Module):
             ahead, back = self.ahead(x)[0].to(x), self.back(_gathered(x, backwards))[0].to(x)
         last_states = torch.cat([_gathered(ahead, last), _gathered(back, last)], -1)[:, 0]
         return torch.cat([ahead, _gathered(back, backwards)], -1), last_states
+
+
+@cache
+def has_lstm(precision):
+    """Whether torch computes LSTMs in a dtype here: on the processor, or on a GPU."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.autocast("cpu", precision, precision != torch.float32):
+            nn.LSTM(1, 1)(torch.zeros(1, 1))
+    except RuntimeError:
+        return torch.cuda.is_available()
+    return True
 
 
 class _LSTM(nn.LSTM):

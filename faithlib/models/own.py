@@ -247,9 +247,7 @@ def _asked(labels, data):
         raise ValueError(f"labels={labels!r} are no names: give a list such as ['negative', 'positive']")
     labels = tuple(labels)
     if len(labels) < 2 or len(set(labels)) < len(labels):
-        raise ValueError(
-            f"labels={list(labels)} must be at least two names that differ, in the model's order"
-        )
+        raise ValueError(f"labels={list(labels)} must be two or more names that differ, in the model's order")
     fits = named is None or named == labels or fit.numbered(named) and len(named) <= len(labels)
     if not fits:
         raise ValueError(

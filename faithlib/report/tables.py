@@ -8,7 +8,6 @@ from faithlib.attributions import registry
 from faithlib.metrics import curves
 from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
-from faithlib.tasks.table import TASKS
 
 # Rows ---------------------------------------------------------------------------------------------
 
@@ -120,11 +119,6 @@ def over_paired_examples(frame, keys, cells, value):
 
 
 # Published values ---------------------------------------------------------------------------------
-
-
-def original(dataset):
-    """The published data set to look up: a generated one's is the one it imitates."""
-    return (TASKS[dataset].imitates if dataset in TASKS else "") or dataset
 
 
 def published_row(table, dataset, **given):

@@ -65,9 +65,7 @@ def gate(scores, balanced_accuracies, classes, chance=0.0):
     """
     score, balanced = seeds_interval(scores), seeds_interval(balanced_accuracies)
     if score.n_units != balanced.n_units:
-        raise ValueError(
-            f"{score.n_units} scores, but {balanced.n_units} balanced accuracies: give one a seed"
-        )
+        raise ValueError(f"{score.n_units} scores, {balanced.n_units} balanced accuracies: give one a seed")
     if classes < 2:
         raise ValueError(f"{classes} classes: chance needs at least 2")
     if not all(0 <= value <= 1 for value in balanced_accuracies):

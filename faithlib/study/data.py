@@ -81,9 +81,7 @@ def read(data):
         )
     frame = data if isinstance(data, pd.DataFrame) else data.to_pandas()
     if "text" not in frame:
-        raise ValueError(
-            f"data has the columns {', '.join(map(str, frame))}: name the column of texts 'text'"
-        )
+        raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")
     if twice := sorted({str(c) for c in frame if list(frame).count(c) > 1}):
         raise ValueError(f"data has the column {twice[0]!r} more than once: rename or remove one")
     if frame.empty:

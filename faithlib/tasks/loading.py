@@ -106,9 +106,7 @@ def check_sizes(task, sizes, seed):
     """`sizes` as {split: int} without zeros; ValueError for a split, size or seed that is not allowed."""
     whole("seed", seed)
     if not isinstance(sizes, dict | None):
-        raise ValueError(
-            f"sizes {sizes!r} is not allowed: give a dict such as {{'train': 2000, 'test': 300}}"
-        )
+        raise ValueError(f"sizes={sizes!r}: give a dict such as {{'train': 2000, 'test': 300}}")
     for split, size in (sizes or {}).items():
         if split not in SPLITS:
             raise ValueError(f"unknown split {split!r} in sizes: allowed are {', '.join(SPLITS)}")

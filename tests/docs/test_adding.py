@@ -200,7 +200,7 @@ def test_a_task_whose_columns_are_missing_is_refused(tmp_path):
     )
     with pytest.raises(ValueError, match=told):
         tasks.load("mine", data_dir=tmp_path)
-    with pytest.raises(ValueError, match="^data has the columns gold: name the column of texts 'text'$"):
+    with pytest.raises(ValueError, match="^data has columns gold: name the column of texts 'text'$"):
         evaluate(tiny.classifier(), pd.DataFrame({"gold": [0]}), ["lime"])
 
 

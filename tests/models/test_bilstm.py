@@ -8,6 +8,7 @@ import torch
 
 from faithlib import attributions, batching, forward, models, training
 from faithlib.metrics import soft
+from faithlib.models.bilstm import has_lstm
 
 TEXTS = [
     "the plot was great",
@@ -468,6 +469,7 @@ def test_what_cannot_be_built_is_refused():
 
 
 @BOTH
+@pytest.mark.skipif(not has_lstm(torch.bfloat16), reason="torch has no such LSTM for this processor")
 def test_lstms_in_bfloat16_change_the_logits_by_their_rounding_alone(paired):
     exact, rounded = load(paired), load(paired, precision="bfloat16")
     batch = exact.collate(encoded(exact))

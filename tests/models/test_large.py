@@ -272,7 +272,7 @@ def test_savings_that_change_the_salience_loss_are_refused():
 def test_a_model_that_cannot_compute_its_layers_again_is_refused():
     model = models.load("bilstm", ("no", "yes"), tiny.TEXTS)
     split = model.encode(tiny.TEXTS), np.array([0, 1, 1, 0, 1])
-    with pytest.raises(ValueError, match="checkpointing=True: bilstm cannot compute its layers again"):
+    with pytest.raises(ValueError, match="checkpointing=True: bilstm cannot recompute its layers"):
         training.fine_tune(model, {"train": split, "validation": split}, epochs=1, batch_size=2,
                            learning_rate=1e-3, checkpointing=True)  # fmt: skip
 

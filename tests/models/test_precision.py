@@ -7,13 +7,15 @@ import torch
 from scipy.stats import spearmanr
 
 from faithlib import attributions, evaluate, forward, models, training
-from faithlib.models import precision
+from faithlib.models import bilstm, precision
 
 TEXTS = ["the plot was great and the cast was good", "a dull film", "the cast was dull and the plot was good"]
 PAIRS = [(k, d) for k in ("tiny-bert", "tiny-llama", "bilstm") for d in ("bfloat16", "float16")][:-1]
 
 
 def loaded(kind, dtype):
+    if kind == "bilstm" and not bilstm.has_lstm(getattr(torch, dtype)):
+        pytest.skip(f"torch has no LSTM in {dtype} for this processor")
     if kind == "tiny-llama":
         return models.load_causal(kind, TEXTS, dtype=dtype)
     return models.load(kind, ("no", "yes"), TEXTS, dtype=dtype)
@@ -99,7 +101,14 @@ def test_training_keeps_its_weights_in_float32(kind, monkeypatch):
 
 def test_a_bilstm_in_float16_is_refused():
     with pytest.raises(ValueError, match="precision='float16' is unknown: use 'float32', 'bfloat16'"):
-        loaded("bilstm", "float16")
+        models.load("bilstm", ("no", "yes"), TEXTS, dtype="float16")
+
+
+def test_a_bilstm_in_a_dtype_that_torch_has_no_lstm_for_is_refused(monkeypatch):
+    monkeypatch.setattr(bilstm, "has_lstm", lambda dtype: dtype == torch.float32)
+    with pytest.raises(ValueError, match="no LSTM in bfloat16 for this processor: use float32, or a GPU"):
+        models.load("bilstm", ("no", "yes"), TEXTS, dtype="bfloat16")
+    assert models.load("bilstm", ("no", "yes"), TEXTS).outputs == 2
 
 
 def test_training_in_float16_is_refused():

@@ -7,6 +7,7 @@ import pytest
 from sample.units import ROOT, run_here
 
 from faithlib import corpora, models, results, tasks
+from faithlib.models.precision import resolve
 
 SHORT = {"epochs": 1, "dtype": "bfloat16", "variant": "my-data"}
 FEW = {
@@ -53,10 +54,10 @@ def experiment(paper, folders, **parameters):
 @pytest.mark.filterwarnings("ignore:.*constant in the reference")  # so few and short texts
 @pytest.mark.parametrize("paper", [name for name in FEW if name != "attributions"])
 def test_papers_of_classifiers_run_on_a_folder(paper, folders, reviews):
-    model = "bilstm" if paper == "recursive_roar" else "tiny-bert"
-    record, values = experiment(paper, folders, task=f"{reviews}/", model=model, **FEW[paper])
+    model, dtype = ("bilstm", "auto") if paper == "recursive_roar" else ("tiny-bert", "bfloat16")
+    record, values = experiment(paper, folders, task=f"{reviews}/", model=model, dtype=dtype, **FEW[paper])
     assert record["unit"] == f"{reviews.name}.{model}.s0.my-data" and len(values)
-    assert record["provenance"]["dtype"] == "bfloat16"
+    assert f"torch.{record['provenance']['dtype']}" == str(resolve(dtype))
     assert record["provenance"]["data"]["source"] == "file"
     assert record["provenance"]["data"]["rows"] == {"train": 120, "validation": 60, "test": 40}
 

@@ -55,7 +55,6 @@ def test_intervals_have_columns_of_their_own_and_need_values():
 
 def test_a_published_value_is_of_the_data_set_itself():
     published = pd.DataFrame({"dataset": ["ag_news", "sst"], "seed": [1, 1], "value": [0.9, 0.8]})
-    assert tables.original("topics") == "ag_news" and tables.original("mine") == "mine"
     assert tables.published_value(published, "ag_news", seed=1) == 0.9
     assert np.isnan(tables.published_value(published, "ag_news", seed=2))
     assert np.isnan(tables.published_value(published, "topics", seed=1))  # generated, imitates ag_news

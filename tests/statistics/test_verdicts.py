@@ -98,7 +98,7 @@ def test_equivalence():
         (lambda: cases.average({"sst": TWO}), "no interval for sst"),
         (lambda: cases.average({"a": UP, "b": text_interval([1, 2, 3.5])}), "do not mix"),
         (lambda: verdicts.equivalence(UP, 0), "margin 0"),
-        (lambda: gates.gate([0.1, 0.2], [0.5], 2), "2 scores, but 1"),
+        (lambda: gates.gate([0.1, 0.2], [0.5], 2), "2 scores, 1 balanced"),
         (lambda: gates.gate([0.1], [50.0], 2), "give fractions"),
         (lambda: gates.gate([0.1], [0.5], 1), "at least 2"),
         (lambda: gates.gate_table(scores_of_models().drop(columns="chance")), "no column chance"),
