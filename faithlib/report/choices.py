@@ -8,13 +8,16 @@ from faithlib.statistics.multiverse import MAIN
 CAPTION = (
     "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
     "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
-    "bar has none. The dotted line is the claim's threshold: marks to the right of it support the claim. A "
-    "claim of which whole intervals lie on both sides depends on a choice that the paper does not make."
+    "bar has none, and an empty row is a choice that does not concern the claim. The dotted line is the "
+    "claim's threshold: marks to the right of it support the claim. A claim of which whole intervals lie "
+    "on both sides depends on a choice that the paper does not make."
 )
 
 
 def options_figure(choices, scale="", definition="paper", baseline=None):
-    """The options of each claim: a panel a claim that has values for any, a row an option that concerns it.
+    """The options of each claim, two claims side by side, a row an option that concerns one of them.
+
+    A claim has a panel if one of its options has a value.
 
     Args:
         choices: from `report.claims.multiverse_tables`.
@@ -32,11 +35,13 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     if part.empty:
         return None
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
-    heights = 0.5 + 0.15 * part.groupby("claim", sort=False).size().to_numpy()
-    drawn = panels(part, ["claim"], 1, heights, names=_title, left=2.2, sharex=False, sharey=False)
+    line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
+    named = [list(own.row.unique()) for _, own in part.groupby(part.claim.map(line))]
+    heights = [0.5 + 0.15 * len(names) for names in named]
+    drawn = panels(part, ["claim"], 2, heights, names=_title, left=2.2, sharex=False, sharey="row")
     looks = {True: role("proposed", "main setting"), False: role("usual", "one choice changed")}
     for axis, rows in drawn:
-        names = list(rows.row)
+        names = named[line[rows.claim.iloc[0]]]
         for main, look in looks.items():
             own = rows[((rows.choice == MAIN) == main) & rows.value.notna()]
             points(axis, own, "value", place(own.row, names), look, ("ci_low", "ci_high"), size=3.5)
