@@ -3,8 +3,8 @@
     python workflow/plan.py scale=small papers=saloss
 
 Hours are those of units, of which several run at a time. A unit that is not done is given the seconds of
-the nearest unit that has been measured: of the same paper, scale, model and kind of device, and of the same
-data set where there is one. There is no guess across models or scales: such a unit is "not measured".
+the nearest unit that has been measured: of the same paper, scale, variant, model and kind of device, and of
+the same data set where there is one. There is no guess across these: such a unit is "not measured".
 
 Marked ≈ stand estimates for a GPU of what nothing like it was measured, see `estimate`.
 """
@@ -62,6 +62,7 @@ def measured(folder="results"):
         rows.append(
             {
                 **named(record["params"]),
+                "variant": record["params"].get("variant", ""),
                 "paper": path.parent.name,
                 "scale": path.parent.parent.name,
                 "unit": path.stem,
@@ -70,7 +71,7 @@ def measured(folder="results"):
                 "texts": texts(record["params"], record["provenance"].get("data", {}).get("rows", {})),
             }
         )
-    names = ["task", "model", "paper", "scale", "unit", "kind", "seconds", "texts"]
+    names = ["task", "model", "variant", "paper", "scale", "unit", "kind", "seconds", "texts"]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -123,9 +124,9 @@ def named(parameters):
     return {"task": parameters["task"], "model": slug(parameters["model"])}
 
 
-def nearest(known, task, model):
+def nearest(known, task, model, variant=""):
     """The row of `measured`, cut to one paper, scale and kind, that a unit is like; None without one."""
-    same = known[known.model == model]
+    same = known[(known.model == model) & (known.variant == variant)]
     own = same[same.task == task]
     same = same if own.empty else own
     # of equals the longest: early records of a unit that was resumed count its last stretch alone
@@ -137,7 +138,7 @@ def plan(papers, scale, state, known, rates):
     rows, sources = [], []
     for paper, entry in papers.items():
         left = {
-            unit: named(parameters)
+            unit: named(parameters) | {"variant": parameters.get("variant", "")}
             for unit, parameters in entry.units.items()
             if state[f"results/{scale}/{paper}/{unit}.json"][1]
         }
@@ -158,7 +159,8 @@ def plan(papers, scale, state, known, rates):
                 stands = [unit for unit, near in found.items() if near.unit == name]
                 hours = told(found[stands[0]].seconds / 3600, 1, 1, "")
                 sources.append(f"{paper}: {name} took {hours} h on a {kind}; so will {listed(stands, 3)}")
-        if bare := sorted({names["model"] for names in left.values()} - set(here.model)):
+        unlike = [names for names in left.values() if nearest(here, **names) is None]
+        if bare := sorted({" ".join(filter(None, (n["model"], n["variant"]))) for n in unlike}):
             reason = "nor is any other unit of this paper"
             if len(of_paper):
                 near = of_paper.loc[of_paper.seconds.idxmax()]

@@ -62,6 +62,16 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
     ]
 
 
+def test_a_variant_is_not_measured_by_the_main_setting(known):
+    wanted = units(("sst", "name", 1))
+    wanted["sst.name.s1.few-texts"] = wanted["sst.name.s1"] | {"variant": "few-texts"}
+    state = {f"results/quick/fmm/{unit}.json": ("missing", True) for unit in wanted}
+    of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
+    (row,), sources = plan.plan(of_fmm, "quick", state, known, RATES)
+    assert row["hours left, CPU"] == "2.00 (1 of 2 units)"
+    assert sources[-1].startswith("fmm: name few-texts not measured at this scale;")
+
+
 def test_an_estimate_is_the_longest_unit_times_parameters_and_texts():
     params = {"train_size": 1000, "epochs": 2, "examples": 50, "strategies": ["a"]}
     known = pd.DataFrame(
