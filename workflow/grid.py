@@ -285,10 +285,10 @@ def demand(device="auto", papers=()):
     for dtype in sorted(set(wanted)):
         if not has_instructions(dtype, torch.device(kind)):
             print(
-                f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}, which this {kind} has "
-                "no instructions for: they take several times as long as in float32. Compute them on another "
-                f"machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds of a "
-                "data set and model"
+                f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}: this {kind} has "
+                "no instructions for it, so they take several times as long as in float32. Compute them on "
+                f"another machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds "
+                "of a data set and model"
             )
 
 
