@@ -187,6 +187,8 @@ def _evaluate(given):
 
     folder = Path(given.output)
     settings = {"seed": given.seed, **_parameters(given.parameters)}
+    if taken := {"model", "data", "attributions", "metrics", "baselines", "resume"} & {*settings}:
+        raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
     _load_plugins(given.plugins)
     attributions = [_attribution(name) for name in given.attributions]
     _check_names(attributions, given.metrics)
@@ -219,7 +221,7 @@ def _drawn(data, given):
             print(f"--examples {given.examples} is more than there is: all {len(rows)} texts")
         return data
     chosen = np.random.default_rng(given.seed).permutation(len(rows))[: given.examples]
-    data.splits = {"test": rows.select(np.sort(chosen))}
+    data.splits = (splits if "test" in splits else {}) | {"test": rows.select(np.sort(chosen))}
     return data
 
 

@@ -163,9 +163,12 @@ class LocalJudge(Judge):
         """The answers in the file: {prompt: [str]}."""
         there = self.file is not None and self.file.is_file()
         try:
-            return {**json.loads(self.file.read_text(encoding="utf-8"))} if there else {}
-        except (ValueError, TypeError) as error:  # no JSON, or no object
+            kept = {**json.loads(self.file.read_text(encoding="utf-8"))} if there else {}
+            if not all(isinstance(words, list) for words in kept.values()):
+                raise TypeError
+        except (ValueError, TypeError) as error:  # no JSON, or no object of lists
             raise JudgeError(f"{self.file} is damaged: delete it, and {self.name} is asked again") from error
+        return kept
 
     def _ask(self, prompts, at_once=64):  # limits the memory of probabilities over the vocabulary
         yield from ((prompt, self.kept[prompt]) for prompt in prompts if prompt in self.kept)
@@ -265,7 +268,7 @@ class EndpointJudge(Judge):
         self.prices, self.tokens, self.limit = prices, tokens, limit
         self.parameters = {tokens_name: tokens}  # of every request
         if temperature is not None:
-            self.parameters["temperature"] = temperature
+            self.parameters["temperature"] = float(temperature)
         self.interval = 60 / per_minute if per_minute else 0.0  # seconds from one question to the next
         self.next_start, self.lock = 0.0, threading.Lock()
         self.counts |= {"refused": 0, "tokens_in": 0, "tokens_out": 0}
@@ -354,15 +357,12 @@ class EndpointJudge(Judge):
         path = self._path(prompt)
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            text, refused = stored["text"], stored["refused"]
-            tokens = stored["tokens_in"], stored["tokens_out"]
+            answers = [] if stored["refused"] else parse(stored["text"])
+            for name in ("refused", "tokens_in", "tokens_out"):
+                self.counts[name] += stored[name]
         except (ValueError, KeyError, TypeError) as error:
-            raise JudgeError(
-                f"answer {path.name} in {path.parent.name} is damaged: delete it, and it is asked again"
-            ) from error
-        for name, value in zip(("refused", "tokens_in", "tokens_out"), (refused, *tokens), strict=True):
-            self.counts[name] += value
-        return [] if refused else parse(text)
+            raise JudgeError(f"answer {path} is damaged: delete it, and it is asked again") from error
+        return answers
 
     def _path(self, prompt):
         return self.folder / f"{digest([_address(), self.name, prompt, self.parameters])[:32]}.json"

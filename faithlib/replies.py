@@ -4,7 +4,7 @@ import json
 import re
 
 ANSWERS = 5  # at most
-TAGS = r"(think|thinking|reasoning)"
+TAGS = r"(think|thinking|thought|reasoning)"
 THOUGHTS = re.compile(rf"<{TAGS}>.*?(</\1>|$)", re.DOTALL | re.IGNORECASE)
 THOUGHTS_END = re.compile(rf"^.*</{TAGS}>", re.DOTALL | re.IGNORECASE)  # of thoughts whose beginning is lost
 OPENING = re.compile(r"^(sure|certainly|of course|okay|ok|great)( thing)?[!.]\s+", re.IGNORECASE)
@@ -20,10 +20,11 @@ SENTENCE = re.compile(
 PLACE = r"(first|second|third|fourth|fifth)"
 LABEL = re.compile(rf"^[ \t]*({PLACE} {WHAT}|{WHAT} #?\d):[ \t]+", re.IGNORECASE | re.MULTILINE)
 DASHED = re.compile(r"^[ \t]*(\d) [-–—][ \t]+", re.MULTILINE)  # a number before an answer
-NUMBER = r"(?:^|(?<=\s))\(?\d{1,2}[.):]\)?\s+"
+JSON = re.compile(r"(?:^|:)\s*([\[{].*[\]}])\s*$", re.DOTALL | re.MULTILINE)  # behind other words, too
+NUMBER = r"(?:^|(?<=\s))\(?\d{1,2}[.):]\)?(?:\s+|(?=[^\W\d]))"
 BULLET = re.compile(rf"^\s*(?:{NUMBER}|[-*•]\s+)")
 REMARK = re.compile(r"\s+[-–—]\s.*|\s*\([^)]*\)\s*$")  # behind an answer
-COMMA = r",(?!\d{3}\b)|;|\s\|\s"
+COMMA = r",(?!\d{3}\b)|[;，、；]|\s\|\s"
 LAST = re.compile(r",[ \t]+(and|or) (?=\w[^,;\n]*$)", re.IGNORECASE | re.MULTILINE)  # answer of a line
 
 
@@ -46,9 +47,9 @@ def parse(text):
         ['Paris', 'London']
     """
     text = THOUGHTS_END.sub("", THOUGHTS.sub("", text))
-    text = re.sub(r"```\w*\n?|\*\*|`", "", text).strip()
+    text = re.sub(r"```\w*\n?|\*\*|`|</?answer>", "", text).strip()
     pieces = _json_items(text) or _pieces(text)
-    answers = [REMARK.sub("", BULLET.sub("", piece)).strip(" \t\r\n\"'`*.[],;") for piece in pieces]
+    answers = [REMARK.sub("", BULLET.sub("", piece)).strip(" \t\r\n\"'`*_.[],;") for piece in pieces]
     answers = [answer for answer in answers if re.search(r"\w|[^\s.]", answer)]
     if len(answers) == 1:
         answers += answers[0].split()[1:]
@@ -56,14 +57,16 @@ def parse(text):
 
 
 def _json_items(text):
-    """The items of a JSON list; of a JSON object those of its lists, or else its values."""
+    """The items of a JSON list in a text; of a JSON object those of its lists, or else its values."""
+    part = JSON.search(text)
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = json.loads(part[1]) if part else []
+    except (ValueError, RecursionError):
         return []
     if isinstance(found, dict):
         found = sum((v for v in found.values() if isinstance(v, list)), []) or list(found.values())
-    return [str(item) for item in found] if isinstance(found, list) else []
+    texts = ([v for v in x.values() if isinstance(v, str)] if isinstance(x, dict) else [x] for x in found)
+    return [str(item) for items in texts for item in items[:1]]
 
 
 def _pieces(text):

@@ -291,12 +291,20 @@ def test_questions_are_paced(make, endpoint, monkeypatch):
     assert sorted(waits) == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])  # on a clock that stands still
 
 
-def test_a_damaged_answer_is_told(make, endpoint, tmp_path):
+@pytest.mark.parametrize("wrong", [None, {"text": None}, {"tokens_in": "1"}, {"refused": "no"}])
+def test_a_damaged_answer_is_told(make, endpoint, tmp_path, wrong):
     make()([QUESTION])
     (path,) = (tmp_path / "answers").iterdir()
-    path.write_text(path.read_text()[:20])
-    with pytest.raises(JudgeError, match=f"answer {path.name} in answers is damaged: delete it"):
+    whole = path.read_text()
+    path.write_text(whole[:20] if wrong is None else json.dumps(json.loads(whole) | wrong))
+    with pytest.raises(JudgeError, match=f"answer {path} is damaged: delete it"):
         make()([QUESTION])
+
+
+def test_an_answer_at_temperature_0_is_paid_for_once_however_it_is_written(make, endpoint, tmp_path):
+    for temperature in (0, 0.0):
+        make(temperature=temperature)([QUESTION])
+    assert len(list((tmp_path / "answers").iterdir())) == 1
 
 
 def test_the_key_is_nowhere(make, endpoint, tmp_path, monkeypatch):
@@ -427,7 +435,7 @@ def test_an_interrupted_local_judge_asks_on_from_its_kept_answers(tmp_path, monk
     assert again.counts == {"questions": 3, "different": 3, "without_answer": 0}
 
 
-@pytest.mark.parametrize("content", ['{"a": ["b"', "[1]", ""])
+@pytest.mark.parametrize("content", ['{"a": ["b"', "[1]", "", '{"a": 5}', '{"a": "b"}'])
 def test_a_damaged_file_of_a_local_judge_is_told(tmp_path, content):
     (file := tmp_path / "judge.json").write_text(content)
     with pytest.raises(JudgeError, match=f"{file} is damaged: delete it, and tiny-llama is asked") as caught:

@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from datasets import Dataset
 
 import faithlib
+from faithlib import __main__ as command
 from faithlib import attributions, models, papers, tasks
 from faithlib.__main__ import main
 from faithlib.metrics import registry
@@ -114,6 +117,15 @@ def test_evaluate_writes_a_table(here, capsys):
     out, err = capsys.readouterr()
     assert "longest" in out and "out/: record.json" in out
     assert "longest" not in attributions.names()  # it joined for this call
+
+
+@pytest.mark.parametrize(("splits", "left"), [("test validation", "test validation"), ("train", "test")])
+def test_of_fewer_examples_the_other_splits_stay(splits, left):
+    rows = Dataset.from_dict({"text": [str(i) for i in range(9)]})
+    data = SimpleNamespace(splits=dict.fromkeys(splits.split(), rows))
+    drawn = command._drawn(data, SimpleNamespace(examples=4, seed=0)).splits
+    assert list(drawn) == left.split() and len(drawn["test"]) == 4
+    assert all(len(drawn[split]) == 9 for split in drawn if split != "test")
 
 
 def test_evaluate_passes_on_what_was_given(here, monkeypatch):

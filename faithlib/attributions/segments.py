@@ -142,9 +142,7 @@ def _check(model, encodings, targets, parts, removal):
     for target in targets:
         whole = isinstance(target, Integral) and not isinstance(target, bool)
         if not whole or not 0 <= target < model.outputs:
-            raise ValueError(
-                f"target {target!r} is none of the outputs: {model.name} has 0 to {model.outputs - 1}"
-            )
+            raise ValueError(f"target {target!r} is no output: {model.name} has 0 to {model.outputs - 1}")
     for i, (e, part) in enumerate(zip(encodings, parts, strict=True)):
         if np.shape(part) != np.shape(e.ids):
             raise ValueError(

@@ -249,9 +249,7 @@ def _check(mechanism, size, classes, sentences):
     if sentences is None:
         return
     if len(sentences) < size:
-        raise ValueError(
-            f"size={size} needs as many sentences, {len(sentences)} are given: ask for fewer texts"
-        )
+        raise ValueError(f"size={size} needs as many sentences, {len(sentences)} are given: take fewer")
     for i, sentence in enumerate(sentences[:size]):
         if len(sentence.split()) < LEAST:
             raise ValueError(

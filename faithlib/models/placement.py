@@ -158,9 +158,7 @@ def left_in_place(module):
 
 def _check_map(device_map):
     if importlib.util.find_spec("accelerate") is None:
-        raise ValueError(
-            f"device_map={device_map!r} needs the package accelerate: pip install 'faithlib[large]'"
-        )
+        raise ValueError(f"device_map={device_map!r} needs accelerate: pip install 'faithlib[large]'")
     whole = not isinstance(device_map, dict)
     for place in [device_map] if whole else device_map.values():
         if place in (MAPS if whole else ("disk",)):

@@ -151,6 +151,8 @@ def _fixed(fixed, texts):
         raise ValueError(f"fixed={str(fixed)[:40]!r}: give one for each of {len(texts)} texts")
     found = []
     for i, (given, text) in enumerate(zip(fixed, texts, strict=True)):
+        if isinstance(given, str) and given.strip() and given in text:
+            given = [given]  # "[2]" in a text is no list in JSON
         try:
             found += columns.evidence([given], [text], "fixed", "data")
         except ValueError as error:

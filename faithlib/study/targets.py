@@ -147,8 +147,9 @@ def _listed(model, texts, encodings, given, what, predicted):
     """The tokens of each text's target: [(int, ...)]; `predicted` fills what is None or blank, if given."""
     if given is None:
         return [(int(p),) for p in predicted]
-    if isinstance(given, str) or not hasattr(given, "__len__"):
+    if isinstance(given, str | dict | set) or not np.iterable(given):
         raise ValueError(f"{what}={given!r}: give one a text")
+    given = list(given)
     if len(given) != len(encodings):
         raise ValueError(f"{what}: {len(given)} for {len(encodings)} texts: give one a text")
     read = _tokens if isinstance(model, CausalLM) else _class
@@ -202,7 +203,7 @@ def _check_known(model, answer, tokens, what):
 
 def _continuation(model, text, encoding, answer):
     """The tokens that follow the prompt where it is read together with its answer."""
-    if not answer.strip():
+    if not (answer := answer.rstrip()):
         return ()
     apart = "" if text[-1:].isspace() or answer[:1].isspace() else " "
     (whole,) = model.encode([text + apart + answer])

@@ -140,13 +140,13 @@ def test_an_unknown_name_is_told_with_the_nearest_one(classifier):
 
 def test_a_target_that_is_no_class_is_told(classifier):
     encodings, targets = examples(classifier)
-    with pytest.raises(ValueError, match="target 3 is none of the outputs: tiny-.* has 0 to 2"):
+    with pytest.raises(ValueError, match="target 3 is no output: tiny-.* has 0 to 2"):
         attribute(classifier, encodings, targets + 1, ["attention"])
 
 
 def test_a_negative_target_is_named(classifier):
     encodings, targets = examples(classifier)
-    with pytest.raises(ValueError, match="target -1 is none of the outputs"):
+    with pytest.raises(ValueError, match="target -1 is no output"):
         attribute(classifier, encodings, targets - 1, ["attention"])
 
 

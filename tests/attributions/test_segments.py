@@ -86,10 +86,10 @@ def test_scores_of_segments_by_hand():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (dict(targets=["great"]), "target 'great' is none of the outputs: tiny-"),
-        (dict(targets=[10**6]), "target 1000000 is none of the outputs: tiny-"),
-        (dict(targets=[True]), "target True is none of the outputs"),
-        (dict(targets=[(1, 2)]), r"target \(1, 2\) is none of the outputs"),
+        (dict(targets=["great"]), "target 'great' is no output: tiny-"),
+        (dict(targets=[10**6]), "target 1000000 is no output: tiny-"),
+        (dict(targets=[True]), "target True is no output"),
+        (dict(targets=[(1, 2)]), r"target \(1, 2\) is no output"),
         (dict(targets=[1, 2]), r"targets='\[1, 2\]': give one for each of 1 encodings"),
         (dict(targets=1), "targets='1': give one for each of 1 encodings"),
         (dict(parts=[]), r"parts='\[\]': give one for each of 1 encodings"),

@@ -211,5 +211,5 @@ def test_an_example_without_maskable_tokens_is_told_before_any_work(model, monke
 
 
 def test_a_next_token_outside_the_vocabulary_is_told(model):
-    with pytest.raises(ValueError, match=f"target {model.outputs} is none of the outputs"):
+    with pytest.raises(ValueError, match=f"target {model.outputs} is no output"):
         attribute(model, model.encode(["the plot"]), [model.outputs], ["input_x_gradient"])

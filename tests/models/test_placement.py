@@ -56,9 +56,7 @@ def test_a_device_map_needs_accelerate_and_no_device(monkeypatch):
         gpus(monkeypatch, 1)
         placement.check("cuda:0", "auto")
     monkeypatch.setattr(placement.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ValueError, match=r"'auto' needs the package accelerate: pip install 'faithlib\[large\]'"
-    ):
+    with pytest.raises(ValueError, match=r"'auto' needs accelerate: pip install 'faithlib\[large\]'"):
         placement.check(device_map="auto")
 
 

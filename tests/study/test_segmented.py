@@ -191,6 +191,12 @@ def test_a_fixed_part_is_neither_removed_nor_divided(model, fixed):
         assert 0 < len(kept) < len(every) and kept == pytest.approx({n: every[n] for n in kept}, abs=1e-6)
 
 
+def test_a_fixed_part_may_look_like_a_list():
+    model = tiny.causal("llama")
+    words = fl.by_segment(model, ["[2] the plot was good"], "word", targets=[1], fixed=["[2]"]).words
+    assert sorted(words) == ["good", "plot", "the", "was"]
+
+
 def test_the_search_descends_into_what_is_not_fixed():
     """Of this model and target the question costs most, so that without `fixed` it is divided."""
     model = tiny.causal("llama")

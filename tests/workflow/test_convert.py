@@ -24,7 +24,7 @@ def rotary_pairs(weight, heads):
     return weight.view(heads, 2, -1, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
 
 
-def write_gguf(path, model):
+def write_gguf(path, model, lost="", broken=""):
     """A tiny Llama in float32, with the byte-level alphabet as its vocabulary."""
     import gguf
 
@@ -46,6 +46,9 @@ def write_gguf(path, model):
         add(257)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
     for name, weight in model.state_dict().items():
+        if name == lost:
+            continue
+        weight = torch.full_like(weight, float("nan")) if name == broken else weight
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
         if (part := name.split(".")[-2]) in heads:
             weight = rotary_pairs(weight, heads[part])
@@ -94,6 +97,15 @@ def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
         with pytest.raises(ValueError, match=r"cut.gguf cannot be read \(.*\): it is damaged") as error:
             convert.convert(tmp_path / "cut.gguf", tmp_path / "out", ORIGIN)
         assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["lost", "broken"])
+def test_a_gguf_file_without_a_whole_weight_is_told(tmp_path, gguf_file, what):
+    name = "model.layers.0.self_attn.q_proj.weight"
+    write_gguf(tmp_path / "part.gguf", gguf_file[1], **{what: name})
+    with pytest.raises(ValueError, match=f"part.gguf has no whole {name}: it is damaged, fetch it again"):
+        convert.convert(tmp_path / "part.gguf", tmp_path / "out", ORIGIN)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):

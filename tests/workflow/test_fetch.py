@@ -1,5 +1,7 @@
 """make fetch and make stale: a mirror is the hub's twin; what is missing or outdated is named."""
 
+import json
+
 import datasets
 import fetch
 import pytest
@@ -79,3 +81,14 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
     assert (tmp_path / "mirror/sst2/train.parquet").is_file()
     (tmp_path / "models/org/name/model.safetensors").write_text("")
     assert fetch.model("org/name", "models") == "is there (name)"
+
+
+def test_a_model_is_whole_with_all_the_files_that_its_index_names(tmp_path):
+    (tmp_path / "model-1.safetensors").write_text("weights")
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    (tmp_path / fetch.INDEX).write_text(json.dumps(index))
+    assert not fetch.has_weights(tmp_path)
+    (tmp_path / "model-2.safetensors").write_text("")  # begun
+    assert not fetch.has_weights(tmp_path)
+    (tmp_path / "model-2.safetensors").write_text("weights")
+    assert fetch.has_weights(tmp_path)
