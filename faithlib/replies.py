@@ -53,7 +53,7 @@ def parse(text):
     answers = [answer for answer in answers if re.search(r"\w|[^\s.]", answer)]
     if len(answers) == 1:
         answers += answers[0].split()[1:]
-    return answers[:ANSWERS]
+    return answers[:ANSWERS] or [text] * (len(text) == 1 and text != ".")  # a comma may follow a prompt
 
 
 def _json_items(text):

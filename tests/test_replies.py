@@ -16,6 +16,8 @@ LIST = "paris, london, rome, berlin, madrid"
         ("France, Spain,Italy", ["France", "Spain", "Italy"]),
         ("1992", ["1992"]),
         ("$", ["$"]),
+        (",", [","]),
+        ('"', ['"']),
         ("1,000 ; 3.5", ["1,000", "3.5"]),
         ("Tokyo.", ["Tokyo"]),
         ("New York", ["New York", "York"]),
