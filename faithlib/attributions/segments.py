@@ -32,8 +32,8 @@ def segments(encoding, text, unit, fixed=()):
         (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable or fixed.
 
     Raises:
-        ValueError: an unknown unit, a text that has fewer words than the encoding, a token that reaches over
-            the border of two segments, or of a fixed word and another.
+        ValueError: an unknown unit, a text that has fewer words than the encoding, a word without a token of
+            its own that shares one with a word of another segment, or of which one alone is fixed.
 
     Example:
         >>> from faithlib import models

@@ -40,7 +40,7 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         (from 1), segment (its place in the text, from 0), words, score, p, p_without_top, p_only_top.
 
     Raises:
-        ValueError: as `evaluate`; an unknown unit or removal; a token that reaches over two segments; fixed
+        ValueError: as `evaluate`; an unknown unit or removal; a token that holds words of two segments; fixed
             that is not in its text, or all of it.
 
     Example:
