@@ -165,7 +165,7 @@ def test_a_paper_that_does_not_mention_a_task_splits_it_as_its_row_says(mirror):
     [
         ({"seed": -1}, ["seed=-1"]),
         ({"seed": 0.5}, ["seed=0.5"]),
-        ({"sizes": 300}, ["sizes 300", "dict"]),
+        ({"sizes": 300}, ["sizes=300", "dict"]),
         ({"sizes": {"dev": 3}}, ["'dev'", "train, validation, test"]),
         ({"sizes": {"train": "many"}}, ["sizes['train']='many'"]),
         ({"sizes": {"train": -3}}, ["sizes['train']=-3"]),
