@@ -216,21 +216,20 @@ def check_model(card, task, parameters):
     names = {name: constant("models/loading.py", name) for name in ("TINY", "TINY_CAUSAL", "BILSTM")}
     if not results.slug(model) or re.search(r"[{}*?\\]", model) or ".." in model.split("/"):
         refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
-    if model.startswith(("/", "./", "~")) and not Path(model).expanduser().is_dir():
-        refuse("model", model, "there is no such folder", "check the path")
+    judge = parameters.get("judge", "")
+    for name, value in {"model": model, "judge": judge}.items():
+        if value.startswith(("/", "./", "~")) and not Path(value).expanduser().is_dir():
+            refuse(name, value, "there is no such folder", "check the path")
     if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
         refuse("model", model, f"it is a classifier, and {card.name} explains language models",
                f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
     if card.kind != "prompts" and model == names["TINY_CAUSAL"] and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {names['TINY']!r} or an encoder")  # fmt: skip
-    judge = parameters.get("judge", "")
     if judge in (names["TINY"], names["BILSTM"]):
         refuse("judge", judge, "it is a classifier, and a judge writes words", "name a language model, or ''")
     if judge.startswith(API) and not judge.removeprefix(API).strip():
         refuse("judge", judge, "the model behind the endpoint has no name", f"write {API}<name>")
-    if judge.startswith(("/", "./", "~")) and not Path(judge).expanduser().is_dir():
-        refuse("judge", judge, "there is no such folder", "check the path")
     if judge == names["TINY_CAUSAL"] and not (task and task.generated) and not parameters.get("tokens"):
         refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
 
