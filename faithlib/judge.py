@@ -96,9 +96,10 @@ class Judge:
 
     def __call__(self, questions):
         """Answers to questions, each a list of words: [[str, up to five]]; "" is an empty answer."""
+        self.check_limit(questions := [*questions])
         prompts = [self._prompt(q) for q in questions]
         self.counts["questions"] += len(prompts)
-        for prompt, answers in self._ask(self._missing(prompts)):
+        for prompt, answers in self._ask([p for p in dict.fromkeys(prompts) if p not in self.known]):
             self.known[prompt] = answers
             self.counts["different"] += 1
             self.counts["without_answer"] += not any(answers)
@@ -111,12 +112,12 @@ class Judge:
         """The highest cost of asking these questions, in one line; "" if they cost nothing."""
         return ""
 
+    def check_limit(self, questions):
+        """Raise JudgeError where asking these questions is beyond the judge's limit."""
+
     def describe(self):
         """Name, question and counts, as plain values for the record."""
         return {"judge": self.name, "template": self.template, **self.counts}
-
-    def _missing(self, prompts):
-        return [prompt for prompt in dict.fromkeys(prompts) if prompt not in self.known]
 
     def _prompt(self, question):
         values = {"words": json.dumps(list(question), ensure_ascii=False), "text": " ".join(question)}
@@ -279,12 +280,10 @@ class EndpointJudge(Judge):
     def cost(self, questions):
         """The largest number of questions, tokens and dollars, in one line; "" if all answers are stored."""
         every = dict.fromkeys(self._prompt(q) for q in questions)
-        new = [prompt for prompt in self._missing(every) if not self._path(prompt).is_file()]
-        known = len(every) - len(new)
+        known = len(every) - len(new := self._new(every))
         if not new:
             return ""
-        tokens_in = sum(map(len, new)) // 3  # a token has three to four letters
-        tokens_out = self.tokens * len(new)
+        tokens_in, tokens_out = sum(map(len, new)) // 3, self.tokens * len(new)  # 3 to 4 letters a token
         price = "prices not given"
         if self.prices:
             price = f"${(tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1e6:,.2f}"
@@ -294,23 +293,26 @@ class EndpointJudge(Judge):
             + ("" if self.limit is None else f"; limit {self.limit:,}, {self.asked:,} asked")
         )
 
-    def _ask(self, prompts):
-        new = []
-        for prompt in prompts:
-            if self._path(prompt).is_file():
-                yield prompt, self._stored_answers(prompt)
-            else:
-                new.append(prompt)
-        if not new:
-            return
+    def check_limit(self, questions):
+        new = self._new(map(self._prompt, questions))
         if self.limit is not None and self.asked + len(new) > self.limit:
             raise JudgeError(
                 f"{self.name} is to be asked {len(new):,} questions after {self.asked:,}, and limit="
                 f"{self.limit:,}: raise limit; answers so far are kept"
             )
+
+    def _new(self, prompts):
+        """The different ones of prompts that were not answered here before."""
+        return [p for p in dict.fromkeys(prompts) if p not in self.known and not self._path(p).is_file()]
+
+    def _ask(self, prompts):
+        new = dict.fromkeys(self._new(prompts))
+        yield from ((prompt, self._stored_answers(prompt)) for prompt in prompts if prompt not in new)
+        if not new:
+            return
         client, pool = self._client(), ThreadPoolExecutor(self.workers)
         try:
-            futures = {pool.submit(self._request, client, prompt): prompt for prompt in new}
+            futures = {pool.submit(self._ask_and_store, client, prompt): prompt for prompt in new}
             with bar(len(new), f"asking {self.name}", "question") as progress:
                 for future in as_completed(futures):
                     future.result()
@@ -320,15 +322,14 @@ class EndpointJudge(Judge):
         finally:  # requests under way are finished and stored, the others are cancelled
             pool.shutdown(cancel_futures=True)
 
-    def _request(self, client, prompt):
-        """Ask the endpoint and store its answer."""
+    def _ask_and_store(self, client, prompt):
         import openai
 
         request = {"model": self.name, "messages": [{"role": "user", "content": prompt}], **self.parameters}
         for attempt in range(self.retries + 1):
             if attempt:
                 time.sleep(min(PAUSE * 2**attempt, 8))
-            self._wait()
+            self._sleep_until_my_turn()
             try:
                 completion = client.chat.completions.create(**request)
             except openai.APIResponseValidationError:
@@ -386,8 +387,7 @@ class EndpointJudge(Judge):
         """The host of the address, without other parts such as a password."""
         return urlsplit(_address()).hostname
 
-    def _wait(self):
-        """Sleep until the next question may be asked."""
+    def _sleep_until_my_turn(self):
         with self.lock:
             start = max(time.monotonic(), self.next_start)
             self.next_start = start + self.interval

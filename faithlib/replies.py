@@ -14,11 +14,11 @@ INTRODUCTION = re.compile(rf"^(?!\w+, *\w+,)[^:\n]{{0,120}}\b{WHAT}\b[^:\n]{{0,8
 SENTENCE = re.compile(
     r"^((based on|given|considering|from)\b[^:;\n]{0,120}?, )?(i (think|believe|guess)( that)? )?"
     rf"(it|(the|my)\b[^,;:\n]{{0,60}}?\b{WHAT}\b[^,;:\n]{{0,60}}?) "
-    r"(is|would be|could be|might be|are)\b:?\s*",
+    r"(is|would be|could be|might be|are)\b:?\s*|^it['’]s ",
     re.IGNORECASE,
 )
 PLACE = r"(first|second|third|fourth|fifth)"
-LABEL = re.compile(rf"^[ \t]*({PLACE} {WHAT}|{WHAT} #?\d):[ \t]+", re.IGNORECASE | re.MULTILINE)
+LABEL = re.compile(rf"^[ \t]*(({PLACE} {WHAT}|{WHAT} #?\d):|[A-E][.)])[ \t]+", re.IGNORECASE | re.MULTILINE)
 DASHED = re.compile(r"^[ \t]*(\d) [-–—][ \t]+", re.MULTILINE)  # a number before an answer
 JSON = re.compile(r"(?:^|:)\s*([\[{].*[\]}])\s*$", re.DOTALL | re.MULTILINE)  # behind other words, too
 NUMBER = r"(?:^|(?<=\s))\(?\d{1,2}[.):]\)?(?:\s+|(?=[^\W\d]))"

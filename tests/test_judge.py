@@ -282,6 +282,9 @@ def test_no_more_questions_than_the_limit_are_asked(make, endpoint):
     with pytest.raises(JudgeError, match="is to be asked 2 questions after 2, and limit=3: raise limit"):
         judge([("c",), ("d",)])
     assert len(endpoint.requests) == 2 and judge([("a",), ("c",)])[1][0] == "France"
+    judge.check_limit([("a",), ("c",)])  # known
+    with pytest.raises(JudgeError, match="is to be asked 1 questions after 3, and limit=3"):
+        judge.check_limit(iter([("a",), ("d",), ("d",)]))
 
 
 def test_questions_are_paced(make, endpoint, monkeypatch):

@@ -55,10 +55,8 @@ def answerability(texts, golds, encodings, scores, judge, share=0.5, definition=
     What the judge costs at most is printed first, if it costs. Raises ValueError for another share or
     definition, an empty gold answer or one that the judge cannot name, and for scores that do not fit.
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share={share} is outside (0, 1]: give the share of words to show, such as 0.5")
     pairs = _pairs(texts, golds, encodings, scores, judge, definition)
-    questions = [_shown(*pair, max(1, int(share * len(pair[0]) + 1e-9))) for pair in pairs.values()]
+    questions = [_shown(*pair, _count(share, pair)) for pair in pairs.values()]
     _tell_cost(judge, questions)
     found = []
     for (name, i), question, answers in zip(pairs, questions, judge(questions), strict=True):
@@ -69,6 +67,21 @@ def answerability(texts, golds, encodings, scores, judge, share=0.5, definition=
             mass = mass / size if size else 0.0
         found.append((i, name, k, place(answers, golds[i], definition), float(mass)))
     return pd.DataFrame(found, columns=COLUMNS)
+
+
+def plan(texts, golds, encodings, baselines, judge, share=0.5, others=()):
+    """Say what `answerability` and `minimum_top_k` ask a judge at most, before the first question is asked.
+
+    Printed is the highest cost, where there is one. The search for the smallest share asks fewer: of n words
+    about log2 n sizes. baselines: {name: scores}, each to be judged; others: further questions, such as the
+    examples of a notebook; the rest as in `answerability`. Raises JudgeError where what is asked for certain
+    is beyond the judge's limit, and ValueError as `answerability` does.
+    """
+    every = (_pairs(texts, golds, encodings, scores, judge, "paper") for scores in baselines.values())
+    pairs = [pair for of in every for pair in of.values()]
+    certain = [_shown(*pair, k) for pair in pairs for k in (_count(share, pair), len(pair[0]))]
+    judge.check_limit([*others, *certain])
+    _tell_cost(judge, [*others, *(_shown(*pair, k) for pair in pairs for k in range(1, len(pair[0]) + 1))])
 
 
 def rows(values, judge):
@@ -83,15 +96,9 @@ def rows(values, judge):
         for top in (1, 5):
             right = part.place.between(1, top)
             cells = {"rate": right, "score": part.mass[right], "score_all": part.mass.where(right, 0.0)}
+            common = {"attribution": name, "top": top, "judge": judge}
             found += [
-                {
-                    "metric": metric,
-                    "attribution": name,
-                    "top": top,
-                    "judge": judge,
-                    "value": float(cell.mean()),
-                    "n": len(cell),
-                }
+                {"metric": metric, **common, "value": float(cell.mean()), "n": len(cell)}
                 for metric, cell in cells.items()
                 if len(cell)
             ]
@@ -144,15 +151,9 @@ def minimum_rows(values, judge, top=1):
     n: prompts that the judge can answer at all; where there is none, no row.
     """
     known = values.dropna(subset="share").groupby("attribution", sort=False).share
+    common = {"top": top, "judge": judge}
     return [
-        {
-            "metric": "min_top_k",
-            "attribution": name,
-            "top": top,
-            "judge": judge,
-            "value": float(part.mean()),
-            "n": len(part),
-        }
+        {"metric": "min_top_k", "attribution": name, **common, "value": float(part.mean()), "n": len(part)}
         for name, part in known
     ]
 
@@ -209,6 +210,13 @@ def _shown(given, scores, k):
     """The k words of the highest scores, in the order of the text."""
     chosen = np.sort(np.argsort(-scores, kind="stable")[:k])
     return tuple(given[w] for w in chosen)
+
+
+def _count(share, pair):
+    """How many of a prompt's words are shown."""
+    if not 0 < share <= 1:
+        raise ValueError(f"share={share} is outside (0, 1]: give the share of words to show, such as 0.5")
+    return max(1, int(share * len(pair[0]) + 1e-9))
 
 
 def _tell_cost(judge, questions):

@@ -6,7 +6,7 @@ import tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from faithlib.judge import Judge, LocalJudge
+from faithlib.judge import EndpointJudge, Judge, JudgeError, LocalJudge
 from faithlib.metrics.answerability import (
     COLUMNS,
     MINIMUM,
@@ -14,6 +14,7 @@ from faithlib.metrics.answerability import (
     minimum_rows,
     minimum_top_k,
     place,
+    plan,
     rows,
     words,
 )
@@ -235,6 +236,29 @@ def test_the_cost_is_told_first(encoded, capsys):
     judge.cost = lambda questions: f"{len(set(questions))} questions at most"
     minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge)
     assert capsys.readouterr().out.startswith("7 questions at most\n")
+
+
+def test_all_that_is_asked_was_planned(encoded, capsys):
+    """Of two scores: the sizes 1 to 7 of each and the example; for certain 3, 7 words and the example."""
+    judge, planned, certain = needs("she"), [], []
+    judge.cost = lambda questions: planned.extend(questions) or "what it costs"
+    judge.check_limit = certain.extend
+    given = {"": {"a": [SCORES]}, "turned": {"a": [-SCORES]}}
+    plan([TEXT], [GOLD], encoded, given, judge, share=0.5, others=[("she",)])
+    assert capsys.readouterr().out == "what it costs\n" and not judge.seen
+    assert len(planned) == 15 and len(set(planned)) == 14  # both orders have the whole text
+    assert sorted(map(len, certain)) == [1, 3, 3, 7, 7]
+    for scores in given.values():
+        answerability([TEXT], [GOLD], encoded, scores, judge, share=0.5)
+        minimum_top_k([TEXT], [GOLD], encoded, scores, judge, search="steps")
+    assert {tuple(prompt.split()) for prompt in judge.seen} <= set(planned)
+
+
+def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    judge = EndpointJudge("some", tmp_path, limit=1)
+    with pytest.raises(JudgeError, match="is to be asked 2 questions after 0, and limit=1: raise limit"):
+        plan([TEXT], [GOLD], encoded, {"": {"a": [SCORES]}}, judge)
 
 
 # What is refused ----------------------------------------------------------------------------------

@@ -174,6 +174,7 @@ def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
         ([1, True], {}, "targets of text 1 is True"),
         ([1, [2] * 70], {}, "targets of text 1 has 70 tokens after a prompt of"),
         ([1, 2], dict(contrast=[3, 2]), "contrast of text 1 is its target"),
+        (pd.Series([1, 2], index=[7, 0]), dict(contrast=[3, 2]), "contrast of text 1 is its target"),
         ([1, 2], dict(contrast=[3]), "contrast: 1 for 2 texts"),
         ([1, 2], dict(contrast=[3, ""]), "contrast of text 1 is ''"),
     ],

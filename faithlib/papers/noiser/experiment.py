@@ -7,6 +7,7 @@ import os
 from ast import literal_eval
 from copy import deepcopy
 from functools import partial
+from importlib.util import find_spec
 from inspect import signature
 
 import numpy as np
@@ -47,11 +48,17 @@ def check_parameters(given, answers):
     if judge == API:
         raise ValueError(f"judge={judge!r} names no model: write '{API}<name>', or '' for no judge")
     judge_options(given["judge_settings"], judge)
-    if judge.startswith(API) and not tokens and not (os.environ.get(KEY) or any(answers.glob("*.json"))):
-        raise ValueError(
-            f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
-            "answerability out"
-        )
+    if judge.startswith(API) and not tokens and not any(answers.glob("*.json")):
+        if not os.environ.get(KEY):
+            raise ValueError(
+                f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
+                "answerability out"
+            )
+        if not find_spec("openai"):
+            raise ValueError(
+                f"judge={judge!r} needs the openai client, which is not installed: run python -m pip install "
+                "-c constraints.txt -e .[judge], or judge='' to leave answerability out"
+            )
 
 
 def judge_options(settings, judge):

@@ -117,6 +117,16 @@ def test_judge_settings_are_checked_without_torch():
     assert done.returncode == 0, done.stderr
 
 
+def test_an_endpoint_needs_a_client_or_stored_answers(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    monkeypatch.setattr(experiment, "find_spec", lambda name: None)
+    asked = {**GIVEN, "judge": "api:some-model"}
+    with pytest.raises(ValueError, match=r"openai client, .* -c constraints.txt -e .\[judge\]"):
+        experiment.check_parameters(asked, tmp_path)
+    (tmp_path / "answer.json").write_text("{}")
+    experiment.check_parameters(asked, tmp_path)
+
+
 def test_an_endpoint_needs_a_key_or_stored_answers(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = {**GIVEN, "judge": "api:some-model"}
