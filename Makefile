@@ -23,7 +23,7 @@
 #:
 #: Without make (Windows):
 #:   py -3.11 -m venv .venv
-#:   .venv\Scripts\python -m pip install -c constraints.txt -e .[test]
+#:   .venv\Scripts\python -m pip install -c constraints.txt -e ".[test]"
 #:   .venv\Scripts\snakemake --config scale=quick
 #:   .venv\Scripts\python -m faithlib.report quick
 #:   .venv\Scripts\python -m pytest -q

@@ -226,8 +226,9 @@ def on_average(cases, relation=">", bound=0.0):
 
     Returns:
         Verdict: "mixed" if, after Holm over the data sets, one lies wholly above and one wholly below the
-        threshold; "inconclusive (depends on single-seed data sets)" if `value_all` is on the other side of
-        the threshold than `value`; else by the interval. "not tested" where no data set has an interval.
+        threshold; "inconclusive (depends on data sets with fewer than 3 seeds)" if `value_all` is on the
+        other side of the threshold than `value`; else by the interval. "not tested" where no data set has
+        an interval.
 
     Raises:
         ValueError: for another relation.
@@ -237,7 +238,7 @@ def on_average(cases, relation=">", bound=0.0):
     >>> on_average(cases).text("MiniLM")
     'holds (MiniLM, 3 seeds)'
     >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
-    'inconclusive (depends on single-seed data sets; MiniLM, 3 seeds)'
+    'inconclusive (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
     """
     within, others = _split(cases)
     failing = failing_cases(cases, relation, bound)
@@ -261,7 +262,8 @@ def on_average(cases, relation=">", bound=0.0):
         few = found.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
         )
-        kind = "single-seed data sets" if few else "data sets without an interval"
+        fewest = f"data sets with fewer than {FEWEST_UNITS} seeds"
+        kind = fewest if few else "data sets without an interval"
         verdict = replace(verdict, word=INCONCLUSIVE, detail=f"depends on {kind}")
     return verdict
 

@@ -88,3 +88,11 @@ def test_more_texts_of_ground_truth_are_of_the_same_models_and_stand_in_its_card
     assert len(more) == 20
     said = of_more_texts(pd.read_csv(folder / "tables/claims_100_texts.csv"))
     assert said in (ROOT / "notebooks/ground_truth/README.md").read_text(encoding="utf-8")
+
+
+def test_which_metric_to_use_stands_in_the_card_as_in_the_report():
+    folder = ROOT / "notebooks/ground_truth"
+    cells = json.loads((folder / "report.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = ["".join(o.get("data", {}).get("text/markdown", "")) for c in cells for o in c.get("outputs", ())]
+    first = next(text for text in shown if text.startswith("- **In general**")).splitlines()[0]
+    assert first.removeprefix("- ") in (folder / "README.md").read_text(encoding="utf-8")

@@ -86,7 +86,7 @@ def test_single_seed_data_sets_have_a_line_of_their_own():
     assert second["value"] == pytest.approx((0.11 + 0.5) / 2) and second["verdict"] == ""
     assert np.isnan(second["ci_low"])
     (first, _) = rows(claim(SST, seeds("cb", [-0.6])), "small")
-    assert first["verdict"] == "inconclusive (depends on single-seed data sets; bert, 3 seeds)"
+    assert first["verdict"] == "inconclusive (depends on data sets with fewer than 3 seeds; bert, 3 seeds)"
     assert first["failing_cases"] == "cb"
 
 

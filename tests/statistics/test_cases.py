@@ -106,7 +106,7 @@ def test_single_seeds_take_no_part_in_the_interval_but_can_change_the_sign():
     assert beside.value_all == pytest.approx(0.04) and beside.other_cases == ("multirc",)
     assert beside.text() == "holds on average, not shown on multirc (3 seeds)"
     changed = cases.on_average(several | {"multirc": seeds_interval([-0.6])})
-    assert changed.text() == "inconclusive (depends on single-seed data sets; 3 seeds)"
+    assert changed.text() == "inconclusive (depends on data sets with fewer than 3 seeds; 3 seeds)"
     assert (changed.low, changed.high) == (found.low, found.high)
 
 

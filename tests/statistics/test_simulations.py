@@ -94,7 +94,7 @@ NULLS = {
     "on average, 2 crossed data sets": lambda rng: cases.on_average(data_sets(rng, crossed, 2)),
     "on average, 2 data sets of 3 seeds": lambda rng: cases.on_average(data_sets(rng, seeds, 2)),
     "on average, 3 data sets, unequal spread": lambda rng: cases.on_average(unequal(rng)),
-    "on average, single-seed data set beside": lambda rng: cases.on_average(with_single_seeds(rng)),
+    "on average, data set of one seed beside": lambda rng: cases.on_average(with_single_seeds(rng)),
     "everywhere, 2 data sets": lambda rng: cases.everywhere(data_sets(rng, seeds, 2)),
     "everywhere, the others hold": lambda rng: cases.everywhere(
         {"null": seeds(rng), "true": seeds(rng, mean=50.0)}

@@ -90,7 +90,7 @@ def of_more_texts(table):
     other = "; ".join(table.claim[~table.same])
     return (
         f"With {MORE.replace('-', ' ')}, {table.same.sum()} of {len(table)} parts of claims have the same "
-        f"verdict{f' (not: {other})' * bool(other)}; no value changes by more than {change.max():.3f}."
+        f"verdict{f' (not: {other})' * bool(other)}; the largest change of a value is {change.max():.3f}."
     )
 
 
