@@ -19,16 +19,12 @@ BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!--
 FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
+LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
 LISTED = 4  # cases that a cell names; more are counted
+OF_CLAIM = ["claim", "definition", "baseline"]
 HEADER = ("claim", "verdict", "ours, 95 % interval", "published", "data", "p, Holm", "options")
 NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "p_holm")  # the other columns are texts
-GROUPS = {
-    "holds": "Holds",
-    "does not hold": "Does not hold",
-    "mixed": "Mixed",
-    "inconclusive": "Inconclusive",
-    "not tested": "Not tested",
-}  # what a verdict begins with, and what the paragraph calls it
+GROUPS = ("holds", "does not hold", "mixed", "inconclusive", "not tested")  # what a verdict begins with
 
 
 def card_block(claims, note=""):
@@ -104,7 +100,11 @@ def read_block(folder):
     notes = [note.read_text(encoding="utf-8").strip()] if note.is_file() else []
     records = folder.parents[1] / "archive" / folder.name if notes else folder
     texts = [*notes, *_computed(records), *_judged(folder)]
-    return card_block(read_claims(folder / "claims.csv"), "\n\n".join(texts))
+    claims, choices = read_claims(folder / "claims.csv"), folder / "choices.csv"
+    if choices.is_file():
+        main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
+        claims = claims.merge(main[[*OF_CLAIM, "main"]], "left", OF_CLAIM).fillna({"main": ""})
+    return card_block(claims, "\n\n".join(texts))
 
 
 def counts(claims):
@@ -189,8 +189,8 @@ def _computed(folder):
 
     Hours are those of one CPU core where all records have them, else those on the clock, pauses included.
     """
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    found = [record for record in found if "volatile" in record]
+    records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
+    found = [record for record in records if "volatile" in record]
     if not found:
         return []
     on_cores = all(r["provenance"]["device"] == "cpu" and "cpu_seconds" in r["volatile"] for r in found)
@@ -216,27 +216,38 @@ def _about(definition, baseline, claims):
 
 def _paragraph(part):
     texts = []
-    for verdict, words in GROUPS.items():
+    for verdict in GROUPS:
         own = part[part.verdict.str.startswith(verdict)]
         if len(own):
-            names = "; ".join(
-                escaped(labelled(row.claim))
-                + (f" (depends on {on})" if (on := _depends(row.verdict)) else "")
-                for row in own.itertuples()
-            )
-            texts.append(f"**{words}** ({len(own)} of {len(part)}): {names}.")
+            names = "; ".join(escaped(labelled(row.claim) + _limits(row)) for row in own.itertuples())
+            texts.append(f"**{verdict.capitalize()}** ({len(own)} of {len(part)}): {names}.")
     return " ".join(texts)
 
 
-def _depends(verdict):
-    """What a mixed verdict depends on: the words behind "depends on"."""
-    _, found, rest = verdict.partition("depends on ")
-    return rest.split(";")[0].rstrip(")") if found else ""
+def _limits(row):
+    """What limits a verdict: " (depends on ...)", where it is shown, that few options agree; or ""."""
+    limits = [*_main_setting(row), *re.findall(LIMITS, row.verdict)]
+    agree = re.match(r"(\d+) of (\d+) options agree", _options(row))
+    if agree and 2 * int(agree[1]) < int(agree[2]) and not _main_setting(row):
+        limits.append(agree[0])
+    return f" ({labelled('; '.join(limits))})" if limits else ""
+
+
+def _main_setting(row):
+    """[the verdict of the main setting alone], of a row that options make mixed."""
+    main = getattr(row, "main", "mixed") or "mixed"
+    return [f"main setting: {main}"] * (row.verdict.startswith("mixed") and main != "mixed")
+
+
+def _options(row):
+    """How many options agree with a verdict; "" without a verdict, or without an option."""
+    none = row.verdict.startswith("not tested") or row.choices.startswith("0 of 0 ")
+    return "" if none else row.choices
 
 
 def _cells(row):
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
-    if row.failing_cases and "not shown" in verdict:
+    if row.failing_cases and "shown on" in verdict:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
@@ -245,7 +256,9 @@ def _cells(row):
         known += f" on {_cases(row.published_cases)}"
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    options = row.choices.replace(" options agree", " agree")
+    options = "; ".join(
+        filter(None, [*_main_setting(row), _options(row).replace(" options agree", " agree")])
+    )
     return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options
 
 

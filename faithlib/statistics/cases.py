@@ -262,8 +262,7 @@ def on_average(cases, relation=">", bound=0.0):
         few = found.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
         )
-        fewest = f"data sets with fewer than {FEWEST_UNITS} seeds"
-        kind = fewest if few else "data sets without an interval"
+        kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
         verdict = replace(verdict, word=INCONCLUSIVE, detail=f"depends on {kind}")
     return verdict
 

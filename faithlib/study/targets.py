@@ -65,10 +65,9 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
     filled = np.zeros(len(encodings), int) if predicted is None else predicted
     answers = _listed(model, texts, encodings, given, "targets", filled if of_data else None)
     foils = None if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None)
-    listed = answers if given is None else given
-    unknown = [predicted is None and (given is None or _blank(value)) for value in listed]
-    for i, foil in enumerate(foils or ()):
-        if not unknown[i] and foil == answers[i]:
+    for i, (foil, value) in enumerate(zip(foils or (), answers if given is None else given, strict=False)):
+        known = predicted is not None or given is not None and not _blank(value)
+        if known and foil == answers[i]:
             raise ValueError(f"contrast of text {i} is its target: give another")
     several = any(len(answer) > 1 for answer in answers) or foils is not None
     first = np.array([answer[0] for answer in answers])

@@ -39,8 +39,8 @@ def test_the_paragraph_groups_claims_by_verdict():
     )
     block = card_block(table).splitlines()
     assert block[1] == (
-        "**Holds** (2 of 4): A above \\|B\\|; E. **Mixed** (1 of 4): C (depends on ties). "
-        "**Not tested** (1 of 4): D."
+        "**Holds** (2 of 4): A above \\|B\\|; E (not shown on CommitmentBank). **Mixed** (1 of 4): C "
+        "(depends on ties). **Not tested** (1 of 4): D."
     )
     sst = "Stanford Sentiment Treebank"
     assert block[3] == "| claim | verdict | ours, 95 % interval | published | data | options |"
@@ -51,6 +51,28 @@ def test_the_paragraph_groups_claims_by_verdict():
     assert block[7].endswith(f"| +0.200 |  | {sst} |  |")
     on = "not shown on CommitmentBank (3 seeds), borderline; the estimate fails on CommitmentBank"
     assert f"| holds on average, {on} |" in block[8]
+
+
+def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
+    few, shown = "1 of 3 options agree, sign equal in 3", "holds (shown on sst (bilstm): |x|, cb; 3 seeds)"
+    table = pd.DataFrame(
+        [
+            row("A", "mixed (depends on ties; 3 seeds)", choices=few) | {"main": "does not hold"},
+            row("B", "mixed (above on sst, below on cb; 3 seeds)", choices=few) | {"main": "mixed"},
+            row("C", shown, failing_cases="babi_1", choices=few) | {"main": "holds"},
+            row("D", "not tested (all values are equal)", choices=few) | {"main": "not tested"},
+            row("E", "inconclusive (3 seeds)", choices="0 of 0 options agree") | {"main": ""},
+        ]
+    )
+    block = card_block(table).splitlines()
+    sst, cb = "Stanford Sentiment Treebank", "CommitmentBank"
+    assert f"C (shown on {sst} (BiLSTM): \\|x\\|, {cb}; 1 of 3 options agree)." in block[1]
+    assert "A (main setting: does not hold; depends on ties); B (1 of 3 options agree)." in block[1]
+    assert block[1].endswith("**Inconclusive** (1 of 5): E. **Not tested** (1 of 5): D.")
+    assert block[5].endswith("| main setting: does not hold; 1 of 3 agree, sign equal in 3 |")
+    assert block[6].endswith("| 1 of 3 agree, sign equal in 3 |")
+    assert f"\\|x\\|, {cb}; 3 seeds); the estimate fails on bAbI-1 |" in block[7]
+    assert block[8].endswith("|  |") and block[9].endswith("|  |")
 
 
 def test_many_cases_are_counted_and_few_are_named_in_words():

@@ -39,8 +39,9 @@ def sentences(scored, overview, cost, familiar, scale):
     cheapest = cost.passes.reindex(near.index).astype(float).idxmin()
     found = [
         f"**In general** {_of(best, own)} orders most pairs right and {_of(last, own)} fewest "
-        f"({models} models; chance is .50). Within {NO_DIFFERENCE} of the best: {_list(near.index)}. The "
-        f"cheapest of them is {label(cheapest)}, with {cost.passes[cheapest]:.0f} passes a text.",
+        f"(at most {models} models a mechanism; chance is .50). Within {NO_DIFFERENCE} of the best: "
+        f"{_list(near.index)}. The cheapest of them is {label(cheapest)}, with "
+        f"{cost.passes[cheapest]:.0f} passes a text.",
         *_by_mechanism(trained),
         _invariance(own),
         _nulls(own),
@@ -73,8 +74,9 @@ def of_papers(scored, retrained, scale):
             shares = ", ".join(f"{label(name)} {accuracy[name]:.0%}" for name in known)
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                f"better, they order right: {shares} (chance is 50 %; {count} {kind} that use planted "
-                f"words and nothing else; [{CARD.title}](../{CARD.name}/README.md))."
+                f"better, they order right: {shares} (chance is 50 %; at most {count} {kind} a mechanism, "
+                "which use planted words and nothing else; explored, so without intervals; "
+                f"[{CARD.title}](../{CARD.name}/README.md))."
             )
             low = _below(whole[whole.index.isin(known)])
             rows.append((paper, text + (f" {FLAT} {low}." if low else "")))

@@ -1,8 +1,8 @@
 """Which metric can be believed: eleven claims, fixed before the runs, and their verdicts.
 
-The unit is a trained model with its own corpus and texts. A case is an architecture with a data set; a claim
-is about their mean. A claim of two parts needs both: its p is the larger one. Holm's correction is over all
-claims.
+The unit is a trained model; each seed has its own corpus and texts. A case is an architecture with a data
+set; a claim is about their mean. A claim of two parts needs both: its p is the larger one. Holm's correction
+is over all claims.
 """
 
 import math
@@ -22,7 +22,7 @@ TEXTS = ["claim", "value", "ci_low", "ci_high", "value_more", "ci_low_more", "ci
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
 VOID = "with a default class Soft-NC means nothing on a third of the texts or more"
 HALF = (-0.5, 0.5)  # range of an accuracy less that of chance
-NOT_ADJUSTED = "inconclusive (not after Holm's correction)"
+LATE = "not after Holm's correction", "another part of the claim is not shown"
 
 
 def claims(scored, scale):
@@ -35,13 +35,17 @@ def claims(scored, scale):
     parts, worst = statements(scored), {}
     lines = [line for _, claim in parts for line in rows(claim, scale)]  # also of claims without a value
     found = pd.DataFrame(lines, columns=CLAIMS)
+    own = {claim.claim: _p(claim) for _, claim in parts}
     for number, claim in parts:
-        worst[number] = max(worst.get(number, 0.0), _p(claim))
+        worst[number] = max(worst.get(number, 0.0), own[claim.claim])
     adjusted = dict(zip(worst, holm(list(worst.values())), strict=True))
     of = {claim.claim: adjusted[number] for number, claim in parts}
     found["p_holm"] = found.claim.map(of)
     late = found.verdict.astype(str).str.startswith("holds") & (found.p_holm > HOLM)
-    found.loc[late, "verdict"] = NOT_ADJUSTED
+    weakest = {claim.claim: own[claim.claim] == worst[number] for number, claim in parts}
+    for row in found[late].itertuples():
+        why, units = LATE[0] if weakest[row.claim] else LATE[1], row.verdict.rpartition("(")[2]
+        found.loc[row.Index, "verdict"] = f"inconclusive ({why}; {units}"
     return found
 
 

@@ -43,6 +43,8 @@ def test_a_claim_of_two_parts_needs_both():
     of = table[table.number == 7]
     assert of.p_holm.nunique() == 1 and of.p_holm.iloc[0] > 0.025
     assert not of.verdict.str.startswith("holds").any()
+    other = of.set_index("claim").verdict["7: the released Soft-NC is below chance"]
+    assert other.startswith("inconclusive (another part of the claim is not shown; ") and "seeds)" in other
 
 
 def test_what_does_not_survive_holm_is_not_said_to_hold():
@@ -56,6 +58,7 @@ def test_what_does_not_survive_holm_is_not_said_to_hold():
     weak.loc[own, "right"] = [nc[key] + shift[key[0]] for key in keys]
     row = judged(weak).set_index("number").loc[3]
     assert row.ci_low > -0.005 and row.p_holm > 0.025 and not row.verdict.startswith("holds")
+    assert row.verdict.startswith("inconclusive (")
 
 
 def test_two_classes_and_masked_models_are_compared_with_the_plain_model_of_their_seed():
