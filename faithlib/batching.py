@@ -70,11 +70,11 @@ def limited(model, budget):
         yield
         return
     whole("budget", budget, 1)  # padded tokens of a pass
-    model.limits = Limits(budget, budget * activation_bytes(model))
+    before, model.limits = getattr(model, "limits", None), Limits(budget, budget * activation_bytes(model))
     try:
         yield
     finally:
-        model.limits = None
+        model.limits = before
 
 
 def activation_bytes(model):

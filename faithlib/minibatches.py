@@ -27,7 +27,7 @@ class Split:
         _check_labels(classifier, encodings, labels)
         self.lengths = np.array([len(e.ids) for e in encodings])
         self.padded = classifier.collate(encodings)
-        self.labels = torch.as_tensor(labels, device=classifier.device)
+        self.labels = torch.as_tensor(np.array(labels, np.int64), device=classifier.device)
 
     def at(self, rows):
         """The examples `rows`: a Batch padded to the longest of them, and their labels (batch,)."""

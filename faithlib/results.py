@@ -123,7 +123,8 @@ class Run:
         """
         from safetensors.torch import load_model, save_file
 
-        version = digest([key, classifier.name, self.dtype, code_digest("training.py", "models")])[:12]
+        code = code_digest("training.py", "minibatches.py", "salience.py", "models")
+        version = digest([key, classifier.name, self.dtype, code])[:12]
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
         if about is None:

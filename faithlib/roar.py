@@ -291,10 +291,8 @@ class Trainer:
 
     def explain(self, job, encodings):
         """Store the next masking order by each attribution of job.explains; returns the rows of sparsity."""
-        shares, scores = (
-            [],
-            attributions.attribute(self.model, encodings, self.labels, job.explains, **self.plan.settings),
-        )
+        shares, settings = [], {"seed": self.seed, **self.plan.settings}
+        scores = attributions.attribute(self.model, encodings, self.labels, job.explains, **settings)
         for measure, rows in scores.items():
             places = [
                 ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))

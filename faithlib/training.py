@@ -43,24 +43,13 @@ def recipe(model, epochs):
     config = model.config
     if config.model_type == "bilstm-attention":
         return {
-            "epochs": epochs,
-            "learning_rate": 1e-3,
-            "optimiser": "amsgrad",
-            "weight_decay": 1e-5,
-            "undecayed": () if config.paired else ("attention.",),
-            "schedule": "constant",
-            "warmup": 0,
-            "clip": None,
-        }
+            "epochs": epochs, "learning_rate": 1e-3, "optimiser": "amsgrad", "schedule": "constant", "warmup": 0,
+            "weight_decay": 1e-5, "undecayed": () if config.paired else ("attention.",), "clip": None,
+        }  # fmt: skip
     return {
-        "epochs": epochs,
-        "learning_rate": 2e-5,
-        "betas": (0.9, 0.98),
-        "weight_decay": 0.01,
-        "undecayed": ("bias", "LayerNorm", "layer_norm"),
-        "warmup": 0.06 * epochs,
-        "clip": None,
-    }
+        "epochs": epochs, "learning_rate": 2e-5, "betas": (0.9, 0.98), "warmup": 0.06 * epochs,
+        "weight_decay": 0.01, "undecayed": ("bias", "LayerNorm", "layer_norm"), "clip": None,
+    }  # fmt: skip
 
 
 def fine_tune(
@@ -156,6 +145,8 @@ def fine_tune(
         >>> [row["epoch"] for row in history]
         [1.0, 2.0]
     """
+    if masking == "half" and batch_size == 1:
+        raise ValueError("masking='half' with batch_size=1: half of one example is none, give 2 or more")
     counts = {"epochs": epochs, "batch_size": batch_size, "checks_per_epoch": checks_per_epoch}
     for name, value in {**counts, "patience": 1 if patience is None else patience}.items():
         whole(name, value, 1)
@@ -241,7 +232,7 @@ def evaluate(classifier, encodings, labels):
         (2, 2)
     """
     classifier.model.eval()
-    data, logits = Split(classifier, encodings, labels), None
+    data, logits, labels = Split(classifier, encodings, labels), None, np.asarray(labels, np.int64)
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
         longest = int(data.lengths[rows].max())
         found = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)

@@ -84,6 +84,14 @@ def test_a_budget_holds_inside_a_call_alone(monkeypatch):
     assert not failed and batching.token_budget(model) == batching.TOKEN_BUDGET["cpu"]
 
 
+def test_a_budget_inside_a_budget_leaves_the_outer_one():
+    model = tiny.classifier()
+    with batching.limited(model, 50):
+        with batching.limited(model, 60):
+            assert batching.token_budget(model) == 60
+        assert batching.token_budget(model) == 50
+
+
 def test_a_budget_that_cannot_be_is_told():
     model = tiny.classifier()
     encodings = model.encode(tiny.TEXTS[:1])

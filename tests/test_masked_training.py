@@ -227,6 +227,11 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
 # Bad input ----------------------------------------------------------------------------------------
 
 
+def test_half_of_one_example_is_none_and_refused():
+    with pytest.raises(ValueError, match="masking='half' with batch_size=1: .* give 2 or more"):
+        trained("half", batch_size=1)
+
+
 @pytest.mark.parametrize(("masking", "selection"), [("half", "unmasked"), ("none", "both")])
 def test_a_model_without_a_mask_token_is_told(masking, selection):
     classifier = tiny.classifier()

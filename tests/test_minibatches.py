@@ -1,6 +1,7 @@
 """Mini-batches: every row once, cut to the longest, and masks as Algorithm 1 draws them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny
 import torch
@@ -123,6 +124,13 @@ def test_batches_hold_every_row_once_and_similar_lengths():
     one_pool = minibatches.shuffled_by_length(lengths[:800], 8, np.random.default_rng(1), pool=100)
     means = [lengths[b].mean() for b in one_pool]
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.4  # neither short first nor long first
+
+
+def test_labels_may_be_of_any_whole_type():
+    classifier = tiny.classifier()
+    for labels in (np.array([1, 0], np.int32), pd.Series([1, 0], index=[7, 9])):
+        split = minibatches.Split(classifier, classifier.encode(tiny.TEXTS[:2]), labels)
+        assert split.labels.tolist() == [1, 0] and split.labels.dtype == torch.int64
 
 
 def test_a_batch_is_cut_to_its_longest():

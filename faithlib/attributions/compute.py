@@ -133,6 +133,7 @@ def attribute(
     check(wanted, model, definition, paper, **settings)
     model.check(encodings)
     targets = _targets(model, targets, len(encodings))
+    model.model.eval()  # gradients have no dropout
     functions, attending = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
@@ -169,7 +170,7 @@ def _targets(model, targets, count):
         raise ValueError(f"targets of {given.dtype}: give whole numbers, a class or token of each encoding")
     if (wrong := given[(given < 0) | (given >= model.outputs)]).size:
         raise ValueError(f"target {wrong[0]} is no output: {model.name} has 0 to {model.outputs - 1}")
-    return given
+    return given.astype(np.int64)
 
 
 def _functions(wanted, definition, paper):

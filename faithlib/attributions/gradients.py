@@ -424,12 +424,12 @@ def vocabulary_l2(model, slopes):
 def gram(model):
     """EᵀE, (width, width) float64, cached on the model until its embedding table changes."""
     table = model.embedding_table
-    state = (
-        "offloaded" if table.is_meta else (table.data_ptr(), table._version)
-    )  # offloaded ones do not change
+    device, state = model.device, "offloaded"  # such a table does not change
+    precise = torch.float32 if device.type == "mps" else torch.float64  # Apple GPUs have no float64
+    if not table.is_meta:  # a write through `.data` changes no version
+        norm = torch.linalg.vector_norm(table.detach(), dtype=precise).item()
+        state = table.data_ptr(), table._version, norm
     if getattr(model, "_gram", (None, None))[0] != state:
-        device = model.device
-        precise = torch.float32 if device.type == "mps" else torch.float64  # Apple GPUs have no float64
         square = torch.zeros(table.shape[1], table.shape[1], dtype=precise, device=device)
         for ids in _vocabulary(model):
             rows = model.embed(ids).to(precise)

@@ -189,7 +189,10 @@ def _tokenizer(texts, special, split, single, pair="", min_count=1):
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split
     words.train_from_iterator(
-        texts, trainers.WordLevelTrainer(special_tokens=tokens, min_frequency=min_count, show_progress=False)
+        texts,
+        trainers.WordLevelTrainer(
+            vocab_size=2**31 - 1, special_tokens=tokens, min_frequency=min_count, show_progress=False
+        ),
     )
     ids = [(token, words.token_to_id(token)) for token in tokens if token in single]
     pairs = {"pair": pair} if pair else {}

@@ -2,8 +2,10 @@
 
 import hashlib
 import inspect
+import pickle
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -83,17 +85,26 @@ def check(folder):
 
 
 def source(function):
-    """What a function of one's own depends on: its text, file and settings; its name where it is built in."""
+    """What a function of one's own depends on: its text, file and state; its name where it is built in.
+
+    The state is what it was bound to, its defaults, closure and attributes. What cannot be compared, such as
+    a lock or a function inside a function, makes each call another one, so that nothing is read back.
+    """
     if isinstance(function, str):
         return function
     function, bound = inspect.unwrap(function), ()
     if isinstance(function, partial):
         function, bound = function.func, (function.args, function.keywords)
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    plain = [value for value in cells if isinstance(value, (int, float, str, tuple, bool))]
-    settings = [plain, bound, getattr(function, "__defaults__", None)]
+    held = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__", "__dict__")]
+    code, new = getattr(function, "__code__", None), uuid4().hex
     try:
-        text, file = inspect.getsource(function), inspect.getsourcefile(function)
-    except (OSError, TypeError):  # typed into a terminal, or an object
-        return [getattr(getattr(function, "__code__", None), "co_code", b"").hex(), *settings]
-    return [text, file_digest(file) if Path(file).is_file() else "", *settings]
+        state = hashlib.sha256(pickle.dumps([bound, cells, held])).hexdigest()
+    except (pickle.PicklingError, TypeError, AttributeError, RuntimeError):
+        state = new
+    written = function if code else type(function)
+    try:
+        text, file = inspect.getsource(written), inspect.getsourcefile(written)
+    except (OSError, TypeError):  # typed into a terminal
+        return [[code.co_code.hex(), repr(code.co_consts), code.co_names] if code else new, state]
+    return [text, file_digest(file) if Path(file).is_file() else "", state]

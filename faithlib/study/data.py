@@ -66,20 +66,9 @@ def read(data):
         if "test" not in data and len(data) != 1:
             raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
         if "test" in data and "validation" in data:
-            validation = data["validation"]
-            validation = validation if isinstance(validation, pd.DataFrame) else validation.to_pandas()
+            validation = _frame(data["validation"])
         data = data["test"] if "test" in data else next(iter(data.values()))
-    if isinstance(data, str):
-        raise ValueError(
-            f"data={data[:40]!r} is one text: give a list of texts, or a table with the column text"
-        )
-    if isinstance(data, (list, tuple)):
-        data = pd.DataFrame({"text": pd.Series(list(data), dtype=object)})
-    if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
-        raise ValueError(
-            f"data is of type {type(data).__name__}: give a list of texts, a DataFrame or a Dataset"
-        )
-    frame = data if isinstance(data, pd.DataFrame) else data.to_pandas()
+    frame = _frame(data)
     if "text" not in frame:
         raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")
     if twice := sorted({str(c) for c in frame if list(frame).count(c) > 1}):
@@ -94,6 +83,21 @@ def read(data):
     if "evidence" in frame:
         _check_evidence(frame)
     return Texts(frame, name, label_names, validation)
+
+
+def _frame(data):
+    """Texts, or a table, as a DataFrame."""
+    if isinstance(data, str):
+        raise ValueError(
+            f"data={data[:40]!r} is one text: give a list of texts, or a table with the column text"
+        )
+    if isinstance(data, (list, tuple)):
+        return pd.DataFrame({"text": pd.Series(list(data), dtype=object)})
+    if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
+        raise ValueError(
+            f"data is of type {type(data).__name__}: give a list of texts, a DataFrame or a Dataset"
+        )
+    return data if isinstance(data, pd.DataFrame) else data.to_pandas()
 
 
 def check_model(model):

@@ -51,7 +51,7 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
             the target.
     """
     causal = isinstance(model, CausalLM)
-    columns = [name for name in ("target", "contrast") if any(texts.column(name) or ())]
+    columns = [name for name in ("target", "contrast") if not all(map(_blank, texts.column(name) or ()))]
     if columns and not causal:
         raise ValueError(
             f"data has the column {columns[0]}, which answers a prompt, and {model.name} is a classifier: "
@@ -163,7 +163,7 @@ def _listed(model, texts, encodings, given, what, predicted):
 
 
 def _blank(value):
-    return isinstance(value, str) and not value.strip()
+    return value is None or isinstance(value, str) and not value.strip()
 
 
 def _class(model, text, encoding, value, what):

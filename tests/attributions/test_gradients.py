@@ -261,8 +261,31 @@ def test_the_gram_matrix_is_computed_again_when_the_weights_have_changed():
     table = classifier.model.get_input_embeddings().weight.detach().double()
     assert torch.allclose(gradients.gram(classifier), table.T @ table)
     assert gap(attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"], first) > 0.1
+    classifier.model.get_input_embeddings().weight.data.mul_(2)  # as some optimisers write
+    assert torch.allclose(gradients.gram(classifier), 4 * table.T @ table)
     classifier.model.double()
     assert gradients.gram(classifier).dtype == torch.float64
+
+
+def test_a_model_that_was_left_in_training_is_explained_without_dropout():
+    classifier = tiny.classifier()
+    encodings, targets = examples(classifier)
+    first = attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"]
+    classifier.model.train()
+    for module in classifier.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+    assert gap(attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"], first) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
+def test_targets_may_be_whole_numbers_of_any_size(dtype):
+    classifier = tiny.classifier()
+    encodings, targets = examples(classifier)
+    names = ["gradient_l2", "scaled_attention"]
+    first = attribute(classifier, encodings, targets, names)
+    for name, scores in attribute(classifier, encodings, np.asarray(targets, dtype), names).items():
+        assert gap(scores, first[name]) < 1e-6
 
 
 class Largest(TorchDispatchMode):

@@ -13,6 +13,12 @@ def test_a_bilstm_knows_the_words_that_occur_often_enough():
     assert model.config.vocab_size == 6 and model.config.num_labels == 3
 
 
+def test_a_vocabulary_has_no_end():
+    words = [f"word{i}" for i in range(31_000)]
+    _, tokenizer = built.bilstm([" ".join(words)], 2, width=1, hidden=1)
+    assert len(tokenizer) == 31_005
+
+
 @pytest.mark.parametrize(
     "make", [lambda: built.tiny_bert(tiny.TEXTS, 2), lambda: built.tiny_llama(tiny.TEXTS)]
 )

@@ -1,5 +1,7 @@
 """A study that was stopped goes on, and never with chunks of another study."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from faithlib import attributions
 from faithlib.metrics import registry
 from faithlib.study import evaluate, study
 
+ASKED = []  # not in a closure, which would be a part of what a function depends on
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
 
 
@@ -34,12 +37,12 @@ def test_a_study_from_chunks_is_the_same(model, tmp_path, monkeypatch):
 
 
 def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path):
-    asked = []
+    ASKED.clear()
 
     @registry.register("stopping", better="higher", range=(0, 1))
     def stopping(inputs, scores):
-        asked.append(len(asked))
-        if len(asked) == 3:
+        ASKED.append(len(ASKED))
+        if len(ASKED) == 3:
             raise KeyboardInterrupt
         return np.full(len(scores), 0.5)
 
@@ -52,7 +55,7 @@ def test_what_is_finished_when_it_is_stopped_is_kept(model, tmp_path):
                 assert len(list(tmp_path.glob("*.stopping.*"))) == 1
     finally:
         registry.unregister("stopping")
-    assert len(asked) == 7  # the attribution and its baseline: 2, stopped at the third, then 2 · 2
+    assert len(ASKED) == 7  # the attribution and its baseline: 2, stopped at the third, then 2 · 2
     assert len(done.table) == 6
 
 
@@ -87,6 +90,53 @@ def test_a_function_that_was_changed_runs_again(model, tmp_path):
     found = [evaluate(model, tiny.TEXTS, [m], ["ns"], resume=tmp_path) for m in versions]
     assert [study.scores["mine"][0][1] for study in found] == [1, 2, 1, 4]
     assert len(list(tmp_path.glob("mine.scores.*"))) == 3
+
+
+class Times:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, model, batch, target):
+        return batch.maskable * self.factor
+
+
+def with_array(factor):
+    array = np.array([factor])
+    return lambda model, batch, target: batch.maskable * float(array[0])
+
+
+def with_keyword(factor):
+    def mine(model, batch, target, *, by=factor):
+        return batch.maskable * by
+
+    return mine
+
+
+def typed(factor):
+    made = {}
+    exec(f"def mine(model, batch, target): return batch.maskable * {factor}", made)
+    return made["mine"]
+
+
+@pytest.mark.parametrize("make", [Times, with_array, with_keyword, typed])
+def test_what_a_function_holds_makes_it_another(model, tmp_path, make):
+    found = [
+        evaluate(model, tiny.TEXTS, {"mine": make(factor)}, ["ns"], resume=tmp_path).scores["mine"][0][1]
+        for factor in (1.0, -3.0, 1.0)
+    ]
+    assert found == [1, -3, 1] and len(list(tmp_path.glob("mine.scores.*"))) == 2
+
+
+def test_what_cannot_be_compared_is_never_read_back(model, tmp_path):
+    lock = threading.Lock()
+
+    def mine(model, batch, target):
+        with lock:
+            return batch.maskable * 1.0
+
+    for _ in range(2):
+        evaluate(model, tiny.TEXTS, [mine], ["ns"], resume=tmp_path)
+    assert len(list(tmp_path.glob("mine.scores.*"))) == 2
 
 
 def test_a_damaged_chunk_is_computed_again(model, tmp_path):

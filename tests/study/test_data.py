@@ -41,6 +41,11 @@ def test_every_form_is_the_same_texts(given):
     assert texts.column("target") is None
 
 
+def test_a_validation_split_may_be_a_list():
+    texts = data.read({"test": ["the plot"], "validation": ["boring", "great"]})
+    assert list(texts.validation.text) == ["boring", "great"]
+
+
 def test_what_is_loaded_has_a_name_and_classes():
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("a", "b")))
     assert (texts.name, texts.label_names) == ("mine", ("a", "b"))
