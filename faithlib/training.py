@@ -43,8 +43,9 @@ def recipe(model, epochs):
     config = model.config
     if config.model_type == "bilstm-attention":
         return {
-            "epochs": epochs, "learning_rate": 1e-3, "optimiser": "amsgrad", "schedule": "constant", "warmup": 0,
-            "weight_decay": 1e-5, "undecayed": () if config.paired else ("attention.",), "clip": None,
+            "epochs": epochs, "learning_rate": 1e-3, "optimiser": "amsgrad", "schedule": "constant",
+            "weight_decay": 1e-5, "undecayed": () if config.paired else ("attention.",), "warmup": 0,
+            "clip": None,
         }  # fmt: skip
     return {
         "epochs": epochs, "learning_rate": 2e-5, "betas": (0.9, 0.98), "warmup": 0.06 * epochs,
@@ -264,11 +265,10 @@ def performance(predicted, labels):
     from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
 
     accuracy = float((predicted == labels).mean())
+    recall = recall_score(labels, predicted, labels=np.unique(labels), average="macro")
     return {
         "accuracy": accuracy,
-        "balanced_accuracy": float(
-            recall_score(labels, predicted, labels=np.unique(labels), average="macro")
-        ),
+        "balanced_accuracy": float(recall),
         "micro_f1": accuracy,  # equal, because each example has one label
         "macro_f1": float(f1_score(labels, predicted, average="macro")),
         "mcc": float(matthews_corrcoef(labels, predicted)),
