@@ -295,7 +295,7 @@ def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
     # Explained are the gold labels of all splits, and only models that a later step needs: 100 % needs none.
     labels = [0, 1, 2, 0, 1, 2, 0, 1, 1, 2]
     assert [(wanted, targets, settings) for wanted, _, targets, settings in spy.explained] == [
-        (("gradient_l2",), labels, {"baseline": "pad"})
+        (("gradient_l2",), labels, {"seed": 0, "baseline": "pad"})
     ] * 2
     for (_, ids, _, _), name in zip(spy.explained, ["unmasked", "gradient_l2.ratio30"], strict=True):
         data = trained[name]
