@@ -238,9 +238,8 @@ def start(paper, parameters):
         if given.get(name, 0) < 0:
             raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
     check_device(device)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    device = placement.existing(device)
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    device = placement.existing(best if device == "auto" else device)
     dtype = given.get("dtype", "float32")
     one_of("dtype", dtype, (*DTYPES, "auto"))
     if dtype == "auto":

@@ -146,6 +146,7 @@ class _BiLSTM(nn.Module):
         super().__init__()
         self.ahead, self.back = (_LSTM(config.width, config.hidden, batch_first=True) for _ in range(2))
         self.precision = getattr(torch, config.precision)
+        torch.backends.cudnn.allow_tf32 = False  # float32 is float32: cuDNN's LSTMs would round to ten bits
         if not has_lstm(self.precision):
             raise ValueError(
                 f"torch has no LSTM in {config.precision} for this processor: use float32, or a GPU"

@@ -121,6 +121,12 @@ def test_both_lstms_learn_and_padding_does_not(paired):
     assert any("text_b" in name for name in grads) == paired
 
 
+def test_float32_is_float32_on_a_gpu_too(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    models.load("bilstm", ("no", "yes"), ["a film"])
+    assert not torch.backends.cudnn.allow_tf32
+
+
 def test_lstms_stay_in_the_mode_that_a_gpu_differentiates():
     classifier = load()
     classifier.model.eval()
