@@ -146,7 +146,7 @@ def batches_by_start(starts, lengths, order, limits, prefix_bytes=0, row_bytes=0
 
 def out_of_memory(error):
     """Whether an error reports that a GPU, or the CPU where the system refuses the memory, has none left."""
-    phrases = ("not enough memory", "can't allocate memory", "bad_alloc")  # Windows, Linux, any library
+    phrases = ("not enough memory", "can't allocate memory", "bad_alloc", "out of memory", "ALLOC_FAILED")
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in phrases)
     )

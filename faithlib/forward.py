@@ -344,17 +344,14 @@ def _forward(model, variants, start=0, prefix=None):
 
 def stacked(rows, batch):
     """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where a row is None."""
-    given = [torch.as_tensor(np.asarray(r), dtype=torch.float32) for r in rows if r is not None]
+    given = {i: np.asarray(r, np.float32).reshape(len(r), -1) for i, r in enumerate(rows) if r is not None}
     if not given:
         return None
-    width = max(r.shape[1] if r.ndim == 2 else 1 for r in given)
-    stacked = torch.ones(*batch.ids.shape, width)
-    given = iter(given)
-    for i, row in enumerate(rows):
-        if row is not None:
-            row = next(given)
-            stacked[i, : len(row)] = row if row.ndim == 2 else row[:, None]
-    return stacked.to(batch.ids.device)
+    width = max(row.shape[1] for row in given.values())
+    stacked = np.ones((*batch.ids.shape, width), np.float32)
+    for i, row in given.items():
+        stacked[i, : len(row)] = row
+    return torch.from_numpy(stacked).to(batch.ids.device)
 
 
 def reason(model, broken):

@@ -242,8 +242,7 @@ def start(paper, parameters):
     device = placement.existing(best if device == "auto" else device)
     dtype = given.get("dtype", "float32")
     one_of("dtype", dtype, (*DTYPES, "auto"))
-    if dtype == "auto":
-        dtype = str(resolve(dtype, device)).removeprefix("torch.")
+    dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
     root = project_root() / given["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))

@@ -172,6 +172,18 @@ def test_what_a_cpu_without_memory_says_is_understood():
     assert model.tokens_that_fit == 2
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "merge_sort: failed on 2nd step: cudaErrorMemoryAllocation: out of memory",
+    ],
+)
+def test_what_a_full_gpu_says_is_understood(said):
+    assert out_of_memory(RuntimeError(said))
+
+
 @pytest.mark.parametrize("largest", [1, 3])
 def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, largest):
     def trained(largest):

@@ -12,6 +12,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from faithlib.attributions.gradients import gradient, y_at
+from faithlib.models import placement
 
 FAMILIES = ("bert", "distilbert", "gpt2", "llama", "mistral", "qwen2")  # all their layers have a rule here
 ACTIVATIONS = ("transformers.activations", "torch.nn.modules.activation")
@@ -107,7 +108,8 @@ def layer_norm(module, args, output):
     """y = (x − mean) · (weight / deviation) + bias, the second factor a constant."""
     x = args[0]
     deviation = (x.var(-1, correction=0, keepdim=True) + module.eps).sqrt()
-    return (x - x.mean(-1, keepdim=True)) * (module.weight / deviation).detach() + module.bias
+    weight, bias = (placement.loaded(module, name).to(x.device) for name in ("weight", "bias"))
+    return (x - x.mean(-1, keepdim=True)) * (weight / deviation).detach() + bias
 
 
 def halved(product):

@@ -81,8 +81,7 @@ def load_model(
     """
     _check_settings(new_head, seed, dtype, max_length)
     asked, texts = _asked(labels, data)
-    if isinstance(source, pathlib.Path):
-        source = str(source)
+    source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
         return _adapter(source, asked)
     placed = {"device_map": device_map, "attn_implementation": attn_implementation}

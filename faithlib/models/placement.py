@@ -118,6 +118,12 @@ def offloaded(module):
     return any(weight.is_meta for weight in module.parameters())
 
 
+def loaded(module, name):
+    """The weight of a module by its name, with its data where it is offloaded."""
+    weight = getattr(module, name)
+    return module._hf_hook.weights_map[name] if weight.is_meta else weight
+
+
 def devices(module):
     """The devices that a module's weights are on, offloaded ones left out: a set of `torch.device`."""
     return {weight.device for weight in module.parameters() if not weight.is_meta}

@@ -17,6 +17,7 @@ from faithlib.papers.soft_metrics.card import CARD
 from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences
 from faithlib.report.claims import Claim, accepted, gates, linearised, multiverse_tables
 from faithlib.report.tables import groups, metric_rows, select
+from faithlib.statistics import FEWEST_UNITS
 
 BASELINES = ("normal", "matched")
 CONTROL = "normal - matched"
@@ -186,28 +187,32 @@ def _differences(cells, known, design, more):
 def _share(cells, known, gate, more):
     """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
 
-    It is one number of all data sets, a value a seed that they share, and its one case is all of them; texts
-    of one model give no interval of a count of averages.
+    It is one number of all data sets that have the seeds for an interval, a value a seed that they share, and
+    its case is all of them; a data set with fewer seeds is a case of its own. Texts of one model give no
+    interval of a count of averages.
     """
     table = pd.DataFrame(list(cells), columns=["dataset", "model"])
     taking_part = set(accepted(table, gate).itertuples(index=False, name=None))
     of = {key: wide for key, wide in cells.items() if key in taking_part}
     of = {key: wide.groupby(level="seed").mean() for key, wide in (of or cells).items() if len(wide)}
+    if not taking_part:  # of one that the gate refuses
+        of = {key: mean for key, mean in of.items() if key[0] == next(iter(of))[0]}
     if not of:
         return
-    seeds = set.intersection(*(set(mean.index) for mean in of.values()))
-    datasets = list(dict.fromkeys(dataset for dataset, _ in of))
-    name = ", ".join(datasets) if taking_part else datasets[0]  # of one that the gate refuses
-    rows = [
-        {"dataset": name, "model": model, "seed": seed, "value": _won(cubes)}
-        for model in dict.fromkeys(model for _, model in of)
-        for seed in sorted(seeds)
-        if (cubes := [mean.loc[seed].unstack("metric") for (_, m), mean in of.items() if m == model])
-    ]
+    enough = [key for key, mean in of.items() if len(mean) >= FEWEST_UNITS] or list(of)
     names = next(iter(of.values())).columns.unique("attribution")
-    published = {}
-    if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
-        published = {name: _won([known[dataset].loc[names] for dataset in datasets])}
+    rows, published = [], {}
+    for keys in (enough, *([key] for key in of if key not in enough)):
+        datasets = list(dict.fromkeys(dataset for dataset, _ in keys))
+        seeds = sorted(set.intersection(*(set(of[key].index) for key in keys)))
+        rows += [
+            {"dataset": ", ".join(datasets), "model": model, "seed": seed, "value": _won(cubes)}
+            for model in dict.fromkeys(model for _, model in keys)
+            for seed in seeds
+            if (cubes := [of[key].loc[seed].unstack("metric") for key in keys if key[1] == model])
+        ]
+        if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
+            published[", ".join(datasets)] = _won([known[dataset].loc[names] for dataset in datasets])
     yield Claim(
         "soft above hard in 16 of 18 averages (share of those that are here)",
         pd.DataFrame(rows),
