@@ -20,7 +20,6 @@ import plan  # noqa: E402
 from gallery_page import anchor, title  # noqa: E402
 
 from faithlib import papers, records  # noqa: E402
-from faithlib.report.cards import FROM_ARCHIVE  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
@@ -32,8 +31,7 @@ data set with a model, as in the paper. The *small* scale has the papers' data s
 never counts as a cell of the paper's own models. The *paper* scale is the papers' own set-up
 ([config/paper.yaml](../../config/paper.yaml)). It needs a GPU and the papers' checkpoints, and has not been
 run where its column says 0. *Why not more* counts data sets by what they lack; the list below each paper's
-table has them one by one. "Archived" are records of an earlier form: a paper's are shown until the first
-units of [config/small.yaml](../../config/small.yaml) replace them. This page is generated.
+table has them one by one. This page is generated.
 
 """
 ITEMS = (
@@ -126,7 +124,7 @@ def data_sets(paper, wanted, small):
     text += f": {', '.join(map(dataset_title, found))}" if 0 < len(found) < len(names) else ""
     text += f" ({', '.join(models)})" if models else ""
     text += f"; imitated by {', '.join(dict.fromkeys(map(dataset_title, like)))}" if like else ""
-    return text + (", archived" if found and is_archived(paper) else "")
+    return text
 
 
 def units(paper):
@@ -160,16 +158,15 @@ def at_small(paper, task, model):
     Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa: none of the paper's
     own, and none for a model that the small scale has itself, such as a BiLSTM.
     """
-    place, words = ("archive", ", archived") if is_archived(paper) else ("small", "")
     planned = {(given["task"], records.slug(given["model"])) for given in grid_units("small", paper)}
-    there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded(place, paper)]
+    there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded("small", paper)]
     used = {own for _, own, *_ in (*planned, *there)}
     counted = {model} if model in used else used - {other for _, other in cells(paper)}
     seeds = {}
     for name, own, seed in there:
         if name == task and own in counted:
             seeds.setdefault(own, set()).add(seed)
-    found = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}{words}" for m, s in sorted(seeds.items())]
+    found = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}" for m, s in sorted(seeds.items())]
     gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
     if len(gates):
         failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & gates.model.isin(counted)]
@@ -234,10 +231,6 @@ def pairs(scale, paper, table):
         return set()
     models = found.model if "model" in found else [""] * len(found)
     return {(task, records.slug(str(model))) for task, model in zip(found.dataset, models, strict=True)}
-
-
-def is_archived(paper):
-    return (ROOT / "results/small" / paper / FROM_ARCHIVE).is_file()
 
 
 # Words ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from importlib import import_module
 from pathlib import Path
 
 from faithlib import papers
-from faithlib.report.cards import FROM_ARCHIVE
 from faithlib.report.choices import CAPTION
 from faithlib.report.display import beginning
 
@@ -18,9 +17,6 @@ marker mean the same attribution everywhere. Each figure is also there as PDF an
 [figures/small](../../figures/small). This page is generated.
 
 """
-ARCHIVED = (
-    "*Drawn from records of an earlier form, until the units of the small scale are computed anew.*\n\n"
-)
 
 
 def page():
@@ -35,8 +31,7 @@ def section(paper):
         ValueError: a figure that has no caption.
     """
     card, captions = papers.card(paper), CHOICES | import_module(f"faithlib.papers.{paper}.figures").CAPTIONS
-    archived = ARCHIVED if (ROOT / "results/small" / paper / FROM_ARCHIVE).is_file() else ""
-    parts = [f"## {card.title}\n\n[{card.citation}](../../notebooks/{paper}/README.md)\n\n{archived}"]
+    parts = [f"## {card.title}\n\n[{card.citation}](../../notebooks/{paper}/README.md)\n\n"]
     for path in sorted((FIGURES / paper).glob("*.png")):
         caption = caption_of(path.stem, captions)
         words = beginning(caption)

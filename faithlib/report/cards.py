@@ -16,7 +16,6 @@ from faithlib.tasks.table import TASKS
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
-FROM_ARCHIVE = "from_archive.md"  # in results/<scale>/<paper>: its claims are of records that left the grid
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
@@ -95,11 +94,8 @@ def read_claims(path):
 
 
 def read_block(folder):
-    """The `card_block` of results/<scale>/<paper>, with the note that its claims are of archived records."""
-    note = folder / FROM_ARCHIVE
-    notes = [note.read_text(encoding="utf-8").strip()] if note.is_file() else []
-    records = folder.parents[1] / "archive" / folder.name if notes else folder
-    texts = [*notes, *_computed(records), *_judged(folder)]
+    """The `card_block` of results/<scale>/<paper>."""
+    texts = [*_computed(folder), *_judged(folder)]
     claims, choices = read_claims(folder / "claims.csv"), folder / "choices.csv"
     if choices.is_file():
         main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
@@ -134,8 +130,7 @@ def with_counts(text, folder):
             return f"{match[1]}no results yet{match[3]}"
         claims = read_claims(path)
         own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
-        archived = " (archived records)" if path.with_name(FROM_ARCHIVE).is_file() else ""
-        return f"{match[1]}{counts(own.drop_duplicates('claim'))}{archived}{match[3]}"
+        return f"{match[1]}{counts(own.drop_duplicates('claim'))}{match[3]}"
 
     return CELL.sub(cell, text)
 

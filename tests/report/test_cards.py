@@ -144,9 +144,6 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     pd.DataFrame([row("A", "holds (3 seeds)", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
     cards.write_cards()
     assert "| p, Holm |" in card.read_text() and "| 0.020 |" in card.read_text()
-    (tmp_path / "results/small/fmm" / cards.FROM_ARCHIVE).write_text("Of old records.\n")
-    cards.write_cards()
-    assert "Of old records." in card.read_text()
     assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
 
 

@@ -279,18 +279,26 @@ def _roar(found, roar, area):
     """RACU less Recursive ROAR's of the same architecture, mean over the measures of both.
 
     Published values of another architecture never stand in. The two are trained apart, so the interval is
-    Welch's.
+    Welch's; where Recursive ROAR has a variant alone, such as one of fewer texts, there is none.
     """
-    theirs = {} if roar is None else areas(roar, area)
+    theirs, variants = {}, {}
+    if roar is not None:
+        theirs, variants = areas(roar, area), roar.groupby(["dataset", "model"]).variant.first()
     known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
     printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
     titles, cases, gains = case_titles(found), {}, {}
     for (dataset, model), table in found.items():
-        other = theirs.get((SST.get(dataset, dataset), model), pd.DataFrame())
+        of = SST.get(dataset, dataset), model
+        other, variant = theirs.get(of, pd.DataFrame()), variants.get(of, "")
         both = table.columns.intersection(other.columns)
         means = [t[both].mean(axis=1, skipna=False).dropna() for t in (table, other)]
         if len(both) and all(map(len, means)):
-            cases[titles[dataset, model]] = difference(*map(seeds_interval, means))
+            case = difference(*map(seeds_interval, means))
+            if variant:
+                case = Interval(
+                    case.value, "seed", 0, reason=f"Recursive ROAR has its variant {variant} alone"
+                )
+            cases[titles[dataset, model]] = case
             if dataset in known.index and dataset in printed.index:
                 gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
     if found and not cases:

@@ -223,6 +223,7 @@ def test_the_card_says_how_little_the_chosen_weight_moves_attention():
     card = (project_root() / "notebooks/saloss/README.md").read_text(encoding="utf-8")
     for words in (
         f"is {paper.min()} to {paper.max()} % lower than without",
+        f"in all models but one at most {paper.nlargest(2).min()} %",
         f"between {released.max()} % lower and {-released.min()} % higher",
         f"λ = 1 makes it {one.fall.min()} to {one.fall.max()} % lower",
         f"{edges} of {len(chosen)} choices are the smallest",
