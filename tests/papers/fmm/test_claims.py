@@ -281,7 +281,7 @@ def test_the_card_says_how_often_the_control_is_rejected():
 
     def shares(column):
         for of in (masked, plain):
-            yield "{:.0f} to {:.0f} %".format(100 * of[column].min(), 100 * of[column].max())
+            yield f"{100 * of[column].min():.0f} to {100 * of[column].max():.0f} %"
 
     said = "{} of single control texts have p < 0.05 after masked fine-tuning and {} after plain"
     assert len(masked) == len(plain) == 3 and said.format(*shares("share_simes")) in card
