@@ -140,9 +140,7 @@ def _columns():
 def over_seeds(values):
     """Mean over seeds with its BCa interval, (mean, low, high): equal values have no ends, NaN no mean."""
     values = np.asarray(values, float)
-    if not np.isfinite(values).all():
-        return (np.nan,) * 3
-    return mean_interval(values, RESAMPLES)
+    return mean_interval(values, RESAMPLES) if np.isfinite(values).all() else (np.nan,) * 3
 
 
 def _checked(x, *curves):

@@ -175,6 +175,11 @@ class Transformer:
             _check_texts("texts_b", texts_b)
             if len(texts) != len(texts_b):
                 raise ValueError(f"{len(texts_b)} texts_b for {len(texts)} texts: give as many")
+        if pairs and not all(texts_b):  # those without one are encoded as they are alone
+            rows = list(zip(texts, texts_b, strict=True))
+            both = iter(self.encode(*map(list, zip(*[row for row in rows if row[1]], strict=True))))
+            alone = iter(self.encode([text for text, b in rows if not b]))
+            return [next(both if b else alone) for b in texts_b]
         encoded = self.tokenizer(
             list(texts),
             list(texts_b) if pairs else None,

@@ -206,16 +206,17 @@ def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None
             f"model {name!r} is a causal language model ({config.model_type}), not an encoder: load it with "
             "load_causal"
         )
-    model, tokenizer, info, source = read(
-        AutoModelForSequenceClassification,
-        name,
-        model_dir,
-        dtype,
-        tokenizer,
-        num_labels=len(labels),
-        ignore_mismatched_sizes=True,  # a head of another size is replaced
-        **placed,
-    )
+    with seeded(seed):  # torch's own generator stays where it is
+        model, tokenizer, info, source = read(
+            AutoModelForSequenceClassification,
+            name,
+            model_dir,
+            dtype,
+            tokenizer,
+            num_labels=len(labels),
+            ignore_mismatched_sizes=True,  # a head of another size is replaced
+            **placed,
+        )
     fit.check_encoder(model, info, name, source)
     fit.check_tokenizer(tokenizer, model, name, mask=True)
     fresh = ""

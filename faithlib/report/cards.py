@@ -95,12 +95,11 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    texts = [*_computed(folder), *_judged(folder)]
     claims, choices = read_claims(folder / "claims.csv"), folder / "choices.csv"
     if choices.is_file():
         main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
         claims = claims.merge(main[[*OF_CLAIM, "main"]], "left", OF_CLAIM).fillna({"main": ""})
-    return card_block(claims, "\n\n".join(texts))
+    return card_block(claims, "\n\n".join([*_computed(folder), *_judged(folder)]))
 
 
 def counts(claims):

@@ -38,6 +38,8 @@ def measured(session, model_name):
     model, texts, settings = session.model, session.texts.validation, session.settings
     pairs = [list(texts.text_b)] if "text_b" in texts else []
     encodings = [e for e in model.encode(list(texts.text), *pairs) if len(e.ids) <= model.max_length]
+    if left := len(texts) - len(encodings):
+        print(f"MaSF leaves out {left} of {len(texts)} validation texts: more than {model.max_length} tokens")
     names = list(dict.fromkeys(session.wanted.computed.values()))
     families = {}
     for name in names:

@@ -46,6 +46,14 @@ def test_no_text_b_at_all_is_the_same_as_empty_ones(classifier):
     assert with_none[0].ids.tolist() == with_empty[0].ids.tolist()
 
 
+def test_a_text_is_encoded_alike_beside_a_pair_and_alone(classifier):
+    texts, texts_b = ["it was long", "a dull film", "it was dull"], ["", "was it great", ""]
+    found = classifier.encode(texts, texts_b)
+    alone = [classifier.encode([text], [b])[0] for text, b in zip(texts, texts_b, strict=True)]
+    assert [e.ids.tolist() for e in found] == [e.ids.tolist() for e in alone]
+    assert found[0].ids.tolist() == classifier.encode(texts)[0].ids.tolist() and found[1].auxiliary.any()
+
+
 def test_pieces_belong_to_the_word_they_come_from():
     text = "not  unlikely\tto be\u00a0great"  # two blanks, a tab, a hard blank: as text.split() does
     for kind in ("bert", "roberta"):

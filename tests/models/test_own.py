@@ -146,6 +146,12 @@ def test_a_new_head_is_asked_for_seeded_and_said(tmp_path, capsys):
     refused("give labels", source=source, new_head=True)
 
 
+def test_a_new_head_leaves_torchs_generator_where_it_is(tmp_path):
+    before = torch.get_rng_state()
+    load_model(saved(tmp_path), labels=("no", "yes"), new_head=True)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_models_load_says_that_a_head_is_fresh_and_why(tmp_path, capsys):
     source = saved(tmp_path / "a")
     models.load(source, NAMES)

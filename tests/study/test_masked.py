@@ -43,6 +43,15 @@ def test_all_has_racu_and_masf_of_a_model_trained_with_masks(data, capsys):
     assert ("given", "masf") not in table.index and ("beam", "masf") in table.index
 
 
+def test_validation_texts_that_are_too_long_are_told(data, capsys):
+    long = pd.DataFrame({"text": [" ".join(TEXTS * 9)], "label": [0]})
+    given = data | {"validation": pd.concat([data["validation"], long], ignore_index=True)}
+    model = trained()
+    evaluate(model, given, ["gradient_l2"], ["masf"], progress=False)
+    said = f"MaSF leaves out 1 of {len(TEXTS) + 1} validation texts: more than {model.max_length} tokens\n"
+    assert said in capsys.readouterr().out
+
+
 def test_by_name_and_of_several_models(data):
     models = [trained(), trained()]
     study = evaluate(models, data, ["gradient_l2"], ["masked_racu"], progress=False)

@@ -112,6 +112,7 @@ def performance(table, scores, split="test", scale=""):
         None,
         *strategies[1:],
     ]  # of a row; None is the published value, beside the first
+    below = (beside(1, len(slots)) - beside(0, len(slots))) / 2  # between a strategy's mark and the next
     several = table.model.nunique() > 1
     ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
     both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
@@ -132,7 +133,7 @@ def performance(table, scores, split="test", scale=""):
             seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
             for converged, colour in ((True, "#555555"), (False, "#FF0000")):
                 one = seeds[seeds.converged == converged]
-                at = _rows(one, keys) + shift + 0.12
+                at = _rows(one, keys) + shift + below
                 axis.plot(one.value, at, "+", color=colour, markersize=3.5, markeredgewidth=0.6)
         if masked:
             majority = part.drop_duplicates(["dataset", "model"])
