@@ -32,6 +32,7 @@ import pandas as pd
 from faithlib import papers, results, tasks
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
+BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
 
 
 def committed():
@@ -163,7 +164,10 @@ def saved(notebook):
 
 
 def plain(outputs, folder=None):
-    """A cell's outputs as one text: streams joined, without addresses in memory and paths into `folder`."""
+    """A cell's outputs as one text: streams joined, without addresses in memory and paths into `folder`.
+
+    Bars of progress, which a slower machine shows, count for nothing.
+    """
     streams, others = {}, []
     for output in outputs:
         if output["output_type"] == "stream":
@@ -173,6 +177,8 @@ def plain(outputs, folder=None):
                 kind: "".join(v) if isinstance(v, list) else v for kind, v in output.get("data", {}).items()
             }
             others.append({**output, "data": data, "execution_count": None})
+    streams = {name: BAR.sub("", text).strip() for name, text in streams.items()}
+    streams = {name: text for name, text in streams.items() if text}
     text = json.dumps([streams, others], sort_keys=True, ensure_ascii=False)
     text = text.replace(f"{folder}/", "") if folder else text
     return re.sub(r"\b0x[0-9a-f]+", "0x", text)

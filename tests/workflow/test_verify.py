@@ -264,3 +264,13 @@ def test_a_changed_record_changes_only_the_rows_that_lead_to_it(tmp_path, monkey
             assert set(moved) <= {"multirc"}, path.name
             seen += len(moved)
     assert seen
+
+
+def test_a_bar_of_progress_makes_no_difference():
+    table = {"output_type": "display_data", "data": {"text/plain": "a table"}, "metadata": {}}
+    bar = "\rmasking features: 50/65 models in 00:15, 00:04 left,  3.29model/s \n"
+    stream = {"output_type": "stream", "name": "stdout", "text": [bar]}
+    assert verify.plain([stream, table]) == verify.plain([table])
+    assert verify.plain([stream | {"text": [bar, "a line\n"]}]) != verify.plain([table])
+    line = {"output_type": "stream", "name": "stdout", "text": "a line\n"}
+    assert verify.plain([stream | {"text": [bar, "a line\n"]}]) == verify.plain([line])
