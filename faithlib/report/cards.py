@@ -179,19 +179,19 @@ def _cases(names):
 
 
 def _computed(folder):
-    """[a sentence: how many units a folder of records has, and their hours]; [] without records.
+    """[a sentence: the units of a folder of records on each device, and their hours]; [] without records.
 
-    Hours are those of one CPU core where all records have them, else those on the clock, pauses included.
+    Hours of a processor are those of one core where all its records have them, else those on the clock,
+    pauses included.
     """
     records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
-    found = [record for record in records if "volatile" in record]
-    if not found:
-        return []
-    on_cores = all(r["provenance"]["device"] == "cpu" and "cpu_seconds" in r["volatile"] for r in found)
-    name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
-    hours = sum(record["volatile"][name] for record in found) / 3600
-    units = counted(len(found), "unit")
-    return [f"Computed in {units}, {hours:.1f} {words} together."]
+    spent, parts = pd.DataFrame([r["volatile"] | r["provenance"] for r in records if "volatile" in r]), []
+    for device, own in spent.groupby("device") if len(spent) else ():
+        on_cores = device == "cpu" and "cpu_seconds" in own and own.cpu_seconds.notna().all()
+        name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
+        units = counted(len(own), "unit") + f" on {device}" * (device != "cpu")
+        parts.append(f"{units} ({own[name].sum() / 3600:.1f} {words})")
+    return [f"Computed in {' and '.join(parts)}."] if parts else []
 
 
 def _judged(folder):

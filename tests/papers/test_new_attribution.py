@@ -95,7 +95,7 @@ def test_a_new_attribution_has_its_row_and_its_sign_in_the_tables_of_fmm(registe
 
 
 def test_a_new_gradient_takes_part_in_the_claims_of_recursive_roar(register):
-    claim = "a cheaper gradient is more faithful than integrated gradients (ACU)"
+    claim = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
 
     def verdicts(cheap):
         x = roar_sample.STEPS / 100

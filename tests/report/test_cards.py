@@ -121,11 +121,12 @@ def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
 
     write("a", cpu_seconds=3600)
-    assert cards._computed(tmp_path) == ["Computed in 1 unit, 1.0 core hours together."]
+    assert cards._computed(tmp_path) == ["Computed in 1 unit (1.0 core hours)."]
     write("b")
-    assert cards._computed(tmp_path) == ["Computed in 2 units, 4.0 hours on the clock together."]
-    write("b", device="cuda", cpu_seconds=60)
-    assert cards._computed(tmp_path)[0].endswith("4.0 hours on the clock together.")
+    assert cards._computed(tmp_path) == ["Computed in 2 units (4.0 hours on the clock)."]
+    write("b", device="a GPU", cpu_seconds=60)
+    both = "Computed in 1 unit on a GPU (2.0 hours on the clock) and 1 unit (1.0 core hours)."
+    assert cards._computed(tmp_path) == [both]
 
 
 def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):

@@ -224,7 +224,8 @@ def _cheaper_gradient(found, area):
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
                 if len(gain):
                     compared[f"{titles[key]}: {measure}"] = seeds_interval(gain)
-    return _somewhere("a cheaper gradient is more faithful than integrated gradients (ACU)", compared)
+    claim = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
+    return _somewhere(claim, compared)
 
 
 def _models_differ(found, settings):

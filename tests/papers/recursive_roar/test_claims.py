@@ -13,7 +13,7 @@ MODELS = "a measure's faithfulness differs between models (difference of RACU)"
 TASKS = "which of two measures is more faithful depends on the task (weaker lead, RACU)"
 EARLY = "the first 20 % take more performance than 20 % at random (mean over measures)"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)"
-GRADIENT = "a cheaper gradient is more faithful than integrated gradients (ACU)"
+GRADIENT = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
 
 
 @pytest.fixture
