@@ -342,7 +342,7 @@ def load(results_dir, scale, paper, variants=("",)):
     if config and (others := sorted(set(found) - set(units))):
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(found) - set(holes))):
-        print(f"Units of {shown(config)} without a record: {listed(absent)}.")
+        print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
     records, values, of_variants = [], [], []
     for unit, path in found.items():
         if unit not in units:

@@ -326,12 +326,13 @@ def banner(records, scale):
     >>> print(banner([record], "small"))
     **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
     """
-    units = pd.DataFrame([unit_columns(r) | {"of": _texts(r)} for r in records])
+    more = ({"variant": r["params"].get("variant", ""), "of": _texts(r)} for r in records)
+    units = pd.DataFrame([unit_columns(r) | own for r, own in zip(records, more, strict=True)])
     parts = [
         f"{model}: "
         + ", ".join(
-            f"{row['dataset']} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
-            for row, part in groups(own, ["dataset"])
+            f"{' '.join(row.values()).strip()} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
+            for row, part in groups(own, ["dataset", "variant"])
         )
         for model, own in units.groupby("model", sort=False)
     ]
