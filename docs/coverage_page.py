@@ -159,7 +159,7 @@ def at_small(paper, task, model):
     own, and none for a model that the small scale has itself, such as a BiLSTM.
     """
     planned = {(given["task"], records.slug(given["model"])) for given in grid_units("small", paper)}
-    there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded("small", paper)]
+    there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded(paper)]
     used = {own for _, own, *_ in (*planned, *there)}
     counted = {model} if model in used else used - {other for _, other in cells(paper)}
     seeds = {}
@@ -205,9 +205,9 @@ def cells(paper):
 
 
 @cache
-def recorded(place, paper):
-    """The parameters of the records in results/<place>/<paper>."""
-    paths = sorted((ROOT / "results" / place / paper).glob("*.json"))
+def recorded(paper):
+    """The parameters of the records in results/small/<paper>."""
+    paths = sorted((ROOT / "results/small" / paper).glob("*.json"))
     return [json.loads(path.read_text(encoding="utf-8"))["params"] for path in paths]
 
 

@@ -235,7 +235,8 @@ def _main_setting(row):
 
 def _options(row):
     """How many options agree with a verdict; "" without a verdict, or without an option."""
-    return row.choices * (not row.verdict.startswith("not tested") and row.choices[:7] != "0 of 0 ")
+    none = row.verdict.startswith("not tested") or row.choices.startswith("0 of 0 ")
+    return "" if none else row.choices
 
 
 def _cells(row):

@@ -44,6 +44,11 @@ def unit_columns(record):
     return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
 
 
+def variant_columns(record):
+    """`unit_columns`, and the variant of a record, "" for the main setting: a dict."""
+    return unit_columns(record) | {"variant": record["params"].get("variant", "")}
+
+
 def metric_rows(records, columns=()):
     """The metric rows of all records in one DataFrame.
 
@@ -288,11 +293,7 @@ def excluded(records):
 
 def sizes(records):
     """The splits whose size is not the paper's, and why: a row a data set, model, variant and split."""
-    rows = [
-        unit_columns(r) | {"variant": r["params"].get("variant", "")} | split
-        for r in records
-        for split in r["provenance"]["sizes"]
-    ]
+    rows = [variant_columns(r) | split for r in records for split in r["provenance"]["sizes"]]
     columns = ["dataset", "model", "variant", "split", "rows", "published", "note"]
     return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
 
@@ -326,8 +327,7 @@ def banner(records, scale):
     >>> print(banner([record], "small"))
     **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
     """
-    more = ({"variant": r["params"].get("variant", ""), "of": _texts(r)} for r in records)
-    units = pd.DataFrame([unit_columns(r) | own for r, own in zip(records, more, strict=True)])
+    units = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records])
     parts = [
         f"{model}: "
         + ", ".join(

@@ -19,7 +19,7 @@ from faithlib.report.tables import (
     published_interval,
     published_row,
     select,
-    unit_columns,
+    variant_columns,
 )
 from faithlib.scores import RANDOM
 
@@ -149,13 +149,7 @@ def performance(records, points):
     """
     paper = papers.published(PAPER, "table_1")
     paper = paper[paper.statistic != "sequence_length"]
-    majority = pd.DataFrame(
-        [
-            unit_columns(r) | {"variant": r["params"].get("variant", "")} | m
-            for r in records
-            for m in r["metrics"]
-        ]
-    )
+    majority = pd.DataFrame([variant_columns(r) | m for r in records for m in r["metrics"]])
     majority = select(majority, metric="majority").groupby(UNITS).value.mean()
     rows = []
     for row, part in groups(points[points.measure == RANDOM], UNITS):
