@@ -229,9 +229,10 @@ def baseline_embedding(model, baseline=None):
     table = model.embedding_table
     if baseline == "zero":
         return torch.zeros(table.shape[1], device=model.device)
-    token = model.mask_id if baseline == "token" else model.pad_id
+    kind, other = ("mask", "pad") if baseline == "token" else ("pad", "token")
+    token = getattr(model, f"{kind}_id")
     if token is None:
-        raise ValueError(f"baseline={baseline!r}: {model.name} has no such token: use 'zero' or 'pad'")
+        raise ValueError(f"baseline={baseline!r}: {model.name} has no {kind} token: use 'zero' or {other!r}")
     return model.embed(torch.tensor(token, device=model.device))
 
 

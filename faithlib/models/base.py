@@ -99,7 +99,8 @@ class Transformer:
 
     @property
     def pad_id(self):
-        return self.tokenizer.pad_token_id or 0
+        """The padding token, or None; batches are padded all the same, at positions that are not attended."""
+        return self.tokenizer.pad_token_id
 
     @property
     def embedding_table(self):
@@ -213,7 +214,7 @@ class Transformer:
     def collate(self, encodings):
         """Pad encodings to the longest of them: a Batch of (batch, tokens) tensors."""
         shape = len(encodings), max(len(e.ids) for e in encodings)
-        ids = np.full(shape, self.pad_id)
+        ids = np.full(shape, self.pad_id or 0)
         types, present, maskable = np.zeros(shape, int), np.zeros(shape, bool), np.zeros(shape, bool)
         for i, e in enumerate(encodings):
             n = len(e.ids)

@@ -433,8 +433,13 @@ def test_draws_belong_to_an_example_and_the_seed():
     assert gap(one, same) == 0 and gap(one, other) > 1e-4
 
 
-def test_a_baseline_that_the_tokenizer_lacks_is_told():
-    model, encoding = numbers(BasicLinearModel2(2, 2), [3, 2], outputs=2)
-    model.tokenizer.mask_token_id = None
-    with pytest.raises(ValueError, match="baseline='token': numbers has no such token: use 'zero'"):
-        attribute(model, [encoding], [0], ["integrated_gradients"], baseline="token")
+@pytest.mark.parametrize(("baseline", "kind", "other"), [("token", "mask", "pad"), ("pad", "pad", "token")])
+def test_a_baseline_that_the_tokenizer_lacks_is_told(baseline, kind, other):
+    classifier = tiny.classifier()
+    setattr(classifier.tokenizer, f"{kind}_token", None)
+    encodings, targets = examples(classifier)
+    message = f"baseline='{baseline}': .* has no {kind} token: use 'zero' or '{other}'"
+    with pytest.raises(ValueError, match=message):
+        attribute(classifier, encodings, targets, ["integrated_gradients"], baseline=baseline)
+    scores = attribute(classifier, encodings, targets, ["integrated_gradients"])  # batches are padded still
+    assert all(np.isfinite(row).all() for row in scores["integrated_gradients"])

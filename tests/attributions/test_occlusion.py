@@ -237,6 +237,16 @@ def test_what_cannot_be_is_told(four):
     refused(
         "numbers has no mask token: give its tokenizer one", classifier(None, mask=None), encodings, [0], BOTH
     )
+    unpadded = tiny.classifier()
+    unpadded.tokenizer.pad_token = None  # as GPT-2's, whose token 0 is "!"
+    refused(
+        "has no pad token: give its tokenizer one",
+        unpadded,
+        unpadded.encode(["plot"]),
+        [0],
+        BOTH,
+        removal="pad",
+    )
 
 
 def test_deleting_all_of_a_prompt_is_told():
