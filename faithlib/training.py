@@ -208,6 +208,8 @@ def fine_tune(
                 if evaluations.finished(patience):
                     break
         model.load_state_dict(evaluations.weights)
+    if hasattr(model, "config"):
+        model.config.masked_training = masking  # a saved model says so, for RACU and MaSF of `evaluate`
     model.eval()
     return evaluations.history
 

@@ -87,9 +87,7 @@ class Classifier(Transformer):
                     f"data has no split {split!r} with labels: give what load_data returns of both"
                 )
             splits[split] = self.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])
-        history = import_module("faithlib.training").fine_tune(self, splits, **settings)
-        self.model.config.masked_training = settings.get("masking", "none")
-        return history
+        return import_module("faithlib.training").fine_tune(self, splits, **settings)
 
     def reads(self, batch):
         """The position that the prediction is read from: CLS, (batch,) zeros."""

@@ -238,6 +238,7 @@ def draw_head(model, seed):
     for name, module in drawn.named_children():
         if name != model.base_model_prefix:
             setattr(model, name, module.to(weight.device, weight.dtype))
+    model.config.masked_training = "none"  # whatever it was with its old head
     model.eval()
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import load_data, load_model
+from faithlib import load_data, load_model, training
 from faithlib.study import evaluate
 
 TEXTS = [f"{word} {text}" for word in tiny.WORDS[:9] for text in tiny.TEXTS]
@@ -83,5 +83,12 @@ def test_fine_tune_says_how_it_trained_and_a_saved_model_knows(tmp_path):
     model.model.save_pretrained(tmp_path)
     model.tokenizer.save_pretrained(tmp_path)
     assert load_model(tmp_path, data=reviews).model.config.masked_training == "half"
+    new = load_model(tmp_path, data=reviews, new_head=True)
+    assert new.model.config.masked_training == "none"
+    rows = new.encode(list(reviews.splits["train"]["text"])), np.array(reviews.splits["train"]["label"])
+    training.fine_tune(
+        model, {"train": rows, "validation": rows}, epochs=1, batch_size=20, learning_rate=1e-3
+    )
+    assert model.model.config.masked_training == "none"  # whichever way it was trained
     with pytest.raises(ValueError, match="data has no split 'train' with labels: give what"):
         model.fine_tune(load_data(["a film"]), epochs=1, batch_size=2, learning_rate=1e-3)

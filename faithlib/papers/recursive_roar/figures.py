@@ -15,6 +15,7 @@ from faithlib.report.figures import (
     panels,
     points,
     published_label,
+    title,
 )
 from faithlib.report.style import line, metric_title, role
 from faithlib.report.tables import in_order
@@ -96,7 +97,7 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
     """
     table = table[(table.by == by) & table.recursive.isin(recursive)]
     several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
-    grid = panels(table, UNITS, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
+    grid = _panels(table, across=2, height=1.7, **(several if len(recursive) > 1 else {}))
     known = in_order(table.measure.unique(), names())
     for axis, part in grid:
         for name in known:
@@ -128,7 +129,7 @@ def sparsity(table, by, scale=""):
     """
     table = table[table.by == by]
     known = in_order(table.measure.unique(), names())
-    grid = panels(table, UNITS, across=4, height=1.5)
+    grid = _panels(table, across=4, height=1.5)
     for axis, part in grid:
         for name in known:
             lines(axis, part[part.measure == name], "top", "share", line(name))
@@ -148,7 +149,7 @@ def racu(table, scale=""):
     """
     table = table[table.recursive.astype(bool)]
     known = in_order(table.measure.unique(), names())
-    grid = panels(table, UNITS, across=4, left=1.2, height=0.45 + 0.3 * len(known))
+    grid = _panels(table, across=4, left=1.2, height=0.45 + 0.3 * len(known))
     for axis, part in grid:
         guide(axis, 0, look={"linestyle": "-"})
         for row in part.itertuples():
@@ -167,3 +168,8 @@ def racu(table, scale=""):
     models = table.dropna(subset="published").model
     paper = [HOLLOW | {"label": published_label(*models)}] if len(models) else []
     return grid.finish([ours, *paper], scale)
+
+
+def _panels(table, **settings):
+    """A panel for each data set, model and variant; "1500-texts" reads "1500 texts"."""
+    return panels(table, UNITS, names=lambda *unit: title(*unit[:2], unit[2].replace("-", " ")), **settings)
