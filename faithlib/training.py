@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 from faithlib.batching import batches_by_length, halving, out_of_memory, token_budget
 from faithlib.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffled_by_length
 from faithlib.models.placement import offloaded, without_gradients
+from faithlib.models.precision import quantised
 from faithlib.progress import bar
 from faithlib.salience import Guide
 from faithlib.scores import DEFINITIONS, finite, one_of, whole
@@ -412,6 +413,8 @@ def _check_memory(classifier, accumulate, checkpointing, guided, definition):
         raise ValueError(f"checkpointing=True: {classifier.name} cannot recompute its layers: leave it out")
     if offloaded(classifier.model):
         raise ValueError(f"{classifier.name} has offloaded weights: load it without device_map to train it")
+    if any(map(quantised, classifier.model.parameters())):
+        raise ValueError(f"{classifier.name} has quantised weights: load it without quantisation to train it")
 
 
 def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from faithlib.models import placement
-from faithlib.models.precision import widened
+from faithlib.models.precision import quantised, widened
 from faithlib.scores import one_of
 
 
@@ -148,9 +148,9 @@ class Transformer:
             config.use_cache = cached
 
     def cast(self, dtype):
-        """Convert the weights, and not the buffers: rotary frequencies are used in float32."""
+        """Convert the weights: not the buffers (rotary frequencies are float32), and no quantised ones."""
         for weight in self.model.parameters():
-            if weight.dtype != dtype:
+            if weight.dtype != dtype and not quantised(weight):
                 weight.data = weight.data.to(dtype)
 
     def _entered(self, embeddings):

@@ -44,6 +44,11 @@ def widened(x):
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
+def quantised(weight):
+    """Whether a weight holds codes, of 8 bits or fewer, in place of numbers that could be converted."""
+    return weight.dtype.itemsize == 1
+
+
 def has_instructions(dtype, device):
     """Whether a processor or GPU computes products in a dtype directly."""
     if dtype == "float32":

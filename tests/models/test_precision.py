@@ -6,7 +6,7 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
-from faithlib import attributions, evaluate, forward, models, training
+from faithlib import attributions, evaluate, forward, load_model, models, training
 from faithlib.models import bilstm, precision
 
 TEXTS = ["the plot was great and the cast was good", "a dull film", "the cast was dull and the plot was good"]
@@ -133,3 +133,33 @@ def test_a_model_in_double_precision_stays_as_it_is():
     model.model.double()
     batch = model.collate(model.encode(TEXTS[:1]))
     assert model.logits(batch).dtype == torch.float64
+
+
+class Coded(torch.nn.Module):
+    """A linear layer whose weight is kept in 8 bits, as a quantised model's."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.scale, self.bias = layer.weight.detach().abs().max() / 127, layer.bias
+        codes = (layer.weight.detach() / self.scale).round().to(torch.int8)
+        self.weight = torch.nn.Parameter(codes, requires_grad=False)
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight.to(x) * self.scale, self.bias)
+
+
+def test_quantised_weights_are_explained_as_they_are_and_not_trained():
+    plain = loaded("tiny-bert", "float32")
+    layer = plain.model.base_model.encoder.layer[0].intermediate
+    layer.dense = Coded(layer.dense)
+    codes = layer.dense.weight.clone()
+    model = load_model(plain.model, plain.tokenizer, labels=["no", "yes"])
+    scores = attributions.attribute(model, model.encode(TEXTS), [1, 0, 1], ["gradient_l2", "leave_one_out"])
+    assert all(np.isfinite(row).all() and row.any() for rows in scores.values() for row in rows)
+    model.cast(torch.bfloat16)
+    assert layer.dense.weight.dtype == torch.int8 and torch.equal(layer.dense.weight, codes)
+    split = model.encode(TEXTS), np.array([1, 0, 1])
+    with pytest.raises(ValueError, match="has quantised weights: load it without quantisation to train it"):
+        training.fine_tune(
+            model, {"train": split, "validation": split}, epochs=1, batch_size=2, learning_rate=1e-3
+        )
