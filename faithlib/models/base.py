@@ -61,9 +61,9 @@ class Batch:
 class Transformer:
     """A Hugging Face model and its tokenizer, with the methods that attributions and metrics use.
 
-    A subclass adds `logits`; `reads`, the position that the prediction is read from; `outputs`, the number of
-    targets; `explained`, the value of the target that is explained, and its name `explains`; `mask_id`; and
-    `baseline`, the default start of integrated gradients.
+    A subclass adds `logits`; `reads`, the position that the prediction is read from, and `pools`, whether
+    others are read too; `outputs`, the number of targets; `explained`, the value of the target that is
+    explained, and its name `explains`; `mask_id`; and `baseline`, the default start of integrated gradients.
 
     Args:
         model: a Hugging Face model; it is put into evaluation mode.
@@ -72,6 +72,8 @@ class Transformer:
         max_length: tokens that an input may have; None or 0 for as many as the model has positions.
         dtype: the `torch.dtype` that products are computed in; that of the weights by default.
     """
+
+    pools = False
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
         if tokenizer is None:
@@ -245,13 +247,15 @@ class Transformer:
 
     @torch.no_grad()
     def check_attention(self, instead):
-        """Raise ValueError if the model exposes no attention weights; `instead` says what to do then."""
+        """Raise ValueError if attention tells nothing of what is read; `instead` says what to do then."""
         try:
             self.attentions(self.collate(self.encode(["a"])))
         except (ValueError, NotImplementedError) as error:
             raise ValueError(
                 f"{self.name} gives no attention weights ({str(error).splitlines()[0]}): {instead}"
             ) from error
+        if self.pools:
+            raise ValueError(f"{self.name} reads all positions, and attention is that of one: {instead}")
 
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one longer than the model takes."""

@@ -93,6 +93,24 @@ class Classifier(Transformer):
         """The position that the prediction is read from: CLS, (batch,) zeros."""
         return batch.ids.new_zeros(len(batch.ids))
 
+    @cached_property
+    @torch.no_grad()
+    def pools(self):
+        """Whether the head reads other positions than the first, as a mean over tokens does."""
+        encoder, batch = getattr(self.model, "base_model", None), self.collate(self.encode(["a a"]))
+
+        def first_alone(module, args, output):
+            if (states := getattr(output, "last_hidden_state", None)) is not None:
+                output["last_hidden_state"] = torch.cat([states[:, :1], 0 * states[:, 1:]], 1)
+
+        if encoder is None:  # an adapter's
+            return False
+        logits, hook = self.logits(batch), encoder.register_forward_hook(first_alone)
+        try:
+            return not torch.allclose(self.logits(batch), logits, 1e-3, 1e-3)
+        finally:
+            hook.remove()
+
     def explained(self, logits, target):
         """The target's logit: (batch, classes), (batch,) -> (batch,)."""
         return logits.gather(1, target[:, None])[:, 0]

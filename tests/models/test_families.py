@@ -6,8 +6,9 @@ import pytest
 import tiny
 import torch
 from sample import families
+from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
-from faithlib import evaluate, forward, training
+from faithlib import evaluate, forward, load_model, training
 from faithlib.attributions import attribute
 from faithlib.metrics import masf
 from faithlib.metrics.soft import Settings, values
@@ -81,6 +82,26 @@ def test_all_attributions_and_metrics(kind):
 def test_all_attributions_and_metrics_of_a_language_model(kind):
     prompts = {"text": [tiny.PROMPTS[0], tiny.PROMPTS[3]], "evidence": [[0], [1]]}
     check_all(tiny.causal(kind), pd.DataFrame(prompts))
+
+
+def test_attention_of_a_head_that_reads_all_positions_is_refused():
+    """ModernBERT reads the first token or the mean over tokens, as its config says."""
+    words, models = tiny.classifier().tokenizer, {}
+    special = dict.fromkeys(
+        ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0
+    )
+    for pooling in ("cls", "mean"):
+        config = ModernBertConfig(
+            vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_labels=3,
+            intermediate_size=32, max_position_embeddings=64, classifier_pooling=pooling, **special,
+        )  # fmt: skip
+        models[pooling] = load_model(ModernBertForSequenceClassification(config), words)
+    encodings = models["cls"].encode(tiny.TEXTS[:2])
+    assert attribute(models["cls"], encodings, [0, 1], ["attention"])["attention"][1].any()
+    with pytest.raises(ValueError, match="reads all positions, and attention is that of one: choose"):
+        attribute(models["mean"], encodings, [0, 1], ["attention"])
+    assert attribute(models["mean"], encodings, [0, 1], ["gradient_l2"])["gradient_l2"][1].any()
+    assert not any(families.classifier(kind).pools for kind in families.ENCODERS)
 
 
 @pytest.mark.parametrize("kind", families.FURTHER)
