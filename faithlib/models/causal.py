@@ -81,12 +81,18 @@ class CausalLM(Transformer):
         """Encode prompts, with the special tokens that the tokenizer adds: a list of Encoding.
 
         Raises:
-            ValueError: an empty prompt.
+            ValueError: an empty prompt; a tokenizer that ends each prompt with the token that ends a text.
         """
-        encodings = super().encode(texts)
+        encodings, end = super().encode(texts), self.tokenizer.eos_token
         for text, encoding in zip(texts, encodings, strict=True):
             if not encoding.maskable.any():
                 raise ValueError(f"prompt {text!r} is empty: a next token needs something before it")
+            added = not encoding.maskable[-1] and encoding.ids[-1] == self.tokenizer.eos_token_id
+            if added and not text.endswith(end):
+                raise ValueError(
+                    f"the tokenizer of {self.name} ends each prompt with {end!r}, so that nothing follows: "
+                    "load it with add_eos_token=False"
+                )
         return encodings
 
     def reads(self, batch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from transformers import PreTrainedTokenizerFast
 
 from faithlib import batching, forward, models
 from faithlib.attributions import attribute
@@ -178,6 +179,16 @@ def test_what_stands_for_an_erased_token_is_the_best_there_is():
 def test_an_empty_prompt_is_told():
     with pytest.raises(ValueError, match="prompt '' is empty"):
         tiny.causal("llama").encode(["the plot", ""])
+
+
+def test_a_tokenizer_that_ends_each_prompt_is_told():
+    model, ending = tiny.causal("llama"), tiny.word_pieces()[0]  # [CLS] prompt [SEP]
+    model.tokenizer = PreTrainedTokenizerFast(tokenizer_object=ending, eos_token="[SEP]", unk_token="[UNK]")
+    with pytest.raises(ValueError, match=r"ends each prompt with '\[SEP\]', so that nothing follows: load"):
+        model.encode(["the plot"])
+    kept = tiny.causal("llama")
+    kept.tokenizer.add_special_tokens({"eos_token": "[SEP]"})
+    assert kept.encode(["the plot", "the plot [SEP]"])[1].ids.tolist()[-1] == 3  # as it was given
 
 
 def test_a_causal_model_is_loaded_from_a_folder(tmp_path):
