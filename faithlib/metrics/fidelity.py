@@ -24,7 +24,7 @@ def f_fidelity_plus(inputs, scores, draws=3):
         draws: of the masked tokens, for each size; all attributions meet the same ones.
 
     Returns:
-        (examples,) float in [−1, 1].
+        (examples,) float in [−1, 1]; NaN for a text of one token, which has no top and rest.
     """
     return _mean_fall(inputs, scores, draws, top=True)
 
@@ -60,4 +60,5 @@ def _mean_fall(inputs, scores, draws, top):
                 variants.append(forward.replaced(e, erased, inputs.model.mask_id))
         examples += [i] * len(SIZES) * draws
     falls = inputs.p_full[examples] - inputs.target_probabilities(variants, examples)
-    return falls.reshape(len(scores), -1).mean(1)
+    several = np.array([e.maskable.sum() > 1 for e in inputs.encodings])
+    return np.where(several, falls.reshape(len(scores), -1).mean(1), np.nan)

@@ -53,3 +53,11 @@ def test_draws_are_the_same_for_all_rankings_and_whatever_is_scored_beside(known
     twice = Inputs(known.model, known.encodings * 2, [0, 0], seed=1)
     both = fidelity.f_fidelity_plus(twice, scores_with(2) + scores_with(5), 3)
     assert both[0] == fidelity.f_fidelity_plus(known, scores_with(2), 3)[0]
+
+
+def test_a_text_of_one_token_has_no_value():
+    model = compiled("one_word", [TEXT, "copper"])
+    inputs = Inputs(model, model.encode([TEXT, "copper"]), [0, 0], seed=1)
+    for metric in (fidelity.f_fidelity_plus, fidelity.f_fidelity_minus):
+        one, other = metric(inputs, [*scores_with(2), np.array([0, 1, 0])])
+        assert np.isfinite(one) and np.isnan(other)
