@@ -83,6 +83,7 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         check_values(model)
 
 
+@torch.inference_mode(False)  # gradients exist wherever it is called
 def attribute(
     model,
     encodings,

@@ -79,6 +79,14 @@ def test_explaining_leaves_the_model_as_it_was(classifier):
     assert all(p.grad is None and p.requires_grad for p in classifier.model.parameters())
 
 
+def test_scores_inside_inference_mode_are_those_outside(classifier):
+    encodings, targets = examples(classifier)
+    outside = attribute(classifier, encodings, targets, ALL)
+    with torch.inference_mode():
+        inside = attribute(classifier, classifier.encode(tiny.TEXTS, tiny.TEXTS_B), targets, ALL)
+    assert all(gap(inside[name], outside[name]) == 0 for name in ALL)
+
+
 def test_gradients_of_parameters_are_never_computed(classifier):
     encodings, targets = examples(classifier)
     before = attribute(classifier, encodings, targets, ALL)

@@ -312,8 +312,8 @@ def _recursion(found, area):
 def _leakage(found, kept):
     """Performance that rises as more is masked, which only masks that tell the class can explain.
 
-    Mean performance at levels above 40 % less that at levels up to 40 %; appendix G of the paper: "We observe
-    [class leakage] for Recursive ROAR in bAbI with BiLSTM-Attention".
+    Mean performance at levels above 40 % less that at levels up to 40 %. Appendix G of the paper reports it
+    on bAbI with the BiLSTM.
     """
     mean = {
         key: _per_seed(rises.unstack("seed"))
