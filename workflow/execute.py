@@ -29,6 +29,9 @@ STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # SIGHUP: the terminal was closed
 ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
 EVERY = 60  # seconds between the lines of progress that a unit writes on the terminal
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# jsonschema, which papermill and the grid load, would check web addresses by it; no schema here has one, and
+# it takes three seconds to load.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 
 def at_root(arguments=()):

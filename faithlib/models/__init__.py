@@ -1,20 +1,23 @@
 """Models: the interface that attributions and metrics use, and loading by name."""
 
-from faithlib.models.base import Batch, Encoding, check_examples
-from faithlib.models.causal import CausalLM, Prefix
-from faithlib.models.classifier import Classifier
-from faithlib.models.loading import load, load_causal, locate
-from faithlib.models.own import load_model
+from importlib import import_module
 
-__all__ = [
-    "Batch",
-    "CausalLM",
-    "Classifier",
-    "Encoding",
-    "Prefix",
-    "check_examples",
-    "load",
-    "load_causal",
-    "load_model",
-    "locate",
-]
+_HOME = {  # what is offered, and its module: imported when it is first used, as transformers takes seconds
+    "Batch": "base",
+    "CausalLM": "causal",
+    "Classifier": "classifier",
+    "Encoding": "base",
+    "Prefix": "causal",
+    "check_examples": "base",
+    "load": "loading",
+    "load_causal": "loading",
+    "load_model": "own",
+    "locate": "loading",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return getattr(import_module(f"faithlib.models.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,6 +20,10 @@ from faithlib.scores import one_of, whole
 WORD = r"\w+(?:['’-]\w+)*|['’](?:s|d|m|re|ve|ll)\b|([^\w\s])\1*"  # "n't", "re-imagined"; "'s"; "..." and ","
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # in a file of vectors
 LARGEST = float(np.finfo(np.float32).max)
+SIZES = {  # of a tiny BERT and a tiny Llama
+    "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128,
+    "max_position_embeddings": 128,
+}  # fmt: skip
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 
 
@@ -135,12 +139,8 @@ def tiny_bert(texts, classes):
     tokenizer = word_tokenizer(texts)
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=128,
-        max_position_embeddings=128,
         num_labels=classes,
+        **SIZES,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,  # too small to need dropout
         initializer_range=0.15,
@@ -156,16 +156,9 @@ def tiny_llama(texts):
     tokenizer = _tokenizer(texts, special, pre_tokenizers.WhitespaceSplit(), "[BOS] $A")
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=128,
         initializer_range=0.1,
-        pad_token_id=0,
-        bos_token_id=2,
-        eos_token_id=3,
+        **{"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **SIZES},
     )
     return LlamaForCausalLM(config), tokenizer
 

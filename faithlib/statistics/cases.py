@@ -110,9 +110,8 @@ def somewhere(cases, relation=">", bound=0.0):
     'critical t 18.9 over 18 cases'
     """
     tested, others = _split(cases)
-    failing = failing_cases(cases, relation, bound)
     if not tested:
-        return _untested(cases, failing, relation, bound)
+        return _untested(cases, relation, bound)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
     shown = tuple(name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA)
     leading = min(tested, key=p.get)
@@ -126,23 +125,9 @@ def somewhere(cases, relation=">", bound=0.0):
     else:
         word = INCONCLUSIVE
         detail = f"critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
-    return Verdict(
-        word,
-        tested[leading].value,
-        low,
-        high,
-        tested[leading].unit,
-        tuple(case.n_units for case in tested.values()),
-        tuple(tested),
-        failing,
-        tested[leading].borderline(bound, level),
-        detail,
-        shown_on=shown,
-        critical_t=critical,
-        other_cases=tuple(others),
-        relation=relation,
-        bound=bound,
-    )
+    ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
+    about = {"word": word, "detail": detail, "shown_on": shown, "critical_t": critical}
+    return _verdict(tested[leading], cases, relation, bound, **ends, **about)
 
 
 def average(cases):
@@ -241,18 +226,10 @@ def on_average(cases, relation=">", bound=0.0):
     'inconclusive (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
     """
     within, others = _split(cases)
-    failing = failing_cases(cases, relation, bound)
     if not within:
-        return _untested(cases, failing, relation, bound)
+        return _untested(cases, relation, bound)
     found = _mean(within)
-    verdict = replace(
-        judge(found, relation, bound),
-        units=tuple(case.n_units for case in within.values()),
-        cases=tuple(within),
-        failing_cases=failing,
-        average=len(cases) > 1,
-        other_cases=tuple(others),
-    )
+    verdict = _verdict(found, cases, relation, bound, average=len(cases) > 1)
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
@@ -288,10 +265,9 @@ def everywhere(cases, relation=">", bound=0.0):
     >>> everywhere(cases).text()
     'inconclusive (not shown on agnews; 3 seeds)'
     """
-    tested, others = _split(cases)
-    failing = failing_cases(cases, relation, bound)
+    tested, _ = _split(cases)
     if not tested:
-        return _untested(cases, failing, relation, bound)
+        return _untested(cases, relation, bound)
     words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
     p = _pvalues(cases, opposite, bound)
@@ -308,20 +284,9 @@ def everywhere(cases, relation=">", bound=0.0):
         detail = f"not shown on {', '.join(unshown)}"
         if all(name in tested and tested[name].out_of_reach(relation, bound) for name in unshown):
             detail += f", and cannot be with so few {tested[weakest].unit}s"
-    return Verdict(
-        word,
-        tested[weakest].value,
-        *tested[weakest].ends(),
-        tested[weakest].unit,
-        tuple(case.n_units for case in tested.values()),
-        tuple(tested),
-        failing,
-        any(case.borderline(bound) for case in tested.values()),
-        detail,
-        other_cases=tuple(others),
-        relation=relation,
-        bound=bound,
-    )
+    borderline = any(case.borderline(bound) for case in tested.values())
+    about = {"word": word, "detail": detail, "borderline": borderline}
+    return _verdict(tested[weakest], cases, relation, bound, **about)
 
 
 def behind(rivals, relation=">", bound=0.0, averaged=True):
@@ -427,12 +392,20 @@ def _mean_value(cases):
     return float(np.mean(values)) if values else math.nan
 
 
-def _untested(cases, failing, relation, bound):
+def _verdict(interval, cases, relation, bound, **changes):
+    """The verdict of an interval that stands for several cases; what else it says is in `changes`."""
+    within, others = _split(cases)
+    about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
+    about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
+    return replace(judge(interval, relation, bound), **about, **changes)
+
+
+def _untested(cases, relation, bound):
     reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
     return Verdict(
         UNTESTED,
         _mean_value(cases),
-        failing_cases=failing,
+        failing_cases=failing_cases(cases, relation, bound),
         detail="; ".join(reasons) or "no record has what it needs",
         other_cases=tuple(cases),
         relation=relation,

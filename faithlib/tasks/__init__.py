@@ -2,16 +2,7 @@
 
 from importlib import import_module
 
-from faithlib.tasks.table import (
-    SPLITS,
-    TASKS,
-    Hub,
-    Recipe,
-    Task,
-    Use,
-    register_task,
-    unregister_task,
-)
+from faithlib.tasks.table import SPLITS, TASKS, Hub, Recipe, Task, Use, register_task, unregister_task
 
 
 def __getattr__(name):  # loading brings `datasets`, which the table does without

@@ -87,7 +87,7 @@ def test_a_token_that_begins_with_its_blank_belongs_to_the_word_behind_it():
 
 def test_tokens_that_follow_an_encoding_are_maskable_and_words_of_their_own():
     array = np.array
-    prompt = models.base.Encoding(
+    prompt = models.Encoding(
         array([2, 7, 8]), array([0, 0, 0]), array([False, True, True]), array([False] * 3), array([-1, 0, 0])
     )
     longer = prompt.followed_by([9, 5])

@@ -7,7 +7,7 @@ trained without salience.
 """
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -277,6 +277,7 @@ def _attention(cells):
     return Claim(claim, long(leads), "seeds", published=published, rivals=rivals)
 
 
+@cache
 def _published_fractions():
     """Tables 2 and 8: (dataset, attribution) × salience, without random."""
     both = published_flips()
@@ -323,6 +324,7 @@ def _f1_gains(scores, definition):
     return long(gains)
 
 
+@cache
 def _published_gain(table):
     """{data set: published value with TextRank less that with no salience}."""
     wide = papers.published(PAPER, table).pivot(index="dataset", columns="salience", values="value")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sample import choices as open_choices
 from sample.saloss import OTHER, N, flips, record
 
 from faithlib.metrics.rationales import UNITS
@@ -44,6 +45,12 @@ def three():
 @pytest.fixture(scope="module")
 def made(three):
     return claims.claims(*three, "small")
+
+
+def main_of(records, values):
+    """The claims in the main setting."""
+    with open_choices.without(claims.CARD):
+        return claims.claims(records, values, "small")[0]
 
 
 def test_values_are_those_by_hand(made):
@@ -96,7 +103,7 @@ def test_fewer_than_three_seeds_have_values_and_no_verdict(three):
     records, values = three
     for seeds in (1, 2):
         few = [r for r in records if r["params"]["seed"] < seeds]
-        table, _ = claims.claims(few, values[values.seed < seeds], "small")
+        table = main_of(few, values[values.seed < seeds])
         table = table[table.verdict != NO_CASE]
         assert table.verdict.str.startswith(f"not tested ({seeds} seed").all() and len(table) > 15
         assert table.ci_low.isna().all() and table.value.notna().all()  # texts do not stand in for seeds
@@ -109,7 +116,7 @@ def test_intervals_have_a_width_and_failing_data_sets_are_listed(three, made):
     records, values = three
     worse = (values.dataset == "sst") & (values.salience == "textrank")
     values = values.assign(fraction=values.fraction + np.where(worse, 0.3, 0))
-    table, _ = claims.claims(records, values, "small")
+    table = main_of(records, values)
     own = table[table.definition == "paper"].set_index("claim")
     assert own.failing_cases[EVERY] == "sst" and not own.verdict[EVERY].startswith("holds")
     assert own.value[SHARE] == 0.5
@@ -152,7 +159,7 @@ def test_where_every_data_set_is_refused_a_share_is_not_tested(three):
     records = [json.loads(json.dumps(record)) for record in three[0]]
     for row in (row for unit in records for row in unit["metrics"]):
         row["value"] = 0.3 if row["metric"] in ("macro_f1", "balanced_accuracy") else row["value"]
-    table, _ = claims.claims(records, three[1], "small")
+    table = main_of(records, three[1])
     shares = table[table.claim == SHARE].verdict
     assert len(shares) == 2 and (shares == "not tested (no data set passes the gate)").all()
 
@@ -197,7 +204,7 @@ def test_the_paper_grid_leaves_out_what_it_does_not_have(three):
 
 
 def test_without_salience_there_is_no_claim(records, values):
-    assert claims.claims(records, values[values.salience == "none"], "small")[0].empty
+    assert main_of(records, values[values.salience == "none"]).empty
 
 
 def test_quick_has_numbers_and_no_verdict(three):

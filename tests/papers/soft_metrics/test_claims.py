@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sample import choices as open_choices
 from sample.soft_metrics import DRAWS, N, record, unit
 
 from faithlib import papers
@@ -17,6 +18,12 @@ RECORDS = [record(dataset, "org/tiny", 0, 0.9) for dataset in ("sst", "topics")]
 @pytest.fixture(scope="module")
 def made(values):
     return claims.claims(RECORDS, values, "small")
+
+
+def main_of(records, values):
+    """The claims in the main setting."""
+    with open_choices.without(claims.CARD):
+        return claims.claims(records, values, "small")[0]
 
 
 def test_values_are_those_by_hand(made):
@@ -58,9 +65,9 @@ def test_intervals_have_a_width_and_three_units(made):
 
 
 def test_published_are_of_our_attributions_and_never_beside_generated_corpora(values):
-    made, _ = claims.claims(RECORDS, values, "small")
+    made = main_of(RECORDS, values)
     assert made.published.isna().all()  # "topics" is generated
-    table, _ = claims.claims(RECORDS[:1], values[values.dataset == "sst"], "small")
+    table = main_of(RECORDS[:1], values[values.dataset == "sst"])
     own = table[(table.baseline == "normal") & (table.definition == "paper")].set_index("claim")
     cells = papers.published("soft_metrics", "table_6")
     cells = cells[(cells.dataset == "sst") & cells.attribution.isin(["attention", "deeplift"])]
@@ -117,13 +124,13 @@ def test_three_seeds_are_crossed_with_texts(values):
     seeds = [unit("sst", seed) for seed in range(3)]
     worse = (seeds[1].metric == "Soft-NS") & (seeds[1].baseline == "") & (seeds[1].example < 3)
     seeds[1]["raw"] -= np.where(worse, 1, 0)  # three wins less
-    table, _ = claims.claims([record("sst", "org/tiny", s, 0.9) for s in range(3)], pd.concat(seeds), "small")
+    table = main_of([record("sst", "org/tiny", s, 0.9) for s in range(3)], pd.concat(seeds))
     normal = table[table.baseline == "normal"].set_index("claim")
     row = normal.loc["Soft-NS above NS on average"]
     assert row.unit == "seed" and row.n_units == 3 and row.value == pytest.approx((6.5 - 1) / N)
     assert row.ci_high - row.value >= 4.302 * 3 / N / 3 - 1e-9  # t(.975, 2) · sd / √3, sd of (0, 3, 0) / N
     assert normal.verdict["NC above NS on average"].startswith("not tested")  # every seed has the same values
-    two, _ = claims.claims(RECORDS[:1], pd.concat(seeds[:2]), "small")
+    two = main_of(RECORDS[:1], pd.concat(seeds[:2]))
     assert two.verdict.str.startswith("not tested").all()
 
 
@@ -133,7 +140,7 @@ def test_what_is_at_chance_takes_no_part(values):
     assert set(table.cases) == {"sst"}
     assert "data sets" in set(listed.choice)
     refused = [record(name, "org/tiny", 0, 0.2) for name in ("sst", "topics")]
-    table, _ = claims.claims(refused, values, "small")
+    table = main_of(refused, values)
     assert (table.verdict == "not tested (no data set passes the gate)").all()
 
 
@@ -142,7 +149,7 @@ def test_a_share_of_averages_names_its_data_sets(values):
     for i, part in enumerate(seeds):  # seeds that differ
         part["raw"] -= np.where((part.metric == "Soft-NS") & (part.baseline == ""), i / 2, 0)
     records = [record(name, "org/tiny", s, 0.9) for name in ("sst", "ag_news") for s in range(3)]
-    table, _ = claims.claims(records, pd.concat(seeds), "small")
+    table = main_of(records, pd.concat(seeds))
     row = table[(table.claim == SHARE) & (table.baseline == "normal") & (table.definition == "paper")].iloc[0]
     assert "sst, ag_news" in (row.cases, row.failing_cases) and row.published_cases == "sst, ag_news"
     cells = [of for name, of in claims.published_cells().items() if name in ("sst", "ag_news")]
@@ -157,5 +164,5 @@ def test_quick_has_numbers_and_no_verdict(values):
 
 
 def test_claims_do_without_a_matched_baseline(values):
-    table, _ = claims.claims(RECORDS, values[values.baseline != "matched"], "small")
+    table = main_of(RECORDS, values[values.baseline != "matched"])
     assert set(table.baseline) == {"normal"} and table.value.notna().all()
