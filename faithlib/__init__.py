@@ -1,7 +1,8 @@
 """faithlib: measuring whether explanations of NLP models are faithful, after five papers."""
 
 import warnings
-from importlib import import_module
+
+from faithlib.lazy import offers
 
 __version__ = "0.2.0"
 
@@ -9,11 +10,11 @@ __version__ = "0.2.0"
 # tqdm.auto would otherwise greet every reader with a hint to install widgets.
 warnings.filterwarnings("ignore", message="IProgress not found")
 
-_HOME = {  # what faithlib offers, and the module that it stands in: imported when it is first used
+_HOME = {  # what faithlib offers, and the module that it stands in
     "attribute": "attributions",
     "by_segment": "study.segmented",
     "evaluate": "study",
-    "load_causal": "models:load_causal",
+    "load_causal": "models",
     "load_data": "tasks",
     "load_model": "models",
     "register": "attributions",
@@ -21,13 +22,7 @@ _HOME = {  # what faithlib offers, and the module that it stands in: imported wh
     "register_task": "tasks",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        module, _, there = _HOME[name].partition(":")
-        return getattr(import_module(f"faithlib.{module}"), there or name)
-    raise AttributeError(f"module 'faithlib' has no attribute {name!r}: it has {', '.join(__all__)}")
+__getattr__ = offers(__name__, _HOME)
 
 
 def __dir__():

@@ -32,7 +32,7 @@ TIERS = (  # a module may import what stands in its own tier or in a later one
     ("forward", "batching"),
     ("models",),
     ("tasks", "corpora"),
-    ("registry", "scores", "progress", "statistics", "plugins", "imports", "replies"),
+    ("registry", "scores", "progress", "statistics", "plugins", "imports", "replies", "lazy"),
 )
 TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
 DOORS = ("faithlib", "faithlib.__main__", "faithlib.report.__main__")  # they lead everywhere

@@ -16,12 +16,8 @@ also return values per example, (batch,), such as a completeness gap, and per to
 scores.
 """
 
-from importlib import import_module
-
 from faithlib.attributions.registry import Attribution, describe, get, names, register, unregister
+from faithlib.lazy import offers
 
-
-def __getattr__(name):  # the functions that run models bring torch, which the list itself does without
-    if name in ("attribute", "check"):
-        return getattr(import_module("faithlib.attributions.compute"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The functions that run models bring torch, which the list itself does without.
+__getattr__ = offers(__name__, {"attribute": "compute", "check": "compute"})

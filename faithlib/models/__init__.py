@@ -1,8 +1,8 @@
 """Models: the interface that attributions and metrics use, and loading by name."""
 
-from importlib import import_module
+from faithlib.lazy import offers
 
-_HOME = {  # what is offered, and its module: imported when it is first used, as transformers takes seconds
+_HOME = {  # what is offered, and its module
     "Batch": "base",
     "CausalLM": "causal",
     "Classifier": "classifier",
@@ -15,9 +15,4 @@ _HOME = {  # what is offered, and its module: imported when it is first used, as
     "locate": "loading",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(import_module(f"faithlib.models.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = offers(__name__, _HOME)

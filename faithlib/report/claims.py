@@ -102,7 +102,7 @@ def long(by_case):
     1     1    0.2     sst  bert
     """
     parts = [x.reset_index(name="value").assign(dataset=d, model=m) for (d, m), x in by_case.items()]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=VALUES)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*VALUES, "example"])
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -209,8 +209,10 @@ def accepted(values, gate):
         return values
     refused = gate[~gate.accepted.astype(bool)]
     refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
-    pairs = zip(values.dataset, values.model.map(slug), strict=True)
-    return values[np.array([pair not in refused for pair in pairs], dtype=bool)]
+    for dataset, model in refused:
+        if (out := values.dataset == dataset).any():
+            values = values[~(out & (values.model.map(slug) == model))]
+    return values
 
 
 # Rows ---------------------------------------------------------------------------------------------
@@ -374,19 +376,20 @@ def multiverse_tables(state, choices, scale, gate=None):
     for claim in main:
         options, differences = {}, {}
         own, cases = judged(claim, gate)
+        table = not isinstance(claim.values, dict)
+        kept = replace(claim, values=accepted(claim.values, gate)) if table else claim
+        deciding = _deciding(kept, own, cases) if table else ()
         for name, others in changed.items() if len(claim.values) else ():
             other = None if others is None else others.get(claim.key)
             if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, detail="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
-                tables = not isinstance(claim.values, dict) and not isinstance(other.values, dict)
-                if tables and scale in VERDICT_SCALES:  # elsewhere there is no verdict to depend on them
-                    deciding = _deciding(claim, own, cases, gate)
-                    differences[name] = _difference(claim, other, gate, deciding)
-        if gate is not None and not isinstance(claim.values, dict):
-            if 0 < len(accepted(claim.values, gate)) < len(claim.values):
-                options[UNGATED] = judged(claim)[0]
+                if table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
+                    other = replace(other, values=accepted(other.values, gate))
+                    differences[name] = _difference(kept, other, deciding)
+        if table and 0 < len(kept.values) < len(claim.values):
+            options[UNGATED] = judged(claim)[0]
         if not options:
             found += _rows(claim, scale, own, cases)
             continue
@@ -410,22 +413,21 @@ def _same(claim, other):
     )
 
 
-def _deciding(claim, verdict, cases, gate):
+def _deciding(claim, verdict, cases):
     """The data sets × models that decide: on average those in the interval, else that of the verdict."""
-    values = accepted(claim.values, gate)
-    titles = case_titles(_pairs(values[values.value.notna()]))
+    titles = case_titles(_pairs(claim.values[claim.values.value.notna()]))
     deciding = set(verdict.cases)
     if claim.quantifier != "on average":
         deciding = {name for name in deciding if cases[name].value == verdict.value}
     return {pair for pair, title in titles.items() if title in deciding}
 
 
-def _difference(claim, other, gate, deciding):
+def _difference(claim, other, deciding):
     """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
     if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
         return None  # of another range is another unit, such as an area and a ratio of areas
     keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
-    one, two = (accepted(c.values, gate)[[*keys, "value"]].dropna() for c in (claim, other))
+    one, two = (c.values[[*keys, "value"]].dropna() for c in (claim, other))
     both = one.merge(two, on=keys, suffixes=("", "_other"))
     cases = {}
     for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):

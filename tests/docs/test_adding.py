@@ -53,7 +53,15 @@ def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
     assert all(step.file for step in steps if step.language in ("python", "yaml"))
 
 
-def test_an_attribution_is_in_the_study_the_grid_the_table_and_the_figure(tmp_path, monkeypatch):
+def test_an_attribution_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
+    follow(section(PAGE, "An attribution"), project(tmp_path))
+    misspell(tmp_path, "- keep_one\n", "- keep_on\n")
+    told = refused(tmp_path, monkeypatch, papers="attributions")
+    assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
+
+
+@pytest.mark.slow
+def test_an_attribution_is_in_the_table_and_the_figure(tmp_path):
     follow(section(PAGE, "An attribution"), project(tmp_path))
     unit = dict(task="sentiment", seed=1, plugins=["keep_one.py"], attributions=ATTRIBUTIONS)
     sizes = dict(train_size=200, validation_size=40, test_size=40, examples=8, timed_examples=1)
@@ -66,9 +74,6 @@ def test_an_attribution_is_in_the_study_the_grid_the_table_and_the_figure(tmp_pa
     assert list(table.attribution) == ATTRIBUTIONS
     (figure,) = (tmp_path / "figures/quick/attributions").glob("*.svg")
     assert "<!-- keep-one-in -->" in figure.read_text(encoding="utf-8")
-    misspell(tmp_path, "- keep_one\n", "- keep_on\n")
-    told = refused(tmp_path, monkeypatch, papers="attributions")
-    assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
 
 
 def test_a_metric_is_one_short_file_and_in_every_table_that_can_hold_it(tmp_path):
@@ -100,6 +105,7 @@ def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
         evaluate(model, tiny.TEXTS, ["attention"])
 
 
+@pytest.mark.slow
 def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
     printed = follow(section(PAGE, "A paper"), project(tmp_path))
     assert re.search(r"two attributions disagree \(τ below 0\.5\) +-?\d\.\d{3} +\[", printed)

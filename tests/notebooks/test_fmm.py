@@ -27,6 +27,11 @@ TINY = {
 }
 
 
+def test_these_parameters_reach_training(folders, no_training):
+    with pytest.raises(ReachedTraining):
+        run_here({**TINY, **folders}, FMM)
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -43,8 +48,6 @@ TINY = {
     ],
 )
 def test_wrong_parameters_of_fmm_are_told_before_training(folders, no_training, wrong, named):
-    with pytest.raises(ReachedTraining):
-        run_here({**TINY, **folders}, FMM)
     with pytest.raises(ValueError) as error:
         run_here({**TINY, **folders, **wrong}, FMM)
     assert named in str(error.value) and "\n" not in str(error.value)
@@ -74,16 +77,17 @@ def _check_parts(results_dir, record, values):
 
 
 @pytest.mark.filterwarnings("ignore:.*constant in the reference")  # so few and short texts
-def test_fmm_twice_is_the_same_bytes_and_makes_a_report(folders, tmp_path):
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, times):
     unit, found = "sentiment.tiny-bert.s0", []
-    for name in ("one", "two"):
+    for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
         run_here({**TINY, **places}, FMM)
         found.append(science(places["results_dir"], unit, "fmm", ["seconds_of_measures"]))
     parts = ("draws.", "history.", "", "masf.", "", "predictions.")
     ends = ("parquet", "parquet", "json", "parquet", "parquet", "parquet")
     assert sorted(found[0]) == [f"{unit}.{part}{end}" for part, end in zip(parts, ends, strict=True)]
-    assert found[0] == found[1]
+    assert found[0] == found[-1]
     (record,), values = results.load(places["results_dir"], "quick", "fmm")
     assert record["design"] == "crossed"
     accuracy = values[values.metric == "accuracy"]

@@ -1,14 +1,17 @@
-"""Claims of the main setting alone, for tests that look at nothing else: options take most of the time."""
-
-from contextlib import contextmanager
+"""Claims with some options of a card alone, or with none: options take most of the time of a test."""
 
 import pytest
 
 
-@contextmanager
-def without(card):
-    """Inside, a card has no open choices."""
+def with_choices(claims, *given, choices=(), **more):
+    """claims.claims(*given, **more) of a paper's module, as if its card had these choices alone."""
     with pytest.MonkeyPatch.context() as patch:
-        for choice in list(card.choices):
-            patch.delitem(card.choices, choice)
-        yield
+        for choice in set(claims.CARD.choices) - set(choices):
+            patch.delitem(claims.CARD.choices, choice)
+        return claims.claims(*given, **more)
+
+
+def main_alone(claims, *given, index=None, **more):
+    """The table of `with_choices` without any."""
+    table, _ = with_choices(claims, *given, **more)
+    return table.set_index(index) if index else table

@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -40,19 +39,14 @@ def python(folder, script, *arguments, cwd, **environment):
 def test_every_script_finds_its_project(project, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "data").mkdir(parents=True)
-    run = [python(project, "grid.py", f"data_dir={name}", cwd=elsewhere) for name in ("data", "nope")]
-    assert run[0] == (0, "", "")
-    assert run[1][0] == 1 and f"data_dir={elsewhere}/nope: there is no such folder" in run[1][2]
-    status, out, _ = python(project, "stale.py", cwd=elsewhere)
-    assert status == 0 and out.startswith("0 of 0 records")
+    assert python(project, "grid.py", "data_dir=data", cwd=elsewhere) == (0, "", "")
+    status, _, err = python(project, "grid.py", "data_dir=nope", cwd=elsewhere)
+    assert status == 1 and f"data_dir={elsewhere}/nope: there is no such folder" in err
     (project / "results/quick/attributions").mkdir(parents=True)
     (project / "results/quick/attributions/sst.name.s0.json").write_text("{}")
     assert "1 of 1 records" in python(project, "stale.py", cwd=elsewhere)[1]
     status, out, err = python(project, "verify.py", cwd=elsewhere)
     assert status == 1 and "record sst.name.s0.json is damaged" in out, err
-    shutil.rmtree(project / "results")
-    status, _, err = python(project, "verify.py", cwd=elsewhere)
-    assert status == 1 and "there was nothing to verify" in err
     status, _, err = python(project, "fetch.py", "papers=fmm", cwd=elsewhere)
     assert status == 1 and "papers=fmm: unknown paper" in err
     status, out, err = python(project, "plan.py", cwd=elsewhere)
@@ -124,7 +118,7 @@ def test_a_plan_and_a_notebook_without_a_home(project, cache):
     assert status == 0 and "attributions" in out, err
     book = notebook(project / "book.ipynb", "seed = 0", "print(seed)")
     status, _, err = python(project, "execute.py", book, project / "out.ipynb", cwd=project, **nowhere)
-    assert (status, err) == (0, "")
+    assert (status, toy.said(err)) == (0, "")
 
 
 # Units by hand -------------------------------------------------------------------------------------
@@ -206,7 +200,7 @@ def test_a_notebook_that_is_stopped_says_one_line_and_leaves_no_process(tmp_path
     toy.wait_until((tmp_path / "pids").is_file, process)
     process.send_signal(how)
     out, _ = process.communicate()
-    assert out == (
+    assert toy.said(out) == (
         f"out.ipynb: stopped by {how.name}; what is finished is kept, and the same command goes on\n"
     )
     assert process.returncode == 128 + how

@@ -29,6 +29,8 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
         stale.main()
         return capsys.readouterr().out
 
+    stale.main()
+    assert capsys.readouterr().out.startswith("0 of 0 records")
     assert listed() == "0 of 1 records are of other code than this\n"
     shows.write_text("x = 2")  # draws, and computes nothing
     assert listed().startswith("0 of 1")

@@ -90,6 +90,13 @@ def test_what_is_whole_passes_and_what_is_not_is_named(project):
     ]
 
 
+def test_without_results_there_is_nothing_to_verify(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(verify, "committed", list)
+    with pytest.raises(SystemExit, match="there was nothing to verify"):
+        verify.main([])
+
+
 def changed(path, change):
     record = json.loads(path.read_text())
     change(record)

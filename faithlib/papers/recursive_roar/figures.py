@@ -171,5 +171,6 @@ def racu(table, scale=""):
 
 
 def _panels(table, **settings):
-    """A panel for each data set, model and variant; "1500-texts" reads "1500 texts"."""
+    """A panel for each data set, model and variant, variants last; "1500-texts" reads "1500 texts"."""
+    table = table.sort_values(["dataset", "variant", "model"], kind="stable")
     return panels(table, UNITS, names=lambda *unit: title(*unit[:2], unit[2].replace("-", " ")), **settings)

@@ -14,8 +14,8 @@ import pandas as pd
 
 from faithlib import papers, results
 from faithlib.papers.soft_metrics.card import CARD
-from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences
-from faithlib.report.claims import Claim, accepted, gates, linearised, multiverse_tables
+from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences, with_option
+from faithlib.report.claims import Claim, accepted, gates, linearised, long, multiverse_tables
 from faithlib.report.tables import groups, metric_rows, select
 from faithlib.statistics import FEWEST_UNITS
 
@@ -54,14 +54,15 @@ def claims(records, values, scale):
     """
     gate = gate_of(records)
     changes = values.groupby("option").metric.unique().map(set).to_dict()
-    measured = cache(partial(preferred, values))
+    measured = cache(partial(preferred, values, aopc(values)))
     state = partial(statements, measured, changes, results.design(records), about(values), gate)
     return multiverse_tables(state, CARD.choices, scale, gate)
 
 
-def preferred(values, option=""):
+def preferred(values, main, option=""):
     """`tables.preferences` by seed and text, in the main setting or with an option that was measured."""
-    found = preferences(aopc(values, option), by=("model", "seed", "example"))
+    measured = with_option(values, main, option) if option else main
+    found = preferences(measured, by=("model", "seed", "example"))
     found["dataset"] = [name.split(" (")[0] for name in found.dataset]  # `aopc` may add the model
     return found[found.metric.isin(METRICS)]
 
@@ -141,16 +142,6 @@ def _cells(preferred, ties):
     return found
 
 
-def _long(by_case):
-    """{(dataset, model): Series by seed (and example)} as one table with the column value."""
-    parts = [
-        values.rename("value").reset_index().assign(dataset=dataset, model=model)
-        for (dataset, model), values in by_case.items()
-    ]
-    columns = [*UNIT, "value"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-
-
 def _difference(wide, upper, lower):
     """One metric's preference less another's, averaged over attributions: by seed and text."""
     return wide[upper].mean(axis=1) - wide[lower].mean(axis=1)
@@ -175,7 +166,7 @@ def _differences(cells, known, design, more):
         where = "on every data set" if quantifier == "everywhere" else "on average"
         yield Claim(
             f"{upper} above {lower} {where}",
-            _long({key: _difference(wide, upper, lower) for key, wide in own.items()}),
+            long({key: _difference(wide, upper, lower) for key, wide in own.items()}),
             design,
             quantifier=quantifier,
             published=_known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean()),
@@ -256,7 +247,7 @@ def _spread(cells, known, more):
                 )
         yield Claim(
             f"{soft} varies less over attributions than {hard}",
-            _long(values),
+            long(values),
             "seeds" if several else "crossed",
             published=_known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0)),
             **more,
@@ -287,4 +278,4 @@ def _control(cells, design, more):
             if key in matched
         }
         claim = f"{soft} less above {hard} against matched baseline"
-        yield Claim(claim, _long(values), design, limits=(-2, 2), **more)
+        yield Claim(claim, long(values), design, limits=(-2, 2), **more)

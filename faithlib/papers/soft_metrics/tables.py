@@ -125,13 +125,11 @@ def main_setting(values, draws=None):
     return main[main.draws == (wanted if draws is None else wanted.clip(upper=draws))]
 
 
-def aopc(values, option="", draws=None):
+def aopc(values, draws=None):
     """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
 
     Args:
         values: from `results.load`.
-        option: "" for the main setting, else an option of the card that was measured: then the texts are
-            those on which it was varied, and what it leaves as it is has the main setting's values.
         draws: of the soft metrics, as in `main_setting`.
 
     Returns:
@@ -139,12 +137,21 @@ def aopc(values, option="", draws=None):
         "released" over all ratios of its own list. Other perturbations are metrics of their own: "Soft-NS
         (gaussian_scores)".
     """
-    main = _over_ratios(main_setting(values, draws))
-    if not option:
-        return main
+    return _over_ratios(main_setting(values, draws))
+
+
+def with_option(values, main, option):
+    """`aopc` with an option of the card that was measured, of the texts on which it was varied.
+
+    Args:
+        values: from `results.load`.
+        main: aopc(values): what the option leaves as it is has the main setting's values.
+        option: its name.
+    """
     changed = _over_ratios(values[values.option == option])
     varied = values[values.varied & values.definition.isin(changed.definition.unique())]
-    varied = _with_names(varied)[["dataset", "model", "seed", "example", "definition"]].drop_duplicates()
+    varied = varied[["dataset", "model", "seed", "example", "definition"]].drop_duplicates()
+    varied["dataset"] = _with_models(varied)
     both = pd.concat([changed, main.merge(varied)], ignore_index=True)
     return both.drop_duplicates([*PAIR, *SOURCE], ignore_index=True)
 
@@ -378,12 +385,17 @@ def _with_names(values):
     """Perturbations and further models as part of the name: one name for each cell of a table."""
     other = ~values.perturbation.isin(["hard", "bernoulli"])
     metric = values.metric.astype(str)
-    metric = metric.where(~other, metric + " (" + values.perturbation.astype(str) + ")")
-    models = values.groupby("dataset", observed=True).model.nunique()
+    metric[other] += " (" + values.perturbation[other].astype(str) + ")"
+    return values.assign(metric=metric, dataset=_with_models(values), perturbation="bernoulli")
+
+
+def _with_models(values):
+    """Names of data sets; with the model's where a data set has several."""
     dataset = values.dataset.astype(str)
-    several = dataset.map(models) > 1
-    dataset = dataset.where(~several, dataset + " (" + values.model.astype(str) + ")")
-    return values.assign(metric=metric, dataset=dataset, perturbation="bernoulli")
+    models = values.groupby("dataset", observed=True).model.nunique()
+    several = values.dataset.isin(models.index[models > 1])
+    dataset[several] += " (" + values.model[several].astype(str) + ")"
+    return dataset
 
 
 def _dataset(name):

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sample import choices as open_choices
 from sample import recursive_roar as roar_sample
+from sample.choices import main_alone, with_choices
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
 from faithlib.papers.fmm import areas, claims, tables
@@ -49,8 +49,7 @@ def tests_of(records):
 
 
 def table_of(scores, points, *given, **more):
-    with open_choices.without(claims.CARD):
-        return claims.claims(scores, {"main": points}, *given, **more)[0].set_index("claim")
+    return main_alone(claims, scores, {"main": points}, *given, index="claim", **more)
 
 
 def test_claims_say_what_the_values_were_made_to_say(records, points, tests_of):
@@ -136,7 +135,7 @@ def test_the_fully_masked_test_counts_once(records, points, tests_of):
     assert len(once) == 3 * 19 and row.value == pytest.approx(18 / 19)
     assert (row.ci_low, row.ci_high) == (pytest.approx(expected.low), pytest.approx(expected.high))
     assert row.verdict.startswith("inconclusive") and row.unit == "seed" and row.ci_low < row.ci_high
-    again = claims.claims(scores, {"main": points}, tests_of)[1]
+    again = with_choices(claims, scores, {"main": points}, tests_of, choices=["fully masked test"])[1]
     again = again[again.option == "counted for every measure"]
     assert again.value[again.claim == SHARE].tolist() == pytest.approx([19 / 20] * 3)
 
@@ -171,14 +170,16 @@ def test_a_flat_random_curve_has_no_racu_and_its_acu_is_an_option(records, point
     flat = points.assign(value=points.value.where(points.dataset != "sst2", 0.5 + 0.001 * points.seed))
     masked = flat[flat.strategy == MASKED]
     assert areas.areas(masked, "RACU")["sst2", "MiniLM"].isna().all(axis=None)
-    found, choices = claims.claims(tables.scores(records), {"main": flat})
+    found, choices = with_choices(
+        claims, tables.scores(records), {"main": flat}, choices=["flat random curves"]
+    )
     assert found.set_index("claim").cases[OCCLUSION].split(", ")[0] in DATASETS
     assert (choices.option == "left out").any()
 
 
 def test_a_data_set_below_the_gate_takes_no_part(records, points, tests_of):
     gate = pd.DataFrame({"dataset": ["sst2"], "model": "MiniLM", "accepted": [False]})
-    found, choices = claims.claims(tables.scores(records), {"main": points}, tests_of, gate=gate)
+    found, choices = with_choices(claims, tables.scores(records), {"main": points}, tests_of, gate=gate)
     table = found.set_index("claim")
     assert table.cases[OCCLUSION] == "cola, whereabouts_2" == table.cases[SHARE].iloc[0]
     assert "those below the gate as well" in set(choices.option)
@@ -213,9 +214,9 @@ def test_an_area_and_a_ratio_of_areas_are_not_subtracted(records, points):
     made = (claims.statements(scores, given, **setting) for setting in settings)
     area, other, ratio = (next(claim for claim in of if claim.claim == OCCLUSION) for of in made)
     assert intervals(area).keys() == intervals(ratio).keys()
-    deciding = _deciding(area, *judged(area), None)
-    assert _difference(area, other, None, deciding).value == pytest.approx(0.1 * 0.225, abs=2e-3)
-    assert _difference(area, ratio, None, deciding) is None
+    deciding = _deciding(area, *judged(area))
+    assert _difference(area, other, deciding).value == pytest.approx(0.1 * 0.225, abs=2e-3)
+    assert _difference(area, ratio, deciding) is None
 
 
 def test_options_that_records_have_are_in_the_multiverse(records, points, tests_of):
@@ -238,7 +239,7 @@ def test_seeds_that_did_not_converge_may_leave_nothing(records, points):
     gate = pd.DataFrame({"dataset": DATASETS, "model": "MiniLM", "accepted": True})
     none = points.assign(converged=False)
     scores = tables.scores(records).assign(converged=False)
-    found, choices = claims.claims(scores, {"main": none}, gate=gate)
+    found, choices = with_choices(claims, scores, {"main": none}, gate=gate, choices=["unconverged seeds"])
     assert OCCLUSION in set(found.claim)
     assert set(choices[choices.choice == "unconverged seeds"].claim) <= {ROAR}  # nothing is left to compare
 

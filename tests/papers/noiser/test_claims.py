@@ -1,11 +1,12 @@
 """Claims of noiser: each verdict on values that decide it, and when there is none."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from sample import choices as open_choices
+from sample.choices import main_alone, with_choices
 from sample.noiser import N, agreement, found, judged, soft
 
 from faithlib.papers.noiser import claims
@@ -28,9 +29,7 @@ def values(values):
     return values.assign(soft_nc=values.soft_nc + 0.01 * wave)
 
 
-def table_of(*given, **more):
-    with open_choices.without(claims.CARD):
-        return claims.claims(*given, **more)[0].set_index(["claim", "definition", "baseline"])
+table_of = partial(main_alone, claims, index=["claim", "definition", "baseline"])
 
 
 def test_claims_say_what_the_values_were_made_to_say(values):
@@ -76,9 +75,12 @@ def test_prompts_of_one_fact_are_one_observation(values):
     in_tens = some.assign(fact=some.example % 10)
     row, plain = (table_of(v).loc[FAITHFUL, "paper", "random"] for v in (in_tens, some))
     assert (row.n_units, plain.n_units) == (10, N) and row.value == pytest.approx(plain.value, abs=1e-9)
-    options = claims.claims(in_tens)[1]
+    facts = ["prompts of a fact"]
+    options = with_choices(claims, in_tens, choices=facts)[1]
     assert "prompts of a fact" in set(options.choice)
-    assert "prompts of a fact" not in set(claims.claims(some)[1].choice)  # it would change nothing
+    assert "prompts of a fact" not in set(
+        with_choices(claims, some, choices=facts)[1].choice
+    )  # it would change nothing
     gain = "Noiser: answerability score above its scores in random order (top 1)"
     assert table_of(in_tens, judged()).n_units[gain, "paper", "matched"] == 10
 

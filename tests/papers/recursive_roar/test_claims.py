@@ -1,9 +1,11 @@
 """Claims of recursive_roar: each verdict on values that decide it, and when there is none."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
-from sample import choices as open_choices
+from sample.choices import main_alone, with_choices
 from sample.recursive_roar import record
 
 from faithlib.papers.recursive_roar import claims, tables
@@ -27,9 +29,7 @@ def points(points):
     )
 
 
-def table_of(points, **given):
-    with open_choices.without(claims.CARD):
-        return claims.claims(points, **given)[0].set_index("claim")
+table_of = partial(main_alone, claims, index="claim")
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points):
@@ -99,20 +99,20 @@ def test_six_outputs_are_an_option_of_the_claims_about_babi(points):
     babi = points[points.dataset == "babi_1"]
     own = (babi.measure == "attention") & babi.recursive & babi.step.between(1, 99)
     six = babi.assign(variant="6-outputs", value=babi.value.where(~own, babi.value + 0.1))
-    _, choices = claims.claims(pd.concat([points, six]))
+    _, choices = with_choices(claims, pd.concat([points, six]), choices=["outputs of bAbI"])
     row = choices[(choices.claim == claim) & (choices.option == "6")].iloc[0]
     main = choices[(choices.claim == claim) & (choices.choice == "main")].iloc[0]
     # SST stays as it is, bAbI-1 loses nine levels of .1, each .1 wide; the mean is over the two.
     assert row.value == pytest.approx(main.value - 0.09 / 2) and row.verdict == "holds"
-    _, without = claims.claims(points)
+    _, without = with_choices(claims, points, choices=["outputs of bAbI"])
     assert set(without[without.option == "6"].verdict) == {"not tested"}
 
 
 def test_the_released_form_takes_the_place_of_integrated_gradients(points):
     own = points[points.measure == "integrated_gradients_abs"]
     released = own.assign(measure="weighted_integrated_gradients_abs", value=own.value * 0.5)
-    table, choices = claims.claims(pd.concat([points, released]))
-    first = claims.claims(points)[0]
+    table, choices = with_choices(claims, pd.concat([points, released]), choices=["integrated gradients"])
+    first = main_alone(claims, points)
     assert table.set_index("claim").value[RECURSION] == first.set_index("claim").value[RECURSION]
     lead = choices[choices.claim == "attention leads the other measures (ACU)"].set_index("option")
     assert lead.value["released"] < 0 < lead.value["main"]

@@ -1,11 +1,12 @@
 """Claims of saloss: each value by hand, and when there is no verdict."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from sample import choices as open_choices
+from sample.choices import main_alone, with_choices
 from sample.saloss import OTHER, N, flips, record
 
 from faithlib.metrics.rationales import UNITS
@@ -47,10 +48,7 @@ def made(three):
     return claims.claims(*three, "small")
 
 
-def main_of(records, values):
-    """The claims in the main setting."""
-    with open_choices.without(claims.CARD):
-        return claims.claims(records, values, "small")[0]
+main_of = partial(main_alone, claims, scale="small")
 
 
 def test_values_are_those_by_hand(made):
@@ -173,7 +171,7 @@ def test_what_no_record_shows_is_not_tested(three, made):
     assert top_k.verdict["lowest loss"] == "not tested"
     assert options(made, MEAN).verdict["the paper's choice"].startswith("not tested")
     records, values = three
-    listed = claims.claims(records, values[values.option == "main"], "small")
+    listed = with_choices(claims, records, values[values.option == "main"], "small", choices=["removal"])
     assert options(listed, MEAN).verdict["[MASK]"] == "not tested"
 
 
@@ -208,7 +206,7 @@ def test_without_salience_there_is_no_claim(records, values):
 
 
 def test_quick_has_numbers_and_no_verdict(three):
-    table, listed = claims.claims(*three, "quick")
+    table, listed = with_choices(claims, *three, "quick", choices=["texts"])
     assert set(table.verdict) == {""} == set(listed.verdict) and table.published.isna().all()
 
 

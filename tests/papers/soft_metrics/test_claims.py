@@ -1,9 +1,11 @@
 """Claims of soft_metrics: each value by hand, and when there is no verdict."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
-from sample import choices as open_choices
+from sample.choices import main_alone, with_choices
 from sample.soft_metrics import DRAWS, N, record, unit
 
 from faithlib import papers
@@ -20,10 +22,7 @@ def made(values):
     return claims.claims(RECORDS, values, "small")
 
 
-def main_of(records, values):
-    """The claims in the main setting."""
-    with open_choices.without(claims.CARD):
-        return claims.claims(records, values, "small")[0]
+main_of = partial(main_alone, claims, scale="small")
 
 
 def test_values_are_those_by_hand(made):
@@ -98,7 +97,8 @@ def test_a_measured_option_is_a_row_of_choices(values):
     changed = values[values.varied & (values.metric == "Soft-NC") & (values.draws == DRAWS)]
     changed = changed[changed.definition == "paper"].assign(option="rank")
     changed = changed.assign(raw=changed.raw - (changed.baseline == ""))
-    table, listed = claims.claims(RECORDS, pd.concat([values, changed], ignore_index=True), "small")
+    both = pd.concat([values, changed], ignore_index=True)
+    table, listed = with_choices(claims, RECORDS, both, "small", choices=["probability"])
     own = listed[(listed.claim == "Soft-NC above NC on average") & (listed.definition == "paper")]
     own = own[own.baseline == "normal"].set_index("option")
     hard = (8 / 10 + 1) / 2  # wins of attention and of deeplift on the first ten texts
@@ -114,7 +114,7 @@ def test_a_measured_option_is_a_row_of_choices(values):
 
 def test_texts_that_are_predicted_wrong_can_be_left_out(values):
     right = values.assign(correct=values.example >= 10)
-    _, listed = claims.claims(RECORDS, right, "small")
+    _, listed = with_choices(claims, RECORDS, right, "small", choices=["texts"])
     row = listed[(listed.option == "correctly predicted") & (listed.claim == "Soft-NC above NC on average")]
     row = row[(row.definition == "paper")].set_index("baseline").value
     assert row["normal"] == pytest.approx(8 / 10 - (0 + (2 + 4 / 2) / 10) / 2)
@@ -136,7 +136,7 @@ def test_three_seeds_are_crossed_with_texts(values):
 
 def test_what_is_at_chance_takes_no_part(values):
     records = [RECORDS[0], record("topics", "org/tiny", 0, 0.2)]
-    table, listed = claims.claims(records, values, "small")
+    table, listed = with_choices(claims, records, values, "small")
     assert set(table.cases) == {"sst"}
     assert "data sets" in set(listed.choice)
     refused = [record(name, "org/tiny", 0, 0.2) for name in ("sst", "topics")]
@@ -158,7 +158,7 @@ def test_a_share_of_averages_names_its_data_sets(values):
 
 
 def test_quick_has_numbers_and_no_verdict(values):
-    table, listed = claims.claims(RECORDS, values, "quick")
+    table, listed = with_choices(claims, RECORDS, values, "quick", choices=["ties"])
     assert set(table.verdict) == {""} == set(listed.verdict) and table.value.notna().all()
     assert table.published.isna().all()
 

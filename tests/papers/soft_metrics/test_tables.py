@@ -208,7 +208,7 @@ def test_an_option_changes_what_was_measured_on_the_texts_where_it_was_varied(va
     worse = changed.assign(raw=changed.raw - (changed.baseline == ""))
     both = pd.concat([values, worse], ignore_index=True)
     pd.testing.assert_frame_equal(tables.aopc(both), tables.aopc(values))
-    measured = tables.aopc(both, "rank")
+    measured = tables.with_option(both, tables.aopc(both), "rank")
     assert set(measured.example) == set(range(N // 2)) and set(measured.definition) == {"paper"}
     preferred = tables.preferences(measured)
     mean = preferred[preferred.baseline == "normal"].groupby("metric").half.mean()

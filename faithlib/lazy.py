@@ -1,0 +1,31 @@
+"""Names that a package offers and imports when they are first used: torch and transformers take seconds."""
+
+from importlib import import_module
+
+
+def offers(package, home):
+    """The `__getattr__` of a package.
+
+    Args:
+        package: its `__name__`.
+        home: {name: module of the package}, or "module:name" where it has another name there.
+
+    Raises:
+        AttributeError: by what is returned, for any other name.
+
+    >>> get = offers("faithlib.metrics", {"register_metric": "registry:register"})
+    >>> get("register_metric").__module__
+    'faithlib.metrics.registry'
+    >>> get("registr_metric")
+    Traceback (most recent call last):
+    AttributeError: module 'faithlib.metrics' has no attribute 'registr_metric'; it loads register_metric
+    """
+
+    def get(name):
+        if name not in home:
+            known = ", ".join(sorted(home))
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it loads {known}")
+        module, _, there = home[name].partition(":")
+        return getattr(import_module(f"{package}.{module}"), there or name)
+
+    return get
