@@ -13,7 +13,7 @@ Which scores become probabilities, and how, decides the verdicts: see `CARD.choi
 """
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from faithlib import papers
 from faithlib.papers.noiser.card import CARD
@@ -26,6 +26,7 @@ from faithlib.papers.noiser.ratios import (
     leads_over_each,
     log_ratios,
     long,
+    soft_units,
     units,
 )
 from faithlib.papers.noiser.tables import PAPER, TOPS, task_columns, with_facts
@@ -50,14 +51,13 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
         anything to compare has no row.
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]
-    return multiverse_tables(partial(statements, task_columns(values), *others), CARD.choices, scale)
+    further = cache(partial(_further, *others))
+    return multiverse_tables(partial(statements, task_columns(values), further), CARD.choices, scale)
 
 
 def statements(
     values,
-    answers=(),
-    parts=(),
-    evidence=(),
+    further,
     scores="as printed",
     random_baseline="uniform",
     prompts_of_a_fact="averaged",
@@ -68,7 +68,8 @@ def statements(
     """The claims, each a statistic that is larger the more it supports the sentence.
 
     Args:
-        values, answers, parts, evidence: with the columns of `tables.task_columns`, and `fact`.
+        values: with the columns of `tables.task_columns`, and `fact`.
+        further: function of "fact" or "example", of the claims that are not about soft metrics.
         scores, random_baseline, prompts_of_a_fact, normalisation, baseline_of_integrated_gradients, clip:
             options of `CARD.choices`. The first two are options of the claims by the paper's definition
             against random scores. Released scores have the sum 1: there "sum 1, signed" is what "none" is.
@@ -90,15 +91,21 @@ def statements(
         values = values[values.definition == ("released" if released else "paper")].assign(definition="paper")
     result = []
     for name, part in values.groupby("definition", sort=False):
+        methods = soft_units(part[part.setting.isin(MAIN)], by, ns)
+        boundings = soft_units(part[part.attribution.isin(["noiser", RANDOM])], by, ns)
         for baseline in BASELINES[:1] if released or changed else BASELINES:
             of, more = "matched" if changed else baseline, {"definition": name, "baseline": baseline}
-            result += _most_faithful(log_ratios(part[part.setting.isin(MAIN)], of, by, ns), more)
-            noised = part[part.attribution.isin(["noiser", RANDOM])]
-            result += _best_bounding(log_ratios(noised, of, by, ns), more)
+            result += _most_faithful(log_ratios(methods, of), more)
+            result += _best_bounding(log_ratios(boundings, of), more)
     if not released and not changed:
-        for table, claims_of in ((answers, _answerability), (parts, _distractor), (evidence, _evidence)):
-            result += claims_of(table, by) if len(table) else []
+        result += further(by)
     return [own for claim in result for own in _by_model(claim) if len(own.values)]
+
+
+def _further(answers, parts, evidence, by):
+    """The claims about answerability, the distractor and the evidence."""
+    tables = (answers, _answerability), (parts, _distractor), (evidence, _evidence)
+    return [claim for table, claims_of in tables if len(table) for claim in claims_of(table, by)]
 
 
 def _by_model(claim):

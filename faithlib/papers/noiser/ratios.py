@@ -43,30 +43,43 @@ def units(table, columns, value, by="fact", more=()):
 
 def generated(tasks):
     """Whether each seed of a task has a corpus and a model of its own: (rows,) bool."""
-    return tasks.map(lambda task: task in TASKS and TASKS[task].generated).astype(bool)
+    return tasks.isin([name for name, task in TASKS.items() if task.generated])
 
 
-def log_ratios(values, baseline, by="fact", ns="soft_ns"):
+def soft_units(values, by="fact", ns="soft_ns"):
+    """Both soft metrics of each unit.
+
+    Args:
+        values: of one definition and normalisation, with the columns of `task_columns`.
+        by: the unit, "fact" or "example".
+        ns: column of Soft-NS, "soft_ns" or "soft_ns_of_mean".
+
+    Returns:
+        As `units`: cells are ("soft_ns" or "soft_nc", attribution, setting, baseline).
+    """
+    values = values.assign(soft_ns=values[ns])
+    return units(values, ["attribution", "setting", "baseline"], ["soft_ns", "soft_nc"], by)
+
+
+def log_ratios(cases, baseline):
     """ln(NS / NS_baseline) + ln(NC / NC_baseline), one value a unit, whose mean is the log ratio.
 
     ln m is replaced by ln m + (x − m) / m, m the mean over units: its mean is ln m, its spread that of ln m
     (the delta method).
 
     Args:
-        values: of one definition and normalisation, with the columns of `task_columns`.
+        cases: from `soft_units`.
         baseline: "random" or "matched".
-        by: the unit, "fact" or "example".
-        ns: column of Soft-NS, "soft_ns" or "soft_ns_of_mean".
 
     Returns:
         {(task, model, seed): DataFrame units × (attribution, setting)}, of the units that have all cells.
     """
     found = {}
-    for case, frame in units(values, ["attribution", "setting", "baseline"], [ns, "soft_nc"], by).items():
+    for case, frame in cases.items():
         frame = frame.dropna()
         means = frame.mean().clip(lower=LEAST)
         logs = np.log(means) + (frame - frame.mean()) / means
-        both, ratios = dict((logs[ns] + logs["soft_nc"]).items()), {}
+        both, ratios = dict((logs["soft_ns"] + logs["soft_nc"]).items()), {}
         for *own, kind in both:
             other = (*own, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
             if kind == "" and other in both:
@@ -121,12 +134,11 @@ def _others(frame, best, is_other):
 
 def long(cases):
     """{(task, model, seed): Series of units} as one row a unit: dataset, model, seed, example, value."""
-    columns = ["dataset", "model", "seed", "example", "value"]
-    rows = [
-        pd.DataFrame({"dataset": t, "model": m, "seed": s, "example": x.index.astype(str), "value": x.array})
-        for (t, m, s), x in cases.items()
-    ]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+    columns = ["dataset", "model", "seed", "example"]
+    if not cases:
+        return pd.DataFrame(columns=[*columns, "value"])
+    table = pd.concat(cases, names=columns).reset_index(name="value")
+    return table.astype({"example": str})
 
 
 def intervals(cases, name):

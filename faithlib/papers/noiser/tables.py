@@ -14,7 +14,7 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.metrics import log_ratio
 from faithlib.papers.attributions import tables as attributions
-from faithlib.papers.noiser.ratios import BASELINES, MAIN, NOISER, intervals, leads, log_ratios, units
+from faithlib.papers.noiser.ratios import BASELINES, MAIN, NOISER, intervals, leads, log_ratios, soft_units
 from faithlib.report import label
 from faithlib.report import tables as layout
 from faithlib.report.tables import (
@@ -106,8 +106,9 @@ def normalisations(values):
             "bounding": part[part.attribution.isin(["noiser", RANDOM])],
         }
         for question, rows_of in questions.items():
+            cells = soft_units(rows_of)
             for baseline in BASELINES:
-                ratios = log_ratios(rows_of, baseline)
+                ratios = log_ratios(cells, baseline)
                 lead = intervals(leads(ratios, NOISER, lambda column: True), (definition, normalisation))
                 for (task, model), interval in lead.items():
                     own = [frame.mean() for case, frame in ratios.items() if case[:2] == (task, model)]
@@ -276,7 +277,7 @@ def as_printed(table, value, rows=("method",), columns=("task", "model"), known=
 def task_columns(values):
     """Values with the columns task and model as tables have them, and a baseline ("" where there is none)."""
     values = values.rename(columns={"dataset": "task"})
-    values["model"] = [results.slug(model) for model in values.model]
+    values["model"] = values.model.map({model: results.slug(model) for model in values.model.unique()})
     if "baseline" not in values:
         values["baseline"] = ""
     return values
@@ -284,23 +285,23 @@ def task_columns(values):
 
 def _compared(values):
     """A row for each method, setting and baseline among values: FAITHFULNESS without `published`."""
-    rows, cells = [], ["attribution", "setting", "baseline"]
+    rows = []
     for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
-        by_case = units(part, cells, ["soft_ns", "soft_nc"])
+        by_case = soft_units(part)
+        keys = ["task", "model", "attribution", "setting"]
+        own_rows = dict(iter(part[part.baseline == ""].groupby(keys, sort=False)))
         means = pd.DataFrame({case: frame.dropna().mean() for case, frame in by_case.items()})
         with np.errstate(divide="ignore"):
             logs = np.log(means)
         names = {"definition": definition, "normalisation": normalisation}
         for baseline in BASELINES:
-            ratios = log_ratios(part, baseline)
+            ratios = log_ratios(by_case, baseline)
             for column in dict.fromkeys(column for frame in ratios.values() for column in frame):
                 of = {case: frame[column] for case, frame in ratios.items() if column in frame}
                 other = (*column, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
                 for (task, model), interval in intervals(of, (*names.values(), *column)).items():
                     seeds = [case for case in of if case[:2] == (task, model)]
-                    own = select(
-                        part, task=task, model=model, attribution=column[0], setting=column[1], baseline=""
-                    )
+                    own = own_rows[task, model, *column]
                     row = {"task": task, "model": model, "method": column[0], "setting": column[1], **names}
                     row |= {"baseline": baseline, "ci_low": interval.low, "ci_high": interval.high}
                     for name in ("ns", "nc"):

@@ -36,7 +36,7 @@ def test_the_interval_is_that_of_the_linear_part():
     """By hand: ln of a mean, whose error is that of (x - m) / m."""
     x = np.linspace(0.2, 0.8, 20) ** 2
     table = pd.concat([rows("a", "", "", x), rows("random", "", "random", 0 * x + 0.5)])
-    ((_, frame),) = ratios.log_ratios(table.assign(fact=table.example), "random").items()
+    ((_, frame),) = ratios.log_ratios(ratios.soft_units(table.assign(fact=table.example)), "random").items()
     interval = text_interval(frame["a", ""])
     assert interval.value == pytest.approx(np.log(x.mean() / 0.5))
     assert interval.components[0][0] == pytest.approx(x.std(ddof=1) / x.mean() / np.sqrt(20))
@@ -52,15 +52,15 @@ def test_the_matched_baseline_is_a_methods_own():
             rows("random", "", "random", [0.3, 0.3]),
         ]
     )
-    ((_, frame),) = ratios.log_ratios(table, "matched").items()
+    ((_, frame),) = ratios.log_ratios(ratios.soft_units(table), "matched").items()
     assert frame.mean().to_dict() == pytest.approx({("a", "k"): np.log(4), ("a", "l"): 0})
-    ((_, frame),) = ratios.log_ratios(table, "random", ns="soft_ns_of_mean").items()
+    ((_, frame),) = ratios.log_ratios(ratios.soft_units(table, ns="soft_ns_of_mean"), "random").items()
     assert frame["a", "k"].mean() == pytest.approx(np.log(4 / 3))
 
 
 def test_a_mean_of_zero_counts_as_the_least():
     table = pd.concat([rows("a", "", "", [0, 0]), rows("random", "", "random", [0.5, 0.5])])
-    ((_, frame),) = ratios.log_ratios(table, "random").items()
+    ((_, frame),) = ratios.log_ratios(ratios.soft_units(table), "random").items()
     assert frame["a", ""].tolist() == pytest.approx([np.log(ratios.LEAST / 0.5)] * 2)
 
 
