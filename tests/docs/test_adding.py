@@ -89,6 +89,7 @@ def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
     assert "task = 'shop_review' is unknown; use one of sst" in told and "register_task" in told
 
 
+@pytest.mark.slow
 def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
     follow(section(PAGE, "A model family"), project(tmp_path))
     with pytest.raises(FileNotFoundError, match="^model 'my-modle' cannot be loaded") as error:
