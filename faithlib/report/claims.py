@@ -376,19 +376,19 @@ def multiverse_tables(state, choices, scale, gate=None):
     for claim in main:
         options, differences = {}, {}
         own, cases = judged(claim, gate)
-        table = not isinstance(claim.values, dict)
-        kept = replace(claim, values=accepted(claim.values, gate)) if table else claim
-        deciding = _deciding(kept, own, cases) if table else ()
+        is_table = not isinstance(claim.values, dict)
+        kept = replace(claim, values=accepted(claim.values, gate)) if is_table else claim
+        deciding = _deciding(kept, own, cases) if is_table else ()
         for name, others in changed.items() if len(claim.values) else ():
             other = None if others is None else others.get(claim.key)
             if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, detail="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
-                if table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
+                if is_table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
                     other = replace(other, values=accepted(other.values, gate))
                     differences[name] = _difference(kept, other, deciding)
-        if table and 0 < len(kept.values) < len(claim.values):
+        if is_table and 0 < len(kept.values) < len(claim.values):
             options[UNGATED] = judged(claim)[0]
         if not options:
             found += _rows(claim, scale, own, cases)

@@ -84,6 +84,9 @@ def record(task, model, seed, accuracy):
 def draw(name, values, diagnostic, scale="quick"):
     if name == "faithfulness_by_ratio":
         return figures.faithfulness_by_ratio(tables.faithfulness_by_ratio(values), scale)
+    if name == "diagnosticity_by_ratio":
+        by_ratio = tables.diagnosticity_by_ratio(tables.preferences(tables.at_ratios(values)))
+        return figures.diagnosticity_by_ratio(by_ratio, scale)
     if name == "soft_draws":
         return figures.soft_draws(sensitivity.soft_draws(values), scale)
     return figures.hard_and_soft(diagnostic, scale)

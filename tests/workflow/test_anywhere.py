@@ -168,6 +168,7 @@ def test_the_workflow_replaces_a_unit_whose_parameters_changed_and_keeps_what_wa
     first = (project / "results/quick/attributions/sst.name.s0.json").read_bytes()
     path = project / "config/quick.yaml"
     path.write_text(path.read_text().replace("{model: org/name}", "{model: org/name, rate: 0.125}"))
+    assert "kept as" not in toy.snakemake(project, "-n")[1]
     status, text = toy.snakemake(project)
     assert status == 0, text
     kept = "results/quick/attributions/sst.name.s0.json.replaced"

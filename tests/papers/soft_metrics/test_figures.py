@@ -13,7 +13,10 @@ def test_only_quick_figures_carry_the_note(values, diagnostic):
     plt.close(figure)
 
 
-@pytest.mark.parametrize("name", ["faithfulness_by_ratio", "soft_draws"])
+NAMES = ("faithfulness_by_ratio", "diagnosticity_by_ratio", "hard_and_soft", "soft_draws")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_figures_are_the_same_bytes_every_time(name, values, diagnostic, tmp_path):
     report.use_style()
     saved = []
