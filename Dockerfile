@@ -1,7 +1,7 @@
 # All that `make results` needs, with pinned packages. The results go to a mounted folder:
 #   docker build -t faithlib .
 #   docker run --rm -u "$(id -u)" -v "$PWD/results:/faithlib/results" -v "$PWD/figures:/faithlib/figures" faithlib
-# A command of one's own replaces the last line: snakemake --config scale=small papers=saloss
+# A command of one's own replaces the last line: snakemake --config scale=small papers=fmm
 FROM python:3.11-slim-bookworm
 WORKDIR /faithlib
 COPY . .

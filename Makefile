@@ -94,5 +94,6 @@ lock:
 	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('faithlib needs Python 3.11 or newer, $(PYTHON) is %s.%s; name another one: make PYTHON=python3.12' % sys.version_info[:2])"
 	@echo "Installing into .venv, once; torch is large, so this takes some minutes"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q -c constraints.txt -e ".[$*]"
+	@$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e ".[$*]"
+	@$(BIN)/python -m compileall -qq -j 0 .venv || true # pip would compile with one process
 	@touch $@

@@ -53,7 +53,7 @@ def main(arguments=None):
     except BrokenPipeError:  # `faithlib tasks | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError, NotImplementedError, ImportError) as error:
+    except (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError) as error:
         return _say(error, 2)
 
 
@@ -91,7 +91,9 @@ def _parser():
     add("--model-dir", default="", help="a folder of models to look in first")
     add("--data-dir", default=None, help="a folder of data sets, for a task by its name")
     add("--seed", type=_whole, default=0)
-    _add_parameters(evaluate, "a setting of the attributions, such as steps=50")
+    _add_parameters(
+        evaluate, "a setting of the attributions, such as steps=50, or budget=4096, the tokens of a pass"
+    )
     add("-o", "--output", type=_output, default="out",
         help="the folder of tables, figures and explorer.html (out)")  # fmt: skip
 
@@ -100,7 +102,9 @@ def _parser():
     add("paper", help=f"see {PROGRAM} papers")
     add("--data", default="", help="a file or folder of your own, or a task's name")
     _add_columns(run, COLUMNS[:-1])
-    add("--model", default="", help="a folder, a name on the hub, or tiny-bert")
+    add(
+        "--model", default="", help="a folder, a name on the hub, or what the paper builds, such as tiny-bert"
+    )
     _add_parameters(run, "a parameter of the notebook, such as epochs=3")
     add("--again", action="store_true", help="compute a unit again that is finished")
     add("-o", "--output", type=_output, default="out",
@@ -186,8 +190,8 @@ def _evaluate(given):
     from faithlib import evaluate, load_data, load_model
 
     folder = Path(given.output)
-    settings = {"seed": given.seed, **_parameters(given.parameters)}
-    if taken := {"model", "data", "attributions", "metrics", "baselines", "resume"} & {*settings}:
+    more = _parameters(given.parameters)
+    if taken := {"model", "data", "attributions", "metrics", "baselines", "resume", "seed"} & {*more}:
         raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
     _load_plugins(given.plugins)
     attributions = [_attribution(name) for name in given.attributions]
@@ -203,7 +207,7 @@ def _evaluate(given):
     ]  # fmt: skip
     study = evaluate(
         models if len(models) > 1 else models[0], _drawn(data, given), attributions, given.metrics,
-        baselines=given.baselines, resume=folder / "chunks", **settings,
+        baselines=given.baselines, seed=given.seed, resume=folder / "chunks", **more,
     )  # fmt: skip
     study.show(texts=0)
     study.save(folder)
@@ -299,7 +303,7 @@ def _run(given):
     elif given.data:
         own["task"] = _path(given.data, sorted(TASKS))
     if columns:
-        own["task"] = _renamed(own.get("task", ""), columns, output / "data")
+        own["task"] = _renamed(own.get("task", ""), columns, output / "data", card.kind)
     if given.model:
         own["model"] = _folder(given.model)
     if twice := sorted(set(own) & set(parameters)):
@@ -324,13 +328,13 @@ def _run(given):
         os.chdir(here)
 
 
-def _renamed(data, columns, folder):
-    """One's own data as tables with the columns that papers read, in `folder`: their path."""
-    from faithlib.tasks import tables
+def _renamed(data, columns, folder, kind):
+    """One's own data as tables with the columns that papers of a kind read, in `folder`: their path."""
+    from faithlib.tasks import files, tables
 
     if not data or not Path(data).exists():
         raise ValueError(f"--{next(iter(columns))} names a column of data of your own: give --data, its file")
-    task, frames, _ = tables.read(data, **columns)
+    task, frames, _ = tables.read(data, **files.named(data, kind) | columns)
     if task.labels:
         frames = {s: frame.assign(label=[task.labels[i] for i in frame.label]) for s, frame in frames.items()}
     folder.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,7 @@ def test_lists_load_no_torch():
 
 
 def test_evaluate_writes_a_table(here, capsys):
-    assert main(evaluate(dtype="float32", evidence="why", examples="6", output="out") + ["-p", "seed=3"]) == 0
+    assert main(evaluate(dtype="float32", evidence="why", examples="6", output="out") + ["--seed", "3"]) == 0
     table = pd.read_csv(here / "out/tables/results.csv")
     assert set(table.attribution) == {"gradient_l2", "longest"} and set(table.metric) == {
         "ns",
@@ -242,6 +242,21 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
     assert (here / "out/attributions/experiment.ipynb").is_file() and Path.cwd() == here
     capsys.readouterr()
     assert main(command) == 0 and "nothing to do" in capsys.readouterr().out
+
+
+def test_run_names_one_column_and_finds_the_others(here):
+    pd.DataFrame({"review": ["good", "bad"], "label": ["up", "down"]}).to_csv("mine.csv", index=False)
+    path = command._renamed("mine.csv", {"text": "review"}, here / "out", "classification")
+    found = pd.read_parquet(path)[["text", "label"]].to_dict("list")
+    assert found == {"text": ["good", "bad"], "label": ["up", "down"]}
+
+
+def test_scores_that_are_no_numbers_are_one_line(here, capsys):
+    code = "def nan(model, batch, target):\n    return model.embed(batch.ids)[..., 0] * float('nan')\n"
+    (here / "bad.py").write_text(code)
+    assert main(evaluate(attributions="bad.py:nan")) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("faithlib: ")]
+    assert "finite" in line
 
 
 @pytest.mark.parametrize(("end", "status"), [("a cell failed: why", 2), (130, 130), (None, 0)])

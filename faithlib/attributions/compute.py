@@ -36,9 +36,10 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         settings: the settings that `attribute` would pass on.
 
     Raises:
-        ValueError: no name, an unknown name or setting; steps, samples, beam, noise, halvings, probes or
-            rounds that are no whole number from 1 on; an unknown baseline, path, removal, bounding, norm,
-            definition or paper; a wanted attribution needs attention weights and the model exposes none.
+        ValueError: no list, no name, an unknown name or setting; steps, samples, beam, noise, halvings,
+            probes or rounds that are no whole number from 1 on, a seed that is none from 0 on; an unknown
+            baseline, path, rule, removal, bounding, norm, definition or paper; a wanted attribution needs
+            attention weights, rules or layers of values that the model does not have.
 
     Example:
         >>> check(["attention", "lime"], samples=100)

@@ -15,8 +15,9 @@ FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
 COSTS = {
     "none": "no pass of the model",
     "constant": "one or two passes a text",
-    "steps": "as many passes a text as a setting says (`steps`, `samples`, `rounds`)",
+    "steps": "as many passes a text as settings say (`steps`, `samples`, 2 `rounds` times `probes`)",
     "tokens": "about one pass a token",
+    "steps times tokens": "as many passes a token as settings say (`steps`, or `noise` times `halvings`)",
     "tokens squared": "about one pass for each pair of tokens",
 }
 NEEDS = {"attention": "attention weights", "rules": "layers with a rule of LRP", "values": "layers of values"}
@@ -147,7 +148,7 @@ _built_in("gradients:integrated_gradients", "gradient", "steps", (),
 _built_in("releases:weighted_from_zero", "gradient", "steps", (),
           ("weighted_integrated_gradients_abs", False, "|weighted integrated gradients|", "green", "h",
            "--"))  # fmt: skip
-_built_in("gradients:sequential_integrated_gradients", "gradient", "steps", (),
+_built_in("gradients:sequential_integrated_gradients", "gradient", "steps times tokens", (),
           ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "s", "--"),
           ("sequential_integrated_gradients_abs", False, "|sequential integrated gradients|", "grey", "d",
            ":"))  # fmt: skip
@@ -166,7 +167,7 @@ _built_in("occlusion:leave_one_out", "perturbation", "tokens", (),
           ("leave_one_out_abs", False, "|leave-one-out|", "brown", "<", ":"))  # fmt: skip
 _built_in("beam:beam_search", "perturbation", "tokens squared", (),
           ("beam", True, "Beam", "rust", "*", "-"))  # fmt: skip
-_built_in("noiser:noiser", "perturbation", "tokens", (),
+_built_in("noiser:noiser", "perturbation", "steps times tokens", (),
           ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
 _built_in("reagent:reagent", "perturbation", "steps", (),
           ("reagent", False, "ReAGent", "grey", "X", "--"))  # fmt: skip

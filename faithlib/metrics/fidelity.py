@@ -24,7 +24,8 @@ def f_fidelity_plus(inputs, scores, draws=3):
         draws: of the masked tokens, for each size; all attributions meet the same ones.
 
     Returns:
-        (examples,) float in [−1, 1]; NaN for a text of one token, which has no top and rest.
+        (examples,) float in [−1, 1], of a contrast in [−2, 2]; NaN for a text of one token, which has no top
+        and rest.
     """
     return _mean_fall(inputs, scores, draws, top=True)
 

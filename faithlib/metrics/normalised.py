@@ -75,7 +75,8 @@ def levels(n):
 def aopc_comprehensiveness(inputs, scores):
     """AOPC, most important tokens masked first: (examples,) in [−1, 1], higher is better.
 
-    AOPC = mean over levels k of y(x) − y(x with the first k tokens masked), y the target's probability.
+    AOPC = mean over levels k of y(x) − y(x with the first k tokens masked), y the target's probability; of a
+    contrast y is a difference of two, and AOPC in [−2, 2].
 
     Args:
         inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution. Of equal scores the earlier
@@ -85,7 +86,7 @@ def aopc_comprehensiveness(inputs, scores):
 
 
 def aopc_sufficiency(inputs, scores):
-    """AOPC, least important tokens masked first: (examples,) in [−1, 1], lower is better."""
+    """AOPC, least important tokens masked first: as `aopc_comprehensiveness`, lower is better."""
     return _aopc(inputs, scores, -1)
 
 

@@ -33,6 +33,7 @@ class Metric(Named):
         label: as tables and figures print it.
         better: "higher" or "lower".
         range: (lowest, highest) value, inf where there is no bound.
+        contrast_range: the same where a contrast of two targets is explained, if it is another.
         needs: what it asks of a study, of NEEDS.
         void: when its value means nothing; such a value is NaN and is counted, never printed as a number.
         function: (inputs, scores) -> (examples,) float, or "module:function" of this package, which is
@@ -40,7 +41,7 @@ class Metric(Named):
             one attribution.
         level: "example", or "data set" for what has no value of a single example.
         source: the paper that defines it.
-        default: whether "default" of `evaluate` includes it; "all" does in any case.
+        default: whether "default" of `evaluate` includes it where it can; "all" does in any case.
         passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
         shared_passes: as `passes`, for what all attributions of a study share.
     """
@@ -57,6 +58,7 @@ class Metric(Named):
     default: bool = True
     passes: Callable | float = 1
     shared_passes: Callable | float = 0
+    contrast_range: tuple = ()
 
 
 _LIST = Registry("metric")
@@ -112,6 +114,7 @@ _FLIP, _ERASER = "Chrysostomou and Aletras (2021)", "DeYoung et al. (2020)"
 _FMM, _TRAINED = "Madsen et al. (2024)", ("classifier", "masked")
 _EQUAL, _AOPC = "after Huang and Chan (2026)", "Edin et al. (2025)"
 _FIDELITY = "after Zheng et al. (2025)"
+_FALL = {"contrast_range": (-2, 2)}  # what p(target) − p(contrast) can fall by
 _NO_ERASURE = "the input without any token keeps the prediction (1 − S0 below 0.05)"
 _NO_CHANGE = "the model's next word does not depend on the prompt"
 _NO_EVIDENCE = "the text has no evidence among its tokens"
@@ -155,13 +158,13 @@ for _row in (
     Metric("naopc_sufficiency", "NAOPC, sufficiency", "lower", (0, 1), _MASK, _NO_ROOM,
            "normalised:naopc_sufficiency", source=_AOPC, passes=_points),
     Metric("aopc_comprehensiveness", "AOPC, comprehensiveness", "higher", (-1, 1), _MASK, "",
-           "normalised:aopc_comprehensiveness", source=_AOPC, default=False, passes=_points),
+           "normalised:aopc_comprehensiveness", source=_AOPC, default=False, passes=_points, **_FALL),
     Metric("aopc_sufficiency", "AOPC, sufficiency", "lower", (-1, 1), _MASK, "",
-           "normalised:aopc_sufficiency", source=_AOPC, default=False, passes=_points),
+           "normalised:aopc_sufficiency", source=_AOPC, default=False, passes=_points, **_FALL),
     Metric("f_fidelity_plus", "F-Fidelity, FFid+", "higher", (-1, 1), _MASK, "", "fidelity:f_fidelity_plus",
-           source=_FIDELITY, default=False, passes=9),
+           source=_FIDELITY, default=False, passes=9, **_FALL),
     Metric("f_fidelity_minus", "F-Fidelity, FFid−", "lower", (-1, 1), _MASK, "", "fidelity:f_fidelity_minus",
-           source=_FIDELITY, default=False, passes=9),
+           source=_FIDELITY, default=False, passes=9, **_FALL),
     Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER,
            passes=0),
     Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of",

@@ -63,7 +63,8 @@ class Classifier(Transformer):
         Args:
             data: what `load_data` returns.
             settings: of `training.fine_tune`: epochs, batch_size and learning_rate at least; masking="half"
-                trains with masks, so that `evaluate(..., metrics="all")` measures RACU and MaSF too.
+                trains with masks, so that `evaluate(..., metrics="all")` measures RACU and MaSF too, where
+                the split "validation" has 40 texts or more.
 
         Returns:
             The history, one dict an evaluation.

@@ -3,7 +3,7 @@
 A folder `faithlib/papers/<name>/` holds `card.py` (what the paper is, what it does with each data set),
 `tables.py`, `claims.py`, `figures.py` and, in `published/`, the printed numbers as tidy CSV: data sets,
 attributions and metrics carry faithlib's names, numbers are as printed, and a row's `note` says where the
-paper contradicts itself. Nothing outside this package imports a paper.
+paper contradicts itself. Of faithlib only the command line imports a paper.
 """
 
 from collections.abc import Callable

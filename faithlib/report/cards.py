@@ -16,6 +16,13 @@ from faithlib.tasks.table import TASKS
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
+BASELINES = {  # of claims, in words
+    "random": "against random scores",
+    "normal": "against random scores of N(0, 1)",
+    "matched": "against the same scores in random order",
+    "normal - matched": "difference between the two baselines",
+    "none": "without a random baseline",
+}
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
@@ -203,7 +210,7 @@ def _judged(folder):
 def _about(definition, baseline, claims):
     """ "definition released, baseline matched: " where a table has several of them, else ""."""
     words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
-    words += [f"random baseline {baseline}"] if claims.baseline.nunique() > 1 else []
+    words += [BASELINES[baseline]] if claims.baseline.nunique() > 1 else []
     text = ", ".join(words)
     return f"{text[0].upper()}{text[1:]}: " if text else ""
 

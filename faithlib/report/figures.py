@@ -334,26 +334,6 @@ def beside(i, n, space=0.75):
     return space / n * (i - (n - 1) / 2)
 
 
-def apart(axis, x, y, distance=6):
-    """Positions of marks that do not hide one another: one that would is moved to the right.
-
-    Args:
-        axis: whose limits are final.
-        x, y: (marks,) in data units.
-        distance: in points, at which two marks can be told apart.
-
-    Returns:
-        x (marks,), in data units.
-    """
-    axis.figure.canvas.draw()  # or the axes have no size
-    scale = POINTS / axis.figure.dpi
-    places = axis.transData.transform(np.column_stack([x, y])) * scale
-    for i in range(1, len(places)):
-        while (np.hypot(*(places[:i] - places[i]).T) < distance).any():
-            places[i, 0] += distance / 2
-    return axis.transData.inverted().transform(places / scale)[:, 0]
-
-
 def include(axis, *values, span=None, which="x"):
     """Widen an axis so that it shows some values and is not narrower than a span, whatever the noise.
 

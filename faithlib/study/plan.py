@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 
@@ -9,7 +10,6 @@ from faithlib import attributions, batching, forward
 from faithlib.metrics import registry
 
 WORTH_SAYING = 3  # seconds: a shorter study starts without an estimate
-STEPS = 50  # what methods with steps or samples take, about, unless told
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def estimate(model, encodings, names, given, metrics, baselines, budget=None, pe
     per_text, sources = np.ones(len(n)), (len(names) + given) * (1 + baselines)
     for entry in {attributions.get(name).resolve(): attributions.get(name) for name in names}.values():
         asked = 10 if any("masked" in metric.needs for metric in metrics) else 1  # anew at every level
-        per_text = per_text + asked * _passes_of(entry.cost, n, settings)
+        per_text = per_text + asked * _passes_of(entry, n, settings)
     for metric in metrics:
         per_text = per_text + sources * _count(metric.passes, n)
     shared = {metric.shared_passes for metric in metrics}
@@ -113,15 +113,21 @@ def seconds_per_token(model, encodings, cache=None):
     return (time.perf_counter() - start) / sum(len(e.ids) for e in timed)
 
 
-def _passes_of(cost, n, settings):
-    steps = next((settings[name] for name in ("steps", "samples") if name in settings), STEPS)
+def _passes_of(entry, n, settings):
+    taken = {name: p.default for name, p in signature(entry.resolve()).parameters.items()} | settings
+    steps = next((taken[name] for name in ("steps", "samples") if name in taken), 1)
+    if "rounds" in taken:  # ReAGent asks twice a round
+        steps = 2 * taken["rounds"] * taken["probes"]
+    if "halvings" in taken:  # Noiser asks for each of its noise vectors
+        steps = taken["halvings"] * taken["noise"]
     return {
         "none": 0,
         "constant": 2,
         "steps": steps,
         "tokens": n,
-        "tokens squared": settings.get("beam", 10) * n**2 / 2,
-    }[cost]
+        "steps times tokens": steps * n,
+        "tokens squared": taken.get("beam", 1) * n**2 / 2,
+    }[entry.cost]
 
 
 def _count(passes, n):

@@ -101,7 +101,8 @@ def evaluate(
         attributions: names of `faithlib.attributions.names()` and functions (model, batch, target) -> scores
             (batch, tokens); or {name: name, function or scores of all texts}, as `imports.align` takes them.
         metrics: names of `faithlib.metrics.registry.names()`; "default" for what this model and data can have
-            a value of; "all" for the others of single texts too.
+            a value of; "all" for the others of single texts too, and RACU and MaSF of a model trained with
+            masks.
         targets: what is explained, one a text: a class by number or name; for language models a token id,
             several, or the text of an answer. By default what the model predicts.
         contrast: as targets; then p(target) − p(contrast) is explained.
@@ -119,6 +120,7 @@ def evaluate(
         ValueError: an unknown attribution, metric or setting, a metric whose needs are not met, texts that
             are empty or too long, labels that are not the model's, targets that it does not have; before any
             work starts.
+        FloatingPointError: scores or outputs of the model that are not finite.
 
     Example:
         >>> from faithlib import evaluate, load_data, load_model
@@ -305,7 +307,7 @@ def _finished(sessions, names, texts, shown):
         counts = len(first.encodings), len(first.wanted.order), len(first.metrics)
         what = "{} texts, {} attributions, {} metrics".format(*counts)
         print(f"{what}: {estimate}", file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
-    parts, areas_of = [], []
+    parts, areas_of, contrasted = [], [], sessions[0].targets.contrast is not None
     for session, name in zip(sessions, names, strict=True):
         found = session.explain()
         values = session.measure(found)
@@ -316,7 +318,7 @@ def _finished(sessions, names, texts, shown):
         if session.masked:
             areas, shares = masked.measured(session, name)
             values = pd.concat([values, shares], ignore_index=True)
-        own = table.table(values, session.metrics, texts.name, at_chance, flat)
+        own = table.table(values, session.metrics, texts.name, at_chance, flat, contrasted)
         own = masked.added(own, session.masked, values, [areas], texts.name, at_chance)
         areas_of.append(areas)
         parts.append(
@@ -329,7 +331,7 @@ def _finished(sessions, names, texts, shown):
     if len(parts) == 1:
         return parts[0]
     values = pd.concat([part.values for part in parts], ignore_index=True)
-    first, joint = parts[0], table.table(values, sessions[0].metrics, texts.name, at_chance)
+    first, joint = parts[0], table.table(values, sessions[0].metrics, texts.name, at_chance, None, contrasted)
     joint = masked.added(joint, sessions[0].masked, values, areas_of, texts.name, at_chance)
     return Study(
         joint, values, first.scores, first.encodings, first.targets, first.texts, first.tokens,

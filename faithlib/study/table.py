@@ -12,7 +12,7 @@ COLUMNS = [
 ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval speaks of
 
 
-def table(values, metrics, data="", chance="", flat=None):
+def table(values, metrics, data="", chance="", flat=None, contrast=False):
     """A row for each attribution and metric, with COLUMNS.
 
     Args:
@@ -22,6 +22,7 @@ def table(values, metrics, data="", chance="", flat=None):
         chance: why nothing about the model's predictions can be believed, else "". Then no value is given,
             and the flag is what stands before its colon.
         flat: {attribution: texts in which all its scores are equal}.
+        contrast: whether a contrast of two targets is explained, of which some metrics have another range.
 
     Returns:
         DataFrame. Values that are NaN are left out and counted in `void`. With several models a text that
@@ -39,7 +40,8 @@ def table(values, metrics, data="", chance="", flat=None):
             known = own.loc[:, own.notna().all()]
             n, void = known.shape[1], own.shape[1] - known.shape[1]
             flags = [chance.partition(":")[0]] if chance else []
-            interval = _interval(known.to_numpy(), (data, *models, name, metric.name), metric.range)
+            limits = contrast and metric.contrast_range or metric.range
+            interval = _interval(known.to_numpy(), (data, *models, name, metric.name), limits)
             found = (np.nan,) * 3
             if interval is None:
                 flags.append("no text has a value")

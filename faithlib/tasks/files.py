@@ -70,15 +70,14 @@ def read(task, kind="classification"):
     from faithlib.tasks import tables  # it reads all kinds of data, this module names them
 
     path = find(task)
-    given = tables.read_source(path)[2].values()
-    there = [str(name) for name in next(iter(given)) if all(name in table for table in given)]
-    named = {name: name for name in COLUMNS[kind] if name in there}
-    if kind == "classification" and "label" not in named:
+    columns = named(path, kind)
+    if kind == "classification" and "label" not in columns:
+        there = _there(path)
         raise ValueError(
             f"{path.name} has no column 'label', only {', '.join(there)}: give each text a label, or rename "
             "the column that holds it"
         )
-    task, frames, origin = tables.read(path, **named)
+    task, frames, origin = tables.read(path, **columns)
     origin = {"file": path.name, "source_rows": origin["source_rows"]}
     if kind == "prompts":
         return task, {"test": frames.get("test", next(iter(frames.values())))}, origin
@@ -90,6 +89,20 @@ def read(task, kind="classification"):
         rows = ", ".join(f"{len(frames[split])} {split}" for split in SPLITS)
         print(f"{path.name} has no split {' or '.join(missing)}: drawn from its rows for all seeds: {rows}")
     return task, {split: frames[split] for split in SPLITS}, origin
+
+
+def named(path, kind):
+    """The columns, besides text, that papers of a kind read of one's own data by name: {name: name}."""
+    there = _there(path)
+    return {name: name for name in COLUMNS[kind] if name in there}
+
+
+def _there(path):
+    """The columns that all tables of a file or a folder have."""
+    from faithlib.tasks import tables
+
+    given = tables.read_source(path)[2].values()
+    return [str(name) for name in next(iter(given)) if all(name in table for table in given)]
 
 
 def _divided(frames, missing, path):

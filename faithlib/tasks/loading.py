@@ -32,7 +32,7 @@ class Loaded:
 
     task: Task
     splits: dict  # {split: datasets.Dataset}
-    source: str  # "generated", "mirror", "hub" or "file"
+    source: str  # "generated", "mirror", "hub", "file", "folder" or "memory"
     provenance: dict  # where the rows come from; rows and sha256 of each split
     differences: list  # {split, rows, published, note} where the size is not the paper's
 

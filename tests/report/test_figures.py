@@ -115,13 +115,6 @@ def test_rows_stand_from_top_to_bottom_by_their_labels():
     assert axis.get_ylim()[0] > axis.get_ylim()[1]
 
 
-def test_marks_on_top_of_one_another_are_moved_apart():
-    _, axis = plt.subplots()
-    axis.set(xlim=(0, 1), ylim=(0, 1))
-    x = figures.apart(axis, np.array([0.5, 0.5, 0.9]), np.array([0.5, 0.5, 0.5]))
-    assert x[0] == pytest.approx(0.5) and x[1] > 0.5 and x[2] == pytest.approx(0.9)
-
-
 def test_one_legend_below_the_panels_and_a_note_on_a_quick_figure():
     page = figures.panels(TABLE)
     for axis, part in page:

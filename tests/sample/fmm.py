@@ -105,7 +105,7 @@ def masf_of(dataset="sst2", seed=0):
     """In distribution with masked fine-tuning, but for one test of 20; out of it without."""
     rows = []
     for strategy in (MASKED, PLAIN):
-        for definition in tables.P_OF:
+        for definition in tables.DEFINITIONS:
             about = {"strategy": strategy, "definition": definition, "n": 100}
             rows.append(
                 about

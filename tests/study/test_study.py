@@ -277,6 +277,15 @@ def test_classes_and_targets_have_names():
     assert both.target_names == ["no − maybe"]
 
 
+def test_a_contrast_can_fall_by_more_than_one(monkeypatch):
+    seen = []
+    monkeypatch.setattr("faithlib.study.table._interval", lambda known, names, limits: seen.append(limits))
+    for contrast in (None, [2]):
+        given = dict(targets=[0], contrast=contrast, samples=5)
+        evaluate(tiny.classifier(), tiny.TEXTS[:1], ["lime"], ["aopc_sufficiency"], **given)
+    assert seen == [(-1, 1), (-2, 2)]
+
+
 def test_next_tokens_and_answers_are_shown_in_words():
     lm = tiny.causal()
     study = evaluate(lm, tiny.PROMPTS[:2], ["gradient_l2"], ["causal_soft_ns"], ["great", "it was long"])

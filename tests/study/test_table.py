@@ -41,6 +41,14 @@ def test_lower_values_are_preferred_where_lower_is_better():
     assert np.isnan(table.table(frame([0.2, 0.5], (), "down"), [DOWN]).diagnosticity[0])
 
 
+def test_of_a_contrast_a_metric_can_have_a_wider_range():
+    fall = Metric("up", "up", "higher", (-1, 1), (), "", print, contrast_range=(-2, 2))
+    values = frame([1.2, 1.4, 1.3, 1.5])
+    row = table.table(values, [fall], contrast=True).iloc[0]
+    assert row.value == pytest.approx(1.35) and row.ci_low < 1.35 < row.ci_high < 2
+    assert table.table(frame([0.9, 1, 1]), [fall]).ci_high[0] == 1
+
+
 def test_intervals_are_those_of_the_unit():
     rng = np.random.default_rng(0)
     many = rng.random(40)

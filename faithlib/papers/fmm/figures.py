@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import describe, names
-from faithlib.papers.fmm.tables import MASKED, P_OF, PLAIN, STRATEGIES, strategy_title
+from faithlib.papers.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title
 from faithlib.report import label
 from faithlib.report.figures import (
     HOLLOW,
@@ -75,11 +75,11 @@ CAPTIONS = {
     ),
     "racu_by_dataset": (
         "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
-        "curve, relative to that of an attribution which is at the end at once: 0 is no better than random, "
-        "and signed attributions may exceed 1, the dotted line. Filled marks are ours with 95 % intervals "
-        "over seeds; hollow marks are published, for a larger model; grey bars are what Recursive ROAR gives "
-        "the same attribution. A number is a value beyond the axis. Where the random curve is flat, ours is "
-        "left out (Tables 1, 11 and 12 of the paper)."
+        "curve, divided by that between the random curve and the performance with everything masked: 0 is no "
+        "better than random, and signed attributions may exceed 1, the dotted line. Filled marks are ours "
+        "with 95 % intervals over seeds; hollow marks are published, for a larger model; grey bars are what "
+        "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where the random "
+        "curve is flat, ours is left out (Tables 1, 11 and 12 of the paper)."
     ),
 }
 
@@ -155,11 +155,11 @@ def masf(table, definition="paper", scale=""):
 
     Args:
         table: from `tables.masf`. Strategies that meet random masks alone are left out.
-        definition: one of `tables.P_OF`.
+        definition: one of `tables.DEFINITIONS`.
         scale: "quick" is noted on the figure.
     """
     table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
-    column = P_OF[definition]
+    column = f"p_{definition}"
     known = in_order(set(table.measure) - {"validation"}, names())
     ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
     height = 0.25 + 0.125 * (len(known) + 1)

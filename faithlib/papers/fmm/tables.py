@@ -37,7 +37,7 @@ PUBLISHED_MODEL = "roberta-base"  # stands beside models that the paper does not
 PARTS = {"fine_tuning": "table_6", "masf": "table_7", "evaluation": "table_8"}  # of the walltime
 VARIANTS = ("", "other-strategies")  # of the units whose records are read; they differ in strategies
 SIGNIFICANT = 0.05  # of the in-distribution test
-P_OF = {"paper": "p_simes", "released": "p_released", "calibrated": "p_calibrated"}  # by definition
+DEFINITIONS = ("paper", "released", "calibrated")  # of MaSF's p-value
 CURVE = ["dataset", "model", "strategy"]
 
 
@@ -168,18 +168,18 @@ def masf(tests):
         tests: from `load_parts(..., "masf")`.
 
     Returns:
-        A row a strategy, measure and ratio. p_simes is Algorithm 2's, p_released the release's, p_calibrated
+        A row a strategy, measure and ratio. p_paper is Algorithm 2's, p_released the release's, p_calibrated
         that of reference statistics taken out of sample; means over seeds with intervals. rejected_...: the
         seeds with p < 0.05. share_...: of the n examples, those with p < 0.05; 0.05 where nothing is amiss.
         The measure "validation" is a fresh half of the reference, in distribution by construction.
     """
     rows = []
     for row, part in groups(tests, [*CURVE, "measure", "ratio"]):
-        for definition, name in P_OF.items():
+        for definition in DEFINITIONS:
             own = select(part, definition=definition)
-            row |= over_seeds(own.p, name) | {f"fisher_{definition}": own.p_fisher.mean()}
-            row[name.replace("p_", "share_")] = own.share_below_05.mean()
-            row[name.replace("p_", "rejected_")] = (own.p < SIGNIFICANT).sum()
+            row |= over_seeds(own.p, f"p_{definition}") | {f"fisher_{definition}": own.p_fisher.mean()}
+            row[f"share_{definition}"] = own.share_below_05.mean()
+            row[f"rejected_{definition}"] = (own.p < SIGNIFICANT).sum()
         rows.append(row | {"n": part.n.mean()} | seed_counts(part))
     return in_paper_order(pd.DataFrame(rows))
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from faithlib.papers.ground_truth import tables
 from faithlib.papers.ground_truth.card import CARD, NO_DIFFERENCE
-from faithlib.papers.ground_truth.familiarity import REMOVED
+from faithlib.papers.ground_truth.familiarity import KEPT, REMOVED
 from faithlib.papers.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms, plain, primary
 from faithlib.report.tables import cell_text
 
@@ -97,12 +97,14 @@ def _by_mechanism(trained):
 
 
 def _invariance(own):
-    kept = own[own.invariance >= INVARIANT]
-    least = own.invariance.idxmin()
+    whole, least = own.invariance == 1, own.invariance.idxmin()
+    nearly = own[(own.invariance >= INVARIANT) & ~whole].invariance
+    kept = [f"{label(name)} keeps {share:.0%}" for name, share in nearly.items()]
     return (
-        "**Where attributions have scores of different sizes**, compare them by what depends on the ranking: "
-        f"{_list(kept.index) or 'no metric'} (at least {INVARIANT:.0%} of the decisions stay when scores are "
-        f"raised to a power). {label(least)} keeps {own.invariance[least]:.0%}."
+        "**Where attributions have scores of different sizes** use a metric whose decisions stay when scores "
+        f"are raised to a power. All decisions of these stay: {_list(own[whole].index) or 'none'}. "
+        + "".join(f"{text}. " for text in dict.fromkeys(kept))
+        + f"{label(least)} keeps fewest, {own.invariance[least]:.0%}."
     )
 
 
@@ -125,39 +127,43 @@ def _default_class(scored, trained):
     """What the best metrics lose where a model needs no evidence for one of two classes."""
     two = scored[(scored.classes == 2) & (scored.masking == PLAIN) & (scored.model != COMPILED)]
     same = trained[trained.model.isin(two.model) & trained.mechanism.isin(two.mechanism)]
-    both = [
-        over_mechanisms(part[part.mechanism.ne(ALL) & part.ladder.isin(["fifths", "shuffled"])]).accuracy
-        for part in (same, two)
-    ]
+    both = [part[part.mechanism.ne(ALL) & part.ladder.isin(["fifths", "shuffled"])] for part in (same, two)]
     if two.empty or same.empty:
         return
-    above = [name for name, value in both[0].items() if value > 0.5 and not _control(name)]
-    lost = (both[0] - both[1]).reindex(above).sort_values()
-    void, lost = lost.index[lost.isna()], lost.dropna()
-    none = f" Without a meaning on a third of the texts or more: {'; '.join(map(label, void))}."
+    whole, default = (over_mechanisms(part).accuracy for part in both)
+    above = [name for name, value in whole.items() if value > 0.5 and not _control(name)]
+    enough = set.intersection(*({n for n, k in _models(part).items() if k >= LEAST} for part in both))
+    few = [name for name in above if name not in enough]
+    lost = (whole - default).reindex([name for name in above if name in enough]).sort_values()
+    if lost.empty:
+        return
+    rest = f" Not compared, because fewer than {LEAST} models give them a value: {_list(few)}."
     yield (
         f"**Where one of two classes needs no evidence** accuracy falls most for {label(lost.index[-1])} "
         f"(by {cell_text(lost.iloc[-1], precision=2)}) and least for {label(lost.index[0])} "
-        f"(by {cell_text(lost.iloc[0], precision=2)}).{none * bool(len(void))}"
+        f"(by {cell_text(lost.iloc[0], precision=2)}).{rest * bool(few)}"
     )
+
+
+def _models(part):
+    """How many models give each metric a value."""
+    part = part[part.accuracy.notna()].drop_duplicates(["metric", "dataset", "model", "seed"])
+    return part.metric.value_counts()
 
 
 def _masks(familiar):
     """How often a plainly trained model finds what metrics build unfamiliar."""
     if familiar.empty:
         return
-    shares = (
-        plain(familiar[familiar.input == REMOVED])
-        .groupby("perturbation", sort=False)
-        .rejected.mean()
-        .sort_values()
-    )
-    if len(shares):
+    rows = plain(familiar).groupby(["input", "perturbation"], sort=False).rejected.mean()
+    parts = [rows[name].sort_values() if name in rows else rows[:0] for name in (REMOVED, KEPT)]
+    without, alone = (", ".join(f"{share:.0%} ({p})" for p, share in part.items()) for part in parts)
+    if without and alone:
         yield (
             "**Are the inputs familiar to a plainly trained model?** MaSF (Max, Simes, Fisher: a test of "
-            "being in distribution) rejects texts without their top tokens in "
-            + ", ".join(f"{share:.0%} ({name})" for name, share in shares.items())
-            + " of the cases."
+            f"being in distribution) rejects texts *without* their top tokens in {without} of the cases, and "
+            f"texts of which *only* the top tokens are left in {alone}. Sufficiency metrics use the second "
+            "kind."
         )
 
 

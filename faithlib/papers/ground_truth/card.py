@@ -6,7 +6,7 @@ metrics erase by token id 0 everywhere, [CLS] included; hard NS and NC by zero v
 by [MASK], soft metrics by zeroing single dimensions, F-Fidelity by [MASK]: each as its paper defines it.
 
 Changed on 2026-11-23, before any unit of seed 10 or above had run: the compiled model has 32 dimensions for
-each role of a word, where it had one (its ceiling for soft metrics was that of single draws); up to two
+each role of a word, where it had one (its accuracy for soft metrics was that of single draws); up to two
 neutral words are inserted into every text, where one stood in the place of each missing planted word (pilots
 of masked-tuned models and of MiniLM took it for evidence of the third class, and failed the gate of swapped
 words); released soft metrics draw from the seeds of the text, as all others do; F-Fidelity, MaSF of the

@@ -11,9 +11,9 @@ CAPTIONS = {
     "metrics": "**Which metric tells better explanations from worse ones?** A row a metric, the best "
     "first; `random`, `oracle`, `magnitude` and 1 − m are controls. Accuracy: share of pairs of explanations "
     "of known order that the metric orders right, ties ½, .50 is chance. Decided accuracy: of the pairs that "
-    "it does not tie. Ceiling: the accuracy on the compiled model. Invariance: decided pairs that keep their "
-    "order when scores are raised to a power. The last columns: how often the evidence is preferred to an "
-    "explanation that knows nothing.",
+    "it does not tie. Compiled: the accuracy on the compiled model. Invariance: decided pairs that keep "
+    "their order when scores are raised to a power. The last columns: how often the evidence is preferred "
+    "to an explanation that knows nothing.",
     "language_models": "**Which metric of a language model tells better explanations from worse ones?** As "
     "above, on tiny language models whose next word is the class. Answerability shows a second model half of "
     "the words, minimum top-k as few as it needs.",

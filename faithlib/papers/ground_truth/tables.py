@@ -27,8 +27,8 @@ MORE = "100-texts"  # variant: models scored on more texts than were fixed befor
 UNIT = ["dataset", "model", "classes", "masking", "seed"]
 SCORES = ["accuracy", "decided_accuracy", "tied", "invariance"]
 METRICS = ["metric", "definition", "dataset", "model", "masking", "mechanism", "classes", "ladder",
-           "accuracy", "decided_accuracy", "ties", "invariance", "ceiling", "ci_low", "ci_high", "detectable",
-           "n_models", "n_texts"]  # fmt: skip
+           "accuracy", "decided_accuracy", "ties", "invariance", "compiled", "ci_low", "ci_high",
+           "detectable", "n_models", "n_texts"]  # fmt: skip
 LEADERBOARD = ["kind", "name", "definition", "version", "dataset", "corpus", "model", "masking", "classes",
                "mechanism", "ladder", "score", "value", "ci_low", "ci_high", "n_models"]  # fmt: skip
 RACU = ["metric", "model", "mechanism", "accuracy", "ci_low", "ci_high", "n_models",
@@ -105,8 +105,8 @@ def metrics(scored):
         scored: from `scores`.
 
     Returns:
-        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), ceiling (accuracy
-        on the compiled model, over the same seeds, mechanism and ladder) and detectable, the smallest
+        DataFrame with the columns METRICS: accuracy with its 95 % interval (t over models), compiled (that
+        of the compiled model, over the same seeds, mechanism and ladder) and detectable, the smallest
         difference of the accuracy from a fixed number that such an interval would exclude.
     """
     compiled = scored[scored.model == COMPILED].groupby(["metric", "mechanism", "ladder"]).accuracy.mean()
@@ -125,7 +125,7 @@ def metrics(scored):
                 "decided_accuracy": found.decided_accuracy.mean(),
                 "ties": found.tied.mean(),
                 "invariance": found.invariance.mean(),
-                "ceiling": compiled.get((row["metric"], row["mechanism"], row["ladder"]), np.nan),
+                "compiled": compiled.get((row["metric"], row["mechanism"], row["ladder"]), np.nan),
                 "detectable": _detectable(found.accuracy),
                 "n_models": len(found),
                 "n_texts": int(found.texts.sum()),
@@ -185,7 +185,7 @@ def overview(scored):
         scored: from `scores`, of one kind of `by_kind`.
 
     Returns:
-        DataFrame indexed by metric, the best first: accuracy, decided_accuracy, ceiling, invariance and for
+        DataFrame indexed by metric, the best first: accuracy, decided_accuracy, compiled, invariance and for
         each null explanation the share of texts where the evidence is preferred to it; means over models and
         primary mechanisms.
     """
@@ -194,10 +194,10 @@ def overview(scored):
     trained = known if trained.empty else trained
     main = primary(trained)
     found = over_mechanisms(main)[["accuracy", "decided_accuracy", "invariance"]]
-    ceiling = known[
+    reference = known[
         (known.model == COMPILED) & known.mechanism.isin(main.mechanism) & known.ladder.isin(main.ladder)
     ]
-    found.insert(2, "ceiling", over_mechanisms(ceiling)["accuracy"])
+    found.insert(2, "compiled", over_mechanisms(reference)["accuracy"])
     for kind in NULLS:
         own = trained[(trained.ladder == f"null {kind}") & trained.mechanism.isin(list(PRIMARY))]
         found[f"above {kind}"] = over_mechanisms(own)["accuracy"]
@@ -285,7 +285,7 @@ def leaderboard(metrics_table, means, gates, version):
         key: digest(sorted(part.corpus))[:16]
         for key, part in gates.groupby(["dataset", "classes", "mechanism"], sort=False)
     }
-    scores_of = ["accuracy", "decided_accuracy", "invariance", "ceiling"]
+    scores_of = ["accuracy", "decided_accuracy", "invariance", "compiled"]
     names = {"metric": "name", "variable": "score"}
     one = metrics_table.melt([c for c in metrics_table if c not in scores_of], scores_of).rename(
         columns=names

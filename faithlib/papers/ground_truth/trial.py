@@ -16,7 +16,7 @@ MODELS = {tables.COMPILED: tuple(PRIMARY), "tiny-bert": ("one_word",)}  # mechan
 SIZES = {"train_size": 3000, "epochs": 6, "examples": 20, "draws": 4}
 FOUND = ["auprc", "precision", "mean_rank"]  # how well an attribution finds planted words
 TABLES = {
-    "metrics": "Metrics: accuracy on a trained model (one word), ceiling on the compiled one (all)",
+    "metrics": "Metrics: accuracy on a trained model (one word), accuracy on the compiled one (all)",
     "attributions": "Attributions: how well they find planted words, means over models and mechanisms",
 }
 
@@ -89,8 +89,8 @@ def _of_metric(metric, better, seed, output):
         counts.append(table.assign(**about))
     scored = tables.scores(pd.concat(counts, ignore_index=True))
     compiled = scored.model == tables.COMPILED
-    table = tables.overview(scored[~compiled]).assign(ceiling=tables.overview(scored[compiled]).accuracy)
-    return table.sort_values(["accuracy", "ceiling"], ascending=False), name
+    table = tables.overview(scored[~compiled]).assign(compiled=tables.overview(scored[compiled]).accuracy)
+    return table.sort_values(["accuracy", "compiled"], ascending=False), name
 
 
 def _of_attributions(names, seed, output):

@@ -6,7 +6,6 @@ from faithlib.attributions.registry import names
 from faithlib.papers.noiser.ratios import MAIN
 from faithlib.report.figures import (
     HOLLOW,
-    apart,
     attribution_looks,
     attribution_rows,
     guide,
@@ -30,7 +29,8 @@ LEADS = {"paper": "as the paper defines it", "released": "as the release compute
 CAPTIONS = {
     "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
     "method (log ratio), with 95 % intervals, under each way to bring scores to one scale; right of 0 "
-    "(dotted) Noiser is the most faithful. Released scores have the sum 1 as they are.",
+    "(dotted) Noiser is the most faithful. The released code divides scores by their sum itself, so on the "
+    "right that row is empty.",
     "lead_of_k_min_by_normalisation": "**Which normalisation, which bound?** The lead of k_min over the best "
     "of the other bounds of Noiser's noise, as in the figure above.",
     "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
@@ -53,8 +53,8 @@ CAPTIONS = {
     "better half of its words (up is better); bars are 95 % intervals where they are known. If both measured "
     "how well a method explains, the marks would rise from left to right in both columns. "
     + CLIPPED
-    + "in the corner. Marks "
-    "that would coincide are moved to the right (Figure 4 of the paper).",
+    + "in the corner. A task is left out "
+    "where the judge names no answer, whichever method chose the words (Figure 4 of the paper).",
 }
 
 
@@ -168,11 +168,12 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
         scale: "quick" is noted on the figure.
         top: how many answers of the judge count, 1 or 5.
         definition: "paper" or "released".
-        measure: "rate" or "score_all", over all prompts.
+        measure: "rate" or "score_all", over all prompts; a task and model whose every rate is 0 is left out.
     """
     kept = _main(faithful, definition)
     kept = kept[np.isfinite(kept.log_ratio)]
     answers = answers[(answers.top == top) & (answers.baseline == "")]
+    answers = answers[answers.groupby(["task", "model"]).rate.transform("max") > 0]
     columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
     known = in_order(both.method.unique(), names())
@@ -181,9 +182,8 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
         guide(axis, 0)
         axis.set(xlim=(LIMITS[0] - 0.4, LIMITS[1] + 0.4), ylim=(0, 1.08))
     for axis, part in grid:
-        at = apart(axis, part.log_ratio.clip(*LIMITS), part[measure])
-        for x, row in zip(at, part.itertuples(), strict=True):
-            _cross(axis, x, row, measure)
+        for row in part.itertuples():
+            _cross(axis, row, measure)
         beyond = part[part.log_ratio < LIMITS[0]].sort_values(measure, ascending=False)
         words = [f"{label(row.method)}: {row.log_ratio:.1f}".replace("-", "−") for row in beyond.itertuples()]
         corner = {"ha": "right", "va": "bottom", "fontsize": 6, "transform": axis.transAxes}
@@ -197,12 +197,12 @@ def _main(table, definition):
     return table[kept & table.setting.isin(MAIN) & table.baseline.isin(BASELINES)]
 
 
-def _cross(axis, x, row, measure):
+def _cross(axis, row, measure):
     """A mark with its intervals; without one of the log ratio where that lies beyond the limits."""
-    look, y = line(row.method), getattr(row, measure)
+    look, x, y = line(row.method), np.clip(row.log_ratio, *LIMITS), getattr(row, measure)
     if row.log_ratio >= LIMITS[0] and np.isfinite([row.ci_low, row.ci_high]).all():
-        ends = x + np.array([row.ci_low, row.ci_high]) - row.log_ratio
-        axis.plot(ends, [y, y], color=look["color"], linewidth=0.8)
+        axis.plot([row.ci_low, row.ci_high], [y, y], color=look["color"], linewidth=0.8)
     if measure == "rate":
         axis.plot([x, x], [row.rate_ci_low, row.rate_ci_high], color=look["color"], linewidth=0.8)
-    axis.plot([x], [y], color=look["color"], marker=look["marker"], markersize=5, linestyle="")
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.5}  # so that marks on one another are two
+    axis.plot([x], [y], color=look["color"], marker=look["marker"], markersize=5.5, linestyle="", **edge)

@@ -42,8 +42,9 @@ CAPTIONS = {
     "recursive_curves": "**Does masking important tokens hurt?** "
     + CURVES
     + BANDS
-    + "A curve that rises again tells that the masks themselves leak the label; where the random curve stays "
-    "flat there is little to measure (Recursive ROAR, Figure 4 of the paper).",
+    + "A curve that rises again can mean that the masks themselves leak the label, or that models below it "
+    "predict one class; where the random curve stays flat there is little to measure "
+    "(Recursive ROAR, Figure 4 of the paper).",
     "recursive_curves_by_count": "**One token at a time.** "
     + CURVES
     + BANDS

@@ -68,10 +68,10 @@ def test_curves_are_means_with_intervals(points):
 def test_masf_has_a_column_for_each_definition(records):
     table = tables.masf(tables.with_convergence(every(masf_of), records))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="leave_one_out", ratio=50)
-    assert (row.p_simes, row.p_calibrated, row.share_simes) == pytest.approx((0.55, 0.55, 0.1))
-    assert row.p_simes_low < row.p_simes < row.p_simes_high and (row.n, row.seeds) == (100, 2)
+    assert (row.p_paper, row.p_calibrated, row.share_paper) == pytest.approx((0.55, 0.55, 0.1))
+    assert row.p_paper_low < row.p_paper < row.p_paper_high and (row.n, row.seeds) == (100, 2)
     null = cell(table, dataset="sst2", strategy=MASKED, measure="validation")
-    assert (null.p_simes, null.p_released, null.ratio) == (0.5, 0, 0)
+    assert (null.p_paper, null.p_released, null.ratio) == (0.5, 0, 0)
     some = masf_of().query("definition == 'paper'")
     assert tables.masf(tables.with_convergence(some, records)).p_calibrated.isna().all()
 

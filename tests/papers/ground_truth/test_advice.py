@@ -8,7 +8,10 @@ from faithlib.papers.ground_truth import advice, tables
 
 COST = pd.DataFrame({"passes": {"nc": 5, "soft_nc": 16, "ns": 5, "random": float("nan")}})
 FAMILIAR = pd.DataFrame(
-    [("planted", "tiny-bert", 3, "none", p, "top removed", r) for p, r in (("zero", 0.5), ("mask", 0.25))],
+    [
+        ("planted", "tiny-bert", 3, "none", p, f"top {left}", r)
+        for p, r, left in (("zero", 0.5, "removed"), ("mask", 0.25, "removed"), ("mask", 0.75, "kept"))
+    ],
     columns=["dataset", "model", "classes", "masking", "perturbation", "input", "rejected"],
 )
 
@@ -35,7 +38,15 @@ def test_sentences_name_the_best_and_the_cheapest_near_it(told):
     assert "the best: Soft-NC; NC. The cheapest of them is NC, with 5 passes" in first
     assert "oracle" not in " ".join([first, *rest])
     assert any("NS prefers the evidence in 40% of the texts" in text for text in rest)
-    assert any("in 25% (mask), 50% (zero) of the cases" in text for text in rest)
+    (masks,) = [text for text in rest if "familiar" in text]
+    assert "*without* their top tokens in 25% (mask), 50% (zero) of the cases" in masks
+    assert "*only* the top tokens are left in 75% (mask)." in masks
+
+
+def test_metrics_that_depend_on_the_ranking_are_named_with_their_share(told):
+    values = models_with(soft_nc=(95, 0, 97), nc=(94, 0, 100), ns=(60, 0, 81))
+    (text,) = [text for text in told(values) if "different sizes" in text]
+    assert "All decisions of these stay: NC. Soft-NC keeps 97%. NS keeps fewest, 81%." in text
 
 
 def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
@@ -48,7 +59,9 @@ def test_a_default_class_is_a_sentence_where_there_are_two_classes(told):
         for models in (two, without)
     )
     assert "accuracy falls most for NC (by 0.29) and least for NS (by 0.00)." in text
-    assert other.endswith(". Without a meaning on a third of the texts or more: Soft-NC.")
+    assert other.endswith("Not compared, because fewer than 3 models give them a value: Soft-NC.")
+    few = pd.concat([values, *without, *(part[part.metric == "soft_nc"] for part in two[:2])])
+    assert other in told(few)  # two models are not compared either
 
 
 def test_the_quick_scale_advises_nothing(told):

@@ -29,18 +29,18 @@ def test_a_metric_that_lacks_a_mechanism_of_its_unit_has_no_mean():
     assert whole.metric.tolist() == ["nc"]
 
 
-def test_the_table_has_intervals_over_models_and_the_ceiling_of_the_compiled_model():
+def test_the_table_has_intervals_over_models_and_the_accuracy_of_the_compiled_model():
     parts = [counts(seed=s, nc=n, released_soft_nc=30, random=50) for s, n in ((10, 80), (11, 82), (12, 84))]
     values = pd.concat([*parts, counts("compiled", nc=95, random=50)], ignore_index=True)
     table = tables.metrics(tables.scores(values))
     assert list(table) == tables.METRICS
     row = cell(table, metric="nc", model="tiny-bert", mechanism="xor", ladder="fifths")
-    assert (row.accuracy, row.n_models, row.n_texts, row.ceiling) == (0.82, 3, 60, 0.95)
+    assert (row.accuracy, row.n_models, row.n_texts, row.compiled) == (0.82, 3, 60, 0.95)
     assert row.ci_low == pytest.approx(0.82 - row.detectable) and row.detectable == pytest.approx(
         4.302653 * 0.02 / 3**0.5, rel=1e-5
     )
     released = cell(table, metric="soft_nc", mechanism="xor", ladder="fifths")
-    assert released.definition == "released" and np.isnan(released.ceiling)
+    assert released.definition == "released" and np.isnan(released.compiled)
     assert "random" in set(table.metric)
 
 
@@ -51,7 +51,7 @@ def test_the_overview_is_of_trained_models_with_three_classes():
     )
     table = tables.overview(tables.scores(values))
     assert table.index.tolist() == ["nc", "ns"]
-    assert table.loc["nc", ["accuracy", "ceiling", "above flat"]].tolist() == pytest.approx([0.8, 0.9, 0.8])
+    assert table.loc["nc", ["accuracy", "compiled", "above flat"]].tolist() == pytest.approx([0.8, 0.9, 0.8])
 
 
 def test_the_tables_of_a_page_have_a_column_a_kind_of_model_and_one_a_mechanism():

@@ -1,6 +1,7 @@
 """Figures of noiser: a panel for everything, drawn from the tables."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from sample.noiser import found, judged, needed
 
@@ -27,6 +28,24 @@ def test_figures_have_a_panel_for_everything(values):
     for axis in figure.axes:  # against random scores and against shuffled ones
         marks = [line for line in axis.lines if line.get_linestyle() == "None"]
         assert len(marks) == 3  # a method each
+    plt.close("all")
+
+
+def test_marks_stand_at_their_values_and_a_judge_without_an_answer_has_no_panel(values):
+    faithful, answers = tables.faithfulness(values), tables.answerability(judged(), needed())
+    own = faithful[(faithful.definition == "paper") & (faithful.normalisation == "none")]
+    equal = answers.assign(rate=0.5)  # all marks at one height
+    figure = figures.agreement(faithful, equal)
+    for axis, baseline in zip(figure.axes, figures.BASELINES, strict=True):
+        marks = [line.get_xdata()[0] for line in axis.lines if line.get_linestyle() == "None"]
+        known = own[(own.baseline == baseline) & (own.task == "world_facts")]
+        assert set(np.round(marks, 9)) <= set(known.log_ratio.clip(*figures.LIMITS).round(9))
+    silent = answers.assign(rate=0.0)
+    shown = figures.agreement(
+        pd.concat([faithful, faithful.assign(model="other")]),
+        pd.concat([equal, silent.assign(model="other")]),
+    )
+    assert len(shown.axes) == len(figure.axes)
     plt.close("all")
 
 
