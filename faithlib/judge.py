@@ -3,7 +3,7 @@
 `judge(questions)` returns up to five answers for each question, the most probable first; a question is a list
 of words. Equal questions are asked once. A judge behind an endpoint writes each answer to disk when it
 arrives, so that no answer is paid for twice after an error or in a rerun. It never stores an answer that is
-empty, holds thoughts alone, or was cut at its limit of tokens. A local judge cuts every answer at its limit.
+empty, holds thoughts alone, ended early or was cut at its limit. A local judge cuts each answer at its limit.
 """
 
 import json
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from faithlib.progress import bar
-from faithlib.replies import ANSWERS, parse
+from faithlib.replies import ANSWERS, CUT, REFUSED, STATUSES, completion_values, parse, refuses
 from faithlib.results import digest, write_atomically
 from faithlib.scores import finite, one_of, whole
 
@@ -234,7 +234,7 @@ class EndpointJudge(Judge):
         template: the prompt; see `Judge`.
         timeout: seconds to wait for an answer.
         retries: after status 408, 409, 429 or 5xx, a timeout, a lost connection, a malformed answer or one
-            without a word besides thoughts, with increasing pauses or those that the endpoint asks for.
+            that ended early or has only thoughts, with increasing pauses or those that the endpoint asks for.
         per_minute: the largest number of questions a minute; None for no limit.
         workers: the largest number of questions at a time.
         prices: dollars for a million input and output tokens, for `cost`; or None.
@@ -244,7 +244,7 @@ class EndpointJudge(Judge):
         limit: the largest number of questions that this judge asks; None for no limit.
 
     Raises:
-        ValueError: a setting out of range.
+        ValueError: a setting out of range, an OPENAI_BASE_URL that is no address, or no name.
     """
 
     def __init__(
@@ -262,8 +262,11 @@ class EndpointJudge(Judge):
         temperature=0.0,
         limit=None,
     ):
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"name={name!r} names no model: give its name at the endpoint")
         super().__init__(name, template)
         check_settings(timeout=timeout, retries=retries, per_minute=per_minute, workers=workers, limit=limit)
+        _address()  # refuses what is none
         check_settings(prices=prices, tokens=tokens, tokens_name=tokens_name, temperature=temperature)
         self.folder, self.timeout, self.retries, self.workers = Path(folder), timeout, retries, workers
         self.prices, self.tokens, self.limit = prices, tokens, limit
@@ -323,41 +326,48 @@ class EndpointJudge(Judge):
             pool.shutdown(cancel_futures=True)
 
     def _ask_and_store(self, client, prompt):
-        import openai
-
-        request = {"model": self.name, "messages": [{"role": "user", "content": prompt}], **self.parameters}
         for attempt in range(self.retries + 1):
             if attempt:
                 time.sleep(min(PAUSE * 2**attempt, 8))
             self._sleep_until_my_turn()
-            try:
-                completion = client.chat.completions.create(**request)
-            except openai.APIResponseValidationError:
-                continue
-            except openai.OpenAIError as error:
-                raise JudgeError(self._error_message(error)) from None  # its own text can contain the key
-            except ValueError:  # the body is not JSON
-                continue
-            answer = _answer_values(completion)
-            if answer and answer["finish_reason"] == "length":
-                raise JudgeError(
-                    f"{self.name} at {self._host()} was cut at {self.tokens} tokens before its answer ended: "
-                    "raise tokens, to thousands for a model that thinks first; answers so far are kept"
-                )
-            if answer and (answer["refused"] or parse(answer["text"])):
+            answer, fault = self._answer(client, prompt)
+            if answer:
                 asked = {"model": self.name, "address": _address(), "prompt": prompt, **self.parameters}
                 _write(asked | answer, self._path(prompt))
                 return
+        fault = f"errors or ended early ({_quoted(fault)})" if fault else "empty or none of the protocol"
         raise JudgeError(
-            f"{self.name} at {self._host()} gave {self.retries + 1} answers that are empty or none of "
-            "the protocol: check the address, the model's name and the template; answers so far are kept"
+            f"{self.name} at {self._host()} gave {self.retries + 1} answers that are {fault}: check the "
+            "address, the model's name and the template; answers so far are kept"
         )
+
+    def _answer(self, client, prompt):
+        """One answer, as `replies.completion_values` has it."""
+        import openai
+
+        request = {"model": self.name, "messages": [{"role": "user", "content": prompt}], **self.parameters}
+        try:
+            completion = client.chat.completions.create(**request)
+        except (openai.APIResponseValidationError, ValueError):  # the body is not JSON
+            return None, ""
+        except openai.OpenAIError as error:
+            if getattr(error, "status_code", None) == 400 and error.code in REFUSED:
+                return dict(text="", finish_reason=error.code, refused=True, tokens_in=0, tokens_out=0), ""
+            raise JudgeError(self._error_message(error)) from None  # its own text can contain the key
+        answer, fault = completion_values(completion)
+        if answer and str(answer["finish_reason"]).lower() in CUT:
+            raise JudgeError(
+                f"{self.name} at {self._host()} was cut at {self.tokens} tokens before its answer ended: "
+                "raise tokens, to thousands for a model that thinks first; answers so far are kept"
+            )
+        return answer, fault
 
     def _stored_answers(self, prompt):
         """The answers to a prompt that are on disk, which are counted."""
         path = self._path(prompt)
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
+            stored["refused"] |= refuses(stored["text"])
             answers = [] if stored["refused"] else parse(stored["text"])
             for name in ("refused", "tokens_in", "tokens_out"):
                 self.counts[name] += stored[name]
@@ -381,6 +391,8 @@ class EndpointJudge(Judge):
                 f"judge {self.name} needs a key: set {KEY} in the environment (any word for a "
                 f"server that wants none) and {URL} for another address than {self._host()}"
             )
+        if not re.fullmatch(r"[!-~]+", os.environ[KEY]):
+            raise JudgeError(f"{KEY} holds blanks, line ends or letters beyond ASCII: set the key alone")
         return openai.OpenAI(timeout=self.timeout, max_retries=self.retries)
 
     def _host(self):
@@ -402,49 +414,36 @@ class EndpointJudge(Judge):
             what = f"did not answer within {self.timeout:g} s: raise timeout"
         elif isinstance(error, openai.APIConnectionError):
             what = f"cannot be reached: check {URL} and the network"
-        elif status in (401, 403):
-            what = f"refuses the key ({status}): check {KEY}"
-        elif status == 404:
-            what = f"knows no such model or address (404): check the name and {URL}"
-        elif status == 429:
-            what = "has had too many requests, or no credit is left (429): lower per_minute or workers"
-        elif status and status >= 500:
+        elif status in STATUSES:
+            what = STATUSES[status]
+        elif status and (status in (408, 409) or status >= 500):
             what = f"fails ({status}): try again later"
         else:
-            reason = " ".join(str(getattr(error, "message", "")).split())[:200]
-            reason = reason.replace(os.environ[KEY], "***") if status == 400 else ""
+            reason = _quoted(getattr(error, "message", "")) if status == 400 else ""
             what = f"refuses the request ({status or type(error).__name__}{reason and ', '}{reason}): check "
             what += "model, template, tokens, tokens_name and temperature"
         return f"{self.name} at {self._host()} {what}; answers so far are kept"
 
 
+def _quoted(text):
+    """What an endpoint says: up to 200 characters without the key."""
+    return " ".join(str(text).replace(os.environ[KEY], "***").split())[:200]
+
+
 def _address():
-    """The address of the endpoint, without a password."""
-    parts = urlsplit(os.environ.get(URL) or "https://api.openai.com/v1")
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+    """The address of the endpoint, without a password; ValueError for what is no address."""
+    url, host = os.environ.get(URL) or "https://api.openai.com/v1", None
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, f":{parts.port}" if parts.port else ""
+    except ValueError:  # an open bracket, a port that is no number
+        pass
+    if not host or not re.fullmatch(r"https?://\S+", url, re.IGNORECASE):
+        shown = re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", url)
+        raise ValueError(f"{URL}={shown!r} is no address: write http://host:port/v1")
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
 def _write(values, file):
-    text = json.dumps(values, ensure_ascii=False)
+    text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace").decode()  # half an emoji: ?
     write_atomically(file, lambda path: path.write_text(text, encoding="utf-8"))
-
-
-def _answer_values(completion):
-    """The values of a completion that are stored, None for a malformed one."""
-    try:
-        message, usage = completion.choices[0].message, completion.usage
-        text, refusal = message.content, getattr(message, "refusal", None)
-        reason = completion.choices[0].finish_reason
-    except (AttributeError, IndexError, TypeError):
-        return None
-    refused = bool(refusal) or reason == "content_filter"
-    if not isinstance(text, str) and not refused and reason != "length":
-        return None
-    return {
-        "text": text or "",
-        "finish_reason": reason,
-        "refused": refused,
-        "tokens_in": getattr(usage, "prompt_tokens", 0) or 0,
-        "tokens_out": getattr(usage, "completion_tokens", 0) or 0,
-    }

@@ -23,12 +23,14 @@ PACKAGES = (
 
 
 def code_digest(*parts):
-    """SHA-256 of faithlib's source, or of the modules and packages named."""
+    """SHA-256 of faithlib's source, or of the modules and packages named, such as "papers/fmm/areas.py"."""
     package = pathlib.Path(__file__).parent
-    sources = sorted(
-        p for p in package.rglob("*.py") if not parts or p.relative_to(package).parts[0] in parts
-    )
-    return digest([(p.relative_to(package).as_posix(), file_digest(p)) for p in sources])
+    sources = {p.relative_to(package): p for p in sorted(package.rglob("*.py"))}
+    if parts:
+        sources = {at: p for at, p in sources.items() if any(at.is_relative_to(part) for part in parts)}
+    if parts and not sources:
+        raise ValueError(f"no source of faithlib is called {', '.join(parts)}")
+    return digest([(at.as_posix(), file_digest(p)) for at, p in sources.items()])
 
 
 def code_provenance():

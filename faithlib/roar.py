@@ -422,7 +422,7 @@ def _check(make_model, splits, workers):
 
 def _tables(plan, folder, n):
     """The DataFrames that `run` returns; n: (examples,) the number of maskable tokens of each."""
-    names = list(plan.jobs())
+    names = list(jobs := plan.jobs())
     rows = {name: json.loads((folder / f"{name}.json").read_text()) for name in names}
     predictions = pd.concat([pd.read_parquet(folder / f"{n}.parquet") for n in names], ignore_index=True)
     classes = predictions.groupby("job").predicted.nunique()
@@ -444,5 +444,6 @@ def _tables(plan, folder, n):
                 for metric, value in rows[name]["metrics"].items()
             ]
             before = masked
-    shares = [{"job": name, **share} for name in names for share in rows[name]["sparsity"]]
+    of_jobs = [{"job": name, **share} for name in names for share in rows[name]["sparsity"]]
+    shares = [s for s in of_jobs if s["measure"] in jobs[s["job"]].explains]  # a run before explained more
     return pd.DataFrame(curves), predictions, pd.DataFrame(shares)

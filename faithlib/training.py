@@ -153,7 +153,8 @@ def fine_tune(
     for name, value in {**counts, "patience": 1 if patience is None else patience}.items():
         whole(name, value, 1)
     whole("seed", seed)
-    rates = {"learning_rate": learning_rate, "head_learning_rate": head_learning_rate or learning_rate}
+    head_learning_rate = learning_rate if head_learning_rate is None else head_learning_rate
+    rates = {"learning_rate": learning_rate, "head_learning_rate": head_learning_rate}
     for name, value in {**rates, "clip": 1 if clip is None else clip}.items():
         finite(name, value, 0, above=True)
     for name, value in {"warmup": warmup, "weight_decay": weight_decay}.items():
@@ -163,6 +164,8 @@ def fine_tune(
     for name, value in {**chosen, "masking": masking, "selection": selection}.items():
         one_of(name, value, CHOICES[name])
     plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None and salience_weight
+    if isinstance(undecayed, str):
+        raise ValueError(f"undecayed={undecayed!r} is one text: give a list, [{undecayed!r}]")
     if classifier.dtype == torch.float16:
         raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
     _check_memory(classifier, accumulate, checkpointing, guided, definition)
@@ -185,7 +188,7 @@ def fine_tune(
     generator = np.random.default_rng(seed)
     steps = math.ceil(len(data.lengths) / batch_size)  # optimiser steps an epoch
     kind = torch.optim.AdamW if optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
-    groups = _groups(model, learning_rate, head_learning_rate or learning_rate, weight_decay, undecayed)
+    groups = _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed)
     stepper = kind(groups, betas=betas, fused=True)  # on a CPU ten times as fast as unfused
     rate = _rate(round(warmup * steps), steps * epochs if schedule == "linear" else math.inf)
     rates = torch.optim.lr_scheduler.LambdaLR(stepper, rate)

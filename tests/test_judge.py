@@ -28,6 +28,8 @@ WORDLESS = {"nothing": "", "rubbish": "\n ... \n", "thoughts": "<think>hm</think
 class Endpoint(ThreadingHTTPServer):
     """Answers "reply" to every question; `script` holds what goes wrong first, a word a request.
 
+    A dict in `script` holds what is other in an answer, or its "status" and "body".
+
     A request that is "held" gets its answer, an error, once the event `go` is set.
     """
 
@@ -49,6 +51,9 @@ class Handler(BaseHTTPRequestHandler):
         if what == "held":
             self.server.go.wait()
             what = "400"
+        other, what = (what, "well") if isinstance(what, dict) else ({}, what)
+        if "body" in other:
+            return self.send(other.get("status", 200), json.dumps(other["body"]))
         if what == "well" and self.server.wants not in (None, *asked):
             what = "400"
         if what.isdigit():
@@ -64,7 +69,8 @@ class Handler(BaseHTTPRequestHandler):
             message |= {"content": None, "refusal": "I would rather not."}
         if what in (wrong := {**WORDLESS, "cut": "France, Sp"}):
             message["content"] = wrong[what]
-        reason = "length" if what == "cut" else "stop"
+        message["content"] = other.get("content", message["content"])
+        reason = other.get("finish_reason", "length" if what == "cut" else "stop")
         choice = {"index": 0, "message": message, "finish_reason": reason}
         usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
         whole = {
@@ -73,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
             "created": 1,
             "model": asked["model"],
             "choices": [choice],
-            "usage": usage,
+            "usage": other.get("usage", usage),
         }
         self.send(200, body or json.dumps(whole), "text/html" if what == "html" else "application/json")
 
@@ -166,6 +172,10 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
         *((wrong, "gave 3 answers that are empty .*: check .* the template") for wrong in WORDLESS),
         ("cut", "was cut at 200 tokens before its answer ended: raise tokens"),
         ("401", r"refuses the key \(401\): check OPENAI_API_KEY"),
+        ("402", r"has no credit left for this key \(402\): add some"),
+        ("408", r"fails \(408\): try again later"),
+        ("409", r"fails \(409\): try again later"),
+        ("413", r"finds the question too long \(413\): shorten the template"),
         ("404", "knows no such model or address"),
         (
             "400",
@@ -184,7 +194,7 @@ def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, tol
     error = caught.value
     assert error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
     assert SECRET not in line + caplog.text and "user:pass" not in line
-    passing = ("429", "500", "malformed", "html", *WORDLESS)
+    passing = ("429", "500", "408", "409", "malformed", "html", *WORDLESS)
     assert len(endpoint.requests) == (3 if wrong in passing else 1)
 
 
@@ -251,6 +261,109 @@ def test_an_answer_that_was_cut_is_never_stored(make, endpoint, tmp_path):
     (path,) = (tmp_path / "answers").iterdir()
     stored = json.loads(path.read_text())
     assert stored["finish_reason"] == "stop" and stored["address"].startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("reason", ["length", "LENGTH", "model_length", "max_tokens", "MAX_TOKENS"])
+def test_an_answer_that_was_cut_is_one_however_it_is_told(make, endpoint, tmp_path, reason):
+    endpoint.script = [{"finish_reason": reason}]
+    with pytest.raises(JudgeError, match="was cut at 200 tokens before its answer ended: raise tokens"):
+        make()([QUESTION])
+    assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 1
+
+
+def test_an_answer_that_ended_early_is_asked_again_and_never_stored(make, endpoint, tmp_path):
+    endpoint.script = [{"finish_reason": "error"}] * 3
+    with pytest.raises(
+        JudgeError, match=r"gave 3 answers that are errors or ended .* \(finish_reason error\)"
+    ):
+        make()([QUESTION])
+    assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 3
+    endpoint.script = [{"finish_reason": "abort", "content": "Fr"}]
+    assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 5
+
+
+def test_an_error_with_status_200_is_quoted_without_the_key(make, endpoint):
+    message = f"no\ncredit for {SECRET} " + "x" * 300
+    endpoint.script = [{"body": {"error": {"message": message}}}] * 3
+    with pytest.raises(JudgeError, match=r"\(no credit for \*\*\* x+\): check the address") as caught:
+        make()([QUESTION])
+    assert SECRET not in str(caught.value) and str(caught.value).count("x") < 200
+
+
+def test_a_question_that_the_filter_refuses_is_counted_and_not_asked_again(make, endpoint):
+    body = {"error": {"message": "The prompt was filtered", "code": "content_filter"}}
+    endpoint.script = [{"status": 400, "body": body}]
+    for judge in (make(), make()):
+        assert judge([QUESTION]) == [[]] and len(endpoint.requests) == 1
+        assert judge.counts["refused"] == judge.counts["without_answer"] == 1
+
+
+def test_a_refusal_in_words_is_counted_and_not_asked_again(make, endpoint, tmp_path):
+    endpoint.script = [{"content": "I'm sorry, but I can't help with that."}]
+    for judge in (make(), make()):
+        assert judge([QUESTION]) == [[]] and judge.counts["refused"] == 1
+    (path,) = (tmp_path / "answers").iterdir()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"refused": False}))  # as stored once
+    assert make()([QUESTION]) == [[]] and len(endpoint.requests) == 1
+    assert judge.counts["refused"] == judge.counts["without_answer"] == 1
+
+
+def test_half_an_emoji_is_stored_as_a_question_mark(make, endpoint, tmp_path):
+    endpoint.script = [{"content": "Paris \ud83d, London"}]
+    assert make()([QUESTION]) == [["Paris ?", "London"]]
+    (path,) = (tmp_path / "answers").iterdir()
+    assert json.loads(path.read_text(encoding="utf-8"))["text"] == "Paris ?, London"
+
+
+def test_parts_of_an_answer_and_usage_as_text_are_read(make, endpoint):
+    parts, usage = [{"type": "text", "text": "Paris"}], {"prompt_tokens": "30", "completion_tokens": "?"}
+    endpoint.script = [{"content": parts, "usage": usage}]
+    judge = make()
+    assert judge([QUESTION]) == [["Paris"]]
+    assert (judge.counts["tokens_in"], judge.counts["tokens_out"]) == (30, 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("localhost:39155/v1", "localhost:39155/v1"),
+        ("127.0.0.1:39155", "127.0.0.1:39155"),
+        ("http://localhost:port/v1", "http://localhost:port/v1"),
+        ("http://[::1", "http://[::1"),
+        ("http:///v1", "http:///v1"),
+        ("http://a host/v1", "http://a host/v1"),
+        ("http://host:99999/v1", "http://host:99999/v1"),
+        ("ftp://user:pass@host", "ftp://***@host"),
+        ("user:pass@host:8000", "***@host:8000"),
+    ],
+)
+def test_what_is_no_address_is_told_when_the_judge_is_made(make, monkeypatch, url, shown):
+    monkeypatch.setenv(judges.URL, url)
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == f"OPENAI_BASE_URL={shown!r} is no address: write http://host:port/v1"
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("url", ["", "https://host", "HTTP://host:8000/v1/", "http://[::1]:8000/v1"])
+def test_addresses_are_allowed(make, monkeypatch, url):
+    monkeypatch.setenv(judges.URL, url)
+    assert make().cost([QUESTION])
+
+
+@pytest.mark.parametrize("key", [" ", "sk-a b", "sk-abc\n", "\tsk-abc", "sk-käse", "sk-\x7f"])
+def test_a_key_that_no_header_can_hold_is_refused_without_its_value(make, endpoint, monkeypatch, key):
+    monkeypatch.setenv(judges.KEY, key)
+    with pytest.raises(JudgeError) as caught:
+        make()([QUESTION])
+    told = "OPENAI_API_KEY holds blanks, line ends or letters beyond ASCII: set the key alone"
+    assert str(caught.value) == told and not endpoint.requests
+
+
+@pytest.mark.parametrize("name", ["", " ", None, 5])
+def test_a_judge_has_a_name(tmp_path, name):
+    with pytest.raises(ValueError, match=f"name={name!r} names no model: give its name at the endpoint"):
+        EndpointJudge(name, tmp_path)
 
 
 def test_stored_answers_belong_to_address_model_and_parameters(make, endpoint, monkeypatch):

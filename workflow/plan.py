@@ -26,7 +26,8 @@ KINDS = ("CPU", "GPU")
 PEAK = 14_000.0  # GFLOP a second in float32 of the papers' GPU, a V100, where the benchmark has measured none
 MODELS = {  # parameters in millions: all, and those that compute (all but the table of embeddings)
     "bilstm": (6, 0.44), "tiny-bert": (0.1, 0.07), "tiny-llama": (0.2, 0.09), "stories260K": (0.26, 0.2),
-    "all-MiniLM-L6-v2": (22.7, 10.6), "bert-base-uncased": (110, 85), "scibert_scivocab_uncased": (110, 85),
+    "all-MiniLM-L6-v2": (22.7, 10.6), "SmolLM2-135M-Instruct": (135, 106),
+    "bert-base-uncased": (110, 85), "scibert_scivocab_uncased": (110, 85),
     "roberta-base": (125, 85), "roberta-large": (355, 302), "Qwen2-0.5B": (494, 358),
     "Qwen2-1.5B": (1544, 1310), "Llama-3.2-1B": (1236, 973), "Meta-Llama-3-8B": (8030, 6980),
     "gemma-2-2b": (2614, 2024), "gemma-2-9b": (9242, 8325),
@@ -174,7 +175,7 @@ def plan(papers, scale, state, known, rates):
         row["≈ GPU hours by FLOP"] = told(sum(guesses), len(guesses), len(bare), "no estimate")
         sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
         row["≈ GiB, largest model"] = (
-            f"{max(sizes) * BYTES[entry.card.kind] / 1074:.1f}" if sizes else "unknown"
+            f"{max(sizes) * BYTES[entry.card.kind] / 1074:.1f}" if len(sizes) == len(left) else "unknown"
         )
         rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
     return rows, sources

@@ -2,9 +2,10 @@
 
     python workflow/stale.py
 
-A record is stale where a part of faithlib that computes (all but report/ and papers/), or its notebook's
-code cells, are not what they were at the commit that the record names. What a clean commit did not make, or a
-commit that git does not have, is compared by faithlib's hash alone.
+A record is stale where a part of faithlib that computes, or its notebook's code cells, are not what they were
+at the commit that the record names. All parts compute but report/, other papers, and what in a paper's folder
+makes tables. What a clean commit did not make, or a commit that git does not have, is compared by faithlib's
+hash alone.
 """
 
 import json
@@ -18,7 +19,12 @@ from execute import at_root, code_hash
 
 from faithlib import results
 
-SHOWING = ("report", "papers")  # they make tables, not records
+SHOWING = {"report"}  # it makes tables, not records
+# What in a paper's folder makes tables, too.
+TABLES = {
+    "__init__.py", "card.py", "tables.py", "claims.py", "figures.py", "areas.py", "ratios.py",
+    "sensitivity.py", "advice.py", "examples.py", "trial.py", "synthetic.py",
+}  # fmt: skip
 
 
 @cache
@@ -28,13 +34,15 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-def moved(commit):
-    """The parts of faithlib, modules and packages, that differ from a commit's; None without the commit."""
+def moved(commit, paper):
+    """The parts of faithlib that a paper computes with and that differ from a commit's; None without it."""
     names = git("diff", "--name-only", commit, "--", "faithlib")
     if names is None:
         return None
-    parts = {PurePosixPath(name).parts[1] for name in names.splitlines() if name.endswith(".py")}
-    return sorted(parts - set(SHOWING))
+    paths = [PurePosixPath(name).parts[1:] for name in names.splitlines() if name.endswith(".py")]
+    parts = {path[0] for path in paths if path[0] != "papers"}
+    own = {path[2] for path in paths if path[:2] == ("papers", paper) and len(path) > 2}
+    return sorted(parts - SHOWING) + sorted(f"papers/{paper}/{name}" for name in own - TABLES)
 
 
 @cache
@@ -53,7 +61,7 @@ def why(record):
     """What has changed since a record was made, as a list of words; [] where it is this code's."""
     provenance, notebook = record["provenance"], f"notebooks/{record['paper']}/experiment.ipynb"
     commit, reasons = provenance["git"] or "", []
-    parts = None if provenance["dirty"] or not commit else moved(commit)
+    parts = None if provenance["dirty"] or not commit else moved(commit, record["paper"])
     if parts is None:
         if provenance["code"] != results.code_digest():
             reasons = ["made by code that is no commit here, and not by this"]

@@ -57,6 +57,7 @@ def submit(scale, found, paths, config, further):
     for paper, units in pending(scale, found, paths, plan.status(config)).items():
         if not units:
             continue
+        yield from grid.make_room(f"results/{scale}/{paper}/{Path(unit[1]).stem}.json" for unit in units)
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
         listed.write_text(json.dumps(units, indent=1), encoding="utf-8")

@@ -214,6 +214,7 @@ def differences(shown, folder):
 
 def nowhere(table, records):
     """Data set, model and, where it is there, seed of rows of a table of which there is no record."""
+    table = table.rename(columns={"task": "dataset"})
     keys = [key for key in ("dataset", "model", "seed") if key in table]
     if not {"dataset", "model"} <= set(keys):
         return []  # such a row is over all records of the paper

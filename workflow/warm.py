@@ -97,7 +97,9 @@ def supervise(asking):
     """Fork a notebook's process and tell its id and how it ended; end it when nobody waits any more."""
     parts, descriptors, *_ = socket.recv_fds(asking, 2**16, 2)
     while not parts.endswith(b"\n"):
-        parts += asking.recv(2**16)
+        if not (more := asking.recv(2**16)):  # who asked has ended
+            os._exit(0)
+        parts += more
     pid = os.fork()
     if not pid:
         asking.close()

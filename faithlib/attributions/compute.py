@@ -1,5 +1,6 @@
 """`attribute` and `check`: scores by several attributions of one model, and the checks before the work."""
 
+from collections.abc import Mapping
 from functools import partial
 from inspect import signature
 
@@ -201,6 +202,11 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
     given = {**settings, "progress": progress}
     accepted = {k: v for k, v in given.items() if k in signature(function).parameters}
     values, maskable, found = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
+    if not isinstance(found, Mapping):
+        raise ValueError(
+            f"attribution {settings['wanted'][0]!r} returns {type(found).__name__}: return {{name: scores}}"
+        )
+    found = {name: torch.as_tensor(value) for name, value in found.items()}
     for name in settings["wanted"]:
         if name not in found:
             raise ValueError(

@@ -403,8 +403,8 @@ def completeness_gap(model, batch, target, base, moving, signed, cache=None):
     first = torch.stack([(same == k).nonzero()[0, 0] for k in range(len(states))])
     logits = model.logits(batch.at(first), embeddings=base[first])  # (states, outputs)
     y_base = model.explained(logits[same], target)
-    total = torch.where(batch.present, signed, 0).double().sum(1)
-    return (total - (torch.from_numpy(y).to(total) - y_base)).abs()
+    total = torch.where(batch.present, signed, 0).cpu().double().sum(1)  # Apple GPUs have no float64
+    return (total - (torch.from_numpy(y).to(total) - y_base.cpu())).abs()
 
 
 def vocabulary_l1(model, slopes):

@@ -206,7 +206,7 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
         kept = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
         embeddings = model.embed(row[: len(e.ids)]).detach()  # (tokens, width)
         p = filled_probabilities(model, e, embeddings, kept, filler, y)  # (samples,)
-        scale = (embeddings.double() - filler).norm(dim=-1).cpu().numpy()  # (tokens,)
+        scale = (embeddings.cpu().double() - filler).norm(dim=-1).numpy()  # (tokens,)
         changing = (embeddings != filler).sum(-1).cpu().numpy()  # (tokens,)
         weight = embeddings.numel() - ~kept @ changing  # (samples,)
         sizes = abs(Ridge(alpha=1).fit(kept * scale, p, sample_weight=weight).coef_)

@@ -111,4 +111,4 @@ def _values(layer):
 def _output(layer, args, kwargs):
     """A layer's output, (tokens, width) float64."""
     output = layer(*args, **kwargs)
-    return (output[0] if isinstance(output, tuple) else output)[0].double()
+    return (output[0] if isinstance(output, tuple) else output)[0].cpu().double()

@@ -51,6 +51,32 @@ def racu(x, measure, baseline, clip=False):
     return (np.clip(ratio, -1, 1) if clip else ratio)[()]
 
 
+def areas(wide, area="ACU", flat=True):
+    """Areas of all measures of one data set and model, seed by seed.
+
+    Args:
+        wide: DataFrame (measure, seed) × masked share in per cent, without gaps; the measure "random" is the
+            baseline, paired by seed.
+        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
+        flat: whether to keep the ACU of these seeds.
+
+    Returns:
+        DataFrame seeds × measures.
+    """
+    x, random, found = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
+    for measure in wide.index.unique("measure").drop(RANDOM):
+        seeds = wide.loc[measure].index.intersection(random.index)
+        curve, baseline = wide.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
+        if area == "ACU":
+            values = acu(x, curve, baseline)
+        else:
+            values = racu(x, curve, baseline, clip=area == "RACU clipped")
+        if not flat or area != "ACU":
+            values = np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
+        found[measure] = pd.Series(values, seeds, dtype=float)
+    return pd.DataFrame(found)
+
+
 def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
     """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
 

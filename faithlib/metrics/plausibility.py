@@ -147,7 +147,7 @@ def words_of(text, phrase):
     "Japan" is the word "Japan,": punctuation at its edges belongs to it. An empty phrase has no word.
     Raises ValueError for a phrase that the text does not have.
     """
-    start = text.find(phrase)
+    start = text.find(phrase := phrase.strip())
     if start < 0:
         raise ValueError(f"{phrase!r} is not in {text[:40]!r}: give a part as the text has it")
     first = len(text[: start + 1].split()) - 1

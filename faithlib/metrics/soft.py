@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, softmax
 from scipy.stats import rankdata
 
 from faithlib import forward
@@ -48,9 +49,9 @@ def to_probability(scores, maskable, how="minmax"):
     elif how == "rank":
         a = rankdata(s) / len(s)
     elif how == "sigmoid":
-        a = _sigmoid(s)
+        a = expit(s)
     elif how == "softmax":
-        a = _softmax(s)
+        a = softmax(s)
     elif how == "raw":
         if s.min() < 0 or s.max() > 1:
             raise ValueError(
@@ -102,16 +103,16 @@ def released_probability(scores, maskable, option):
     if option == 0:
         return s
     if option == 1:
-        return _sigmoid(s)
+        return expit(s)
     if option in (2, 4, 5):
         floor = {2: -10, 4: -3, 5: -1}[option]
         return _minmax(np.where(np.isinf(s), np.float32(floor), s))
     if option == 3:
-        return _softmax(s)
+        return softmax(s)
     if option == 6:
-        return _minmax(_sigmoid(s))
+        return _minmax(expit(s))
     if option == 7:
-        return _sigmoid(_minmax(np.where(np.isinf(s), np.float32(-1), s)))
+        return expit(_minmax(np.where(np.isinf(s), np.float32(-1), s)))
     raise ValueError(f"option {option!r} is unknown: the release has 0 to 7")
 
 
@@ -143,15 +144,6 @@ def _drawn(seed, tokens, width, distribution):
 def attention_weight(a, maskable, retain):
     """The continuous attention mask of appendix C: a (retaining) or 1 − a (removing), 1 elsewhere."""
     return np.where(maskable, a if retain else 1 - a, 1.0)
-
-
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-np.clip(x, -80, 80))) * ~np.isneginf(x)
-
-
-def _softmax(x):
-    e = np.exp(x - x.max())
-    return e / e.sum()
 
 
 def _minmax(x):

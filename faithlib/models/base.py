@@ -13,7 +13,7 @@ import torch
 
 from faithlib.models import placement
 from faithlib.models.precision import quantised, widened
-from faithlib.scores import one_of
+from faithlib.scores import first_line, one_of
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Transformer:
             self.attentions(self.collate(self.encode(["a"])))
         except (ValueError, NotImplementedError) as error:
             raise ValueError(
-                f"{self.name} gives no attention weights ({str(error).splitlines()[0]}): {instead}"
+                f"{self.name} gives no attention weights ({first_line(error)}): {instead}"
             ) from error
         if self.pools:
             raise ValueError(f"{self.name} reads all positions, and attention is that of one: {instead}")

@@ -185,6 +185,7 @@ def _cube(own, names, metrics):
     """Values turned so that higher is better, averaged over models: (attributions, metrics, texts)."""
     wide = own.groupby(["attribution", "metric", "example"]).value.mean().unstack("example")
     signs = {metric: 1 if registry.get(metric).better == "higher" else -1 for metric in metrics}
+    wide = wide.reindex(pd.MultiIndex.from_product([names, metrics]))  # scores from elsewhere have no MaSF
     return np.array([[signs[m] * wide.loc[(name, m)] for m in metrics] for name in names], float)
 
 

@@ -28,7 +28,15 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
 LISTED = 4  # cases that a cell names; more are counted
 OF_CLAIM = ["claim", "definition", "baseline"]
-HEADER = ("claim", "verdict", "ours, 95 % interval", "published", "data", "p, Holm", "options")
+HEADER = (
+    "claim",
+    "verdict",
+    "ours, 95 % interval",
+    "published (the paper's models)",
+    "data",
+    "p, Holm",
+    "options",
+)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "p_holm")  # the other columns are texts
 GROUPS = ("holds", "does not hold", "mixed", "inconclusive", "not tested")  # what a verdict begins with
 
@@ -210,7 +218,7 @@ def _judged(folder):
 def _about(definition, baseline, claims):
     """ "definition released, baseline matched: " where a table has several of them, else ""."""
     words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
-    words += [BASELINES[baseline]] if claims.baseline.nunique() > 1 else []
+    words += [BASELINES.get(baseline, f"random baseline {baseline}")] if claims.baseline.nunique() > 1 else []
     text = ", ".join(words)
     return f"{text[0].upper()}{text[1:]}: " if text else ""
 

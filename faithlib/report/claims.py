@@ -20,7 +20,7 @@ import pandas as pd
 from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
-from faithlib.statistics import interval_from_table, seeds_interval
+from faithlib.statistics import direction, interval_from_table, seeds_interval
 from faithlib.statistics.cases import average, behind, everywhere, on_average, somewhere
 from faithlib.statistics.gates import gate_table
 from faithlib.statistics.multiverse import CHOICES, multiverse
@@ -319,18 +319,19 @@ def published(claim, verdict, cases):
 
     Returns:
         (value, names of the data sets): on average the mean over the data sets of our interval (all of them
-        where there is none), else the value of the case that decides. (NaN, "") where one of ours is
-        generated or has no published value.
+        where there is none), everywhere the paper's weakest of all of ours, somewhere the case that decides.
+        (NaN, "") where one of ours is generated or has no published value.
     """
-    names = verdict.cases or tuple(cases)
-    if any(_generated(name.split(" (")[0]) for name in names):
-        return math.nan, ""
-    if claim.quantifier != "on average" and verdict.cases:
+    names = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
+    if claim.quantifier == "somewhere" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
     known = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not known or any(math.isnan(x) for x in known):
+    if not known or any(math.isnan(x) for x in known) or any(map(_generated, datasets)):
         return math.nan, ""
+    if claim.quantifier == "everywhere":
+        worst = min(known, key=lambda value: direction(claim.relation) * value)
+        return worst, datasets[known.index(worst)]
     return float(np.mean(known)), ", ".join(datasets)
 
 
@@ -389,7 +390,9 @@ def multiverse_tables(state, choices, scale, gate=None):
                     other = replace(other, values=accepted(other.values, gate))
                     differences[name] = _difference(kept, other, deciding)
         if is_table and 0 < len(kept.values) < len(claim.values):
-            options[UNGATED] = judged(claim)[0]
+            every = judged(claim)[0]
+            if (every.value, every.low, every.high) != (own.value, own.low, own.high):
+                options[UNGATED] = every
         if not options:
             found += _rows(claim, scale, own, cases)
             continue

@@ -37,9 +37,10 @@ def save_figure(figure, stem):
 
 
 def _latex(frame, better, precision):
-    headers = {c: str(c).replace("_", r"\_").replace("%", r"\%") for c in frame}
+    headers = {c: str(c) for c in frame}
     for column, way in better.items():
         headers[column] += f" {ARROWS[way][1]}"
     style = coloured(frame.rename(columns=headers))
     style = style.format(precision=precision, na_rep="", escape="latex")
+    style = style.format_index(escape="latex-math", axis="columns")
     return style.to_latex(hrules=True, convert_css=True)

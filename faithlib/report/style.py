@@ -154,7 +154,8 @@ def styled(frame, better=None, precision=3, folded=True):
     arrows = {column: f"{column} {ARROWS[way][0]}" for column, way in (better or {}).items()}
     style = coloured(frame.rename(columns=arrows))
     style.folded = folded
-    return style.format(precision=precision, na_rep="", escape="html")
+    style = style.format(precision=precision, na_rep="", escape="html")
+    return style.format_index(escape="html", axis="columns")
 
 
 def note_scale(figure, scale):

@@ -194,7 +194,8 @@ def difference(one, two):
         return Interval(value, "seed", n, reason=one.reason or two.reason)
     mean = average({"one": one, "two": replace(two, value=-two.value)})
     parts = tuple((2 * se, df) for se, df in mean.components)
-    return replace(mean, value=value, components=parts, design="difference")
+    limits = one.limits[0] - two.limits[1], one.limits[1] - two.limits[0]
+    return replace(mean, value=value, components=parts, design="difference", limits=limits)
 
 
 def on_average(cases, relation=">", bound=0.0):
@@ -254,8 +255,8 @@ def everywhere(cases, relation=">", bound=0.0):
 
     Returns:
         Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
-        case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025,
-        one lies on the other side; else it is inconclusive.
+        case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025
+        over those with an interval, one lies on the other side; else it is inconclusive.
 
     Raises:
         ValueError: for another relation.
@@ -270,7 +271,7 @@ def everywhere(cases, relation=">", bound=0.0):
         return _untested(cases, relation, bound)
     words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
-    p = _pvalues(cases, opposite, bound)
+    p = _pvalues(tested, opposite, bound)
     against = [
         name
         for name, adjusted in zip(p, holm(list(p.values())), strict=True)

@@ -75,7 +75,8 @@ def multiverse(claim, main, options, differences=None):
     depends = _depends_on(main, tested, differences) if main.word != UNTESTED else ()
     verdict = main
     if depends:
-        verdict = replace(main, word=MIXED, detail=f"depends on {', '.join(depends)}")
+        details = filter(None, [f"depends on {', '.join(depends)}", main.detail])
+        verdict = replace(main, word=MIXED, detail="; ".join(details))
     cells = {(MAIN, MAIN): main} | options
     rows = [
         (claim, *key, cell.value, cell.low, cell.high, main.bound, cell.word) for key, cell in cells.items()

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-GENERIC = "label_"  # transformers' names of classes that have none: LABEL_0, LABEL_1, ...
+from faithlib.models import fit
 
 
 @dataclass
@@ -66,7 +66,7 @@ def read(data):
         if "test" not in data and len(data) != 1:
             raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
         if "test" in data and "validation" in data:
-            validation = _frame(data["validation"])
+            validation = read({"validation": data["validation"]}).frame
         data = data["test"] if "test" in data else next(iter(data.values()))
     frame = _frame(data)
     if "text" not in frame:
@@ -149,9 +149,8 @@ def class_of(value, names, what):
 def class_names(model):
     """The names of a model's classes in order, [] where it has none of its own."""
     config = getattr(model.model, "config", None)
-    names = [str(name) for _, name in sorted((getattr(config, "id2label", None) or {}).items())]
-    generic = all(name.casefold().startswith(GENERIC) for name in names)
-    return [] if generic or len(names) != model.outputs else names
+    names = list((getattr(config, "id2label", None) and fit.label_names(config)) or ())
+    return names if len(names) == model.outputs else []
 
 
 def _check_evidence(frame):

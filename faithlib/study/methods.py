@@ -11,6 +11,8 @@ import torch
 from faithlib.attributions import registry
 from faithlib.forward import padded
 
+COLUMNS = ("example", "position", "token", "maskable")  # of the saved scores, beside those of attributions
+
 
 @dataclass
 class Methods:
@@ -83,6 +85,8 @@ def _pairs(wanted):
     for name, _ in pairs:
         if not isinstance(name, str) or not name:
             raise ValueError(f"attribution {name!r}: give a name of letters, digits and _")
+        if name in COLUMNS:
+            raise ValueError(f"attribution {name!r} is a column of the saved scores: choose another name")
     return pairs
 
 

@@ -114,7 +114,8 @@ def seconds_per_token(model, encodings, cache=None):
 
 
 def _passes_of(entry, n, settings):
-    taken = {name: p.default for name, p in signature(entry.resolve()).parameters.items()} | settings
+    own = signature(entry.resolve()).parameters
+    taken = {name: settings.get(name, p.default) for name, p in own.items()}
     steps = next((taken[name] for name in ("steps", "samples") if name in taken), 1)
     if "rounds" in taken:  # ReAGent asks twice a round
         steps = 2 * taken["rounds"] * taken["probes"]

@@ -12,6 +12,7 @@ import pandas as pd
 from faithlib import attributions as methods
 from faithlib import batching, forward, scores
 from faithlib.metrics.inputs import Inputs
+from faithlib.models import placement
 from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, table
 from faithlib.study import targets as explained
@@ -140,8 +141,20 @@ def evaluate(
             _Session(m, texts, wanted, metrics, targets, contrast, baselines, budget, resume, settings)
             for m in models
         ]
+        _check_metrics(sessions, _names(models))
         with nullcontext() if progress else silent():
             return _finished(sessions, _names(models), texts, progress)
+
+
+def _check_metrics(sessions, names):
+    """Raise ValueError for models that cannot have the same metrics."""
+    asked = [[metric.name for metric in (*s.metrics, *s.masked)] for s in sessions]
+    for name, own in zip(names, asked, strict=True):
+        if differ := set(own) ^ set(asked[0]):
+            raise ValueError(
+                f"{names[0]} and {name} do not have the same metrics, one of them alone has "
+                f"{min(differ)!r}: name metrics that both have, or evaluate each alone"
+            )
 
 
 class _Session:
@@ -151,6 +164,8 @@ class _Session:
         self.model, self.texts, self.wanted, self.settings = model, texts, wanted, settings
         self.given, self.contrast, self.baselines, self.budget = given, contrast, baselines, budget
         self.resume, self.found_now = resume, {}
+        if resume is not None and placement.offloaded(model.model):
+            raise ValueError(f"resume={str(resume)!r}: {model.name} has offloaded weights: leave resume out")
         self.encodings = texts.encode(model)
         longest = max(len(e.ids) for e in self.encodings)
         if budget is not None and budget < longest:

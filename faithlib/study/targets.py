@@ -211,7 +211,10 @@ def _continuation(model, text, encoding, answer):
     if len(both) > len(prompt) and (both[: len(prompt)] == prompt).all():
         after = both[len(prompt) :]
     else:  # the last token of the prompt and the first of the answer are one
-        (alone,) = model.encode([answer])
+        try:
+            (alone,) = model.encode([answer])
+        except ValueError:  # it has no tokens
+            return ()
         after = alone.ids[alone.maskable]
     return tuple(int(t) for t in after)
 

@@ -74,7 +74,11 @@ def classes(columns, name, where, labels=None):
         raise ValueError(f"{where}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     given = [v for _, _, v in rows]
     strings = all(isinstance(v, str) for v in given)
-    if strings and all(v.isdecimal() for v in given) and not set(given) <= set(labels or ()):
+    if (
+        strings
+        and all(v.isdecimal() and v == str(int(v)) for v in given)
+        and not set(given) <= set(labels or ())
+    ):
         given, strings = list(map(int, given)), False  # of a csv file
     if strings:
         names = tuple(labels or sorted(set(given)))

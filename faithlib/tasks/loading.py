@@ -4,7 +4,6 @@ What a user can get wrong is told in one line: what was asked for before anythin
 rows hold before anything is trained. Rows travel as pandas frames and end as `datasets.Dataset`s.
 """
 
-import difflib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
         task, frames, origin = files.read(name, card.kind if card else "classification")
         use = Use()
     else:
-        task = _find(name)
+        task = TASKS.find(name)
         use = card.use(task.name) if card else Use(task.recipe, task.metric)
     sizes = check_sizes(task, sizes, seed)
     if own:
@@ -86,14 +85,6 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
 
 
 # What was asked for -------------------------------------------------------------------------------
-
-
-def _find(name):
-    if isinstance(name, str) and name in TASKS:
-        return TASKS[name]
-    close = difflib.get_close_matches(str(name), TASKS, n=3)
-    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    raise ValueError(f"unknown task {name!r}: {hint}known are {', '.join(sorted(TASKS))}")
 
 
 def _folder(data_dir):

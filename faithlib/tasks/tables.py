@@ -213,6 +213,7 @@ def _read_csv(path, separator):
     given = dict(sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row with more cells than the header
+        given["skip_blank_lines"] = len(header) > 1  # of one column they are empty cells
         frame = pd.read_csv(path, header=None, skiprows=1, names=range(len(header)), **given)
     return frame.set_axis(header, axis=1)
 

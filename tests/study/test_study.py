@@ -277,6 +277,12 @@ def test_classes_and_targets_have_names():
     assert both.target_names == ["no − maybe"]
 
 
+def test_models_that_cannot_have_the_same_metrics_are_refused_before_work():
+    bert, lm = tiny.classifier(), tiny.causal()
+    with pytest.raises(ValueError, match="do not have the same metrics, one of them alone has 'causal_"):
+        evaluate([bert, lm], tiny.TEXTS[:2], ["gradient_l2"])
+
+
 def test_a_contrast_can_fall_by_more_than_one(monkeypatch):
     seen = []
     monkeypatch.setattr("faithlib.study.table._interval", lambda known, names, limits: seen.append(limits))

@@ -219,6 +219,13 @@ def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
             resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=given)
 
 
+def test_an_answer_without_tokens_is_named(causal, monkeypatch):
+    encode = causal.encode  # as of tokenizers that drop a zero-width space
+    monkeypatch.setattr(causal, "encode", lambda texts: encode([t.replace("\u200b", "") for t in texts]))
+    with pytest.raises(ValueError, match="targets of text 0 is '.u200b': give a token id"):
+        resolved(causal, tiny.PROMPTS[:1], ["\u200b"])
+
+
 def test_a_prediction_that_is_not_known_yet_is_no_contrast(causal):
     frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["it", ""]})
     first = resolved(causal, frame, contrast=[3, 0])  # 0 stands for what is predicted later

@@ -129,7 +129,7 @@ def test_generated_prompts_have_targets():
 def test_unknown_task(name):
     with pytest.raises(ValueError) as error:
         tasks.load(name, data_dir="/no/such/folder")
-    one_line(error, f"unknown task {name!r}", "evidence_inference")
+    one_line(error, f"task {name!r} is unknown", "evidence_inference")
 
 
 def test_unknown_task_names_the_closest():

@@ -10,6 +10,7 @@ from faithlib.metrics import curves
 from faithlib.papers.fmm import tables
 from faithlib.papers.fmm.card import CARD, OPTIONS
 from faithlib.papers.fmm.tables import CURVE, MASKED, PUBLISHED_MODEL
+from faithlib.papers.recursive_roar import tables as recursive_roar
 from faithlib.report import tables as layout
 from faithlib.report.tables import (
     case_titles,
@@ -94,18 +95,7 @@ def areas(points, area="ACU", flat=True):
         wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
         if RANDOM not in wide.index.unique("measure"):
             continue
-        x, baseline, own = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
-        for measure in wide.index.unique("measure").drop(RANDOM):
-            seeds = wide.loc[measure].index.intersection(baseline.index)
-            curve, random = wide.loc[measure].loc[seeds].to_numpy(), baseline.loc[seeds].to_numpy()
-            if area == "ACU":
-                values = curves.acu(x, curve, random)
-            else:
-                values = curves.racu(x, curve, random, clip=area == "RACU clipped")
-            if not flat or area != "ACU":
-                values = np.where(curves.racu_denominator(x, random) < curves.FLAT, np.nan, values)
-            own[measure] = pd.Series(values, seeds, dtype=float)
-        found[key] = pd.DataFrame(own)
+        found[key] = curves.areas(wide, area, flat)
     return found
 
 
@@ -121,12 +111,16 @@ def racu(points, roar=None):
         area between the random curve and the all-masked performance. variant: signed measures can do better
         than the performance of everything masked, so that their RACU may exceed 1. flat counts seeds whose
         random curve hardly falls: there only ACU can be read. roar: RACU, clipped as published; roar_acu:
-        ACU; roar_of says whether they are ours, on the same model, or the published RACU of RoBERTa-base.
+        ACU; roar_of: are they ours, on the same model and of which variant, or the published RACU of
+        RoBERTa-base?
     """
     paper, rows = tables.published_areas(), []
     counted = {tuple(row.values()): tables.seed_counts(p) for row, p in groups(points, [*CURVE, "measure"])}
     measured = points.groupby(CURVE).filter(lambda part: part.measure.nunique() > 1)  # more than random
-    theirs = None if roar is None else {area: areas(roar, area) for area in ("RACU clipped", "ACU")}
+    theirs, variants = None, {}
+    if roar is not None:
+        theirs = {area: areas(roar, area) for area in ("RACU clipped", "ACU")}
+        variants = roar.groupby(["dataset", "model"]).variant.first()
     for area in curves.summary(measured, CURVE).to_dict("records"):
         row = {name: area[name] for name in (*CURVE, "measure")}
         acu, known = (
@@ -147,7 +141,7 @@ def racu(points, roar=None):
             "published_model": known.get("model", ""),
         }
         if row["strategy"] == MASKED:
-            row |= _roar_cell(theirs, row["dataset"], row["model"], row["measure"])
+            row |= _roar_cell(theirs, variants, row["dataset"], row["model"], row["measure"])
         rows.append(row)
     return tables.in_paper_order(pd.DataFrame(rows))
 
@@ -201,19 +195,14 @@ def random_draws(draws, records):
 def load_roar(results_dir, scale):
     """Recursive ROAR's curves at a scale; None where it has no records.
 
-    Of a data set and model that only a variant has, such as one of fewer texts, it is that variant.
+    They are those of its main setting, which for encoders is a variant of fewer texts.
     """
     try:
         _, values = results.load(results_dir, scale, ROAR, variants=None)
     except FileNotFoundError:
         return None
-    metric = {dataset: papers.card(ROAR).metric(dataset) for dataset in values.dataset.unique()}
-    own = values[(values.metric == values.dataset.map(metric)) & (values.by == "ratio")]
-    own = own[own.recursive.astype(bool)]
-    own = own[
-        own.variant == own.groupby(["dataset", "model"]).variant.transform("min")
-    ]  # "" where it is there
-    return own.assign(model=[results.slug(model) for model in own.model])
+    own = recursive_roar.main(recursive_roar.points(values))
+    return own[(own.by == "ratio") & own.recursive.astype(bool)]
 
 
 @cache
@@ -222,14 +211,17 @@ def published_roar():
     return papers.published(ROAR, "table_2").replace({"dataset": {"sst": "sst2"}})
 
 
-def _roar_cell(theirs, dataset, model, measure):
+def _roar_cell(theirs, variants, dataset, model, measure):
     """Recursive ROAR's RACU and ACU of one cell: ours of the same model, else the published RACU."""
     key = SST.get(dataset, dataset), model
     if theirs is not None and measure in theirs["ACU"].get(key, ()):
         own = {area: theirs[area][key][measure].dropna() for area in theirs}
         if len(own["RACU clipped"]):
             cell = over_seeds(own["RACU clipped"], "roar")
-            return cell | {"roar_acu": own["ACU"].mean(), "roar_of": "ours"}
+            return cell | {
+                "roar_acu": own["ACU"].mean(),
+                "roar_of": ", ".join(filter(None, ["ours", variants[key]])),
+            }
     of = {"model": PUBLISHED_MODEL, "measure": measure}
     known = published_row(published_roar(), tables.published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}

@@ -155,7 +155,7 @@ def _performance(scores):
         gain("everything masked: below the class majority with plain fine-tuning", below),
         *(
             gain(
-                f"masked fine-tuning loses no performance where the {copy} copy chooses the epoch: {at_most}",
+                f"masked fine-tuning by the {copy} copy's epoch is as good as by that of both: {at_most}",
                 gained(f"half/{copy}", MASKED),
                 ">=",
                 -MARGIN,

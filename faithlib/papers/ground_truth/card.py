@@ -31,8 +31,6 @@ scored again on 100 texts, as the variant `tables.MORE`. The verdicts stay those
 
 from faithlib.papers import Card
 
-FIXED = "2026-11-23"  # the day on which all of this was fixed
-PILOTS = range(10)  # seeds that settings were chosen with
 # mechanism: the ladders whose pairs are its accuracy, equal weights; the mean over mechanisms is primary
 PRIMARY = {
     "one_word": ("fifths", "shuffled"),

@@ -28,6 +28,8 @@ LATE = "not after Holm's correction", "another part of the claim is not shown"
 def claims(scored, scale):
     """claims.csv: a row for each part of a claim, with `p_holm` of the claim that it belongs to.
 
+    "Does not hold" has to survive Holm's correction over all parts, too.
+
     Args:
         scored: from `tables.scores`.
         scale: "quick", "small" or "paper".
@@ -41,10 +43,15 @@ def claims(scored, scale):
     adjusted = dict(zip(worst, holm(list(worst.values())), strict=True))
     of = {claim.claim: adjusted[number] for number, claim in parts}
     found["p_holm"] = found.claim.map(of)
-    late = found.verdict.astype(str).str.startswith("holds") & (found.p_holm > HOLM)
+    against = {claim.claim: _p(claim, "<") for _, claim in parts}
+    refuted = dict(zip(against, holm(list(against.values())), strict=True))
+    word, opposite = found.verdict.astype(str), found.claim.map(refuted)
+    late = word.str.startswith("holds") & (found.p_holm > HOLM)
+    late |= word.str.startswith("does not hold") & (opposite > HOLM)
     weakest = {claim.claim: own[claim.claim] == worst[number] for number, claim in parts}
     for row in found[late].itertuples():
-        why, units = LATE[0] if weakest[row.claim] else LATE[1], row.verdict.rpartition("(")[2]
+        why = LATE[0] if weakest[row.claim] or row.verdict.startswith("does") else LATE[1]
+        units = row.verdict.rpartition("(")[2]
         found.loc[row.Index, "verdict"] = f"inconclusive ({why}; {units}"
     return found
 
@@ -163,7 +170,7 @@ def _claim(text, values, limits=(-1, 1), reason=""):
     return Claim(text, values if len(values) else none, "seeds", limits=limits)
 
 
-def _p(claim):
-    """One-sided p of a claim on average; 1 where no case has an interval."""
+def _p(claim, relation=">"):
+    """One-sided p of a claim on average, or of its opposite, "<"; 1 where no case has an interval."""
     cases = {name: case for name, case in intervals(claim).items() if case.exists}
-    return average(cases).pvalue() if cases else 1.0
+    return average(cases).pvalue(relation) if cases else 1.0

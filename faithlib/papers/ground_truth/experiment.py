@@ -13,6 +13,7 @@ from faithlib.judge import LocalJudge
 from faithlib.models.compiled import compiled
 from faithlib.papers.ground_truth import familiarity, gates, language, protocol, retraining
 from faithlib.papers.ground_truth.explanations import RUNGS
+from faithlib.provenance import code_digest, weights_digest
 from faithlib.records import digest
 
 COMPILED = "compiled"  # the name of the model whose weights are written down
@@ -206,7 +207,8 @@ def measured(run, unit, mechanism, functions, spent):
         judge = judge_of(run, unit, mechanism, rows)
         functions = functions | language.metrics(judge, kept, unit.draws)
     everything = functions | protocol.controls(functions, unit.seed)
-    key = [run.params, mechanism.name, sorted(everything), gate["passed"]]
+    made_by = weights_digest(classifier.model), code_digest("papers/ground_truth", "corpora")
+    key = [run.params, mechanism.name, sorted(everything), gate["passed"], *made_by]
     counts = run.in_parts(
         f"ladders-{mechanism.name}",
         len(kept),

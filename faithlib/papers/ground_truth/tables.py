@@ -18,7 +18,7 @@ from faithlib.papers.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, R
 from faithlib.records import digest
 from faithlib.report.agreement import spearman
 from faithlib.report.style import dataset_title, model_title
-from faithlib.report.tables import as_printed, cell_text, excluded, groups
+from faithlib.report.tables import as_printed, cell_text, excluded, groups, select
 from faithlib.statistics import nested_interval, seeds_interval
 from faithlib.statistics.base import t_quantile
 
@@ -383,7 +383,7 @@ def retrained(scored, means):
         if row["mechanism"] == ALL:
             continue
         found = _over_models(part.accuracy, "accuracy")
-        own = means[(means.metric == row["metric"]) & (means.mechanism == row["mechanism"])]
+        own = select(means, metric=row["metric"], model=row["model"], mechanism=row["mechanism"])
         racu = own.groupby("attribution").value.mean().rename(lambda name: name.replace(RUNG, "rung "))
         rows.append(row | found | {"n_models": len(part)} | racu.to_dict())
     return pd.DataFrame(rows, columns=RACU)

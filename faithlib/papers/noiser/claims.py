@@ -222,7 +222,7 @@ def _published_lead(best, index, columns, table, **given):
     frame = select(papers.published(PAPER, table), **given).query("model != 'average'")
     frame = frame[~frame.copied] if "copied" in frame else frame
     wide = frame.pivot(index=index, columns=columns, values="value")
-    leads = wide[best] - wide.drop(columns=best).max(axis=1)
+    leads = wide[best] - wide.drop(columns=best).max(axis=1, skipna=False)  # copied cells: no lead
     return (
         leads.groupby("dataset").mean().to_dict()
         if "dataset" in wide.index.names

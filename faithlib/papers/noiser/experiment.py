@@ -28,7 +28,7 @@ def check_parameters(given, answers):
     Raises:
         ValueError: naming the parameters and the fix.
     """
-    from faithlib.judge import KEY
+    from faithlib.judge import KEY, EndpointJudge
 
     attributions, boundings = given["attributions"], given["boundings"]
     tokens, every, judge, share = (given[name] for name in ("tokens", "every", "judge", "judge_share"))
@@ -45,9 +45,9 @@ def check_parameters(given, answers):
         raise ValueError(
             f"judge_share={share} is outside (0, 1]: give the share of words to show, such as 0.5"
         )
-    if judge == API:
+    if judge.startswith(API) and not judge.removeprefix(API).strip():
         raise ValueError(f"judge={judge!r} names no model: write '{API}<name>', or '' for no judge")
-    judge_options(given["judge_settings"], judge)
+    options = judge_options(given["judge_settings"], judge)
     if judge.startswith(API) and not tokens and not any(answers.glob("*.json")):
         if not os.environ.get(KEY):
             raise ValueError(
@@ -59,6 +59,8 @@ def check_parameters(given, answers):
                 f"judge={judge!r} needs the openai client, which is not installed: run python -m pip install "
                 "-c constraints.txt -e .[judge], or judge='' to leave answerability out"
             )
+    if judge.startswith(API) and not tokens and os.environ.get(KEY):
+        EndpointJudge(judge.removeprefix(API), answers, **options)  # a wrong address is told now
 
 
 def judge_options(settings, judge):
@@ -87,6 +89,8 @@ def judge_options(settings, judge):
             raise ValueError(
                 f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(known)}"
             )
+        if name in options:
+            raise ValueError(f"judge_settings: {name!r} is given twice: give it once")
         try:
             options[name] = literal_eval(value)
         except (ValueError, SyntaxError, TypeError):

@@ -13,8 +13,18 @@ import pandas as pd
 
 from faithlib import papers, results
 from faithlib.metrics import log_ratio
-from faithlib.papers.attributions import tables as attributions
-from faithlib.papers.noiser.ratios import BASELINES, MAIN, NOISER, intervals, leads, log_ratios, soft_units
+from faithlib.papers.attributions.tables import BETTER
+from faithlib.papers.noiser.ratios import (
+    BASELINES,
+    MAIN,
+    NOISER,
+    generated,
+    intervals,
+    leads,
+    log_ratios,
+    soft_units,
+    units,
+)
 from faithlib.report import label
 from faithlib.report import tables as layout
 from faithlib.report.tables import (
@@ -23,7 +33,6 @@ from faithlib.report.tables import (
     groups,
     metric_rows,
     ordered,
-    over_examples,
     select,
 )
 from faithlib.scores import RANDOM
@@ -51,7 +60,7 @@ def faithfulness(values):
         better. baseline "random": scores of U[0, 1), our choice, since the paper says only "the random
         baseline"; `published` stands beside it where nothing is normalised. "matched": the method's own
         scores in random order, which leaves ranking, not scale. log_ns, log_nc: the parts of log_ratio
-        (Table 5). n: prompts; undefined: prompts and steps without a value.
+        (Table 5). n: prompts in the means; undefined: prompts and steps without a value.
     """
     values = task_columns(values)
     table = _compared(values[values.setting.isin([*MAIN, "token"])])
@@ -71,8 +80,9 @@ def boundings(values, records=()):
 
     Returns:
         A row a bounding, definition, normalisation and baseline, of the prompts that were scored with all
-        boundings. k: mean scale of the noise; flipped: share of prompts in which some token flips the
-        prediction within the search, below 1 where k is a bound of the search and not of the model.
+        boundings (n). Of all that were scored with this one, which may be more: k, mean scale of the noise;
+        flipped, share of prompts in which some token flips the prediction within the search, below 1 where k
+        is a bound of the search and not of the model.
     """
     values = task_columns(values)
     table = _compared(values[values.attribution.isin(["noiser", RANDOM])])
@@ -181,12 +191,11 @@ def answerability(answers, minimum=None):
         for top, table in TOPS.items():
             each = part.assign(right=part.place.between(1, top).astype(float))
             each["score_all"] = each.mass * each.right
-            by_prompt = each.groupby("example")[["right", "score_all"]].mean()
             row = {**key, "method": method, "top": top}
-            row |= over_examples(by_prompt.right, "rate", "rate_ci_low", "rate_ci_high")
+            row |= _over_units(each, "right", "rate", "rate_ci_low", "rate_ci_high")
             row["score"] = each.mass[each.right == 1].mean()
-            row["score_all"] = by_prompt.score_all.mean()
-            row["n"] = len(by_prompt)
+            row["score_all"] = _over_units(each, "score_all")["score_all"]
+            row["n"] = len(each[["seed", "example"]].drop_duplicates())
             if needed is not None:
                 row |= _minimum(select(needed, **key), top)
             for metric in ("rate", "score") if published else ():
@@ -198,9 +207,25 @@ def answerability(answers, minimum=None):
 
 
 def evidence(values):
-    """Agreement with known evidence, a row a method: as `papers.attributions.tables.evidence` has it."""
-    table = attributions.evidence(values).rename(columns={"dataset": "task", "attribution": "method"})
-    return _sorted(table)
+    """Agreement with known evidence: auprc and precision in [0, 1], first_hit a rank from 1.
+
+    Args:
+        values: rows of `metrics.plausibility`.
+
+    Returns:
+        A row a method: n and no_value count the prompts with and without evidence; per metric its mean,
+        `_ci_low` and `_ci_high`, and `_chance`, the mean of what a random order of the same prompts has.
+    """
+    rows = []
+    for row, part in groups(task_columns(values), ["task", "model", "attribution"]):
+        known = part.groupby(["seed", "example"]).value.count() > 0
+        row |= {"n": known.sum(), "no_value": (~known).sum()}
+        for metric in BETTER:
+            own = part[(part.metric == metric) & part.value.notna()]
+            row |= _over_units(own, "value", metric, f"{metric}_ci_low", f"{metric}_ci_high")
+            row[f"{metric}_chance"] = own.chance.mean()
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
 
 def parts(values):
@@ -215,12 +240,10 @@ def parts(values):
     """
     rows = []
     for row, part in groups(task_columns(values), ["task", "model", "attribution", "part"]):
-        each = part.groupby("example")[["share", "chance"]].mean()
-        known = each.dropna()
-        row |= over_examples(known.share, "share")
-        rows.append(
-            row | {"chance": known.chance.mean(), "n": len(known), "unscored": len(each) - len(known)}
-        )
+        known = part.dropna(subset=["share", "chance"])
+        row |= _over_units(known, "share")
+        row |= {"chance": known.chance.mean(), "n": len(known), "unscored": len(part) - len(known)}
+        rows.append(row)
     return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
 
@@ -237,9 +260,8 @@ def prompts(records):
     """
     found = select(_metric_rows(records, ["stage"]), metric="prompts")
     table = found.pivot_table(index=["task", "model"], columns="stage", values="value", sort=False)
-    table = table.round().astype("Int64").rename_axis(columns=None).reset_index()
-    if {"all", "kept"} <= set(table):
-        table["share"] = table.kept / table["all"]
+    share = {"share": table.kept / table["all"]} if {"all", "kept"} <= set(table) else {}
+    table = table.round().astype("Int64").assign(**share).rename_axis(columns=None).reset_index()
     paper = papers.published(PAPER, "table_7")
     paper = (paper.kept / paper.prompts).groupby([paper.dataset, paper.model]).first()
     table["published"] = [
@@ -312,8 +334,17 @@ def _compared(values):
                     if not np.isfinite(row["log_ratio"]):  # a mean of 0
                         row |= {"ci_low": np.nan, "ci_high": np.nan}
                     row["undefined"] = int(own.soft_nc.isna().sum())
-                    rows.append(row | {"n": len(own[["seed", "example"]].drop_duplicates())})
+                    rows.append(
+                        row | {"n": _prompts_of(own, {case: by_case[case].dropna() for case in seeds})}
+                    )
     return pd.DataFrame(rows)
+
+
+def _prompts_of(rows, cases):
+    """How many prompts of `rows` are in the units of {(task, model, seed): DataFrame units × cells}."""
+    unit, made = "fact" if "fact" in rows else "example", bool(generated(rows.task).any())
+    parts = [rows[rows[unit].isin(of.index) & ((rows.seed == s) | ~made)] for (*_, s), of in cases.items()]
+    return len(pd.concat(parts)[["seed", "example"]].drop_duplicates())
 
 
 def _metric_rows(records, columns):
@@ -330,12 +361,25 @@ def _sorted(table):
 def _minimum(needed, top):
     """Mean share of words that the judge needs for one method; without a column `top` of its first answer."""
     needed = needed[needed.top == top] if "top" in needed else needed[[top == 1] * len(needed)]
-    shares = needed.dropna(subset="share").groupby("example").share.mean()
-    return over_examples(shares, "min_top_k", "min_ci_low", "min_ci_high")
+    return _over_units(needed.dropna(subset="share"), "share", "min_top_k", "min_ci_low", "min_ci_high")
+
+
+def _over_units(rows, value, name="", low="ci_low", high="ci_high"):
+    """The mean of a value of one method on one task and model, and its 95 % interval: {name, low, high}.
+
+    The unit is the seed where each has a world of its own, else the fact, or the prompt where `rows` have no
+    facts (`ratios.units`); NaN where there is none.
+    """
+    cases = {case: frame["all"] for case, frame in units(rows.assign(cell="all"), "cell", value).items()}
+    found = (np.nan,) * 3
+    if cases:
+        (interval,) = intervals(cases, (value, name)).values()
+        found = interval.value, interval.low, interval.high
+    return dict(zip((name or value, low, high), found, strict=True))
 
 
 def _published(table, model, **given):
-    """The printed value of the model, or the printed average; NaN where there is none or it was copied."""
+    """The printed value of the model, else the average over models without copied cells; NaN for none."""
     frame = select(papers.published(PAPER, table), **given)
     values = frame.value.mask(frame.copied) if "copied" in frame else frame.value
     return _or_average(values.set_axis(frame.model), model)
@@ -344,6 +388,7 @@ def _published(table, model, **given):
 def _or_average(values, model):
     if model in values:
         return values[model]
-    if "average" in values:
+    rest = values.drop("average", errors="ignore") if len(values) else values
+    if "average" in values and rest.notna().all():
         return values["average"]
-    return float(np.mean(values)) if len(values) else np.nan
+    return float(np.mean(rest)) if len(rest) else np.nan

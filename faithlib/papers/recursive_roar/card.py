@@ -47,6 +47,7 @@ CARD = Card(
         "share of random": ("subtracted", "kept"),
         "outputs of bAbI": ("36", "6"),
         "integrated gradients": ("Eq. 2", "released"),
+        "training texts": ("all", "1,500"),  # what the encoders of the small scale have
     },
     minutes={"paper": 2880},
     hours=hours,

@@ -9,7 +9,6 @@ it. Where models or data sets are compared the denominators differ, and RACU its
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 import pandas as pd
 
 from faithlib import papers
@@ -36,6 +35,7 @@ EARLY = 20  # per cent masked
 MIDDLE = 40  # per cent masked: levels above it against those up to it
 SETTINGS = ("train_size", "validation_size", "test_size", "ratios", "ig_steps")  # equal where models compare
 RATIO = "a ratio: its numerator, ACU, is tested"
+RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures{})"
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
@@ -69,6 +69,7 @@ def statements(
     share_of_random="subtracted",
     outputs_of_bAbI="36",
     integrated_gradients="Eq. 2",
+    training_texts="all",
 ):
     """The claims, each a statistic that is larger the more it supports the sentence.
 
@@ -76,13 +77,13 @@ def statements(
         points, records: from `tables.points` and `results.load`.
         gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
             others `report.claims` takes those.
-        area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients:
-            options of `CARD.choices`.
+        area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients,
+            training_texts: options of `CARD.choices`.
 
     Returns:
         List of `report.claims.Claim`; None where no record has the options.
     """
-    chosen = setting(points, outputs_of_bAbI, integrated_gradients)
+    chosen = setting(points, outputs_of_bAbI, integrated_gradients, training_texts)
     if chosen is None:
         return None
     gates = {"main": None, SAME_TEXTS: None}
@@ -99,9 +100,9 @@ def statements(
     return [
         *_attention(found, printed, area),
         _cheaper_gradient(kept, area),
-        _models_differ(same, _settings(records, alike)),
-        _tasks_differ(kept),
-        _early(found, share_of_random),
+        _models_differ(same, _settings(records, alike), area),
+        _tasks_differ(kept, area),
+        *_early(found, share_of_random),
         *_recursion(found, area),
         *_leakage(found, kept),
     ]
@@ -142,24 +143,11 @@ def areas(found, area="ACU", recursive=True):
     Returns:
         {(data set, model): DataFrame seeds × measures}.
     """
-    result = {}
-    for (dataset, model, again), table in found.items():
-        if again == recursive:
-            x, random = table.columns.to_numpy(float) / 100, table.loc[RANDOM]
-            own = {}
-            for measure in table.index.unique("measure").drop(RANDOM):
-                seeds = table.loc[measure].index.intersection(random.index)
-                given = x, table.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
-                own[measure] = pd.Series(_area(area, *given), seeds, dtype=float)
-            result[dataset, model] = pd.DataFrame(own)
-    return result
-
-
-def _area(name, x, measure, random):
-    if name == "ACU":
-        return curves.acu(x, measure, random)
-    flat = curves.racu_denominator(x, random) < curves.FLAT
-    return np.where(flat, np.nan, curves.racu(x, measure, random, clip=name == "RACU clipped"))
+    return {
+        (dataset, model): curves.areas(table, area)
+        for (dataset, model, again), table in found.items()
+        if again == recursive
+    }
 
 
 def _on_average(claim, per_case, **more):
@@ -228,9 +216,9 @@ def _cheaper_gradient(found, area):
     return _somewhere(claim, compared)
 
 
-def _models_differ(found, settings):
+def _models_differ(found, settings, area):
     """Two models on one data set, in both directions; the cases with other settings have no interval."""
-    known, compared = areas(found, "RACU"), {}
+    known, compared = areas(found, area), {}
     for one, other in combinations(known, 2):
         if one[0] != other[0]:
             continue
@@ -251,17 +239,20 @@ def _models_differ(found, settings):
             for (a, b), sign in directions:
                 name = f"{one[0]}: {measure} ({a} above {b})"
                 compared[name] = replace(case, value=sign * case.value)
-    return _somewhere("a measure's faithfulness differs between models (difference of RACU)", compared)
+    return _somewhere(
+        "a measure's faithfulness differs between models (difference of ACU, each direction a case)",
+        compared,
+    )
 
 
-def _tasks_differ(found):
+def _tasks_differ(found, area):
     """Measure a above b on one data set and b above a on another: both leads have to be shown.
 
     The p of a case is the larger of the two, so its interval is that of the weaker lead: an
     intersection-union test. As a and b can be above each other in one direction only, the direction costs
     nothing (Gail and Simon 1985).
     """
-    known, compared = areas(found, "RACU"), {}
+    known, compared = areas(found, area), {}
     for one, other in combinations(known, 2):
         if one[0] == other[0] or one[1] != other[1]:
             continue
@@ -275,12 +266,12 @@ def _tasks_differ(found):
             name = f"{upper} above {lower} on {one[0]} and below on {other[0]}"
             compared[name] = max(leads, key=lambda lead: (not lead.exists, lead.pvalue()))
     return _somewhere(
-        "which of two measures is more faithful depends on the task (weaker lead, RACU)", compared
+        "which of two measures is more faithful depends on the task (weaker lead, ACU)", compared
     )
 
 
 def _early(found, share_of_random):
-    """What the first 20 % take more than random's first 20 %, mean over the measures of a data set.
+    """What the first 20 % take more than random's first 20 %, mean over the measures of a data set, by kind.
 
     All curves of a seed have the same ends, so the difference of performance has the sign of that of shares.
     """
@@ -294,19 +285,31 @@ def _early(found, share_of_random):
         else:
             even = random[0] - EARLY / 100 * (random[0] - random[100])
         gains[dataset, model] = _per_seed(even - own[EARLY].unstack("measure").T)
-    return _on_average("the first 20 % take more performance than 20 % at random (mean over measures)", gains)
+    claim = "the first 20 % take more performance than 20 % at random (mean over measures{})"
+    return [found for found, _ in _by_kind(claim, gains)]
 
 
 def _recursion(found, area):
-    """Recursive ROAR's area less ROAR's, mean over measures: on average, and for each data set."""
+    """Recursive ROAR's area less ROAR's, mean over measures: of each kind of model, and for each data set."""
     again, plain = areas(found, area), areas(found, area, recursive=False)
     gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
-    claim, titles = (
-        "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)",
-        case_titles(gains),
-    )
-    each = [_on_average(f"{claim}: {titles[key]}", {key: gain}) for key, gain in gains.items()]
-    return [_on_average(claim, gains), *(each if len(each) > 1 else [])]
+    result = []
+    for claim, own in _by_kind(RECURSION, gains):
+        titles = case_titles(own)
+        each = [_on_average(f"{claim.claim}: {titles[key]}", {key: gain}) for key, gain in own.items()]
+        result += [claim, *(each if len(each) > 1 else [])]
+    return result
+
+
+def _by_kind(claim, gains):
+    """[(claim on average, its gains)] of the BiLSTM and, if there are any, of encoders.
+
+    Kinds of models are not averaged: encoders run on fewer texts, masking levels and integration steps.
+    """
+    for words, bilstm in {"": True, ", an encoder": False}.items():
+        own = {key: gain for key, gain in gains.items() if (key[1] == "bilstm") == bilstm}
+        if own or bilstm:
+            yield _on_average(claim.format(words), own), own
 
 
 def _leakage(found, kept):

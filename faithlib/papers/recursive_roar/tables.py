@@ -29,6 +29,7 @@ UNITS = ["dataset", "model", "variant"]
 UNIT = ["dataset", "model", "seed", "variant"]  # as `results.unit_name` takes them
 SAME_TEXTS = "1500-texts"  # the variant of models on the same texts, masking levels and integration steps
 OUTPUTS = {"36": "", "6": "6-outputs"}  # of the bAbI models: the variant of the units that have them
+TEXTS = {"all": "", "1,500": SAME_TEXTS}
 FORMS = {"Eq. 2": "integrated_gradients_abs", "released": "weighted_integrated_gradients_abs"}
 
 
@@ -42,13 +43,13 @@ def main(rows):
     return rows[(rows.variant == "") | (rows.variant == SAME_TEXTS) & encoder]
 
 
-def setting(points, outputs="36", form="Eq. 2"):
+def setting(points, outputs="36", form="Eq. 2", texts="all"):
     """The points of the main setting, or of one with another option.
 
     Args:
         points: from `points`, with all variants.
-        outputs: of the bAbI models, of OUTPUTS. Data sets × models that have not run with the option keep
-            their points.
+        outputs: of the bAbI models, of OUTPUTS; texts: trained on, of TEXTS. Data sets × models that have
+            not run with the option keep their points.
         form: of integrated gradients, of FORMS.
 
     Returns:
@@ -56,8 +57,8 @@ def setting(points, outputs="36", form="Eq. 2"):
         the option.
     """
     found = main(points)
-    if OUTPUTS[outputs]:
-        own = points[points.variant == OUTPUTS[outputs]]
+    for variant in filter(None, (OUTPUTS[outputs], TEXTS[texts])):
+        own = points[points.variant == variant]
         if own.empty:
             return None
         replaced = found.set_index(["dataset", "model"]).index.isin(own.set_index(["dataset", "model"]).index)

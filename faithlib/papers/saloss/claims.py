@@ -9,7 +9,6 @@ trained without salience.
 from dataclasses import replace
 from functools import cache, partial
 
-import numpy as np
 import pandas as pd
 
 from faithlib import papers, results
@@ -23,7 +22,7 @@ from faithlib.papers.saloss.tables import (
     select_definition,
     test_f1,
 )
-from faithlib.report.claims import Claim, accepted, gates, long, multiverse_tables
+from faithlib.report.claims import Claim, gates, long, multiverse_tables
 from faithlib.report.tables import metric_rows, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import FEWEST_UNITS
@@ -54,8 +53,8 @@ def claims(records, values, scale):
         (claims, choices), as `report.claims.multiverse_tables`. `baseline` is "none": no random
         baseline takes part.
     """
-    gate = gate_of(records)
-    return multiverse_tables(partial(statements, records, values, gate), CARD.choices, scale, gate)
+    statements_at = partial(statements, records, values)
+    return multiverse_tables(statements_at, CARD.choices, scale, gate_of(records))
 
 
 def gate_of(records):
@@ -64,12 +63,11 @@ def gate_of(records):
     return gates(rows, "macro_f1")
 
 
-def statements(records, values, gate=None, **setting):
+def statements(records, values, **setting):
     """The claims of each definition of the loss at one setting.
 
     Args:
         records, values: from `results.load`.
-        gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
@@ -95,7 +93,7 @@ def statements(records, values, gate=None, **setting):
             *_performance(scores, definition),
             gain("none", "fewer tokens to a flip than the baseline, on average"),
             gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
-            _share(own, gate),
+            _share(own),
             _attention(cells),
             *(
                 gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")
@@ -221,36 +219,21 @@ def _gain(cells, design, median, other, claim, quantifier="on average"):
     )
 
 
-def _share(cells, gate):
-    """The share of cases, data sets × attributions, in which TextRank's model needs fewer tokens.
+def _share(cells):
+    """The share of attributions with which TextRank's model needs fewer tokens: a number a data set and seed.
 
-    A number a seed; its one case is all data sets that take part. The paper's 19 of 20 differ significantly;
-    its share of any difference is compared.
+    The paper's 19 of 20 cases differ significantly; its share of any difference is compared.
     """
-    gains = _gains(cells, "none")
-    taking_part = accepted(pd.DataFrame(list(gains), columns=["dataset", "model"]), gate)
-    keys = set(taking_part.itertuples(index=False, name=None))
-    datasets = list(dict.fromkeys(key[0] for key in gains if key in (keys or gains)))
-    name = ", ".join(datasets if keys else datasets[:1])  # without any: of one that the gate refuses
-    won = {
-        key: (gain.groupby(level="seed").mean() > ROUNDING)
-        for key, gain in gains.items()
-        if key in (keys or gains)
-    }
-    rows, published = [], {}
-    for model in dict.fromkeys(model for _, model in won):
-        own = [table for (_, m), table in won.items() if m == model]
-        for seed in sorted(set.intersection(*(set(table.index) for table in own))):
-            share = np.concatenate([table.loc[seed].to_numpy(float) for table in own]).mean()
-            rows.append({"dataset": name, "model": model, "seed": seed, "value": share})
-    known = _published_fractions()
-    wanted = [(dataset, name) for (dataset, _), table in won.items() for name in table]
-    if wanted and all(case in known.index for case in wanted):
-        of = known.loc[list(dict.fromkeys(wanted))]
-        published = {name: float((of.none - of.textrank > ROUNDING).mean())}
+    known, shares, published = _published_fractions(), {}, {}
+    for (dataset, model), gain in _gains(cells, "none").items():
+        shares[dataset, model] = (gain.groupby(level="seed").mean() > ROUNDING).mean(axis=1)
+        cases = [(dataset, name) for name in gain]
+        if all(case in known.index for case in cases):
+            of = known.loc[cases]
+            published[dataset] = float((of.none - of.textrank > ROUNDING).mean())
     return Claim(
         "fewer tokens to a flip in 19 of 20 cases (share of those that are here)",
-        pd.DataFrame(rows, columns=["dataset", "model", "seed", "value"]),
+        long(shares),
         "seeds",
         ">=",
         SHARE,

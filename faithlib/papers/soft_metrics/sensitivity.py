@@ -9,21 +9,25 @@ from faithlib.papers.soft_metrics.tables import CELL, METRICS, aopc, mean_by, pr
 from faithlib.report.tables import over_paired_examples, select
 
 
-def definitions(diagnostic):
+def definitions(values, diagnostic):
     """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
 
     Args:
-        diagnostic: from `diagnosticity`.
+        values: from `results.load`; compared are the varied texts, which both definitions have.
+        diagnostic: from `diagnosticity`, for what was published.
 
     Returns:
         A row a data set, metric and baseline, averaged over attributions, with what was published.
     """
-    strict = select(diagnostic, ties="strict")
-    strict = strict[strict.metric.isin(METRICS)]
     keys = ["dataset", "metric", "baseline"]
-    table = _means_in_columns(strict, keys, "definition").reindex(columns=[*keys, "paper", "released"])
-    table["released - paper"] = table.released - table.paper
+    strict = select(diagnostic, ties="strict")
     published = strict.groupby(keys, sort=False).published.mean()
+    preferred = preferences(aopc(values[values.varied]))
+    preferred = preferred[preferred.metric.isin(METRICS)]
+    cells = mean_by(preferred, [*CELL[:3], "attribution", "baseline"], "strict")
+    cells = cells.rename(columns={"strict": "value"})
+    table = _means_in_columns(cells, keys, "definition").reindex(columns=[*keys, "paper", "released"])
+    table["released - paper"] = table.released - table.paper
     return table.merge(published.reset_index(), "left", keys)
 
 

@@ -102,7 +102,7 @@ def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path
     table = areas.racu(points, areas.load_roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")
     ends = row.roar, row.roar_low, row.roar_high  # of an area of 0.4 it takes 0.05; of 0.475, 0.5: clipped
-    assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours"
+    assert ends == pytest.approx((0.5625, 0.125, 1)) and row.roar_of == "ours, 1500-texts"
     assert row.roar_acu == pytest.approx((0.05 + 0.5) / 2)
     other = cell(table, dataset="sst2", strategy=MASKED, measure="integrated_gradients_abs")
     assert (other.roar, other.roar_of) == (pytest.approx(0.329), "published")

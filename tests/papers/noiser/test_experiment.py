@@ -55,6 +55,8 @@ def test_the_card_names_ten_methods_and_noiser_last():
         ({"every": 0}, "every=0"),
         ({"judge_share": 0}, "judge_share=0"),
         ({"judge": "api:"}, "judge='api:' names no model"),
+        ({"judge": "api: "}, "judge='api: ' names no model"),
+        ({"judge_settings": ["tokens=5", "tokens=6"]}, "judge_settings: 'tokens' is given twice"),
         ({"judge_settings": ["tokens"]}, "judge_settings: 'tokens': write '<name>=<value>'"),
         ({"judge_settings": ["folder=here"]}, "judge_settings: 'folder=here'.* with one of template, tokens"),
         ({"judge": "api:some-model"}, "set OPENAI_API_KEY in the environment"),

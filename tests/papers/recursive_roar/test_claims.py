@@ -11,9 +11,10 @@ from sample.recursive_roar import record
 from faithlib.papers.recursive_roar import claims, tables
 from faithlib.papers.recursive_roar.card import CARD
 from faithlib.report.claims import CLAIMS
+from faithlib.results import project_root
 
-MODELS = "a measure's faithfulness differs between models (difference of RACU)"
-TASKS = "which of two measures is more faithful depends on the task (weaker lead, RACU)"
+MODELS = "a measure's faithfulness differs between models (difference of ACU, each direction a case)"
+TASKS = "which of two measures is more faithful depends on the task (weaker lead, ACU)"
 EARLY = "the first 20 % take more performance than 20 % at random (mean over measures)"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)"
 GRADIENT = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
@@ -30,6 +31,26 @@ def points(points):
 
 
 table_of = partial(main_alone, claims, index="claim")
+
+
+def test_the_card_says_what_fewer_training_texts_do():
+    root = project_root()
+    table = pd.read_csv(root / "results/small/recursive_roar/choices.csv")
+    fewer = table[table.choice == "training texts"].set_index("claim").verdict
+    card = (root / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
+    assert fewer["attention is faithful (ACU)"] == "holds" and "attention stays faithful" in card
+    assert set(fewer[[EARLY, RECURSION]]) == {"inconclusive"} and "is no longer shown" in card
+
+
+def test_kinds_of_models_are_not_averaged(points):
+    """The BiLSTM's claims stay what they are; encoders have their own, where there are any."""
+    encoder = points[points.measure != "attention"].assign(model="a/b", variant=tables.SAME_TEXTS)
+    alone, both = (claims.claims(p)[0].set_index("claim") for p in (points, pd.concat([points, encoder])))
+    for claim in (EARLY, RECURSION):
+        own = claim.replace(")", ", an encoder)")
+        assert own in both.index and own not in alone.index
+        same = both.columns.drop("choices")
+        assert both.loc[claim, same].equals(alone.loc[claim, same]) and both.cases[own] == both.cases[claim]
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points):

@@ -12,7 +12,7 @@ def test_definitions_ties_and_draws(values, diagnostic):
     ties = sensitivity.tie_rules(diagnostic)
     row = cell(ties, dataset="sst", metric="NC", definition="paper", baseline="normal")
     assert row.tied == pytest.approx(2 / N)
-    both = cell(sensitivity.definitions(diagnostic), dataset="sst", metric="NC", baseline="normal")
+    both = cell(sensitivity.definitions(values, diagnostic), dataset="sst", metric="NC", baseline="normal")
     assert both["released - paper"] == 0 and both.published == pytest.approx((0.349 + 0.413) / 2)
     draws = sensitivity.soft_draws(values)
     where = dict(dataset="sst", baseline="normal")
