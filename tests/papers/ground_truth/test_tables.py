@@ -178,7 +178,7 @@ def test_the_leaderboard_has_metrics_and_attributions_with_their_texts():
 
 
 def test_racu_by_retraining_has_a_table_of_its_own_and_no_part_in_the_others():
-    rung = {"attribution": "evidence_rung_0", "metric": "RACU by ROAR", "mechanism": "xor", "masking": "roar"}
+    rung = {"attribution": "evidence_rung_0", "metric": "RACU by ROAR", "mechanism": "xor", "model": "bilstm"}
     parts = [
         counts("bilstm", s, masking="roar", mechanisms=["xor"], **{"RACU by ROAR": 80 + s}) for s in (1, 3, 5)
     ]
