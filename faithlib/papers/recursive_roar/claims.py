@@ -77,8 +77,8 @@ def statements(
         points, records: from `tables.points` and `results.load`.
         gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
             others `report.claims` takes those.
-        area, collapsed_models, masking_levels, share_of_random, outputs_of_bAbI, integrated_gradients,
-            training_texts: options of `CARD.choices`.
+        area, collapsed_models, masking_levels, share_of_random: options of `CARD.choices`.
+        outputs_of_bAbI, integrated_gradients, training_texts: the same, of units.
 
     Returns:
         List of `report.claims.Claim`; None where no record has the options.
