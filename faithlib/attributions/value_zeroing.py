@@ -89,7 +89,7 @@ def context_mixing(model, encoding):
             finally:
                 zeroed.remove()
         mixing = torch.stack(moved, -1).clamp(min=0)
-        found.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).cpu().numpy())
+        found.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).numpy())
     return found
 
 

@@ -310,14 +310,15 @@ def _compared(values):
     rows = []
     for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
         by_case = soft_units(part)
+        whole = {case: frame.dropna() for case, frame in by_case.items()}  # units that have all cells
         keys = ["task", "model", "attribution", "setting"]
         own_rows = dict(iter(part[part.baseline == ""].groupby(keys, sort=False)))
-        means = pd.DataFrame({case: frame.dropna().mean() for case, frame in by_case.items()})
+        means = pd.DataFrame({case: frame.mean() for case, frame in whole.items()})
         with np.errstate(divide="ignore"):
             logs = np.log(means)
         names = {"definition": definition, "normalisation": normalisation}
         for baseline in BASELINES:
-            ratios = log_ratios(by_case, baseline)
+            ratios = log_ratios(whole, baseline)
             for column in dict.fromkeys(column for frame in ratios.values() for column in frame):
                 of = {case: frame[column] for case, frame in ratios.items() if column in frame}
                 other = (*column, baseline) if baseline == "matched" else (RANDOM, "", RANDOM)
@@ -334,9 +335,7 @@ def _compared(values):
                     if not np.isfinite(row["log_ratio"]):  # a mean of 0
                         row |= {"ci_low": np.nan, "ci_high": np.nan}
                     row["undefined"] = int(own.soft_nc.isna().sum())
-                    rows.append(
-                        row | {"n": _prompts_of(own, {case: by_case[case].dropna() for case in seeds})}
-                    )
+                    rows.append(row | {"n": _prompts_of(own, {case: whole[case] for case in seeds})})
     return pd.DataFrame(rows)
 
 
