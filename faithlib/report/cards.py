@@ -234,11 +234,11 @@ def _paragraph(part):
 
 
 def _limits(row):
-    """What limits a verdict: " (depends on ...)", where it is shown, that few options agree; or ""."""
+    """What limits a verdict: " (depends on ...)", where it is shown, that few settings agree; or ""."""
     limits = [*_main_setting(row), *re.findall(LIMITS, row.verdict)]
-    agree = re.match(r"(\d+) of (\d+) options agree", _options(row))
-    if agree and 2 * int(agree[1]) < int(agree[2]) and not _main_setting(row):
-        limits.append(agree[0])
+    if not _main_setting(row):
+        shares = re.finditer(r"(?:full grid: )?(\d+) of (\d+) (?:options )?agree", _options(row))
+        limits += [agree[0] for agree in shares if 2 * int(agree[1]) < int(agree[2])]
     return f" ({labelled('; '.join(limits))})" if limits else ""
 
 

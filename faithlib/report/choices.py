@@ -3,12 +3,15 @@
 from faithlib.report.cards import labelled
 from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
 from faithlib.report.style import role
-from faithlib.statistics.multiverse import MAIN
+from faithlib.statistics.multiverse import CROSS, MAIN
+
+GRID = "several choices changed"  # the row of the full grid
 
 CAPTION = (
     "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
     "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
-    "bar has none, and an empty row is a choice that does not concern the claim. The dotted line is the "
+    "bar has none, and an empty row is a choice that does not concern the claim. The last row has a mark for "
+    "each combination of options, where there are few enough to look at all. The dotted line is the "
     "claim's threshold: marks to the right of it support the claim. A claim of which whole intervals lie "
     "on both sides depends on a choice that the paper does not make."
 )
@@ -20,7 +23,7 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     A claim has a panel if one of its options has a value.
 
     Args:
-        choices: from `report.claims.multiverse_tables`.
+        choices: from `report.multiverse.multiverse_tables`.
         scale: "quick" is noted on the figure.
         definition, baseline: which rows; baseline None: the first that there is.
 
@@ -36,16 +39,23 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
         return None
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
     line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
-    named = [list(own.row.unique()) for _, own in part.groupby(part.claim.map(line))]
+    named = [sorted(own.row.unique(), key=GRID.__eq__) for _, own in part.groupby(part.claim.map(line))]
     heights = [0.5 + 0.15 * len(names) for names in named]
     drawn = panels(part, ["claim"], 2, heights, names=_title, left=2.2, sharex=False, sharey="row")
-    looks = {True: role("proposed", "main setting"), False: role("usual", "one choice changed")}
+    looks = {
+        "main setting": role("proposed", "main setting"),
+        "one choice changed": role("usual", "one choice changed"),
+        GRID: role("usual", GRID) | {"hollow": True},
+    }
     for axis, rows in drawn:
         names = named[line[rows.claim.iloc[0]]]
-        for main, look in looks.items():
-            own = rows[((rows.choice == MAIN) == main) & rows.value.notna()]
-            points(axis, own, "value", place(own.row, names), look, ("ci_low", "ci_high"), size=3.5)
-        for name in rows[rows.value.isna()].row:
+        kinds = rows.row.where(rows.row.isin(["main setting", GRID]), "one choice changed")
+        for kind, look in looks.items():
+            own, bounds = rows[(kinds == kind) & rows.value.notna()], ("ci_low", "ci_high")
+            points(
+                axis, own, "value", place(own.row, names), look, None if kind == GRID else bounds, size=3.5
+            )
+        for name in rows[rows.value.isna() & (kinds != GRID)].row:
             corner = {"xycoords": axis.get_yaxis_transform(), "ha": "right", "va": "center"}
             axis.annotate("not tested", (0.99, names.index(name)), fontsize=6, color=GREY, **corner)
         guide(axis, rows.threshold.iloc[0])
@@ -53,7 +63,8 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
         axis.locator_params(axis="x", nbins=5)
         name_rows(axis, names)
     drawn.name_axes(x="statistic of the claim →")
-    return drawn.finish([look | {"linestyle": ""} for look in looks.values()], scale)
+    kept = [look for kind, look in looks.items() if kind != GRID or GRID in set(part.row)]
+    return drawn.finish([look | {"linestyle": ""} for look in kept], scale)
 
 
 def _title(claim):
@@ -63,4 +74,6 @@ def _title(claim):
 
 
 def _row(choice, option):
+    if CROSS in choice:
+        return GRID
     return "main setting" if choice == MAIN else f"{choice}: {option}"

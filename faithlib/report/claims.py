@@ -8,7 +8,7 @@ supports the sentence, a relation to a threshold, the data sets that it is about
 2. every data set gets the interval of its design (`intervals`);
 3. the verdict (`statistics.cases`), only at the scales of `VERDICT_SCALES`;
 4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
-5. over the options of the choices that the paper leaves open (`multiverse_tables`).
+5. over the options of the choices that the paper leaves open (`report.multiverse`).
 """
 
 import math
@@ -20,10 +20,9 @@ import pandas as pd
 from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
-from faithlib.statistics import direction, interval_from_table, seeds_interval
-from faithlib.statistics.cases import average, behind, everywhere, on_average, somewhere
+from faithlib.statistics import direction, interval_from_table
+from faithlib.statistics.cases import behind, everywhere, on_average, somewhere
 from faithlib.statistics.gates import gate_table
-from faithlib.statistics.multiverse import CHOICES, multiverse
 from faithlib.statistics.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
 from faithlib.tasks.table import TASKS
 
@@ -31,7 +30,6 @@ CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases
 VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
-UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def intervals(claim):
     if isinstance(claim.values, dict):
         return claim.values
     found, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
-    titles = case_titles(_pairs(values))
+    titles = case_titles(pairs(values))
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
         short = slug(model)
         found[titles[dataset, short]] = interval_from_table(
@@ -157,10 +155,10 @@ def linearised(cells, statistic, gradient):
     return statistic(means) + (x - means) @ gradient(means)
 
 
-def _pairs(values):
+def pairs(values):
     """The (data set, short name of the model) of a table, each once."""
-    pairs = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
-    return [(dataset, slug(model)) for dataset, model in pairs]
+    known = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
+    return [(dataset, slug(model)) for dataset, model in known]
 
 
 # Gates --------------------------------------------------------------------------------------------
@@ -270,10 +268,10 @@ def rows(claim, scale, gate=None):
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    return _rows(claim, scale, *judged(claim, gate))
+    return judged_rows(claim, scale, *judged(claim, gate))
 
 
-def _rows(claim, scale, own, cases, over=None):
+def judged_rows(claim, scale, own, cases, over=None):
     """`rows` of a claim that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     shown = scale in VERDICT_SCALES
@@ -300,11 +298,11 @@ def table(claims, scale, gate=None):
     Returns:
         DataFrame with the columns CLAIMS.
     """
-    found = [line for claim in _stated(claims, scale) for line in rows(claim, scale, gate)]
+    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate)]
     return pd.DataFrame(found, columns=CLAIMS)
 
 
-def _stated(claims, scale):
+def stated(claims, scale):
     """Those with a row: all where there are verdicts, elsewhere those with values."""
     return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
 
@@ -343,105 +341,5 @@ def _model(claim):
     """The model in words where all data sets have the same, else ""."""
     if isinstance(claim.values, dict):
         return ""
-    models = {model for _, model in _pairs(claim.values)}
+    models = {model for _, model in pairs(claim.values)}
     return models.pop() if len(models) == 1 else ""
-
-
-# Choices ------------------------------------------------------------------------------------------
-
-
-def multiverse_tables(state, choices, scale, gate=None):
-    """claims.csv and choices.csv: each claim as in the main setting and with every option of each choice.
-
-    Args:
-        state: function that returns the claims of the main setting, and with `state(<choice>=<option>)` those
-            of one choice changed; keywords are choices with "_" for " ". A claim that the option leaves as it
-            is, or does not have, is not counted. None where no record has the option: it is "not tested", for
-            all claims; a claim with `values={}` for that claim alone.
-        choices: {choice: (main option, other options ...)}, as in `Card.choices`.
-        scale: "quick", "small" or "paper".
-        gate: from `gates`; where it refuses a data set, UNGATED is an option too.
-
-    Returns:
-        (claims, choices): DataFrames with the columns CLAIMS, rows as `table` has them, and of
-        `statistics.multiverse.CHOICES` with definition and baseline behind the claim; verdicts are "" at
-        quick.
-    """
-    main = _stated(state(), scale)
-    changed = {}
-    for choice, (_, *options) in choices.items():
-        for option in options:
-            others = state(**{choice.replace(" ", "_"): option})
-            changed[choice, option] = None if others is None else {other.key: other for other in others}
-    found, options_of = [], []
-    for claim in main:
-        options, differences = {}, {}
-        own, cases = judged(claim, gate)
-        is_table = not isinstance(claim.values, dict)
-        kept = replace(claim, values=accepted(claim.values, gate)) if is_table else claim
-        deciding = _deciding(kept, own, cases) if is_table else ()
-        for name, others in changed.items() if len(claim.values) else ():
-            other = None if others is None else others.get(claim.key)
-            if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
-                options[name] = Verdict(UNTESTED, detail="no records")
-            elif other is not None and len(other.values) and not _same(claim, other):
-                options[name] = judged(other, gate)[0]
-                if is_table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
-                    other = replace(other, values=accepted(other.values, gate))
-                    differences[name] = _difference(kept, other, deciding)
-        if is_table and 0 < len(kept.values) < len(claim.values):
-            every = judged(claim)[0]
-            if (every.value, every.low, every.high) != (own.value, own.low, own.high):
-                options[UNGATED] = every
-        if not options:
-            found += _rows(claim, scale, own, cases)
-            continue
-        known = {name: x for name, x in differences.items() if x is not None}
-        over = multiverse(claim.claim, own, options, known)
-        found += _rows(claim, scale, own, cases, over)
-        options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
-    columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
-    listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
-    if scale not in VERDICT_SCALES:
-        listed = listed.assign(verdict="")
-    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
-
-
-def _same(claim, other):
-    one, two = claim.values, other.values
-    if isinstance(one, dict) or isinstance(two, dict):
-        return repr(one) == repr(two)
-    return len(one) == len(two) and np.array_equal(
-        *(x.value.to_numpy(float) for x in (one, two)), equal_nan=True
-    )
-
-
-def _deciding(claim, verdict, cases):
-    """The data sets × models that decide: on average those in the interval, else that of the verdict."""
-    titles = case_titles(_pairs(claim.values[claim.values.value.notna()]))
-    deciding = set(verdict.cases)
-    if claim.quantifier != "on average":
-        deciding = {name for name in deciding if cases[name].value == verdict.value}
-    return {pair for pair, title in titles.items() if title in deciding}
-
-
-def _difference(claim, other, deciding):
-    """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
-    if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
-        return None  # of another range is another unit, such as an area and a ratio of areas
-    keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
-    one, two = (c.values[[*keys, "value"]].dropna() for c in (claim, other))
-    both = one.merge(two, on=keys, suffixes=("", "_other"))
-    cases = {}
-    for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):
-        if (pair[0], slug(pair[1])) not in deciding:
-            continue
-        if claim.design != "seeds" and part.seed.nunique() == 1:
-            case = seeds_interval(part.value, "text")  # t over texts: no bootstrap for a mean of differences
-        else:
-            case = interval_from_table(part, claim.design, pair, text="example")
-        if not case.exists:
-            return None
-        cases[pair] = case
-    units = {case.unit for case in cases.values()}
-    return average(cases) if cases and len(units) == 1 else None

@@ -1,6 +1,8 @@
 """Whether a verdict depends on choices that the paper leaves open."""
 
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 
 import pandas as pd
 
@@ -9,6 +11,8 @@ from faithlib.statistics.verdicts import FAILS, HOLDS, MIXED, UNTESTED, Verdict,
 
 CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "threshold", "verdict"]  # choices.csv
 MAIN = "main"  # setting, in the column `choice`
+CELLS = 24  # most settings of a claim's full grid; one of more is not looked at
+CROSS = " + "  # between the choices, and the options, of a cell of the grid
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,8 @@ class Multiverse:
     Attributes:
         verdict: the main setting's, or "mixed" with the choices it depends on.
         table: DataFrame, columns `CHOICES`, the main setting first.
-        summary: "k of m options agree, sign equal in j".
+        summary: "k of m options agree, sign equal in j"; with a grid also "full grid: k of m agree", the main
+            setting and the options among the m.
         agree: options with the main setting's verdict.
         sign_equal: options whose estimate is on the main setting's side of the threshold.
         options: tested options.
@@ -34,13 +39,36 @@ class Multiverse:
     depends_on: tuple[str, ...]
 
 
-def multiverse(claim, main, options, differences=None):
+def combinations(options):
+    """The settings of the full grid that depart from the main one in two choices or more.
+
+    Args:
+        options: {(choice, option): Verdict}, as `multiverse` takes them; those not tested are in no cell.
+
+    Returns:
+        List of tuples of (choice, option); [] for a grid of more than `CELLS` settings.
+
+    >>> from faithlib.statistics.verdicts import Verdict
+    >>> combinations(dict.fromkeys([("ties", "strict"), ("sign", "absolute")], Verdict("holds", 0.1)))
+    [(('ties', 'strict'), ('sign', 'absolute'))]
+    """
+    by_choice = {}
+    for choice, option in _tested(options):
+        by_choice.setdefault(choice, [None]).append((choice, option))
+    if prod(map(len, by_choice.values())) > CELLS:
+        return []
+    cells = [tuple(filter(None, cell)) for cell in product(*by_choice.values())]
+    return [cell for cell in cells if len(cell) > 1]
+
+
+def multiverse(claim, main, options, differences=None, grid=None):
     """A claim's verdict over the options of the choices that the paper leaves open (Steegen et al. 2016).
 
-    Options vary one at a time from the main setting. The verdict stays that of the main setting unless
-    options have opposite verdicts ("holds" and "does not hold"), or a paired difference main - option
-    excludes 0 after Holm over all options (two-sided .05) and the option's own verdict differs: then it is
-    "mixed (depends on <choices>)".
+    Options vary one at a time from the main setting; a small grid of them is looked at whole. The verdict
+    stays that of the main setting unless options have opposite verdicts ("holds" and "does not hold"), or a
+    paired difference main - option excludes 0 after Holm over all options (two-sided .05) and the option's
+    own verdict differs: then it is "mixed (depends on <choices>)". Where only cells of the grid are opposite
+    to it, or to each other, it depends on the choices of these cells.
 
     Args:
         claim: its words.
@@ -48,9 +76,10 @@ def multiverse(claim, main, options, differences=None):
         options: {(choice, option): Verdict}.
         differences: {(choice, option): Interval} of main - option, paired by seed and text; options without
             one are not compared.
+        grid: {cell: Verdict} of `combinations`.
 
     Returns:
-        Multiverse. Options that are not tested are in the table and in no count.
+        Multiverse. Options and cells that are not tested are in the table and in no count.
 
     Raises:
         ValueError: for no options, a choice named "main" and a difference of an unknown option.
@@ -69,26 +98,38 @@ def multiverse(claim, main, options, differences=None):
         raise ValueError(f"choice {MAIN!r} is a reserved name: call it what is chosen")
     if unknown := [f"{c}: {o}" for c, o in differences if (c, o) not in options]:
         raise ValueError(f"a difference of an option that is not there: {', '.join(unknown)}")
-    tested = {key: option for key, option in options.items() if option.word != UNTESTED}
-    agree = sum(option.word == main.word for option in tested.values())
-    equal = sum(_side(option) == _side(main) for option in tested.values())
-    depends = _depends_on(main, tested, differences) if main.word != UNTESTED else ()
+    tested = _tested(options)
+    agree, equal = _agreement(main, tested)
+    depends = _depends_on(main, tested, differences, _tested(grid or {})) if main.word != UNTESTED else ()
     verdict = main
     if depends:
         details = filter(None, [f"depends on {', '.join(depends)}", main.detail])
         verdict = replace(main, word=MIXED, detail="; ".join(details))
-    cells = {(MAIN, MAIN): main} | options
+    named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in (grid or {}).items()}
+    cells = {(MAIN, MAIN): main} | options | named
     rows = [
         (claim, *key, cell.value, cell.low, cell.high, main.bound, cell.word) for key, cell in cells.items()
     ]
     summary = f"{agree} of {len(tested)} options agree, sign equal in {equal}"
     if len(tested) < len(options):
         summary += f", {len(options) - len(tested)} not tested"
+    if whole := _tested({MAIN: main} | tested | named) if named else {}:
+        summary += f"; full grid: {_agreement(main, whole)[0]} of {len(whole)} agree"
     table = pd.DataFrame(rows, columns=CHOICES)
     return Multiverse(verdict, table, summary, agree, equal, len(tested), depends)
 
 
-def _depends_on(main, options, differences):
+def _tested(options):
+    return {key: option for key, option in options.items() if option.word != UNTESTED}
+
+
+def _agreement(main, options):
+    """How many options have the main setting's verdict, and its side of the threshold."""
+    agree = sum(option.word == main.word for option in options.values())
+    return agree, sum(_side(option) == _side(main) for option in options.values())
+
+
+def _depends_on(main, options, differences, grid):
     """The choices that change a verdict, in their order."""
     opposite = {HOLDS, FAILS}
     choices = dict.fromkeys(choice for choice, _ in options)
@@ -98,6 +139,8 @@ def _depends_on(main, options, differences):
     found = {choice for choice in choices if opposite <= words[choice]}
     if not found and opposite <= set().union(*words.values()):
         found = {choice for choice in choices if (words[choice] - {main.word}) & opposite}
+    if not found and opposite <= {x.word for x in grid.values()}.union(*words.values()):
+        found = {choice for cell, x in grid.items() if x.word in opposite - {main.word} for choice, _ in cell}
     compared = {key: x for key, x in differences.items() if key in options and x.exists}
     if compared:
         adjusted = holm([x.two_sided() for x in compared.values()])

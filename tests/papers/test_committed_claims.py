@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import prod
 
 import pandas as pd
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from faithlib import papers, results
 from faithlib.papers.ground_truth.claims import of_more_texts
 from faithlib.papers.ground_truth.tables import MORE
-from faithlib.report.cards import WITHOUT_INTERVAL, read_claims
-from faithlib.report.claims import CLAIMS, UNGATED
+from faithlib.report.cards import OF_CLAIM, WITHOUT_INTERVAL, read_claims
+from faithlib.report.claims import CLAIMS
+from faithlib.report.multiverse import UNGATED
+from faithlib.statistics.multiverse import CELLS, CROSS
+from faithlib.statistics.verdicts import UNTESTED
 
 ROOT = results.project_root()
 PAPERS = [path.parent.name for path in sorted(ROOT.glob("results/small/*/claims.csv"))]
@@ -59,8 +63,17 @@ def test_options_are_those_of_the_card(paper, claims):
     known = {(choice, option) for choice, (_, *more) in stated.items() for option in more}
     known.add(UNGATED)
     changed = choices[choices.choice != "main"]
-    assert set(zip(changed.choice, changed.option, strict=True)) <= known
-    assert (choices.groupby(["claim", "definition", "baseline"]).choice.first() == "main").all()
+    crossed = changed.choice.str.contains(CROSS, regex=False)
+    for row in changed[crossed].itertuples():
+        cell = list(zip(row.choice.split(CROSS), row.option.split(CROSS), strict=True))
+        assert set(cell) <= known and len(dict(cell)) == len(cell) > 1
+    alone = changed[~crossed]
+    assert set(zip(alone.choice, alone.option, strict=True)) <= known
+    for names, own in alone[alone.verdict != UNTESTED].groupby(OF_CLAIM):
+        settings = prod(own.choice.value_counts() + 1)
+        rows = (changed[crossed][OF_CLAIM] == names).all(axis=1).sum()
+        assert rows == (settings - 1 - len(own) if settings <= CELLS else 0), names
+    assert (choices.groupby(OF_CLAIM).choice.first() == "main").all()
 
 
 def test_what_the_card_of_ground_truth_says_of_copies_and_of_claims_10_and_11():

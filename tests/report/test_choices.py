@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from faithlib.report.choices import CAPTION, options_figure
+from faithlib.report.choices import CAPTION, GRID, options_figure
 
 ROWS = [
     ("A above B", "main", "main", 0.1, 0.05, 0.15),
@@ -33,6 +33,22 @@ def test_a_panel_a_claim_and_a_row_an_option():
     assert all(axis.get_xlim()[0] <= 0 <= axis.get_xlim()[1] for axis in shown)
     plt.close(figure)
     assert "%" in CAPTION
+
+
+def test_combinations_share_a_row_below_the_options():
+    more = [
+        ("A above B", "ties + probability", "strict + rank", 0.05, 0.0, 0.1),
+        ("A above B", "sign", "absolute", 0.1, 0.0, 0.2),
+        ("A above B", "ties + sign", "strict + absolute", 0.07, 0.0, 0.1),
+    ]
+    more = pd.DataFrame(more, columns=CHOICES.columns[:6])
+    figure = options_figure(pd.concat([CHOICES, more]).fillna(CHOICES.iloc[0]), "small")
+    rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert rows[-1] == GRID and rows.count(GRID) == 1 and "sign: absolute" in rows
+    marks = [zip(line.get_xdata(), line.get_ydata(), strict=True) for line in figure.axes[0].lines]
+    assert sorted(x for line in marks for x, y in line if y == len(rows) - 1) == [0.05, 0.07]
+    assert GRID in {text.get_text() for legend in figure.legends for text in legend.texts}
+    plt.close(figure)
 
 
 def test_without_options_there_is_no_figure():

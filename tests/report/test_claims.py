@@ -6,7 +6,7 @@ import pytest
 
 from faithlib import statistics
 from faithlib.report import claims
-from faithlib.report.claims import CLAIMS, Claim, intervals, judged, multiverse_tables, rows, table
+from faithlib.report.claims import CLAIMS, Claim, intervals, judged, rows, table
 
 NAN = float("nan")
 
@@ -164,35 +164,6 @@ def test_gates_refuse_what_is_at_chance_and_a_claim_without_data_sets_is_not_tes
     assert claims.gates(SCORES.assign(metric="loss")).empty
 
 
-def test_choices_say_how_many_options_agree():
-    def state(ties="half"):
-        shift = {"half": 0, "strict": -0.01, "at_least": -0.9}[ties]
-        other = seeds("sst", [0.3, 0.31, 0.32])  # which no choice changes
-        return [
-            claim(SST.assign(value=SST.value + shift), AG.assign(value=AG.value + shift)),
-            Claim("B above C", other, "seeds"),
-        ]
-
-    choices = {"ties": ("half", "strict", "at_least")}
-    found, listed = multiverse_tables(state, choices, "small")
-    first, second = found.to_dict("records")
-    assert first["choices"] == "1 of 2 options agree, sign equal in 1"
-    assert first["verdict"] == "mixed (depends on ties; bert, 3 seeds)" and second["choices"] == ""
-    assert listed.option.tolist() == ["main", "strict", "at_least"]
-    assert listed.value.tolist() == pytest.approx([0.165, 0.155, -0.735])
-    assert listed.verdict.tolist() == ["holds", "holds", "does not hold"]
-    found, listed = multiverse_tables(state, choices, "quick")
-    assert set(listed.verdict) == {""} and set(found.verdict) == {""}
-
-
-def test_the_gate_is_a_choice_where_it_refuses_a_data_set():
-    gate = claims.gates(SCORES)
-    found, listed = multiverse_tables(
-        lambda: [claim(SST, seeds("multirc", [-0.9, -0.8, -0.7]))], {}, "small", gate
-    )
-    assert listed.choice.tolist() == ["main", "data sets"] and listed.value[1] < 0 < listed.value[0]
-
-
 def test_what_is_behind_the_best_of_equals_is_not_shown_to_be_behind():
     """Six rivals, one of which happens to be .1 ahead: t = 6.1 with 2 degrees, p = .013, times six."""
     ahead, even = seeds("sst", [-0.08, -0.14, -0.09]), seeds("sst", [-0.1, 0.2, 0.1])
@@ -215,24 +186,6 @@ def test_one_model_has_the_same_interval_on_average_and_everywhere():
         rows(claim(values, design="crossed", quantifier=q), "small")[0] for q in ("on average", "everywhere")
     ]
     assert both[0]["ci_low"] == both[1]["ci_low"] and both[0]["ci_high"] == both[1]["ci_high"]
-
-
-def test_an_option_turns_a_claim_on_every_data_set_as_it_turns_the_one_on_average():
-    """With one data set the two are one statement: their verdicts depend on the same choices."""
-    up, flat = [0.10, 0.12, 0.11], [-0.001, 0.02, -0.015]
-
-    def state(ties="half"):
-        own = seeds("sst", up if ties == "half" else flat)
-        return [claim(own), Claim("A above B everywhere", own, "seeds", quantifier="everywhere")]
-
-    table, _ = multiverse_tables(state, {"ties": ("half", "strict")}, "small")
-    assert table.verdict.tolist() == ["mixed (depends on ties; bert, 3 seeds)"] * 2
-
-    def with_two_seeds(ties="half"):  # a data set that has no interval takes no part in the comparison either
-        return [claim(c.values, seeds("ag_news", [0.1, 0.2]), quantifier=c.quantifier) for c in state(ties)]
-
-    table, _ = multiverse_tables(with_two_seeds, {"ties": ("half", "strict")}, "small")
-    assert table.verdict[0].startswith("mixed (depends on ties")
 
 
 def test_claims_with_intervals_of_their_own():

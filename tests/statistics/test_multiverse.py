@@ -70,3 +70,31 @@ def test_multiverse_of_an_untested_claim_stays_untested():
     options = {("ties", ">="): verdict_of(FAILS), ("ties", "half"): verdict_of(HOLDS)}
     found = multiverse.multiverse("claim", verdicts.Verdict(UNTESTED), options)
     assert found.verdict.word == UNTESTED and found.depends_on == ()
+
+
+def test_the_full_grid_has_at_most_24_settings_and_what_is_not_tested_is_in_none():
+    options = {(f"choice {i}", "other"): verdict_of(HOLDS) for i in range(4)}
+    assert len(multiverse.combinations(options)) == 2**4 - 4 - 1
+    assert multiverse.combinations(options | {("choice 3", "third"): verdict_of(FAILS)})[-1][-1][1] == "third"
+    assert len(multiverse.combinations(options | {("choice 3", "third"): verdict_of(FAILS)})) == 24 - 5 - 1
+    assert multiverse.combinations(options | {("choice 4", "other"): verdict_of(HOLDS)}) == []
+    untested = options | {("choice 4", "other"): verdict_of(UNTESTED)}
+    assert multiverse.combinations(untested) == multiverse.combinations(options)
+
+
+def test_cells_of_the_grid_count_with_the_options_and_the_main_setting():
+    options = {("ties", "strict"): verdict_of(HOLDS), ("removal", "delete"): verdict_of(INCONCLUSIVE)}
+    (cell,) = multiverse.combinations(options)
+
+    def found(word):
+        return multiverse.multiverse("claim", verdict_of(HOLDS), options, grid={cell: verdict_of(word)})
+
+    assert found(HOLDS).summary == "1 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
+    assert found(INCONCLUSIVE).summary.endswith("full grid: 2 of 4 agree") and not found(HOLDS).depends_on
+    assert found(UNTESTED).summary.endswith("full grid: 2 of 3 agree")
+    assert found(FAILS).depends_on == ("ties", "removal")
+    assert found(FAILS).table.iloc[3][["choice", "option", "verdict"]].tolist() == [
+        "ties + removal",
+        "strict + delete",
+        FAILS,
+    ]

@@ -3,7 +3,8 @@
 from faithlib import results
 from faithlib.attributions.registry import describe
 from faithlib.papers.attributions.card import CARD
-from faithlib.report.claims import Claim, gates, multiverse_tables
+from faithlib.report.claims import Claim, gates
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import metric_rows, select
 
 KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
@@ -21,7 +22,7 @@ def claims(records, values, scale):
         scale: "quick", "small" or "paper".
 
     Returns:
-        (claims, choices), as `report.claims.multiverse_tables`; value: the mean difference of AUPRC.
+        (claims, choices), as `report.multiverse.multiverse_tables`; value: the mean difference of AUPRC.
     """
     gate = gates(select(metric_rows(records), split="test"), "macro_f1")
     design = results.design(records)

@@ -24,7 +24,8 @@ from faithlib.papers.fmm.tables import (
     published_areas,
 )
 from faithlib.report import label
-from faithlib.report.claims import Claim, accepted, long, multiverse_tables
+from faithlib.report.claims import Claim, accepted, long
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import case_titles, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval, share_interval
@@ -55,7 +56,7 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them.
+        (claims, choices): DataFrames as `report.multiverse.multiverse_tables` returns them.
     """
 
     def state(**options):

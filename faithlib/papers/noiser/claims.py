@@ -30,7 +30,8 @@ from faithlib.papers.noiser.ratios import (
     units,
 )
 from faithlib.papers.noiser.tables import PAPER, TOPS, task_columns, with_facts
-from faithlib.report.claims import Claim, multiverse_tables
+from faithlib.report.claims import Claim
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import select
 from faithlib.scores import RANDOM
 
@@ -47,7 +48,7 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
         scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
 
     Returns:
-        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them. A claim without
+        (claims, choices): DataFrames as `report.multiverse.multiverse_tables` returns them. A claim without
         anything to compare has no row.
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]

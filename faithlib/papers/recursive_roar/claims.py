@@ -24,7 +24,8 @@ from faithlib.papers.recursive_roar.tables import (
     one_form,
     setting,
 )
-from faithlib.report.claims import Claim, accepted, intervals, long, multiverse_tables
+from faithlib.report.claims import Claim, accepted, intervals, long
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
@@ -49,7 +50,7 @@ def claims(points, scale="small", records=(), gate=None):
         gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
-        (claims, choices): DataFrames as `report.claims.multiverse_tables` returns them.
+        (claims, choices): DataFrames as `report.multiverse.multiverse_tables` returns them.
     """
     return multiverse_tables(
         lambda **options: statements(points, records, gate, **options),

@@ -22,7 +22,8 @@ from faithlib.papers.saloss.tables import (
     select_definition,
     test_f1,
 )
-from faithlib.report.claims import Claim, gates, long, multiverse_tables
+from faithlib.report.claims import Claim, gates, long
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import metric_rows, select
 from faithlib.scores import RANDOM
 from faithlib.statistics import FEWEST_UNITS
@@ -50,7 +51,7 @@ def claims(records, values, scale):
         scale: "quick", "small" or "paper".
 
     Returns:
-        (claims, choices), as `report.claims.multiverse_tables`. `baseline` is "none": no random
+        (claims, choices), as `report.multiverse.multiverse_tables`. `baseline` is "none": no random
         baseline takes part.
     """
     statements_at = partial(statements, records, values)

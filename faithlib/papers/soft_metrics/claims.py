@@ -15,7 +15,8 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.papers.soft_metrics.card import CARD
 from faithlib.papers.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences, with_option
-from faithlib.report.claims import Claim, accepted, gates, linearised, long, multiverse_tables
+from faithlib.report.claims import Claim, accepted, gates, linearised, long
+from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import groups, metric_rows, select
 from faithlib.statistics import FEWEST_UNITS
 
@@ -49,8 +50,9 @@ def claims(records, values, scale):
         scale: "quick", "small" or "paper".
 
     Returns:
-        (claims, choices), as `report.claims.multiverse_tables`. value: a difference of mean diagnosticities,
-        a share of cases (b) or a difference of standard deviations (d), such that more supports the claim.
+        (claims, choices), as `report.multiverse.multiverse_tables`. value: a difference of mean
+        diagnosticities, a share of cases (b) or a difference of standard deviations (d), such that more
+        supports the claim.
     """
     gate = gate_of(records)
     changes = values.groupby("option").metric.unique().map(set).to_dict()

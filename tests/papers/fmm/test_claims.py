@@ -10,7 +10,8 @@ from sample.choices import main_alone, with_choices
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
 from faithlib.papers.fmm import areas, claims, tables
-from faithlib.report.claims import CLAIMS, _deciding, _difference, intervals, judged
+from faithlib.report.claims import CLAIMS, intervals, judged
+from faithlib.report.multiverse import _deciding, _difference
 from faithlib.results import project_root
 from faithlib.statistics import share_interval
 

@@ -1,0 +1,140 @@
+"""Each claim with the options of the choices that its paper leaves open: claims.csv and choices.csv."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from faithlib.report.claims import (
+    CLAIMS,
+    VERDICT_SCALES,
+    accepted,
+    judged,
+    judged_rows,
+    pairs,
+    stated,
+)
+from faithlib.report.tables import case_titles
+from faithlib.results import slug
+from faithlib.statistics import interval_from_table, seeds_interval
+from faithlib.statistics.cases import average
+from faithlib.statistics.multiverse import CHOICES, combinations, multiverse
+from faithlib.statistics.verdicts import UNTESTED, Verdict
+
+UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
+
+
+def multiverse_tables(state, choices, scale, gate=None):
+    """claims.csv and choices.csv: each claim as in the main setting and with the options of each choice.
+
+    Options vary one at a time. Where a claim has at most `statistics.multiverse.CELLS` combinations of the
+    options that concern it, each of them is looked at too.
+
+    Args:
+        state: function that returns the claims of the main setting, and with `state(<choice>=<option>, ...)`
+            those of these choices changed; keywords are choices with "_" for " ". A claim that the option
+            leaves as it is, or does not have, is not counted. None where no record has the option: it is
+            "not tested", for all claims; a claim with `values={}` for that claim alone.
+        choices: {choice: (main option, other options ...)}, as in `Card.choices`.
+        scale: "quick", "small" or "paper"; there are no combinations at quick.
+        gate: from `gates`; where it refuses a data set, UNGATED is an option too.
+
+    Returns:
+        (claims, choices): DataFrames with the columns CLAIMS, rows as `claims.table` has them, and of
+        `statistics.multiverse.CHOICES` with definition and baseline behind the claim; verdicts are "" at
+        quick.
+    """
+
+    @cache
+    def changed(*options):
+        claims = state(**{choice.replace(" ", "_"): option for choice, option in options})
+        return None if claims is None else {claim.key: claim for claim in claims}
+
+    found, options_of = [], []
+    for claim in stated(state(), scale):
+        one, cases = judged(claim, gate)
+        is_table = not isinstance(claim.values, dict)
+        kept = _accepted(claim, gate)
+        deciding = _deciding(kept, one, cases) if is_table else ()
+        options, differences = {}, {}
+        names = [(choice, option) for choice, (_, *others) in choices.items() for option in others]
+        for name in names if len(claim.values) else ():
+            others = changed(name)
+            other = None if others is None else others.get(claim.key)
+            if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
+                options[name] = Verdict(UNTESTED, detail="no records")
+            elif other is not None and len(other.values) and not _same(claim, other):
+                options[name] = judged(other, gate)[0]
+                if is_table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
+                    differences[name] = _difference(kept, _accepted(other, gate), deciding)
+        if is_table and 0 < len(kept.values) < len(claim.values):
+            every = judged(claim)[0]
+            if (every.value, every.low, every.high) != (one.value, one.low, one.high):
+                options[UNGATED] = every
+        if not options:
+            found += judged_rows(claim, scale, one, cases)
+            continue
+        grid = {}
+        for cell in combinations(options) if scale in VERDICT_SCALES else ():
+            others = changed(*(name for name in cell if name != UNGATED)) or {}
+            if (other := others.get(claim.key)) is not None and len(other.values):
+                grid[cell] = judged(other, None if UNGATED in cell else gate)[0]
+            else:
+                grid[cell] = Verdict(UNTESTED, detail="no records")
+        known = {name: x for name, x in differences.items() if x is not None}
+        over = multiverse(claim.claim, one, options, known, grid)
+        found += judged_rows(claim, scale, one, cases, over)
+        options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
+    columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
+    listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
+    if scale not in VERDICT_SCALES:
+        listed = listed.assign(verdict="")
+    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+
+
+def _accepted(claim, gate):
+    """A claim about the data sets that pass the gate."""
+    if isinstance(claim.values, dict):
+        return claim
+    return replace(claim, values=accepted(claim.values, gate))
+
+
+def _same(claim, other):
+    one, two = claim.values, other.values
+    if isinstance(one, dict) or isinstance(two, dict):
+        return repr(one) == repr(two)
+    return len(one) == len(two) and np.array_equal(
+        *(x.value.to_numpy(float) for x in (one, two)), equal_nan=True
+    )
+
+
+def _deciding(claim, verdict, cases):
+    """The data sets × models that decide: on average those in the interval, else that of the verdict."""
+    titles = case_titles(pairs(claim.values[claim.values.value.notna()]))
+    deciding = set(verdict.cases)
+    if claim.quantifier != "on average":
+        deciding = {name for name in deciding if cases[name].value == verdict.value}
+    return {pair for pair, title in titles.items() if title in deciding}
+
+
+def _difference(claim, other, deciding):
+    """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
+    if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
+        return None  # of another range is another unit, such as an area and a ratio of areas
+    keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
+    one, two = (c.values[[*keys, "value"]].dropna() for c in (claim, other))
+    both = one.merge(two, on=keys, suffixes=("", "_other"))
+    cases = {}
+    for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):
+        if (pair[0], slug(pair[1])) not in deciding:
+            continue
+        if claim.design != "seeds" and part.seed.nunique() == 1:
+            case = seeds_interval(part.value, "text")  # t over texts: no bootstrap for a mean of differences
+        else:
+            case = interval_from_table(part, claim.design, pair, text="example")
+        if not case.exists:
+            return None
+        cases[pair] = case
+    units = {case.unit for case in cases.values()}
+    return average(cases) if cases and len(units) == 1 else None

@@ -1,0 +1,37 @@
+"""The verdicts of the committed records under other random streams of the bootstrap."""
+
+import pytest
+
+from faithlib import results
+from faithlib.papers.noiser import claims as noiser
+from faithlib.papers.soft_metrics import claims as soft_metrics
+from faithlib.report.claims import judged
+from faithlib.statistics import intervals
+
+pytestmark = pytest.mark.slow
+FURTHER = {"noiser": ("answers", "parts", "evidence"), "soft_metrics": ()}  # tables behind the values
+
+
+@pytest.mark.parametrize("module", [noiser, soft_metrics], ids=list(FURTHER))
+def test_twenty_other_streams_change_verdicts_of_borderline_rows_alone(module, monkeypatch):
+    """The two papers that have a model with one seed: all other intervals draw nothing."""
+    paper, own, drawn = module.CARD.name, intervals.stream, set()
+    records, values = results.load("results", "small", paper)
+    tables = [results.load_tables("results", "small", paper, records, name) for name in FURTHER[paper]]
+    given = (values, *tables, "small") if tables else (records, values, "small")
+    monkeypatch.setattr(module, "multiverse_tables", lambda state, choices, scale, gate=None: (state(), gate))
+    stated, gate = module.claims(*given)
+
+    def verdicts(salt):
+        def salted(*names):
+            drawn.add(names)
+            return own(*names, *salt)
+
+        monkeypatch.setattr(intervals, "stream", salted)
+        return [judged(claim, gate)[0] for claim in stated]
+
+    first = verdicts(())
+    for i in range(20):
+        for claim, one, other in zip(stated, first, verdicts((f"stream {i}",)), strict=True):
+            assert one.word == other.word or one.borderline, claim.key
+    assert len(drawn) > 10
