@@ -40,9 +40,10 @@ def racu_denominator(x, baseline):
 
 
 def racu(x, measure, baseline, clip=False):
-    """ACU relative to what is possible, `acu` / `racu_denominator`, seed by seed (Eq. 3); higher is better.
+    """`acu` / `racu_denominator`, seed by seed (Eq. 3); higher is better.
 
-    1 for a measure that is at the performance of everything masked at once, 0 for the baseline, negative
+    ACU divided by the area between the baseline and the performance with everything masked: 1 for a measure
+    that is at that performance at once, which none is before it masks, 0 for the baseline, negative
     above it. clip: to [−1, 1] as released; Eq. 3 has no bounds, and where a baseline hardly falls the ratio
     takes any value. NaN where the area below the baseline is 0.
     """

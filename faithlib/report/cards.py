@@ -256,7 +256,7 @@ def _options(row):
 
 def _cells(row):
     verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
-    if row.failing_cases and "shown on" in verdict:
+    if row.failing_cases and "not shown on" in verdict:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"

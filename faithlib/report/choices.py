@@ -41,7 +41,7 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
     named = [sorted(own.row.unique(), key=GRID.__eq__) for _, own in part.groupby(part.claim.map(line))]
     heights = [0.5 + 0.15 * len(names) for names in named]
-    drawn = panels(part, ["claim"], 2, heights, names=_title, left=2.2, sharex=False, sharey="row")
+    drawn = panels(part, ["claim"], 2, heights, names=labelled, left=2.2, sharex=False, sharey="row")
     looks = {
         "main setting": role("proposed", "main setting"),
         "one choice changed": role("usual", "one choice changed"),
@@ -65,12 +65,6 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     drawn.name_axes(x="statistic of the claim →")
     kept = [look for kind, look in looks.items() if kind != GRID or GRID in set(part.row)]
     return drawn.finish([look | {"linestyle": ""} for look in kept], scale)
-
-
-def _title(claim):
-    """A claim, its case (behind the last colon) in words."""
-    words, colon, case = claim.rpartition(": ")
-    return f"{words}: {labelled(case)}" if colon else claim
 
 
 def _row(choice, option):

@@ -14,7 +14,7 @@ import numpy as np
 from faithlib.report.io import save_figure
 from faithlib.report.style import STYLE
 
-COLOURS = 96  # of a picture in a notebook
+COLOURS = 256  # of a picture in a notebook: fewer change those of a colour bar
 DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
 

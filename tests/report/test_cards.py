@@ -60,20 +60,24 @@ def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
         [
             row("A", "mixed (depends on ties; 3 seeds)", choices=few) | {"main": "does not hold"},
             row("B", "mixed (above on sst, below on cb; 3 seeds)", choices=few) | {"main": "mixed"},
-            row("C", shown, failing_cases="babi_1", choices=few) | {"main": "holds"},
+            row("C", shown, failing_cases="babi_1", choices=f"{few}; full grid: 5 of 8 agree")
+            | {"main": "holds"},
+            row("F", shown, choices="2 of 3 options agree, sign equal in 3; full grid: 3 of 8 agree"),
             row("D", "not tested (all values are equal)", choices=few) | {"main": "not tested"},
             row("E", "inconclusive (3 seeds)", choices="0 of 0 options agree") | {"main": ""},
         ]
-    )
+    ).fillna({"main": "holds"})
     block = card_block(table).splitlines()
     sst, cb = "Stanford Sentiment Treebank", "CommitmentBank"
-    assert f"C (shown on {sst} (BiLSTM): \\|x\\|, {cb}; 1 of 3 options agree)." in block[1]
+    both = f"(shown on {sst} (BiLSTM): \\|x\\|, {cb}; "
+    assert f"C {both}1 of 3 options agree); F {both}full grid: 3 of 8 agree)." in block[1]
     assert "A (main setting: does not hold; depends on ties); B (1 of 3 options agree)." in block[1]
-    assert block[1].endswith("**Inconclusive** (1 of 5): E. **Not tested** (1 of 5): D.")
+    assert block[1].endswith("**Inconclusive** (1 of 6): E. **Not tested** (1 of 6): D.")
     assert block[5].endswith("| main setting: does not hold; 1 of 3 agree, sign equal in 3 |")
     assert block[6].endswith("| 1 of 3 agree, sign equal in 3 |")
-    assert f"\\|x\\|, {cb}; 3 seeds); the estimate fails on bAbI-1 |" in block[7]
-    assert block[8].endswith("|  |") and block[9].endswith("|  |")
+    assert f"\\|x\\|, {cb}; 3 seeds) |" in block[7]  # somewhere: that it fails elsewhere is no news
+    assert block[8].endswith("| 2 of 3 agree, sign equal in 3; full grid: 3 of 8 agree |")
+    assert block[9].endswith("|  |") and block[10].endswith("|  |")
 
 
 def test_many_cases_are_counted_and_few_are_named_in_words():

@@ -75,7 +75,7 @@ def of_papers(scored, retrained, scale):
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
                 f"better, they order right: {shares} (chance is 50 %; at most {count} {kind} a mechanism, "
-                "which use planted words and nothing else; explored, so without intervals; "
+                "which use planted words and nothing else; exploratory, so no intervals are given; "
                 f"[{CARD.title}](../{CARD.name}/README.md))."
             )
             low = _below(whole[whole.index.isin(known)])

@@ -58,9 +58,10 @@ CAPTIONS = {
     "tokens of a text hold, in the model trained on whole texts. " + BANDS + "A steep curve is a sparse "
     "explanation, which is easier to read and not more faithful for it (Figures 5 and 6 of the paper).",
     "racu_by_dataset": "**Faithfulness as one number.** RACU is the area between an attribution's curve and "
-    "the random curve, relative to the largest possible area: 0 is no better than random, and 1 is an "
-    "attribution whose first tokens take everything away. Filled marks are ours, with 95 % intervals over "
-    "seeds. Hollow marks are published, for the same model, with the paper's intervals. Values are clipped "
+    "the random curve, divided by the area between the random curve and the performance with everything "
+    "masked: 0 is no better than random, and near 1 the first tokens take everything away. Filled marks are "
+    "ours, with 95 % intervals over seeds. Hollow marks are published, for the paper's model of this kind "
+    "(its BiLSTM has pretrained word vectors), with the paper's intervals. Values are clipped "
     "at −1 and 1 for each seed, as in the paper; an arrow marks a mean beyond, with its unclipped value. The "
     "published integrated gradients are the weighted ones of the released code (Table 2 of the paper).",
     "racu_on_the_same_texts": "**Does faithfulness depend on the model?** RACU of two models that were "

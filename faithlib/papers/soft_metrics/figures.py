@@ -28,8 +28,8 @@ CHANCE = mark("no better than random", dashes=":")
 CAPTIONS = {
     "diagnosticity_by_attribution": "**How often does a metric prefer an attribution to a random one?** "
     "Diagnosticity (share of texts, with 95 % intervals over texts) of hard and of soft erasure, for "
-    "sufficiency (left) and comprehensiveness (right). Circles: against random scores from N(0, 1), the "
-    "paper's baseline. Diamonds: against the attribution's own scores in random order. Hollow: published "
+    "sufficiency (left) and comprehensiveness (right). Circles: against random scores from N(0, 1), as "
+    "the authors' code draws them. Diamonds: against the attribution's own scores in random order. Hollow: published "
     "(Table 6 of the paper). A circle and a diamond of one colour that lie apart show how much of the "
     "preference comes from the scale of the scores and not from the tokens that were chosen. A tie counts "
     "one half here, in the paper nothing.",
