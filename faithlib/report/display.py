@@ -14,7 +14,7 @@ import numpy as np
 from faithlib.report.io import save_figure
 from faithlib.report.style import STYLE
 
-COLOURS = 256  # of a picture in a notebook: fewer change those of a colour bar
+COLOURS = 96  # of a picture in a notebook without a colour bar
 DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
 
@@ -111,12 +111,15 @@ def figure_style():
 
 
 def _picture(figure):
-    """A figure as PNG bytes, of few colours: a notebook holds many, and is to be small."""
+    """A figure as PNG bytes, of few colours unless it has a colour bar: a notebook is to be small."""
     import PIL.Image
 
     full, small = io.BytesIO(), io.BytesIO()
     figure.savefig(full, format="png", dpi=DPI)
-    PIL.Image.open(full).convert("RGB").quantize(COLOURS).save(small, format="png", optimize=True)
+    picture = PIL.Image.open(full).convert("RGB")
+    if not any(axis.get_label() == "<colorbar>" for axis in figure.axes):
+        picture = picture.quantize(COLOURS)
+    picture.save(small, format="png", optimize=True)
     return small.getvalue()
 
 

@@ -71,7 +71,7 @@ def test_options_are_those_of_the_card(paper, claims):
     assert set(zip(alone.choice, alone.option, strict=True)) <= known
     for names, own in alone[alone.verdict != UNTESTED].groupby(OF_CLAIM):
         settings = prod(own.choice.value_counts() + 1)
-        rows = (changed[crossed][OF_CLAIM] == names).all(axis=1).sum()
+        rows = (changed[crossed][OF_CLAIM] == list(names)).all(axis=1).sum()
         assert rows == (settings - 1 - len(own) if settings <= CELLS else 0), names
     assert (choices.groupby(OF_CLAIM).choice.first() == "main").all()
 

@@ -1,12 +1,14 @@
 """Token heat maps: a colour by sign, a strength by row, text that stays text."""
 
+import io
 import re
 
 import IPython.display
 import matplotlib.pyplot as plt
+import PIL.Image
 import pytest
 
-from faithlib.report.display import NEGATIVE, POSITIVE, heat, show_drawn
+from faithlib.report.display import NEGATIVE, POSITIVE, _picture, heat, show_drawn
 
 
 def colours(html):
@@ -49,3 +51,12 @@ def test_the_beginning_of_a_caption_is_the_picture_s_alternative_text(monkeypatc
     picture, caption = shown
     assert picture._repr_mimebundle_()[1] == {"image/png": {"alt": "Does it fall?"}}
     assert caption.data.endswith("Lower is better.") and not plt.get_fignums()
+
+
+def test_a_picture_with_a_colour_bar_keeps_its_colours():
+    figure, axis = plt.subplots(figsize=(2, 2))
+    drawn = axis.imshow([[0, 1], [2, 3]])
+    assert len(PIL.Image.open(io.BytesIO(_picture(figure))).convert("RGB").getcolors(10**6)) <= 96
+    figure.colorbar(drawn)
+    assert len(PIL.Image.open(io.BytesIO(_picture(figure))).getcolors(10**6)) > 200
+    plt.close(figure)
