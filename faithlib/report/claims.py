@@ -51,6 +51,7 @@ class Claim:
         baseline: random baseline that takes part, "none" where there is none.
         cluster: column of clusters of texts (facts), "" where texts are independent.
         limits: range of the statistic.
+        quantity: what is measured, such as "ACU"; an option that measures another is not subtracted.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
             over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
             than chance: the claim does not hold only if one of them is ahead after Holm over all.
@@ -75,6 +76,7 @@ class Claim:
     baseline: str = "none"
     cluster: str = ""
     limits: tuple[float, float] = (-math.inf, math.inf)
+    quantity: str = ""
     rivals: dict = field(default_factory=dict)
 
     def __post_init__(self):

@@ -18,7 +18,7 @@ from faithlib.report.claims import (
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval
-from faithlib.statistics.cases import average
+from faithlib.statistics.cases import average, steady
 from faithlib.statistics.multiverse import CHOICES, combinations, multiverse
 from faithlib.statistics.verdicts import UNTESTED, Verdict
 
@@ -46,13 +46,16 @@ def multiverse_tables(state, choices, scale, gate=None):
         quick.
     """
 
+    main = state()
+
     @cache
     def changed(*options):
-        claims = state(**{choice.replace(" ", "_"): option for choice, option in options})
+        names = {choice.replace(" ", "_"): option for choice, option in options}
+        claims = state(**names) if options else main
         return None if claims is None else {claim.key: claim for claim in claims}
 
     found, options_of = [], []
-    for claim in stated(state(), scale):
+    for claim in stated(main, scale):
         one, cases = judged(claim, gate)
         is_table = not isinstance(claim.values, dict)
         kept = _accepted(claim, gate)
@@ -75,13 +78,7 @@ def multiverse_tables(state, choices, scale, gate=None):
         if not options:
             found += judged_rows(claim, scale, one, cases)
             continue
-        grid = {}
-        for cell in combinations(options) if scale in VERDICT_SCALES else ():
-            others = changed(*(name for name in cell if name != UNGATED)) or {}
-            if (other := others.get(claim.key)) is not None and len(other.values):
-                grid[cell] = judged(other, None if UNGATED in cell else gate)[0]
-            else:
-                grid[cell] = Verdict(UNTESTED, detail="no records")
+        grid = _grid(claim, options, changed, gate) if scale in VERDICT_SCALES else {}
         known = {name: x for name, x in differences.items() if x is not None}
         over = multiverse(claim.claim, one, options, known, grid)
         found += judged_rows(claim, scale, one, cases, over)
@@ -91,6 +88,22 @@ def multiverse_tables(state, choices, scale, gate=None):
     if scale not in VERDICT_SCALES:
         listed = listed.assign(verdict="")
     return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+
+
+def _grid(claim, options, changed, gate):
+    """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
+    cells, grid, looked_at = combinations(options), {}, {}
+    for cell in ((), *((name,) for name in options), *cells) if cells else ():
+        others = changed(*(name for name in cell if name != UNGATED)) or {}
+        own_gate = None if UNGATED in cell else gate
+        if (other := others.get(claim.key)) is None or not len(other.values):
+            grid[cell] = Verdict(UNTESTED, detail="no records")
+            continue
+        looked_at[frozenset(cell)] = taken = _accepted(other, own_gate)
+        fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
+        if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
+            grid[cell] = judged(other, own_gate)[0]
+    return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
 
 
 def _accepted(claim, gate):
@@ -119,22 +132,24 @@ def _deciding(claim, verdict, cases):
 
 
 def _difference(claim, other, deciding):
-    """Interval of main - option, paired by seed and text; None where a data set cannot be paired."""
-    if claim.cluster or (other.design, other.limits) != (claim.design, claim.limits):
-        return None  # of another range is another unit, such as an area and a ratio of areas
-    keys = ["dataset", "model", "seed", *(["example"] if claim.design != "seeds" else [])]
-    one, two = (c.values[[*keys, "value"]].dropna() for c in (claim, other))
+    """Interval of main - option, paired by seed, and by text where seeds share them; else None."""
+    if claim.cluster or (other.design, other.quantity) != (claim.design, claim.quantity):
+        return None
+    by_text = claim.design != "seeds" and (claim.design == "crossed" or claim.values.seed.nunique() == 1)
+    keys = ["dataset", "model", "seed", *["example"] * by_text]
+    one, two = (
+        c.values.dropna(subset="value").groupby(keys).value.mean().reset_index() for c in (claim, other)
+    )
     both = one.merge(two, on=keys, suffixes=("", "_other"))
-    cases = {}
+    cases, varying = {}, False
     for pair, part in both.assign(value=both.value - both.value_other).groupby(["dataset", "model"]):
         if (pair[0], slug(pair[1])) not in deciding:
             continue
-        if claim.design != "seeds" and part.seed.nunique() == 1:
+        if by_text and part.seed.nunique() == 1:
             case = seeds_interval(part.value, "text")  # t over texts: no bootstrap for a mean of differences
         else:
-            case = interval_from_table(part, claim.design, pair, text="example")
-        if not case.exists:
-            return None
-        cases[pair] = case
-    units = {case.unit for case in cases.values()}
-    return average(cases) if cases and len(units) == 1 else None
+            case = interval_from_table(part, "crossed" if by_text else "seeds", pair, text="example")
+        cases[pair] = steady(case)
+        varying = varying or case.exists
+    alike = len({case.unit for case in cases.values()}) == 1 and all(case.exists for case in cases.values())
+    return average(cases) if varying and alike and len(cases) == len(deciding) else None

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, holm, t_quantile
-from faithlib.statistics.intervals import Interval
+from faithlib.statistics.intervals import EQUAL, Interval
 from faithlib.statistics.verdicts import (
     ALPHA,
     FAILS,
@@ -176,6 +176,16 @@ def average(cases):
     )
 
 
+def steady(case):
+    """An Interval; of equal values with a variance of 0, so that it can take part in a mean.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> print(average({"a": steady(seeds_interval([0.0, 0.0, 0.0])), "b": seeds_interval([0.2, 0.4, 0.6])}))
+    +0.200 [-0.048, +0.448] (3 seeds)
+    """
+    return replace(case, components=((0.0, 1),)) if case.reason == EQUAL else case
+
+
 def difference(one, two):
     """Interval of the difference of two independent means (Welch 1947).
 
@@ -202,8 +212,9 @@ def on_average(cases, relation=">", bound=0.0):
     """The claim that the mean over the data sets satisfies the relation.
 
     The interval (`average`; of one data set, its own) is over the data sets that have one: with three seeds
-    or more, or, where no data set has seeds, with three texts or more. The others are in `value_all`, the
-    mean of all data sets, which has no interval.
+    or more, or, where no data set has seeds, with three texts or more. One whose values are all equal counts
+    with them and adds no variance (`steady`). The others are in `value_all`, the mean of all data sets, which
+    has no interval.
 
     Args:
         cases: {name: Interval}, one a data set.
@@ -213,8 +224,8 @@ def on_average(cases, relation=">", bound=0.0):
     Returns:
         Verdict: "mixed" if, after Holm over the data sets, one lies wholly above and one wholly below the
         threshold; "inconclusive (depends on data sets with fewer than 3 seeds)" if `value_all` is on the
-        other side of the threshold than `value`; else by the interval. "not tested" where no data set has
-        an interval.
+        other side of the threshold than `value`, and if data sets whose values are all equal change the
+        verdict; else by the interval. "not tested" where no data set has an interval.
 
     Raises:
         ValueError: for another relation.
@@ -229,13 +240,18 @@ def on_average(cases, relation=">", bound=0.0):
     within, others = _split(cases)
     if not within:
         return _untested(cases, relation, bound)
+    units, varying = {case.unit for case in within.values()}, within
+    cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
+    within, others = _split(cases)
     found = _mean(within)
     verdict = _verdict(found, cases, relation, bound, average=len(cases) > 1)
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
-    if mixed(within, bound):
-        return replace(verdict, word=MIXED, detail=_sides(within, bound))
+    if mixed(varying, bound):
+        return replace(verdict, word=MIXED, detail=_sides(varying, bound))
+    if judge(_mean(varying), relation, bound).word != verdict.word:
+        return replace(verdict, word=INCONCLUSIVE, detail="depends on data sets whose values are all equal")
     if others and _satisfies(value, relation, bound) != _satisfies(found.value, relation, bound):
         few = found.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()

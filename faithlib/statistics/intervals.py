@@ -20,6 +20,7 @@ from faithlib.statistics.base import (
 )
 
 DRAWS = 10_000  # of an interval of a claim
+EQUAL = "all values are equal"  # why values of enough units have no interval
 FEWEST_TEXTS = 30  # a bootstrap needs
 BORDERLINE = 2.0  # Monte-Carlo errors between a bootstrap bound and a threshold
 BLOCK = 2**16  # values drawn at a time, which fit a cache; the result does not depend on it
@@ -328,7 +329,7 @@ def _no_interval(x, n, unit):
     """Why these values of n units have no interval; "" if they have one."""
     if n < FEWEST_UNITS:
         return _too_few(n, unit)
-    return "all values are equal" if _constant(x) else ""
+    return EQUAL if _constant(x) else ""
 
 
 def _pivots(x, rng, n_resamples):

@@ -68,7 +68,7 @@ def multiverse(claim, main, options, differences=None, grid=None):
     stays that of the main setting unless options have opposite verdicts ("holds" and "does not hold"), or a
     paired difference main - option excludes 0 after Holm over all options (two-sided .05) and the option's
     own verdict differs: then it is "mixed (depends on <choices>)". Where only cells of the grid are opposite
-    to it, or to each other, it depends on the choices of these cells.
+    to it, or to each other, it depends on the choices of the smallest of these cells.
 
     Args:
         claim: its words.
@@ -115,6 +115,8 @@ def multiverse(claim, main, options, differences=None, grid=None):
         summary += f", {len(options) - len(tested)} not tested"
     if whole := _tested({MAIN: main} | tested | named) if named else {}:
         summary += f"; full grid: {_agreement(main, whole)[0]} of {len(whole)} agree"
+        if missing := len(named) - len(_tested(named)):
+            summary += f", {missing} not tested"
     table = pd.DataFrame(rows, columns=CHOICES)
     return Multiverse(verdict, table, summary, agree, equal, len(tested), depends)
 
@@ -140,7 +142,10 @@ def _depends_on(main, options, differences, grid):
     if not found and opposite <= set().union(*words.values()):
         found = {choice for choice in choices if (words[choice] - {main.word}) & opposite}
     if not found and opposite <= {x.word for x in grid.values()}.union(*words.values()):
-        found = {choice for cell, x in grid.items() if x.word in opposite - {main.word} for choice, _ in cell}
+        settings = {(key,): x for key, x in options.items()} | grid
+        other = {cell: x.word for cell, x in settings.items() if x.word in opposite - {main.word}}
+        least = [c for c in other if not any(set(d) < set(c) and other[d] == other[c] for d in other)]
+        found = {choice for cell in least for choice, _ in cell}
     compared = {key: x for key, x in differences.items() if key in options and x.exists}
     if compared:
         adjusted = holm([x.two_sided() for x in compared.values()])

@@ -1,12 +1,14 @@
 """Claims with the options of the choices that papers leave open, on values known by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from faithlib.report import claims
 from faithlib.report.claims import Claim
-from faithlib.report.multiverse import UNGATED, multiverse_tables
+from faithlib.report.multiverse import UNGATED, _difference, multiverse_tables
 
 
 def seeds(dataset, values, model="org/bert"):
@@ -96,6 +98,35 @@ def test_a_small_grid_of_options_is_looked_at_whole():
     assert listed.choice.tolist() == ["main", "ties", "removal"]  # no grid
 
 
+def test_a_combination_that_changes_no_number_is_not_counted():
+    def state(texts="all", levels="all"):
+        return [claim(SST.assign(value=SST.value - (0.05 if texts == "few" else 0.01 * (levels == "half"))))]
+
+    choices = {"texts": ("all", "few"), "levels": ("all", "half")}
+    found, listed = multiverse_tables(state, choices, "small")
+    assert listed.choice.tolist() == ["main", "texts", "levels"]  # the few texts have no further levels
+    assert "grid" not in found.choices[0]
+
+
+def test_differences_are_of_one_quantity_and_pair_what_is_the_same():
+    both = [(("sst", "bert"), SST), (("ag_news", "bert"), AG)]
+    deciding = {key for key, _ in both}
+    one, other = claim(SST, AG), claim(SST, AG.assign(value=AG.value - [0.1, 0.11, 0.12]))
+    found = _difference(one, other, deciding)  # nothing changes on sst
+    assert found.value == pytest.approx(0.055) and found.exists
+    assert _difference(one, one, deciding) is None
+    assert _difference(one, replace(other, quantity="RACU"), deciding) is None
+    assert _difference(one, claim(AG.assign(value=0.1)), deciding) is None  # sst is missing
+
+    def nested(*rows):  # seeds whose texts are their own, under numbers that mean nothing
+        table = pd.DataFrame([("sst", "org/bert", *row) for row in rows])
+        return Claim("A above B", table.set_axis([*SST.columns[:3], "example", "value"], axis=1), "nested")
+
+    one = nested(*[(s, i, 0.1 * i + s / 100) for s in range(3) for i in (0, 1)])
+    other = nested(*[(s, i, 0.1 * i - 0.2 - s / 50) for s in range(3) for i in (2, 3, 4)])
+    assert _difference(one, other, {("sst", "bert")}).value == pytest.approx(0.05 - 0.1 + 0.03)
+
+
 def test_a_combination_with_the_opposite_verdict_makes_a_claim_mixed():
     def state(ties="half", removal="zero"):
         changed = (ties == "strict") + (removal == "delete")
@@ -129,5 +160,5 @@ def test_a_grid_crosses_the_gate_and_a_combination_without_records_is_not_tested
     cells = listed.set_index("option").verdict
     assert cells["strict + delete"] == "not tested"
     assert cells[f"strict + {UNGATED[1]}"] == cells[UNGATED[1]] != "holds"
-    assert found.choices[0].endswith("full grid: 3 of 6 agree")
+    assert found.choices[0].endswith("full grid: 3 of 6 agree, 2 not tested")
     assert len(seen) == len(set(seen)) == 4  # each once

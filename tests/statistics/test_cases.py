@@ -1,5 +1,7 @@
 """Claims over data sets: somewhere, on average, everywhere, and what takes no part."""
 
+import math
+
 import numpy as np
 import pytest
 from sample.statistics import DOWN, EQUAL, FAILS, HOLDS, INCONCLUSIVE, TWO, UP, WIDE
@@ -122,9 +124,18 @@ def test_texts_of_one_model_take_no_part_beside_seeds():
     assert (alone.word, alone.unit) == (FAILS, "text")
 
 
-def test_constant_data_sets_take_no_part():
-    found = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
-    assert found.text() == "inconclusive (depends on data sets without an interval; 3 seeds)"
+def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
+    found = cases.on_average({"sst": UP, "constant": seeds_interval([0.0, 0.0, 0.0])})
+    alone = cases.on_average({"sst": UP})
+    ends = found.value, found.low, found.high
+    assert ends == pytest.approx([x / 2 for x in (alone.value, alone.low, alone.high)])
+    assert (found.word, found.cases) == (alone.word, ("sst", "constant")) and math.isnan(found.value_all)
+    turned = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
+    assert turned.text() == "inconclusive (depends on data sets whose values are all equal; 3 seeds)"
+    equal = seeds_interval([0.2, 0.2, 0.2])
+    assert cases.on_average({"a": equal, "b": equal}).word == "not tested"
+    few = cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])})
+    assert few.cases == ("sst",)
 
 
 def test_mixed_needs_both_sides_after_holm():

@@ -82,6 +82,19 @@ def test_the_full_grid_has_at_most_24_settings_and_what_is_not_tested_is_in_none
     assert multiverse.combinations(untested) == multiverse.combinations(options)
 
 
+def test_a_verdict_depends_on_the_smallest_cells_that_turn_it():
+    options = {(f"choice {i}", "other"): verdict_of(HOLDS) for i in "abc"}
+    cells = multiverse.combinations(options)
+
+    def depends_on(main, options, failing):
+        grid = {cell: verdict_of(FAILS if failing <= {c[-1] for c, _ in cell} else main) for cell in cells}
+        return multiverse.multiverse("claim", verdict_of(main), options, grid=grid).depends_on
+
+    assert depends_on(HOLDS, options, {"a", "b"}) == ("choice a", "choice b")  # c is in failing cells too
+    alone = {key: verdict_of(HOLDS if key[0] == "choice a" else INCONCLUSIVE) for key in options}
+    assert depends_on(INCONCLUSIVE, alone, {"b", "c"}) == ("choice a", "choice b", "choice c")
+
+
 def test_cells_of_the_grid_count_with_the_options_and_the_main_setting():
     options = {("ties", "strict"): verdict_of(HOLDS), ("removal", "delete"): verdict_of(INCONCLUSIVE)}
     (cell,) = multiverse.combinations(options)
@@ -91,7 +104,7 @@ def test_cells_of_the_grid_count_with_the_options_and_the_main_setting():
 
     assert found(HOLDS).summary == "1 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
     assert found(INCONCLUSIVE).summary.endswith("full grid: 2 of 4 agree") and not found(HOLDS).depends_on
-    assert found(UNTESTED).summary.endswith("full grid: 2 of 3 agree")
+    assert found(UNTESTED).summary.endswith("full grid: 2 of 3 agree, 1 not tested")
     assert found(FAILS).depends_on == ("ties", "removal")
     assert found(FAILS).table.iloc[3][["choice", "option", "verdict"]].tolist() == [
         "ties + removal",

@@ -1,5 +1,7 @@
 """What the agreement of attributions with known evidence supports."""
 
+from dataclasses import replace
+
 from faithlib import results
 from faithlib.attributions.registry import describe
 from faithlib.papers.attributions.card import CARD
@@ -56,7 +58,7 @@ def statements(values, design, **setting):
         signed = name.removesuffix("_abs")
         if not describe(name).signed and signed in gain.columns.drop(name):
             found.append(_claim(f"{name} above {signed}", gain[name] - gain[signed], design))
-    return found
+    return [replace(claim, quantity=setting["agreement"]) for claim in found]
 
 
 def _claim(claim, gain, design):

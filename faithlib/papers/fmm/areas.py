@@ -37,16 +37,21 @@ def options(values, records, predictions, leave_out=False):
         leave_out: whether to drop seeds that did not converge.
 
     Returns:
-        {"main", "correctly predicted" and the names of `card.OPTIONS`: as `tables.points`}.
+        {"main", the names of `card.OPTIONS`, and each with `of_correct`: as `tables.points`}.
     """
-    found = {"main": tables.points(values, records, leave_out)}
-    for name in OPTIONS.values():
-        if (values.option == name).any():
+    found = {}
+    for name in ("main", *OPTIONS.values()):
+        if name == "main" or (values.option == name).any():
             found[name] = tables.points(values, records, leave_out, name)
-    if len(predictions):
-        correct = correct_curves(select(predictions, option="main", strategy=MASKED))
-        found["correctly predicted"] = tables.with_convergence(correct, records, leave_out)
+        if len(predictions) and (predictions.option == name).any():
+            correct = correct_curves(select(tables.explained(predictions, name), strategy=MASKED))
+            found[of_correct(name)] = tables.with_convergence(correct, records, leave_out)
     return found
+
+
+def of_correct(name):
+    """What `options` calls the curves of the texts that are predicted correctly."""
+    return f"{name}, correctly predicted"
 
 
 def correct_curves(predictions):

@@ -7,13 +7,14 @@ seed as its cluster, and the test of fully masked texts, the same input for ever
 measures occlude, which are gradients and which are signed is what the registry says of them.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from faithlib.attributions import registry
-from faithlib.papers.fmm.areas import SST, areas, published_roar
+from faithlib.papers.fmm.areas import SST, areas, of_correct, published_roar
 from faithlib.papers.fmm.card import CARD, OPTIONS
 from faithlib.papers.fmm.tables import (
     MASKED,
@@ -92,10 +93,9 @@ def statements(
         List of `report.claims.Claim`; None where no record has the option.
     """
     chosen = {("explained label", explained_label), ("integrated gradients", integrated_gradients)}
-    changed = [OPTIONS[key] for key in chosen & OPTIONS.keys()]
-    changed += ["correctly predicted"] if texts != "all" else []
-    curves = points.get((changed or ["main"])[0])
-    if curves is None:
+    name, *more = [OPTIONS[key] for key in chosen & OPTIONS.keys()] or ["main"]
+    curves = points.get(name if texts == "all" else of_correct(name))
+    if curves is None or more:  # no record explains the predicted label by another path
         return None
     if unconverged_seeds != "kept":
         scores, curves = scores[scores.converged], curves[curves.converged]
@@ -104,12 +104,13 @@ def statements(
     if occlusion != "with Beam":
         curves = curves[curves.measure != "beam"]
     relative = "RACU" if area == "ACU" else area  # where models are compared
-    return [
+    stated = [
         *_performance(scores),
         *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
         *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
         _roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
+    return [replace(claim, quantity=area) for claim in stated]
 
 
 # Performance and distribution ---------------------------------------------------------------------
@@ -144,7 +145,7 @@ def _performance(scores):
     below = {key: -values for key, values in above_majority(PLAIN).items()}
     return [
         gain(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
-        gain("only masking loses performance on whole texts", gained(MASKED, ONLY_MASKING)),
+        gain("only masking loses performance on whole texts", gained(PLAIN, ONLY_MASKING)),
         gain(f"{majority_kept} masked fine-tuning {near}", above_majority(MASKED), ">=", -NEAR),
         gain(f"{majority_kept} only masking {near}", above_majority(ONLY_MASKING), ">=", -NEAR),
         gain(

@@ -47,15 +47,23 @@ def points(values, records, leave_out=False, option="main"):
     option: another way to explain, of the column `option`; what it leaves as it is, such as the random
     baseline, is that of "main".
     """
-    if option != "main":
-        curve = ["dataset", "model", "seed", "strategy", "measure"]
-        changed = values[values.option == option].set_index(curve).index.unique()
-        kept = ~values.set_index(curve).index.isin(changed)
-        values = values[(values.option == option) | (kept & (values.option == "main"))]
-    elif "option" in values:
-        values = values[values.option == "main"]
+    values = explained(values, option)
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     return with_convergence(values[values.metric == values.dataset.map(metric)], records, leave_out)
+
+
+def explained(frame, option="main"):
+    """The rows of a way to explain; of a measure that it leaves as it is, those of "main".
+
+    Args:
+        frame: DataFrame with dataset, model, seed, strategy, measure, and option where there are several.
+        option: one of the column `option`.
+    """
+    if "option" not in frame:
+        return frame
+    curve, own = ["dataset", "model", "seed", "strategy", "measure"], frame.option == option
+    kept = ~frame.set_index(curve).index.isin(frame[own].set_index(curve).index.unique())
+    return frame[own | (kept & (frame.option == "main"))]
 
 
 def scores(records, leave_out=False):

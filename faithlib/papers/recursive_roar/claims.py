@@ -3,7 +3,8 @@
 Claims are about training: the seed is the unit, and intervals are t over seeds, on the test set that all of
 them share. RACU is a ratio. Whether it is above 0, or one measure's above another's of the same models, is
 tested on its numerator, ACU, which has the same sign and is not clipped; RACU as published is printed beside
-it. Where models or data sets are compared the denominators differ, and RACU itself is tested.
+it. Where models or data sets are compared the denominators differ: ACU is tested there too, and RACU is an
+option, which can have another sign.
 """
 
 from dataclasses import replace
@@ -98,7 +99,7 @@ def statements(
     )
     released = setting(points, form="released")
     printed = complete_curves(accepted(setting(points) if released is None else released, gates["main"]))
-    return [
+    stated = [
         *_attention(found, printed, area),
         _cheaper_gradient(kept, area),
         _models_differ(same, _settings(records, alike), area),
@@ -107,6 +108,7 @@ def statements(
         *_recursion(found, area),
         *_leakage(found, kept),
     ]
+    return [replace(claim, quantity=area) for claim in stated]
 
 
 def cases(points, records=(), gate=None):

@@ -72,12 +72,15 @@ def statements(records, values, **setting):
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
-        List of `report.claims.Claim`; without values where no record shows the option.
+        List of `report.claims.Claim`, without values where no record shows the option; None for two options
+        that were measured apart.
     """
     setting, design = MAIN | setting, results.design(records)
     trained, weights = (chosen_weights(records, x["weights"], x["weight_chosen_by"]) for x in (MAIN, setting))
     words = {(choice.replace(" ", "_"), option): name for name, (choice, option, _) in FLIPS.items()}
-    option = next((words[of] for of in setting.items() if of in words), "main")
+    option, *more = [words[of] for of in setting.items() if of in words] or ["main"]
+    if more:  # measured one at a time
+        return None
     flips = values[(values.attribution != RANDOM) & (values.option == option)]
     flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
     scores = test_f1(records)
@@ -248,7 +251,7 @@ def _attention(cells):
     leads, rivals, published, known = {}, {}, {}, _published_fractions()
     for key, wide in cells.items():
         if ("textrank", "attention") in wide and wide["textrank"].shape[1] > 1:
-            means = wide["textrank"].groupby(level="seed").mean()
+            means = wide["textrank"].dropna().groupby(level="seed").mean()  # of the same texts
             others = means.columns.drop("attention")
             leads[key] = means[others].min(axis=1) - means.attention
             for other in others:

@@ -95,8 +95,8 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
         List of Claim, with an option those about a metric that it changes; None for an option that these
         records do not have.
     """
-    option = next((o for choice, o in setting.items() if choice not in COMPUTED), "")
-    if option not in changes:
+    option, *more = [o for choice, o in setting.items() if choice not in COMPUTED] or [""]
+    if option not in changes or more:  # measured one at a time
         return None
     kept, setting = measured(option), MAIN | setting
     kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]

@@ -29,10 +29,10 @@ CAPTIONS = {
     "diagnosticity_by_attribution": "**How often does a metric prefer an attribution to a random one?** "
     "Diagnosticity (share of texts, with 95 % intervals over texts) of hard and of soft erasure, for "
     "sufficiency (left) and comprehensiveness (right). Circles: against random scores from N(0, 1), as "
-    "the authors' code draws them. Diamonds: against the attribution's own scores in random order. Hollow: published "
-    "(Table 6 of the paper). A circle and a diamond of one colour that lie apart show how much of the "
-    "preference comes from the scale of the scores and not from the tokens that were chosen. A tie counts "
-    "one half here, in the paper nothing.",
+    "the authors' code draws them. Diamonds: against the attribution's own scores in random order. Hollow: "
+    "published (Table 6 of the paper). A circle and a diamond of one colour that lie apart show how much of "
+    "the preference comes from the scale of the scores and not from the tokens that were chosen. A tie "
+    "counts one half here, in the paper nothing.",
     "soft_draws": "**How many random masks does a soft metric need?** Diagnosticity of soft metrics, mean "
     "over attributions, where a soft value is the mean of the first masks only; level lines are the hard "
     "metrics, which have none; bands are 95 % intervals over texts, ties count one half. *N(0, 1)*: against "

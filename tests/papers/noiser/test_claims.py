@@ -169,4 +169,4 @@ def test_the_card_says_what_error_the_draws_leave():
     own = table[table.model == "SmolLM2-135M-Instruct"]
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     assert own.draws.max() == 4 and own.mc_error.min() > 0
-    assert f"up to {own.mc_error.max():.2f} in a log ratio of SmolLM2" in card
+    assert f"{own.mc_error.max():.2f} with SmolLM2" in card
