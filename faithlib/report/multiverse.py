@@ -6,15 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from faithlib.report.claims import (
-    CLAIMS,
-    VERDICT_SCALES,
-    accepted,
-    judged,
-    judged_rows,
-    pairs,
-    stated,
-)
+from faithlib.report.claims import CLAIMS, VERDICT_SCALES, accepted, judged, judged_rows, pairs, stated
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval
