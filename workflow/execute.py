@@ -259,8 +259,9 @@ def end_children(seconds=5):
 def told(name, traceback):
     """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
     *_, deepest = [""] + re.findall(r"^File (.+?):\d+", traceback, re.MULTILINE)  # may have blanks
-    own = re.search(r"faithlib[/\\]\w+([/\\]\w+)?\.py", deepest)
-    return bool(own) and name in ("ValueError", "FileNotFoundError", "ConnectionError", "OSError")
+    own = re.search(r"faithlib[/\\](\w+[/\\])*\w+\.py", deepest)
+    known = "ValueError", "FileNotFoundError", "ConnectionError", "OSError", "JudgeError"
+    return bool(own) and name in known
 
 
 def progress(output):

@@ -32,7 +32,7 @@ class Texts:
 
     def encode(self, model):
         """The texts as `model` reads them, [Encoding]; ValueError for what it cannot take."""
-        pairs = [self.column("text_b")] if "text_b" in self.frame else []
+        pairs = [self.column("text_b")] if "text_b" in self.frame and any(self.frame["text_b"]) else []
         if pairs and hasattr(model, "prefix"):
             raise ValueError(f"data has the column text_b, and {model.name} is a language model: drop it")
         encodings = model.encode(self.column("text"), *pairs)

@@ -103,6 +103,13 @@ def _name(function):
     raise ValueError(f"attributions: {name} has no name of its own: give {{name: function}}")
 
 
+def unused(names, settings):
+    """The settings, other than the seed, that none of these registered attributions takes: [str]."""
+    taken = [p for name in names for p in signature(registry.get(name).resolve()).parameters.values()]
+    every = any(p.kind == p.VAR_KEYWORD for p in taken)
+    return [] if every else sorted(settings.keys() - {p.name for p in taken} - {"seed"})
+
+
 def _register(name, function, added):
     """The registered name of a function, which joins under `name` if it is not registered yet."""
     for known in registry.names():

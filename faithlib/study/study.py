@@ -17,7 +17,7 @@ from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, table
 from faithlib.study import targets as explained
 from faithlib.study.data import check_model, class_names, labels, read
-from faithlib.study.methods import joined
+from faithlib.study.methods import joined, unused
 
 
 @dataclass
@@ -176,6 +176,8 @@ class _Session:
         self.labels = None if hasattr(model, "prefix") else labels(texts, model)
         names = list(dict.fromkeys(wanted.computed.values()))
         methods.check(names or ["random_uniform"], model, **settings)
+        for setting in unused(names, settings):
+            print(f"{setting}={settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
         self.targets = explained.resolve(model, texts, self.encodings, given, contrast)
         explained.check(self.targets, names)
         self.found = _aligned(self)  # checked: which output of several is meant is known later
@@ -279,6 +281,12 @@ class _Session:
                 raise ValueError(
                     f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
                     "texts: give one a text"
+                )
+            low, high = self.inputs.contrast is not None and metric.contrast_range or metric.range
+            if (out := np.isinf(value) | (value < low - 1e-6) | (value > high + 1e-6)).any():
+                raise ValueError(
+                    f"metric {metric.name!r} gives {value[out][0]:g}, its range is {low:g} to {high:g}: give "
+                    "NaN where it means nothing, or register it with its range"
                 )
             about = {"example": examples, "attribution": name, "metric": metric.name, "baseline": baseline}
             parts.append(pd.DataFrame({**about, "draw": draw, "value": value}))

@@ -70,7 +70,7 @@ def classes(columns, name, where, labels=None):
         ({'test': [1, 0]}, ('bad', 'good'))
     """
     rows = [(split, i, v) for split, column in columns.items() for i, v in enumerate(column)]
-    if absent := [i for _, i, v in rows if missing(v)]:
+    if absent := [i for _, i, v in rows if missing(v) or isinstance(v, str) and not v.strip()]:
         raise ValueError(f"{where}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     given = [v for _, _, v in rows]
     strings = all(isinstance(v, str) for v in given)

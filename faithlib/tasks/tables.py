@@ -5,7 +5,6 @@ import difflib
 import json
 import os
 import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -200,22 +199,27 @@ def _read_file(path):
         return _read_jsonl(path) if end == ".jsonl" else _read_csv(path, "," if end == ".csv" else "\t")
     except UnicodeDecodeError:
         raise ValueError(f"file {path.name!r} is not UTF-8: save it as UTF-8") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
+    except csv.Error as error:
         raise ValueError(f"cannot read {path.name!r} ({first_line(error)}): correct this line") from None
 
 
 def _read_csv(path, separator):
     """All cells as strings, as they stand: no text becomes a number, or NaN because it is "NA"."""
     with open(path, encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter=separator, strict=True), [])
-    if not header:
-        raise ValueError(f"file {path.name!r} is empty: give a line of column names, then rows")
-    given = dict(sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row with more cells than the header
-        given["skip_blank_lines"] = len(header) > 1  # of one column they are empty cells
-        frame = pd.read_csv(path, header=None, skiprows=1, names=range(len(header)), **given)
-    return frame.set_axis(header, axis=1)
+        lines = csv.reader(file, delimiter=separator, strict=True)
+        header, rows = next(lines, []), []
+        if not header:
+            raise ValueError(f"file {path.name!r} is empty: give a line of column names, then rows")
+        try:
+            for row in lines:
+                row = row or [""] * (len(header) == 1)  # a blank line is a cell of one column, else nothing
+                if row and len(row) != len(header):
+                    raise csv.Error(f"{len(row)} cells and not {len(header)}")
+                rows += [row] if row else []
+        except csv.Error as error:
+            quotes = ", and write a quote inside of quotes twice" * ("expected" in str(error))
+            raise csv.Error(f"line {lines.line_num}: {error}{quotes}") from None
+    return pd.DataFrame(rows, columns=range(len(header)), dtype=str).set_axis(header, axis=1)
 
 
 def _read_jsonl(path):

@@ -69,3 +69,5 @@ def test_language_models_read_text_alone():
     texts = data.read(pd.DataFrame({"text": ["the plot"], "text_b": ["was it good ?"]}))
     with pytest.raises(ValueError, match="data has the column text_b, and tiny-llama is a language model"):
         texts.encode(tiny.causal())
+    blank = data.read(pd.DataFrame({"text": ["the plot"], "text_b": [""]}))  # as of a file with labels
+    assert len(blank.encode(tiny.causal())) == 1

@@ -137,6 +137,27 @@ def test_a_metric_of_another_shape_is_told(classifier):
         registry.unregister("short")
 
 
+def test_a_setting_that_no_chosen_attribution_takes_is_said(classifier, capsys):
+    evaluate(classifier, tiny.TEXTS, ["leave_one_out"], ["ns"], samples=50)
+    assert "samples=50: no attribution of leave_one_out takes it" in capsys.readouterr().out
+    evaluate(
+        classifier, tiny.TEXTS, ["leave_one_out", "integrated_gradients"], ["ns"], steps=5, removal="mask"
+    )
+    assert "takes it" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [6.5, -0.1, np.inf])
+def test_a_value_outside_a_metrics_range_is_told(classifier, value):
+    registry.register("beyond", better="higher", range=(0, 1))(
+        lambda inputs, scores: [value, np.nan] * 2 + [1]
+    )
+    try:
+        with pytest.raises(ValueError, match=f"'beyond' gives {value}, its range is 0 to 1: give NaN"):
+            evaluate(classifier, tiny.TEXTS, ["random_uniform"], ["beyond"])
+    finally:
+        registry.unregister("beyond")
+
+
 # Labels, several models and the rest of a call ------------------------------------------------------
 
 

@@ -131,6 +131,7 @@ def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
     deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
     assert execute.told("ValueError", own)
     assert execute.told("ValueError", own.replace("/tasks/loading", "/results"))
+    assert execute.told("JudgeError", own.replace("/tasks/loading", "/papers/noiser/experiment"))
     assert not execute.told("KeyError", own)  # a bug, wherever it is
     assert not execute.told("ValueError", deeper)  # something else's words
     assert not execute.told("ValueError", cell)  # the notebook's own code
