@@ -215,6 +215,13 @@ def accepted(values, gate):
     return values
 
 
+def of_accepted(claim, gate):
+    """A claim about the data sets that pass the gate; one about {case: Interval} as it is."""
+    if isinstance(claim.values, dict):
+        return claim
+    return replace(claim, values=accepted(claim.values, gate))
+
+
 # Rows ---------------------------------------------------------------------------------------------
 
 
@@ -232,7 +239,7 @@ def judged(claim, gate=None):
     apply = QUANTIFIERS[claim.quantifier]
     if isinstance(claim.values, dict):
         return apply(claim.values, claim.relation, claim.threshold), claim.values
-    kept = replace(claim, values=accepted(claim.values, gate))
+    kept = of_accepted(claim, gate)
     cases = intervals(kept)
     if not cases and len(claim.values):
         every = intervals(claim)

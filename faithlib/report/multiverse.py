@@ -1,12 +1,11 @@
 """Each claim with the options of the choices that its paper leaves open: claims.csv and choices.csv."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from faithlib.report.claims import CLAIMS, VERDICT_SCALES, accepted, judged, judged_rows, pairs, stated
+from faithlib.report.claims import CLAIMS, VERDICT_SCALES, judged, judged_rows, of_accepted, pairs, stated
 from faithlib.report.tables import case_titles
 from faithlib.results import slug
 from faithlib.statistics import interval_from_table, seeds_interval
@@ -50,7 +49,7 @@ def multiverse_tables(state, choices, scale, gate=None):
     for claim in stated(main, scale):
         one, cases = judged(claim, gate)
         is_table = not isinstance(claim.values, dict)
-        kept = _accepted(claim, gate)
+        kept = of_accepted(claim, gate)
         deciding = _deciding(kept, one, cases) if is_table else ()
         options, differences = {}, {}
         names = [(choice, option) for choice, (_, *others) in choices.items() for option in others]
@@ -62,7 +61,7 @@ def multiverse_tables(state, choices, scale, gate=None):
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate)[0]
                 if is_table and not isinstance(other.values, dict) and scale in VERDICT_SCALES:
-                    differences[name] = _difference(kept, _accepted(other, gate), deciding)
+                    differences[name] = _difference(kept, of_accepted(other, gate), deciding)
         if is_table and 0 < len(kept.values) < len(claim.values):
             every = judged(claim)[0]
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
@@ -91,18 +90,11 @@ def _grid(claim, options, changed, gate):
         if (other := others.get(claim.key)) is None or not len(other.values):
             grid[cell] = Verdict(UNTESTED, detail="no records")
             continue
-        looked_at[frozenset(cell)] = taken = _accepted(other, own_gate)
+        looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
         fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
         if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
             grid[cell] = judged(other, own_gate)[0]
     return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
-
-
-def _accepted(claim, gate):
-    """A claim about the data sets that pass the gate."""
-    if isinstance(claim.values, dict):
-        return claim
-    return replace(claim, values=accepted(claim.values, gate))
 
 
 def _same(claim, other):

@@ -91,7 +91,7 @@ def multiverse(claim, main, options, differences=None, grid=None):
     >>> found.verdict.text(), found.summary
     ('mixed (depends on ties; 3 seeds)', '1 of 2 options agree, sign equal in 1')
     """
-    differences = differences or {}
+    differences, grid = differences or {}, grid or {}
     if not options:
         raise ValueError(f"claim {claim!r} has no options: list those of each choice")
     if MAIN in {choice for choice, _ in options}:
@@ -100,12 +100,12 @@ def multiverse(claim, main, options, differences=None, grid=None):
         raise ValueError(f"a difference of an option that is not there: {', '.join(unknown)}")
     tested = _tested(options)
     agree, equal = _agreement(main, tested)
-    depends = _depends_on(main, tested, differences, _tested(grid or {})) if main.word != UNTESTED else ()
+    depends = _depends_on(main, tested, differences, _tested(grid)) if main.word != UNTESTED else ()
     verdict = main
     if depends:
         details = filter(None, [f"depends on {', '.join(depends)}", main.detail])
         verdict = replace(main, word=MIXED, detail="; ".join(details))
-    named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in (grid or {}).items()}
+    named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in grid.items()}
     cells = {(MAIN, MAIN): main} | options | named
     rows = [
         (claim, *key, cell.value, cell.low, cell.high, main.bound, cell.word) for key, cell in cells.items()

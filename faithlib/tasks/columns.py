@@ -70,7 +70,7 @@ def classes(columns, name, where, labels=None):
         ({'test': [1, 0]}, ('bad', 'good'))
     """
     rows = [(split, i, v) for split, column in columns.items() for i, v in enumerate(column)]
-    if absent := [i for _, i, v in rows if missing(v) or isinstance(v, str) and not v.strip()]:
+    if absent := [i for _, i, v in rows if _blank(v)]:
         raise ValueError(f"{where}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     given = [v for _, _, v in rows]
     strings = all(isinstance(v, str) for v in given)
@@ -142,11 +142,15 @@ def missing(value):
     return value is None or value is pd.NA or value is pd.NaT or isinstance(value, Real) and value != value
 
 
+def _blank(value):
+    return missing(value) or isinstance(value, str) and not value.strip()
+
+
 def _words(value, text):
     """Indices of the words that one cell of evidence names."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "("):
         value = _parsed(value)
-    if missing(value) or isinstance(value, str) and not value.strip():
+    if _blank(value):
         return []
     if isinstance(value, str):
         value = [value]

@@ -210,6 +210,7 @@ def _read_csv(path, separator):
         header, rows = next(lines, []), []
         if not header:
             raise ValueError(f"file {path.name!r} is empty: give a line of column names, then rows")
+        usual = csv.field_size_limit(2**31 - 1)  # characters of a cell; a text can be a book
         try:
             for row in lines:
                 row = row or [""] * (len(header) == 1)  # a blank line is a cell of one column, else nothing
@@ -219,6 +220,8 @@ def _read_csv(path, separator):
         except csv.Error as error:
             quotes = ", and write a quote inside of quotes twice" * ("expected" in str(error))
             raise csv.Error(f"line {lines.line_num}: {error}{quotes}") from None
+        finally:
+            csv.field_size_limit(usual)
     return pd.DataFrame(rows, columns=range(len(header)), dtype=str).set_axis(header, axis=1)
 
 

@@ -1,5 +1,7 @@
 """Tables of one's own: what a reader of parameters needs of them (the rest is in test_own.py)."""
 
+import csv
+
 import pandas as pd
 import pytest
 
@@ -12,6 +14,13 @@ def test_a_source_is_read_as_it_stands(tmp_path):
     kind, name, read = tables.read_source(tmp_path / "a.csv")
     assert (kind, name, list(read)) == ("file", "a.csv", ["test"])
     assert read["test"].to_dict("list") == {"text": ['a, "b"', "NA"], "n": ["01", ""]}
+
+
+def test_a_text_may_be_as_long_as_a_book(tmp_path):
+    book, usual = "word " * 40_000, csv.field_size_limit()
+    (tmp_path / "book.csv").write_text(f"text\n{book}\n", encoding="utf-8")
+    assert tables.read_source(tmp_path / "book.csv")[2]["test"].text.tolist() == [book]
+    assert csv.field_size_limit() == usual
 
 
 def test_rows_come_with_their_task_and_origin(tmp_path):

@@ -37,10 +37,7 @@ CARD = Card(
     choices={
         "area": ("ACU", "RACU", "RACU clipped"),  # Eq. 3; clipped to [-1, 1] in Recursive ROAR's release
         "texts": ("all", "correctly predicted"),
-        "explained label": (
-            "gold",
-            "predicted",
-        ),  # of the release and Algorithm 3; of the text of appendix F.3
+        "explained label": ("gold", "predicted"),  # the release's; in the text of appendix F.3
         "integrated gradients": ("from zero", "from padding", "as released"),  # Eq. 1; the release's baseline
         "occlusion": ("with Beam", "leave-one-out alone"),  # Beam is not run on long texts
         "unconverged seeds": ("kept", "left out"),  # left out in the paper's tables

@@ -25,7 +25,7 @@ from faithlib.papers.recursive_roar.tables import (
     one_form,
     setting,
 )
-from faithlib.report.claims import Claim, accepted, intervals, long
+from faithlib.report.claims import Claim, accepted, intervals, long, of_accepted
 from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import case_titles, select, unit_columns
 from faithlib.scores import RANDOM
@@ -123,8 +123,7 @@ def cases(points, records=(), gate=None):
     taking_part = None if gate is None else main(gate)
     parts = []
     for claim in statements(points, records, gate):
-        if not isinstance(claim.values, dict):
-            claim = replace(claim, values=accepted(claim.values, taking_part))
+        claim = of_accepted(claim, taking_part)
         if len(claim.values):
             table = case_table(intervals(claim), claim.relation, claim.threshold)
             parts.append(table.assign(claim=claim.claim))
