@@ -55,7 +55,7 @@ from faithlib.records import (
     write_parquet,
 )
 from faithlib.scores import one_of, whole
-from faithlib.tasks.files import task_slug
+from faithlib.tasks.files import is_path, task_slug
 
 SCALES = ("quick", "small", "paper")
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -186,6 +186,7 @@ class Run:
                 "device": device_name(self.device),
                 "dtype": self.dtype,
                 **({"weights": self.weights} if self.weights else {}),
+                **({"own": own} if (own := own_files(self.params)) else {}),
                 **(provenance or {}),
             },
             "volatile": {
@@ -247,25 +248,47 @@ def start(paper, parameters):
     root = project_root() / given["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
     params = {name: value for name, value in given.items() if name not in PLACES}
-    _check_existing(folder / f"{unit}.json", params)
+    path = folder / f"{unit}.json"
+    if existing(path, params):
+        print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype)
 
 
-def _check_existing(path, params):
-    """Raise ValueError if a record of other parameters has this name; say so in print if one is there."""
+def existing(path, params):
+    """The record at `path`; None where there is none, or a damaged one, which a line in print says.
+
+    Raises:
+        ValueError: it has other parameters than these.
+    """
     if not path.is_file():
-        return
+        return None
     try:
         record = read_record(path)
     except ValueError as error:
         print(f"{error}; this run sets it aside when it ends.")
-        return
+        return None
     if found := differences(record.get("params", {}), params):
         raise ValueError(
             f"record {shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
             "run a name of its own, such as variant='my-variant', or another results_dir"
         )
-    print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
+    return record
+
+
+def own_files(params):
+    """SHA-256 of what a unit reads that is one's own: {path in its parameters: hash of a file or a folder}.
+
+    It is the data where the task is a path, each plugin, and the model where it is the path of a folder.
+    """
+    named = [params["task"]] if is_path(params["task"]) else []
+    named += params.get("plugins", [])
+    named += [params["model"]] if pathlib.Path(params["model"]).is_absolute() else []
+    return {name: _contents(project_root() / pathlib.Path(name).expanduser()) for name in named}
+
+
+def _contents(path):
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    return digest([(file.name, file_digest(file)) for file in files])
 
 
 def check_device(device):

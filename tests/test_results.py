@@ -334,6 +334,23 @@ def test_digests_tell_contents_apart(tmp_path):
     assert results.code_digest("metrics") != results.code_digest("models") != results.code_digest()
 
 
+def test_own_files_are_told_apart_by_what_they_hold(given, tmp_path):
+    assert results.own_files(given) == {}
+    (tmp_path / "bert").mkdir()
+    paths = [tmp_path / "mine.csv", tmp_path / "my.py", tmp_path / "bert/weights"]
+    for path in paths:
+        path.write_text("a")
+    data, plugin, model = map(str, (paths[0], paths[1], tmp_path / "bert"))
+    named = {**given, "task": data, "plugins": [plugin], "model": model}
+    found = results.own_files(named)
+    assert list(found) == [data, plugin, model]
+    for path, name in zip(paths, found, strict=True):
+        path.write_text("b")
+        changed = results.own_files(named)
+        assert [key for key in found if changed[key] != found[key]] == [name]
+        found = changed
+
+
 def test_peak_memory_is_that_of_a_process_with_torch():
     assert 50 < results.peak_memory_mib() < 100_000
 

@@ -289,7 +289,10 @@ def parse(text):
 
 
 def finished(notebook, parameters):
-    """The record of a unit that is there already with these parameters; None without one."""
+    """The path of a unit's record that is there already, of these parameters and files; None without one.
+
+    Raises ValueError where it has other parameters.
+    """
     given = defaults(notebook) | parameters
     if not {"task", "model", "seed", "scale", "results_dir"} <= set(given):
         return None
@@ -298,13 +301,14 @@ def finished(notebook, parameters):
     unit = results.unit_name(given["task"], given["model"], given["seed"], given.get("variant", ""))
     folder = results.project_root() / given["results_dir"] / given["scale"] / Path(notebook).parent.name
     path = folder / f"{unit}.json"
-    try:
-        record = results.read_record(path) if path.is_file() else {}
-    except ValueError:
-        return None
     wanted = {name: value for name, value in given.items() if name not in results.PLACES}
-    same = "params" in record and not results.differences(record["params"], wanted)
-    return os.path.relpath(path) if same else None
+    if (record := results.existing(path, wanted)) is None:
+        return None
+    then, now = record["provenance"].get("own", {}), results.own_files(wanted)
+    if changed := [name for name in now if now[name] != then.get(name)]:
+        print(f"{os.path.relpath(path)} is there, of another {' and '.join(changed)}: computed anew")
+        return None
+    return os.path.relpath(path)
 
 
 def find(notebook, output, texts):
@@ -334,7 +338,7 @@ def main(arguments, kernels=None):
         for text in texts:
             parameters |= parse(text)
         check(notebook, parameters)
-        if not again and (there := finished(notebook, parameters)):
+        if (there := finished(notebook, parameters)) and not again:
             print(f"{there} is there, with these parameters: nothing to do; --again computes it anew")
             return
         start = time.monotonic()

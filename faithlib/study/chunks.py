@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import pickle
+import sys
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -85,9 +86,9 @@ def check(folder):
 
 
 def source(function):
-    """What a function of one's own depends on: its text, file and state; its name where it is built in.
+    """What a function of one's own depends on: its text, files and state; its name where it is built in.
 
-    The state is what it was bound to, its defaults, closure and attributes. What cannot be compared, such as
+    The files are its module's and those that this one uses of the same folder or the working folder. The state is what it was bound to, its defaults, closure and attributes. What cannot be compared, such as
     a lock or a function inside a function, makes each call another one, so that nothing is read back.
     """
     if isinstance(function, str):
@@ -107,4 +108,21 @@ def source(function):
         text, file = inspect.getsource(written), inspect.getsourcefile(written)
     except (OSError, TypeError):  # typed into a terminal
         return [[code.co_code.hex(), repr(code.co_consts), code.co_names] if code else new, state]
-    return [text, file_digest(file) if Path(file).is_file() else "", state]
+    return [text, _files(Path(file), getattr(function, "__globals__", {})), state]
+
+
+def _files(file, names):
+    """[[name, hash]] of a file and of the modules that `names`, its globals, come from, and theirs."""
+    found, waiting = {}, [(file, names)]
+    while waiting:
+        path, names = waiting.pop()
+        if path in found:
+            continue
+        found[path] = file_digest(path) if path.is_file() else ""  # a cell of a notebook has none
+        for value in list(names.values()):
+            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+            module = sys.modules.get(name) if isinstance(name, str) else None
+            other = Path(getattr(module, "__file__", None) or "")
+            if other.parent in (file.parent, Path.cwd()):
+                waiting.append((other, vars(module)))
+    return sorted([path.name, digest] for path, digest in found.items())

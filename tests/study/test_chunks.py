@@ -1,5 +1,6 @@
 """A study that was stopped goes on, and never with chunks of another study."""
 
+import sys
 import threading
 
 import numpy as np
@@ -7,9 +8,9 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import attributions
+from faithlib import attributions, plugins
 from faithlib.metrics import registry
-from faithlib.study import evaluate, study
+from faithlib.study import chunks, evaluate, study
 
 ASKED = []  # not in a closure, which would be a part of what a function depends on
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
@@ -125,6 +126,24 @@ def test_what_a_function_holds_makes_it_another(model, tmp_path, make):
         for factor in (1.0, -3.0, 1.0)
     ]
     assert found == [1, -3, 1] and len(list(tmp_path.glob("mine.scores.*"))) == 2
+
+
+def test_a_module_that_a_function_uses_makes_it_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep.py").write_text("def two():\n    return 2\n")
+    (tmp_path / "helper.py").write_text("from deep import two\n")
+    (tmp_path / "my.py").write_text("import math\nimport helper\n\ndef one(*_):\n    return helper.two()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        (module,) = plugins.load([tmp_path / "my.py"])
+        first = chunks.source(module.one)
+        assert chunks.source(module.one) == first
+        assert [name for name, _ in first[1]] == ["deep.py", "helper.py", "my.py"]
+        (tmp_path / "deep.py").write_text("def two():\n    return 3\n")
+        assert chunks.source(module.one) != first
+    finally:
+        for name in ("deep", "helper"):
+            sys.modules.pop(name, None)
 
 
 def test_what_cannot_be_compared_is_never_read_back(model, tmp_path):
