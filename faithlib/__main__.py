@@ -17,8 +17,11 @@ import os
 import sys
 from pathlib import Path
 
+from faithlib import __version__
+
 PROGRAM = "faithlib"
 COLUMNS = ("text", "text_b", "label", "evidence", "target", "contrast")
+OPTIONS = "model", "data", "attributions", "metrics", "baselines", "resume", "seed", "long_texts"
 ATTRIBUTIONS = ["input_x_gradient", "leave_one_out", "random_uniform"]  # of any model, signed for contrasts
 
 
@@ -48,6 +51,7 @@ def main(arguments=None):
         return given.command(given) or 0
     except KeyboardInterrupt:
         output = getattr(given, "output", "")
+        output = output if output and Path(output).exists() else ""
         kept = f"what is finished is kept in {output}, and the same command goes on"
         return _say(f"stopped; {kept}" if output else "stopped", 130)
     except BrokenPipeError:  # `faithlib tasks | head`
@@ -64,6 +68,7 @@ def _say(message, status):
 
 def _parser():
     parser = _Parser(PROGRAM, description="Are explanations of NLP models faithful?", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Parser)
 
     def command(name, function, text):
@@ -83,7 +88,10 @@ def _parser():
     add("--labels", type=_names, help="names of the classes in their order, joined by commas")
     add("--attributions", type=_names, default=ATTRIBUTIONS,
         help=f"names, or my.py:function, joined by commas ({','.join(ATTRIBUTIONS)})")  # fmt: skip
-    add("--metrics", type=_metrics_of, default="default", help='names joined by commas, "default" or "all"')
+    add("--metrics", type=_metrics_of, default="default",
+        help='names, or my.py:function that registers, joined by commas; "default" or "all"')  # fmt: skip
+    add("--long-texts", choices=("error", "truncate"), default="error",
+        help="what happens to texts longer than the model takes")  # fmt: skip
     add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
     add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")
     add("--dtype", default="", help='float32, bfloat16, float16 or "auto"; the model\'s own by default')
@@ -191,11 +199,12 @@ def _evaluate(given):
 
     folder = Path(given.output)
     more = _parameters(given.parameters)
-    if taken := {"model", "data", "attributions", "metrics", "baselines", "resume", "seed"} & {*more}:
+    if taken := set(OPTIONS) & set(more):
         raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
     _load_plugins(given.plugins)
     attributions = [_attribution(name) for name in given.attributions]
-    _check_names(attributions, given.metrics)
+    metrics = given.metrics if isinstance(given.metrics, str) else [_metric(name) for name in given.metrics]
+    _check_names(attributions, metrics)
     columns = {name: getattr(given, name) for name in COLUMNS}
     if given.data_dir is not None:
         columns["data_dir"] = given.data_dir
@@ -206,8 +215,9 @@ def _evaluate(given):
         for name in given.model
     ]  # fmt: skip
     study = evaluate(
-        models if len(models) > 1 else models[0], _drawn(data, given), attributions, given.metrics,
-        baselines=given.baselines, seed=given.seed, resume=folder / "chunks", **more,
+        models if len(models) > 1 else models[0], _drawn(data, given), attributions, metrics,
+        baselines=given.baselines, seed=given.seed, resume=folder / "chunks", long_texts=given.long_texts,
+        **more,
     )  # fmt: skip
     study.show(texts=0)
     study.save(folder)
@@ -236,6 +246,19 @@ def _attribution(name):
     return _own(name, attributions)
 
 
+def _metric(name):
+    """A registered name, also that of "my.py:function"."""
+    from faithlib.metrics import registry
+
+    found = _own(name, registry)
+    if isinstance(found, str):
+        return found
+    raise ValueError(
+        f"--metrics {name}: it does not register: put @faithlib.register_metric({found.__name__!r}, "
+        "better=..., range=...) before it, by which the table knows what is good"
+    )
+
+
 def _own(name, registry):
     """A registered name, or the function of "my.py:function"."""
     file, colon, function = name.rpartition(":")
@@ -245,7 +268,8 @@ def _own(name, registry):
     if not callable(found := getattr(module, function, None)):
         own = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
         raise ValueError(f"{file} has no function {function!r}: it has {', '.join(own) or 'none'}")
-    return function if function in registry.names() else found  # it may register itself
+    registered = [n for n in registry.names() if n == function or registry.get(n).function is found]
+    return registered[0] if registered else found  # it may register itself
 
 
 def _check_names(attributions, metrics):

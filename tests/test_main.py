@@ -105,6 +105,38 @@ def test_lists_load_no_torch():
 # evaluate -----------------------------------------------------------------------------------------
 
 
+def test_evaluate_cuts_long_texts_where_it_is_asked(here, capsys):
+    pd.DataFrame({"review": ["plot " * 200, "a film"]}).to_csv("long.csv", index=False)
+    asked = evaluate(data="long.csv", metrics="ns")
+    assert "1 of 2 texts are longer than my-model takes" in told(capsys, asked)
+    assert main([*asked, "--long-texts", "truncate"]) == 0
+    assert "at most 128): their ends are cut." in " ".join(capsys.readouterr().out.split())
+    assert "their ends are cut" in (here / "out/record.json").read_text()
+
+
+def test_evaluate_takes_a_metric_that_registers(here, capsys):
+    code = (
+        "import faithlib\n"
+        "@faithlib.register_metric('mine_of_a_test', better='higher', range=(0, 1))\n"
+        "def agree(inputs, scores):\n    return [1] * len(scores)\n"
+        "def other(inputs, scores): ...\n"
+    )
+    (here / "mine.py").write_text(code)
+    try:
+        assert main(evaluate(attributions="gradient_l2", metrics="mine.py:agree,ns")) == 0
+        assert "mine_of_a_test" in pd.read_csv(here / "out/tables/results.csv").metric.tolist()
+        refused = told(capsys, evaluate(metrics="mine.py:other"))
+        assert "put @faithlib.register_metric('other', better=..." in refused
+    finally:
+        registry.unregister("mine_of_a_test")
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"faithlib {faithlib.__version__}\n"
+
+
 def test_evaluate_writes_a_table(here, capsys):
     assert main(evaluate(dtype="float32", evidence="why", examples="6", output="out") + ["--seed", "3"]) == 0
     table = pd.read_csv(here / "out/tables/results.csv")
@@ -149,7 +181,7 @@ def test_evaluate_passes_on_what_was_given(here, monkeypatch):
     assert [m.name for m in seen.pop("model")] == ["my-model", "my-model"]
     assert seen == {
         "rows": 10, "wanted": ["lime", "beam"], "metrics": "all", "baselines": 2, "seed": 4, "samples": 30,
-        "baseline": "mask", "resume": Path("out/chunks"), "texts": 0, "folder": "out",
+        "baseline": "mask", "resume": Path("out/chunks"), "texts": 0, "folder": "out", "long_texts": "error",
     }  # fmt: skip
 
 
@@ -191,9 +223,11 @@ def test_ctrl_c_ends_with_one_line(here, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(faithlib, "evaluate", stopped, raising=False)
-    assert main(evaluate()) == 130
-    line = "faithlib: stopped; what is finished is kept in out, and the same command goes on\n"
-    assert capsys.readouterr().err == line
+    kept = "; what is finished is kept in out, and the same command goes on"
+    for there in ("", kept):  # it may have been stopped before anything was finished
+        assert main(evaluate()) == 130
+        assert capsys.readouterr().err == f"faithlib: stopped{there}\n"
+        (here / "out").mkdir(exist_ok=True)
 
 
 def test_a_stopped_study_goes_on(here):

@@ -51,8 +51,8 @@ class Inputs:
         for need in metric.needs:
             if need not in self.has:
                 raise ValueError(
-                    f"metric {metric.name!r} needs {NEEDS[need]}, which {self.model.name} and its data do "
-                    "not give: leave it out"
+                    f"metric {metric.name!r} needs {NEEDS[need]}: {self.model.name} and its data do not "
+                    "give that; leave it out"
                 )
 
     def seeds(self, i, draws):

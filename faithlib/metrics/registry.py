@@ -19,7 +19,7 @@ NEEDS = {  # what a metric asks of the study that it takes part in
     "judge": "a second model that answers",
     "masked": "a model trained with masks, model.fine_tune(data, masking='half'), and data with labels and a "
     "split 'validation' of 40 texts",
-    "retraining": "models trained again on masked texts: run the paper's notebook",
+    "retraining": "models trained again on masked texts, as its paper's notebook trains",
 }
 LEVELS = ("example", "data set")
 

@@ -57,14 +57,16 @@ class Classifier(Transformer):
             hook.remove()
         return found[0]
 
-    def fine_tune(self, data, **settings):
+    def fine_tune(self, data, *, epochs=3, batch_size=32, learning_rate=5e-5, **settings):
         """Fine-tune on the splits "train" and "validation" of labelled data; the model is changed in place.
 
         Args:
             data: what `load_data` returns.
-            settings: of `training.fine_tune`: epochs, batch_size and learning_rate at least; masking="half"
-                trains with masks, so that `evaluate(..., metrics="all")` measures RACU and MaSF too, where
-                the split "validation" has 40 texts or more.
+            epochs, batch_size, learning_rate: the defaults suit pretrained encoders (Devlin et al. 2019,
+                appendix A.3); a model with fresh weights needs a higher rate, such as 1e-3.
+            settings: further ones of `training.fine_tune`; masking="half" trains with masks, so that
+                `evaluate(..., metrics="all")` measures RACU and MaSF too, where the split "validation" has 40
+                texts or more.
 
         Returns:
             The history, one dict an evaluation.
@@ -88,6 +90,7 @@ class Classifier(Transformer):
                     f"data has no split {split!r} with labels: give what load_data returns of both"
                 )
             splits[split] = self.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])
+        settings |= {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
         return import_module("faithlib.training").fine_tune(self, splits, **settings)
 
     def reads(self, batch):

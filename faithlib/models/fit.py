@@ -259,6 +259,8 @@ def unfit_head(config, asked):
         return "has a head of regression (one value), not of classes"
     if asked is None or (numbered(asked) and len(asked) <= n):
         return ""
+    if numbered(asked):
+        return f"has the classes 0 to {n - 1}{_listed(own)}, and the labels, from 0, go to {asked[-1]}"
     if len(asked) != n:
         return f"has a head of {n} classes{_listed(own)}, not of the {len(asked)}{_listed(asked)}"
     folded, wanted = ([name.casefold() for name in names] for names in (own or asked, asked))

@@ -38,7 +38,7 @@ class Gate:
     reason: str = ""
 
 
-def gate(scores, balanced_accuracies, classes, chance=0.0):
+def gate(scores, balanced_accuracies, classes, chance=0.0, name="score"):
     """Does a data set × architecture take part: is the mean over its seeds above chance?
 
     Accepted if the t interval of its own score over seeds lies above chance and the mean balanced accuracy is
@@ -50,6 +50,7 @@ def gate(scores, balanced_accuracies, classes, chance=0.0):
         balanced_accuracies: (seeds,), as fractions.
         classes: number of classes.
         chance: value of the score by chance (0 for MCC).
+        name: of the score, for the reason.
 
     Returns:
         Gate.
@@ -77,7 +78,7 @@ def gate(scores, balanced_accuracies, classes, chance=0.0):
     reasons = []
     if not above:
         ends = f" [{score.low:.3f}, {score.high:.3f}]" if score.exists else ""
-        reasons.append(f"score {score.value:.3f}{ends} is not above chance ({chance:.3f})")
+        reasons.append(f"{name} {score.value:.3f}{ends} is not above chance ({chance:.3f})")
     if margin < GATE_MARGIN - ROUNDING:
         text = f"balanced accuracy {balanced.value:.3f} is less than {GATE_MARGIN:.2f} above chance"
         reasons.append(f"{text} ({1 / classes:.3f})")

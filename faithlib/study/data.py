@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from faithlib.models import fit
+from faithlib.models import check_examples, fit
 
 
 @dataclass
@@ -30,14 +30,33 @@ class Texts:
         """A column as a list, or None where the data have none."""
         return list(self.frame[name]) if name in self.frame else None
 
-    def encode(self, model):
-        """The texts as `model` reads them, [Encoding]; ValueError for what it cannot take."""
+    def encode(self, model, long_texts=""):
+        """The texts as a model reads them.
+
+        Args:
+            model: a Classifier or CausalLM.
+            long_texts: "error" or "truncate", as `models.check_examples` takes it; a language model reads its
+                prompts whole, and "" refuses the first that is too long.
+
+        Returns:
+            ([Encoding], what was cut, in a sentence, or "").
+
+        Raises:
+            ValueError: what the model cannot take.
+        """
         pairs = [self.column("text_b")] if "text_b" in self.frame and any(self.frame["text_b"]) else []
         if pairs and hasattr(model, "prefix"):
             raise ValueError(f"data has the column text_b, and {model.name} is a language model: drop it")
-        encodings = model.encode(self.column("text"), *pairs)
+        encodings, cut = model.encode(self.column("text"), *pairs), []
+        if long_texts == "truncate" and hasattr(model, "prefix"):
+            raise ValueError(
+                f"long_texts='truncate': the end of a prompt decides what follows, and {model.name} is a "
+                "language model: shorten the prompts"
+            )
+        if long_texts and not hasattr(model, "prefix"):
+            encodings, cut = check_examples(model, encodings, long_texts)
         model.check(encodings)
-        return encodings
+        return encodings, "".join(f"{row['why']}: their ends are cut." for row in cut)
 
 
 def read(data):
@@ -116,9 +135,19 @@ def labels(texts, model):
         ValueError: other classes than the model's, or in another order; a label that is missing or unknown.
     """
     names = class_names(model)
-    given = texts.label_names
-    if len(given) <= model.outputs and given == tuple(map(str, range(len(given)))):
-        given = ()  # labels that are numbers have no names to compare
+    given, last = texts.label_names, model.outputs - 1
+    if fit.numbered(given):  # they have no names to compare
+        if len(given) > model.outputs:
+            raise ValueError(
+                f"data has labels up to {given[-1]}, {model.name} has the classes 0 to {last}: number the "
+                "classes from 0, in the model's order"
+            )
+        if names and all(map(str.isdecimal, names)) and not fit.numbered(names):
+            raise ValueError(
+                f"data has labels that are numbers from 0, and {model.name} calls its classes "
+                f"{', '.join(names)}: load the data with labels={list(names)}"
+            )
+        given = ()
     if given and len(given) != model.outputs:
         raise ValueError(
             f"data has the {len(given)} classes {', '.join(given)}, {model.name} has {model.outputs}: "

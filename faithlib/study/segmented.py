@@ -129,7 +129,7 @@ def _prepared(model, data, units, targets, contrast, removal, fixed):
     check_model(model)
     one_of("removal", removal, forward.REMOVALS)
     texts, cache = read(data), forward.Cache()
-    encodings, of_texts = texts.encode(model), texts.column("text")
+    (encodings, _), of_texts = texts.encode(model), texts.column("text")
     never = _fixed(fixed, of_texts)
     parts = {
         unit: [segments.segments(*text, unit, f) for *text, f in zip(encodings, of_texts, never, strict=True)]

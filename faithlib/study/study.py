@@ -88,6 +88,7 @@ def evaluate(
     seed=0,
     budget=None,
     resume=None,
+    long_texts="error",
     progress=True,
     **settings,
 ):
@@ -111,6 +112,7 @@ def evaluate(
         seed: of every random draw.
         budget: padded tokens of a pass; by default what fits the processor's caches or the GPU's memory.
         resume: a folder that keeps finished chunks, so that a study that was stopped goes on.
+        long_texts: "error" refuses texts that are longer than the model takes, "truncate" cuts their ends.
         progress: whether an estimate and progress bars are shown.
         settings: of the attributions, such as `steps=50`.
 
@@ -138,7 +140,9 @@ def evaluate(
     settings = {"seed": seed, **settings}
     with joined(attributions) as wanted:
         sessions = [
-            _Session(m, texts, wanted, metrics, targets, contrast, baselines, budget, resume, settings)
+            _Session(
+                m, texts, wanted, metrics, targets, contrast, baselines, budget, resume, long_texts, settings
+            )
             for m in models
         ]
         _check_metrics(sessions, _names(models))
@@ -160,13 +164,15 @@ def _check_metrics(sessions, names):
 class _Session:
     """One model on its texts: checked on construction, then run."""
 
-    def __init__(self, model, texts, wanted, metrics, given, contrast, baselines, budget, resume, settings):
+    def __init__(
+        self, model, texts, wanted, metrics, given, contrast, baselines, budget, resume, long_texts, settings
+    ):  # fmt: skip
         self.model, self.texts, self.wanted, self.settings = model, texts, wanted, settings
         self.given, self.contrast, self.baselines, self.budget = given, contrast, baselines, budget
         self.resume, self.found_now = resume, {}
         if resume is not None and placement.offloaded(model.model):
             raise ValueError(f"resume={str(resume)!r}: {model.name} has offloaded weights: leave resume out")
-        self.encodings = texts.encode(model)
+        self.encodings, self.cut = texts.encode(model, long_texts)
         longest = max(len(e.ids) for e in self.encodings)
         if budget is not None and budget < longest:
             raise ValueError(
@@ -318,7 +324,8 @@ def _finished(sessions, names, texts, shown):
             "what explains such predictions says nothing."
         )
         print(notes[0], flush=True)
-    for reason in dict.fromkeys(session.left_out for session in sessions if session.left_out):
+    told = [reason for session in sessions for reason in (session.cut, session.left_out) if reason]
+    for reason in dict.fromkeys(told):
         notes.append(reason)
         print(reason, flush=True)
     for session, name in zip(sessions, names, strict=True):

@@ -44,7 +44,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False):
             interval = _interval(known.to_numpy(), (data, *models, name, metric.name), limits)
             found = (np.nan,) * 3
             if interval is None:
-                flags.append("no text has a value")
+                flags.append("no text has a value" + (f", as {metric.void}" if metric.void else ""))
             elif not chance:
                 found = (interval.value, interval.low, interval.high)
                 flags += [interval.reason] if interval.reason else []
@@ -98,5 +98,5 @@ def chance(labels, predicted):
         return ""
     scores = [matthews_corrcoef(labels, p) for p in predicted]
     recalls = [recall_score(labels, p, labels=present, average="macro", zero_division=0) for p in predicted]
-    found = gate(scores, recalls, len(present))
+    found = gate(scores, recalls, len(present), name="Matthews' correlation")
     return "" if found.accepted else f"at chance: {found.reason}"

@@ -171,14 +171,14 @@ def test_an_attribution_of_another_name_or_shape_is_refused(function, told):
     [
         (tiny.classifier, "causal_soft_ns", "a causal language model"),
         (tiny.classifier, "auprc", "words that are known to decide each text"),
-        (tiny.classifier, "racu", "models trained again on masked texts: run the paper's notebook"),
+        (tiny.classifier, "racu", "models trained again on masked texts, as its paper's notebook trains"),
         (tiny.causal, "soft_ns", "a model of classes"),
     ],
 )
 def test_a_metric_whose_needs_are_not_met_is_refused_before_any_work(make, metric, told):
     register("never", signed=True, family="gradient")(lambda model, batch, target: pytest.fail("it ran"))
     model = make()
-    told = f"metric {metric!r} needs {told}, which {model.name} and its data do not give: leave it out"
+    told = f"metric {metric!r} needs {told}: {model.name} and its data do not give that; leave it out"
     with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
         evaluate(model, tiny.PROMPTS, ["never"], [metric])
 

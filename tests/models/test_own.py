@@ -190,7 +190,7 @@ def test_models_load_says_that_a_head_is_fresh_and_why(tmp_path, capsys):
             ("bad", "good", "none"),
             "has the classes (bad, good, mixed), of other names than (bad, good, none)",
         ),
-        (("0", "1", "2", "3"), "has a head of 3 classes"),
+        (("0", "1", "2", "3"), "has the classes 0 to 2 (bad, good, mixed), and the labels, from 0, go to 3"),
     ],
 )
 def test_a_head_of_other_classes_is_refused(tmp_path, labels, told):

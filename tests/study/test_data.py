@@ -51,6 +51,29 @@ def test_what_is_loaded_has_a_name_and_classes():
     assert (texts.name, texts.label_names) == ("mine", ("a", "b"))
 
 
+def test_labels_that_are_numbers_count_from_0(classifier):
+    texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2", "3")))
+    with pytest.raises(ValueError, match="labels up to 3, tiny-bert has the classes 0 to 2: number the cla"):
+        data.labels(texts, classifier)
+    stars = tiny.classifier()
+    stars.model.config.id2label = {0: "1", 1: "2", 2: "3"}
+    texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2")))
+    with pytest.raises(ValueError, match=r"its classes 1, 2, 3: load the data with labels=\['1', '2', '3'\]"):
+        data.labels(texts, stars)
+
+
+def test_long_texts_are_refused_or_cut(classifier):
+    texts = data.read([" ".join(["plot"] * 70), "the plot"])
+    with pytest.raises(ValueError, match="1 of 2 texts are longer than tiny-bert takes"):
+        texts.encode(classifier, "error")
+    encodings, told = texts.encode(classifier, "truncate")
+    assert [len(e.ids) for e in encodings] == [64, 4] and told.endswith("at most 64): their ends are cut.")
+    assert data.read(["the plot"]).encode(classifier, "truncate")[1] == ""
+    model = tiny.causal()
+    with pytest.raises(ValueError, match="the end of a prompt decides"):
+        data.read(["the plot"]).encode(model, "truncate")
+
+
 def test_labels_are_numbers_or_names(classifier):
     assert data.labels(data.read(pd.DataFrame(ROWS)), classifier).tolist() == [0, 2]
     named = pd.DataFrame({"text": ["a", "b"], "label": ["maybe", "no"]})
@@ -70,4 +93,4 @@ def test_language_models_read_text_alone():
     with pytest.raises(ValueError, match="data has the column text_b, and tiny-llama is a language model"):
         texts.encode(tiny.causal())
     blank = data.read(pd.DataFrame({"text": ["the plot"], "text_b": [""]}))  # as of a file with labels
-    assert len(blank.encode(tiny.causal())) == 1
+    assert len(blank.encode(tiny.causal())[0]) == 1

@@ -83,7 +83,7 @@ def test_answers_of_several_tokens_and_contrasts_are_sums_over_tokens():
     p = {name: t.groupby("text").p.first() for name, t in kept.items()}
     assert p["both"].values == pytest.approx((p["answer"] - p["other"]).values)
     texts = read(prompts)
-    encodings = texts.encode(model)
+    encodings = texts.encode(model)[0]
     wanted = explained.resolve(model, texts, encodings, [(20, 24), (9,)])
     tokens = explained.attribute(model, encodings, wanted, ["leave_one_out"])["leave_one_out"]
     by_token = fl.by_segment(model, prompts, "token", targets=[(20, 24), (9,)])

@@ -176,7 +176,8 @@ def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
     assert len(set(right)) > 1
     study = evaluate(model, labelled((right + 1) % 3), ["gradient_l2"], ["nc", "soft_nc"])
     told = capsys.readouterr().out
-    assert told.startswith("tiny-bert on these texts: at chance: score -") and told.count("\n") == 1
+    said = "tiny-bert on these texts: at chance: Matthews' correlation -"
+    assert told.startswith(said) and told.count("\n") == 1
     assert study.notes == [told.strip()]
     assert study.table[["value", "ci_low", "ci_high", "diagnosticity"]].isna().all(axis=None)
     assert study.table.flag.str.startswith("at chance").all() and study.values.value.notna().any()

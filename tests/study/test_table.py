@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from faithlib.metrics import registry
 from faithlib.metrics.registry import Metric
 from faithlib.statistics import crossed_interval, text_interval
 from faithlib.study import table
@@ -66,6 +67,12 @@ def test_intervals_are_those_of_the_unit():
     assert (row.n, row.void, row.unit) == (39, 1, "models × texts")
 
 
+def test_what_has_no_value_says_why():
+    metric = registry.get("soft_ns")
+    row = table.table(frame([np.nan] * 3).assign(metric="soft_ns"), [metric]).iloc[0]
+    assert row.flag == f"no text has a value, as {metric.void}" and row.n == 0
+
+
 @pytest.mark.parametrize(
     ("own", "value", "n", "flag"),
     [
@@ -107,7 +114,8 @@ def test_ends_stay_in_the_range_of_the_metric():
 def test_chance_is_the_gate():
     labels = [0, 1] * 10
     assert table.chance(labels, [labels]) == ""
-    assert table.chance(labels, [[0] * 20]).startswith("at chance: score 0.000 is not above chance")
+    reason = "at chance: Matthews' correlation 0.000 is not above chance"
+    assert table.chance(labels, [[0] * 20]).startswith(reason)
     assert table.chance([1] * 20, [[0] * 20]) == ""  # one class cannot tell
     good, bad = labels, [0] * 10 + [1] * 10
     assert table.chance(labels, [good, good, bad]) != ""  # three seeds: the interval decides

@@ -21,7 +21,7 @@ def causal():
 
 def resolved(model, texts, given=None, **more):
     texts = data.read(texts)
-    return targets.resolve(model, texts, texts.encode(model), given, **more)
+    return targets.resolve(model, texts, texts.encode(model)[0], given, **more)
 
 
 def token(model, word):
@@ -58,7 +58,7 @@ def test_an_answer_is_read_as_it_follows_the_prompt():
 
 def test_the_probability_of_an_answer_is_by_teacher_forcing(causal):
     texts = data.read(tiny.PROMPTS[:3])
-    encodings = texts.encode(causal)
+    encodings = texts.encode(causal)[0]
     found = targets.resolve(causal, texts, encodings, ANSWERS)
     inputs = Inputs(causal, encodings, found.first, answers=found.answers)
     for e, answer, p in zip(encodings, found.answers, inputs.p_full, strict=True):
@@ -79,7 +79,7 @@ def test_the_probability_of_an_answer_is_by_teacher_forcing(causal):
 
 def test_scores_of_an_answer_are_the_sum_over_its_tokens(causal):
     texts = data.read(tiny.PROMPTS[:2])
-    encodings = texts.encode(causal)
+    encodings = texts.encode(causal)[0]
     found = targets.resolve(causal, texts, encodings, ["great", "it was"])
     scores = targets.attribute(causal, encodings, found, ["leave_one_out"])["leave_one_out"]
     e, (first, second) = encodings[1], found.answers[1]
@@ -113,7 +113,7 @@ def test_a_contrast_is_a_difference(causal):
 
 def test_a_contrast_of_an_answer_with_itself_is_zero(causal):
     texts = data.read(tiny.PROMPTS[:2])
-    encodings = texts.encode(causal)
+    encodings = texts.encode(causal)[0]
     found = targets.resolve(causal, texts, encodings, ["great", "it was"])
     found = replace(found, contrast=found.answers)
     scores = targets.attribute(causal, encodings, found, ["input_x_gradient", "leave_one_out"])
