@@ -97,7 +97,8 @@ class Run:
         make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
         (plain values); another key or other code are other parts.
         """
-        code = code_digest("attributions", "metrics", "models", "statistics", "forward.py", "scores.py")
+        own = f"papers/{self.paper}/experiment.py"
+        code = code_digest("attributions", "metrics", "models", "statistics", "forward.py", "scores.py", own)
         version, parts = digest([key, size, self.dtype, code])[:12], []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):

@@ -138,8 +138,7 @@ def load_model(
         )
         fit.check_encoder(model, info, source, where)
         fit.check_weights(info, source, where, head=True)
-        if asked and fit.label_names(config) is None:
-            name_classes(model.config, asked)
+        _name_unnamed(model.config, asked, source)
     model = model if device_map is not None else model.to(device)
     return _checked(Classifier, model, tokenizer, source, max_length, dtype, texts)
 
@@ -184,8 +183,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         _say_new(name, asked, seed)
     else:
         fit.check_head(model.config, asked, name)
-        if asked and fit.label_names(model.config) is None:
-            name_classes(model.config, asked)
+        _name_unnamed(model.config, asked, name)
     return _checked(Classifier, model, tokenizer, name, max_length, dtype, texts)
 
 
@@ -280,6 +278,16 @@ def _no_classes(name, labels, new_head):
 def _check_new(name, asked):
     if asked is None:
         raise ValueError(f"model {name!r} gets a new head: give labels, the names of its classes, in order")
+
+
+def _name_unnamed(config, asked, name):
+    """Give classes without names those of `asked`; a printed line says which, as their order is a guess."""
+    if not asked or fit.label_names(config) is not None:
+        return
+    if not fit.numbered(asked):
+        pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(asked))
+        print(f"{name} does not name its classes: taken as {pairs}; give labels if its order is another")
+    name_classes(config, asked)
 
 
 def _say_new(name, asked, seed):

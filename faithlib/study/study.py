@@ -106,7 +106,8 @@ def evaluate(
             a value of; "all" for the others of single texts too, and RACU and MaSF of a model trained with
             masks.
         targets: what is explained, one a text: a class by number or name; for language models a token id,
-            several, or the text of an answer. By default what the model predicts.
+            several, or the text of an answer, which a blank parts from its prompt unless either has one. By
+            default what the model predicts.
         contrast: as targets; then p(target) − p(contrast) is explained.
         baselines: how often each attribution's scores are put in random order, for the diagnosticity.
         seed: of every random draw.

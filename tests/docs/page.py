@@ -62,6 +62,7 @@ def follow(steps, folder):
             everything += printed
         elif step.language == "text":
             assert step.text.rstrip() in printed, f"expected\n{step.text}\nbut the output is\n{printed}"
+            assert "at chance" not in printed, f"the page does not show this line:\n{printed}"
         elif step.file == "config/quick.yaml":
             add_units(folder, step.text)
         else:

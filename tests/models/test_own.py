@@ -109,9 +109,15 @@ def test_an_adapter_passes_through(tmp_path):
     refused("has 3 classes and labels names 2 (no, yes)", source=classifier, labels=("no", "yes"))
 
 
-def test_names_of_no_meaning_take_those_asked_for_and_case_does_not_matter(tmp_path):
-    model = load_model(saved(tmp_path / "a", labels=None), labels=NAMES)
+def test_names_of_no_meaning_take_those_asked_for_and_case_does_not_matter(tmp_path, capsys):
+    source = saved(tmp_path / "a", labels=None)
+    model = load_model(source, labels=NAMES)
     assert model.model.config.id2label == dict(enumerate(NAMES))
+    said = f"{source} does not name its classes: taken as 0 = bad, 1 = good, 2 = mixed; give labels if"
+    assert capsys.readouterr().out.startswith(said)
+    load_model(source, labels=("0", "1", "2"))
+    load_model(source)
+    assert capsys.readouterr().out == ""  # nothing is guessed
     model = load_model(saved(tmp_path / "b", labels=("BAD", "GOOD", "MIXED")), labels=NAMES)
     assert model.model.config.id2label[0] == "BAD"
     assert load_model(saved(tmp_path / "c"), labels=("0", "1")).outputs == 3  # numbers have no names
