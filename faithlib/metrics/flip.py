@@ -103,7 +103,7 @@ def _check(model, encodings, step, removal, never):
 def fraction_to_flip(inputs, scores, step=0.05, removal="mask"):
     """The registered metric: `decision_flip` of one attribution, (examples,) in (0, 1], lower is better.
 
-    A text that never flips counts as 1.
+    It is the predicted class that flips, whichever target is explained. A text that never flips counts as 1.
     """
     table = decision_flip(inputs.model, inputs.encodings, {"": scores}, step, removal, cache=inputs.cache)
     return table.fraction.to_numpy()

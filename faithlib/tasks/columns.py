@@ -156,6 +156,10 @@ def _words(value, text):
         value = [value]
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise ValueError(f"evidence {_shown(value)} is no list: give words, spans or substrings")
+    if isinstance(value, tuple) and len(value) == 2 and all(_whole(v) is not None for v in value):
+        raise ValueError(
+            f"evidence {value} may be two words or a span: give {list(value)} for words, [{value}] for a span"
+        )
     bounds = [word.span() for word in re.finditer(r"\S+", text)]
     found = set()
     for item in value:
