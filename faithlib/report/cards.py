@@ -120,18 +120,21 @@ def read_block(folder):
 def counts(claims):
     """How many claims have which verdict, in one line.
 
-    >>> counts(pd.DataFrame({"verdict": ["holds (3 seeds)", "holds for bert (40 texts)", "not tested"]}))
-    '2 hold, 1 not tested'
+    A claim counts once: in the first definition, which is the paper's, and against its first baseline.
+
+    >>> rows = pd.DataFrame({"claim": ["a", "a", "b", "b"], "definition": ["paper"] * 3 + ["released"]})
+    >>> counts(rows.assign(verdict=["holds (3 seeds)", "mixed", "not tested", "holds"]))
+    '1 holds, 1 not tested'
     """
-    found = {name: claims.verdict.astype(str).str.startswith(name).sum() for name in GROUPS}
+    own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
+    verdicts = own.drop_duplicates("claim").verdict.astype(str)
+    found = {name: verdicts.str.startswith(name).sum() for name in GROUPS}
     several = {"holds": "hold", "does not hold": "do not hold"}
     return ", ".join(f"{n} {several.get(name, name) if n > 1 else name}" for name, n in found.items() if n)
 
 
 def with_counts(text, folder):
-    """A text whose cells `<!-- verdicts: paper -->` have the counts of each paper's verdicts.
-
-    A claim counts once: in the first definition, which is the paper's, and against its first baseline.
+    """A text whose cells `<!-- verdicts: paper -->` have the `counts` of each paper's verdicts.
 
     Args:
         text: the README's.
@@ -142,9 +145,7 @@ def with_counts(text, folder):
         path = folder / match[2] / "claims.csv"
         if not path.is_file():
             return f"{match[1]}no results yet{match[3]}"
-        claims = read_claims(path)
-        own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
-        return f"{match[1]}{counts(own.drop_duplicates('claim'))}{match[3]}"
+        return f"{match[1]}{counts(read_claims(path))}{match[3]}"
 
     return CELL.sub(cell, text)
 

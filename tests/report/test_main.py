@@ -38,7 +38,9 @@ def test_verdicts_come_first_then_where_to_look(project, capsys):
 def test_quick_prints_numbers_and_the_committed_verdicts_marked_as_such(project, capsys):
     row = {"claim": "one above two", "verdict": "", "published": NAN}
     write(project / "results/quick/fmm", row)
-    write(project / "results/small/fmm", row | {"verdict": "holds (3 seeds)"}, row | {"verdict": "mixed (x)"})
+    other = row | {"claim": "two above three", "verdict": "mixed (x)"}
+    again = other | {"definition": "released", "verdict": "does not hold (y)"}  # a claim counts once
+    write(project / "results/small/fmm", row | {"verdict": "holds (3 seeds)"}, other, again)
     command.main(["quick"])
     out = capsys.readouterr().out
     assert "decides no claim" in out and "committed small scale, not of this run" in out
