@@ -27,9 +27,9 @@ from method_figures import (
 def three_families():
     words = ["the", "film", "was", "not", "good"]
     rows = (
-        ("attention", "whom does the model look at?", [0.2, 0.3, 0.1, 0.25, 0.9], "one pass"),
-        ("gradient", "how does the output move?", [0.05, 0.35, 0.1, 0.55, 0.95], "one pass and back"),
-        ("perturbation", "what is lost without the word?", [0, 0.1, 0.05, 0.95, 0.7], "a pass a word"),
+        ("attention", "which tokens get attention?", [0.2, 0.3, 0.1, 0.25, 0.9], "one pass"),
+        ("gradient", "how does the output move?", [0.05, 0.35, 0.1, 0.55, 0.95], "forward, backward"),
+        ("perturbation", "what is lost without the word?", [0, 0.1, 0.05, 0.95, 0.7], "one pass per word"),
     )
     parts = []
     for i, (name, question, scores, cost) in enumerate(rows):
@@ -114,7 +114,7 @@ def against_random():
         line([(value, ground), (value, 34)], ORANGE, 3),
         text(value + 8, 44, "the explanation: 0.6", 14, colour=ORANGE, bold=True),
         lines(value + 8, 84, "dark: random scores that", "do as well or better", size=13, colour=GREY),
-        box(500, 100, 186, 92, "Is 0.6 good?", "Only as good as", "chance is bad at it."),
+        box(500, 100, 186, 92, "Is 0.6 good?", "Only if random scores", "rarely reach it."),
     )
 
 
@@ -129,7 +129,7 @@ def verdicts():
     rows = (
         ("holds", [(zero + 30, zero + 110, BLUE)], "all of the interval is on the claim's side"),
         ("does not hold", [(zero - 110, zero - 30, BLUE)], "all of it is on the other side"),
-        ("inconclusive", [(zero - 50, zero + 80, BLUE)], "it has both sides in it"),
+        ("inconclusive", [(zero - 50, zero + 80, BLUE)], "it contains no effect"),
         ("mixed", [(zero - 96, zero - 30, ORANGE), (zero + 30, zero + 96, BLUE)], "choices or data disagree"),
     )
     parts = []

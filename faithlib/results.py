@@ -342,8 +342,9 @@ def load(results_dir, scale, paper, variants=("",)):
 
     In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
     any other folder all of them. What else lies there is named in print, and so are units without a record
-    and those whose parameters are not the config's. Plugins of the records are imported where their files are
-    there, so that labels and colours are the registered ones.
+    and those whose parameters are not the config's. Seeds that do not have the settings of the others are
+    left out, which a line says. Plugins of the records are imported where their files are there, so that
+    labels and colours are the registered ones.
 
     Args:
         variants: of the units read, "" for the main setting; None for all, which the column `variant` tells
@@ -367,7 +368,7 @@ def load(results_dir, scale, paper, variants=("",)):
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(found) - set(holes))):
         print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
-    records, values, of_variants = [], [], []
+    records, values, of_variants, unasked = [], [], [], []
     for unit, path in found.items():
         if unit not in units:
             continue
@@ -379,17 +380,54 @@ def load(results_dir, scale, paper, variants=("",)):
         asked = {key: value for key, value in units[unit].items() if key not in PLACES}
         if changed := differences({k: v for k, v in current_names(params).items() if k in asked}, asked):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
+            unasked.append(unit)
         own = params.get("plugins", [])
         plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
         values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
         records.append(record | {"params": params | {"task": task_slug(params["task"])}})
     if of_variants:
         print(f"Variants, which are not in these tables: {listed(of_variants)}.")
+    apart = _of_other_settings(records, unasked)
+    values = [table for record, table in zip(records, values, strict=True) if record["unit"] not in apart]
+    records = [record for record in records if record["unit"] not in apart]
     if not records:
         raise FileNotFoundError(
             f"no records in {shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
         )
     return records, pd.concat(values, ignore_index=True)
+
+
+def _of_other_settings(records, unasked):
+    """The units whose settings are not those of the other seeds: {unit}. They cannot be one sample.
+
+    They are those that the config does not ask for, if that makes the others alike, else all seeds; a line in
+    print says so. Which attributions were computed may differ.
+
+    Args:
+        records: as they were read.
+        unasked: the units that are not what the config asks for.
+    """
+    groups, apart = {}, set()
+    for record in records:
+        groups.setdefault(str(_names(record) | {"seed": ""}), []).append(record)
+    for seeds in groups.values():
+        if not (found := _unlike(seeds)):
+            continue
+        rest = [record for record in seeds if record["unit"] not in unasked]
+        out = [r for r in seeds if r not in rest] if rest and not _unlike(rest) else seeds
+        units = [record["unit"] for record in out]
+        print(f"Left out, as not all seeds have the same settings ({listed(found)}): {listed(units)}.")
+        apart |= set(units)
+    return apart
+
+
+def _unlike(records):
+    """What tells the settings of these records from those of the first, in words."""
+    first, *others = [
+        {k: v for k, v in record["params"].items() if k not in ("seed", "attributions", "plugins")}
+        for record in records
+    ]
+    return sorted({text for other in others for text in differences(other, first)})
 
 
 def _names(record):

@@ -246,6 +246,24 @@ def test_a_record_that_is_not_what_the_config_asks_for_is_named(project, capsys)
     assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s5"]
 
 
+def test_seeds_of_other_settings_are_no_sample(project, given, capsys):
+    save(given | {"seed": 2, "epochs": 9})
+    capsys.readouterr()
+    assert units(project) == [("sst.tiny.s1", 3)]  # the config asks for 3 epochs
+    told = "Left out, as not all seeds have the same settings (epochs=9, not 3): sst.tiny.s2."
+    assert told in capsys.readouterr().out
+    (project / "results").rename(project / "mine")  # where no config decides
+    with pytest.raises(FileNotFoundError, match="no records in"):
+        results.load(str(project / "mine"), "quick", "paper")
+    told = capsys.readouterr().out
+    assert "Left out" in told and "sst.tiny.s1, sst.tiny.s2, sst.tiny.s5" in told
+
+
+def test_seeds_may_have_other_attributions(project, given):
+    save(given | {"seed": 2, "attributions": ["lime"], "plugins": []})
+    assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s2"]
+
+
 def test_a_folder_of_ones_own_is_read_whole(project, capsys):
     (project / "results").rename(project / "mine")
     capsys.readouterr()

@@ -7,8 +7,9 @@ No model is run. A record must be as it was written (by its own hashes; one of f
 fit its files, its code the commit that it names, its data what the loader gives. Each report is executed on a
 copy of the committed records, and must give the committed tables and figures, and the outputs that it was
 saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
-record of them. Records under results/archive/ must be whole, and named in a README.md beside them. Everything
-that differs is named; then the exit status is 1.
+record of them. Records under results/archive/ must be whole, and named in a README.md beside them. The
+verdicts in cards and README must be those of the committed claims. Everything that differs is named; then the
+exit status is 1.
 """
 
 import ast
@@ -30,6 +31,9 @@ import grid
 import pandas as pd
 
 from faithlib import papers, results, tasks
+from faithlib.report import cards
+from faithlib.report.__main__ import COMMITTED
+from faithlib.report.markdown import with_block
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
 BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
@@ -289,6 +293,21 @@ def archived(files):
     return told
 
 
+def unwritten(found):
+    """Which cards, and whether the README, do not say what the committed claims say: one line each."""
+    texts = {}
+    for scale, paper in sorted(found):
+        card, folder = Path(f"notebooks/{paper}/README.md"), Path(f"results/{scale}/{paper}")
+        if scale == COMMITTED and card.is_file() and (folder / "claims.csv").is_file():
+            text = card.read_text(encoding="utf-8")
+            texts[card] = text, with_block(text, cards.BLOCK, cards.read_block(folder))
+    if (readme := Path("README.md")).is_file():
+        text = readme.read_text(encoding="utf-8")
+        texts[readme] = text, cards.with_counts(text, Path("results", COMMITTED))
+    told = "its verdicts are not those of claims.csv: run `python -m faithlib.report small --cards`"
+    return [f"{path}: {told}" for path, (text, new) in texts.items() if text != new]
+
+
 def summed_up(lines):
     """Lines "path: what", those that say the same of several paths as one.
 
@@ -319,9 +338,10 @@ def main(arguments):
         for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
             print(f"  {line}")
         bad += len(wrong)
-    wrong = archived(files)
-    print(*[f"archive: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
-    if bad := bad + len(wrong):
+    for name, wrong in (("archive", archived(files)), ("cards and README", unwritten(found))):
+        print(*[f"{name}: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
+        bad += len(wrong)
+    if bad:
         raise SystemExit(f"{bad} differences: run `make results` of that scale, or take the files from git")
 
 

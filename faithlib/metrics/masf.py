@@ -1,7 +1,7 @@
 """MaSF: is an input like those a model knows? Max over tokens, Simes over the width, Fisher over layers.
 
 Every embedding is ranked among those of a reference, the validation split masked as in training; the p-values
-of the ranks are combined, and ranked again. Madsen et al. 2024, Algorithm 2, after Matan et al. 2022. That
+of the ranks are combined, and ranked again. Madsen et al. 2024, Algorithm 2, after Haroush et al. 2022. That
 an input is in distribution is the null hypothesis: it is rejected or not, never shown. The reference mixes
 all masking ratios, so for inputs of a single ratio p need not be uniform even where they are familiar.
 """

@@ -1,20 +1,58 @@
-"""The figure of a paper's open choices: each claim's value with every option (choices.csv)."""
+"""The figures of a paper's open choices: each claim's value with every option (choices.csv)."""
+
+import re
 
 from faithlib.report.cards import labelled
+from faithlib.report.claims import VERDICT_SCALES
+from faithlib.report.display import show_figure
 from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
+from faithlib.report.io import save_figure
 from faithlib.report.style import role
 from faithlib.statistics.multiverse import CROSS, MAIN
 
 GRID = "several choices changed"  # the row of the full grid
+NAME = "claims_by_choice"  # of the figures' files
 
 CAPTION = (
-    "**What the verdicts depend on.** A panel for each claim that has options: its value in the main setting "
-    "(top row) and with one choice changed that the paper leaves open, with 95 % intervals; a mark without a "
-    "bar has none, and an empty row is a choice that does not concern the claim. The last row has a mark for "
+    "**What the verdicts depend on.** A panel for each claim of a definition and baseline that has options: "
+    "its value in the main setting (top row) and with one choice changed that the paper leaves open, with "
+    "95 % intervals; a mark without a bar has none, and an empty row is a choice that does not concern the "
+    "claim. The last row has a mark for "
     "each combination of options, where there are few enough to look at all. The dotted line is the "
     "claim's threshold: marks to the right of it support the claim. A claim of which whole intervals lie "
     "on both sides depends on a choice that the paper does not make."
 )
+
+
+def show_options(choices, scale, folder, baseline=None):
+    """Show the figure of the paper's definition; save it, and those of the other definitions and baselines.
+
+    At scale quick, which has no verdicts, there is the first figure alone.
+
+    Args:
+        choices: from `report.multiverse.multiverse_tables`.
+        scale: of the records.
+        folder: where they are saved, as claims_by_choice and claims_by_choice_<definition>_<baseline>.
+        baseline: which one is shown; None: the first that there is.
+    """
+    import matplotlib.pyplot as plt
+    from IPython.display import Markdown, display
+
+    figure = options_figure(choices, scale, baseline=baseline)
+    if figure is not None:
+        show_figure(figure, folder / NAME, {NAME: CAPTION})
+    first, others = baseline or next(iter(choices.baseline), None), []
+    for definition, of in choices[["definition", "baseline"]].drop_duplicates().itertuples(index=False):
+        if (definition, of) == ("paper", first) or scale not in VERDICT_SCALES:
+            continue
+        figure = options_figure(choices, scale, definition, of)
+        if figure is not None:
+            others.append("_".join([NAME, definition, *re.findall(r"\w+", of)]))
+            save_figure(figure, folder / others[-1])
+            plt.close(figure)
+    if others:
+        names = ", ".join(f"`{name}`" for name in others)
+        display(Markdown(f"Other definitions and baselines, in the same folder of figures: {names}."))
 
 
 def options_figure(choices, scale="", definition="paper", baseline=None):

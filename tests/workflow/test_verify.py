@@ -13,6 +13,7 @@ import verify
 from toy import ROOT, notebook
 
 from faithlib import results, tasks
+from faithlib.report import cards
 
 PLACES = 'scale = "quick"\nresults_dir = "results"\nfigures_dir = "figures"\n'
 REPORT = """import matplotlib.pyplot as plt
@@ -157,6 +158,27 @@ def test_an_archived_record_is_whole_and_named(project):
     record.write_text(record.read_text().replace('"seed": 0', '"seed": 1'))
     (told,) = verify.archived(verify.committed())
     assert "was changed after it was written" in told
+
+
+def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = {("small", "fmm"): ([], [])}
+    assert verify.unwritten(found) == []  # nothing is written
+    folder, card, readme = Path("results/small/fmm"), Path("notebooks/fmm/README.md"), Path("README.md")
+    folder.mkdir(parents=True)
+    card.parent.mkdir(parents=True)
+    claim = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "cola", "choices": ""}
+    claim |= {"verdict": "holds (3 seeds)", "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "published": 0.3}
+    claim |= {"published_cases": "cola", "failing_cases": "", "borderline": False}
+    pd.DataFrame([claim]).to_csv(folder / "claims.csv", index=False)
+    card.write_text(f"<!-- {cards.BLOCK} -->\n{cards.read_block(folder)}<!-- end -->\n")
+    readme.write_text("<!-- verdicts: fmm -->1 holds<!-- end -->\n")
+    assert verify.unwritten(found) == []
+    for path in (card, readme):
+        path.write_text(path.read_text().replace("olds", "olds not"))
+        (told,) = verify.unwritten(found)
+        assert told.startswith(f"{path}: its verdicts are not those of claims.csv")
+        path.write_text(path.read_text().replace("olds not", "olds"))
 
 
 def test_every_row_of_a_table_leads_to_a_record():

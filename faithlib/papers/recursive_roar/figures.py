@@ -36,9 +36,9 @@ CURVES = (
 )
 CAPTIONS = {
     "synthetic_accuracy": "**A problem whose answer is known.** Accuracy of a linear model as features are "
-    "masked; four of the 16 features decide the label, and each alone is enough. ROAR ranks the features "
-    "once, Recursive ROAR after each removal. Recursive ROAR falls as early as is possible; ROAR masks noise "
-    "features before it has found all four (Figure 3 of the paper).",
+    "masked; four of the 16 features decide the label, and each of them is enough once others tell the "
+    "noise. ROAR ranks the features once, Recursive ROAR after each removal. Recursive ROAR falls as early "
+    "as is possible; ROAR masks noise features before it has found all four (Figure 3 of the paper).",
     "recursive_curves": "**Does masking important tokens hurt?** "
     + CURVES
     + BANDS

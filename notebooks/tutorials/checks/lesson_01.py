@@ -39,6 +39,7 @@ def completeness_gap(mine):
     rule = "compare the sum of the scores with y_text − y_baseline"
     same(call(mine, scores, 2.0, 0.5), 0.25, rule, wrong=wrong)
     same(call(mine, scores, 1.0, 0.0), 0.25, "the gap is never negative, whichever side is larger")
+    same(call(mine, scores, 0.5, 2.0), 2.75, "keep the signs: the sum is 1.25, y_text − y_baseline is −1.5")
     same(call(mine, scores, 0.25, -1.0), 0, "right where y_baseline is above 0, wrong where it is below")
 
 

@@ -28,7 +28,7 @@ def sufficiency(mine):
 def choose(mine):
     scores = np.array([0.1, 0.9, 0.5, 0.2])
     if np.shape(call(mine, scores, 0.5)) != (4,):
-        raise Hint("one boolean a token is expected, not the indices of the tokens")
+        raise Hint("one boolean per token is expected, not the indices of the tokens")
     wrong = [([1, 0, 0, 1], "these are the lowest scores: take the highest")]
     same(call(mine, scores, 0.5), [0, 1, 1, 0], "half of 4 tokens: the 2 highest", wrong=wrong)
     same(call(mine, scores, 1), [1, 1, 1, 1], "with ratio 1 all tokens are in the rationale")

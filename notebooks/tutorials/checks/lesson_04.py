@@ -12,7 +12,7 @@ def matched(mine):
     maskable[[0, 29]] = False
     found = np.asarray(call(mine, scores, maskable, np.random.default_rng(4)), float)
     if found.shape != (30,):
-        raise Hint(f"one score a token is expected, an array of shape (30,), not {found.shape}")
+        raise Hint(f"one score per token is expected, an array of shape (30,), not {found.shape}")
     if not np.array_equal(np.sort(found), scores):
         raise Hint("the values must stay the same: permute the scores, do not draw new ones")
     if not np.array_equal(found[~maskable], scores[~maskable]):
@@ -26,20 +26,22 @@ def matched(mine):
     again = call(mine, scores, maskable, np.random.default_rng(5))
     if np.array_equal(found, again):
         raise Hint("two generators give the same order: use rng, rng.permutation for instance")
+    if not np.array_equal(found, call(mine, scores, maskable, np.random.default_rng(4))):
+        raise Hint("the same generator gives two orders: draw from rng alone")
 
 
 @check
 def diagnosticity(mine):
-    u, v = np.array([0.9, 0.2, 0.5, 0.4 + 2e-7]), np.array([0.1, 0.3, 0.5, 0.4])
-    wrong = [(0.5, "right, but for the tolerance: values within 1e-6 are tied")]
-    same(call(mine, u, v, 0), 0.25, "one win, one loss and two ties of 0 make 1/4", wrong=wrong)
-    same(call(mine, u, v, 1), 0.75, "right for ties of 0, wrong for ties of 1: they count 1 each")
-    same(call(mine, u, v, 0.5), 0.5, "right for ties of 0 and 1, wrong for 0.5")
+    u, v = np.array([0.9, 0.2, 0.5, 0.4 + 2e-7, 0.6 + 3e-6]), np.array([0.1, 0.3, 0.5, 0.4, 0.6])
+    wrong = [(share, "right, but for the tolerance: values within 1e-6 are tied") for share in (0.2, 0.6)]
+    same(call(mine, u, v, 0), 0.4, "two wins, one loss and two ties of 0 make 2/5", wrong=wrong)
+    same(call(mine, u, v, 1), 0.8, "right for ties of 0, wrong for ties of 1: they count 1 each")
+    same(call(mine, u, v, 0.5), 0.6, "right for ties of 0 and 1, wrong for 0.5")
     draws = np.random.default_rng(4)
     u, v = draws.integers(0, 4, (2, 50)) / 4
     for rule, tie in TIES.items():
         expected = indicator(u, v, rule).mean()
-        same(call(mine, u, v, tie), expected, f"right for 4 pairs, wrong for 50 with ties of {tie}")
+        same(call(mine, u, v, tie), expected, f"right for 5 pairs, wrong for 50 with ties of {tie}")
 
 
 @check

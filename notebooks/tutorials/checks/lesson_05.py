@@ -54,7 +54,7 @@ def equal_retention(mine):
     a = np.array([1.0, 0.0, 0.0, 0.0])
     found = np.asarray(call(mine, a, 0.5), float)
     if found.shape != (4,):
-        raise Hint(f"one probability a token is expected, an array of shape (4,), not {found.shape}")
+        raise Hint(f"one probability per token is expected, an array of shape (4,), not {found.shape}")
     if found.min() < 0 or found.max() > 1:
         raise Hint("probabilities lie between 0 and 1: clip after shifting")
     if abs(found.mean() - 0.5) > 1e-4:

@@ -20,9 +20,10 @@ def tolerated_scale(mine):
 
 @check
 def hellinger(mine):
-    same(call(mine, [0.5, 0.5], [0.5, 0.5]), 0.0, "equal distributions have distance 0")
-    same(call(mine, [1.0, 0.0], [0.0, 1.0]), 1.0, "disjoint distributions have distance 1: mind the factor")
-    same(call(mine, [1.0, 0.0], [0.36, 0.64]), 0.4**0.5, "of (1, 0) and (0.36, 0.64) it is the root of 0.4")
+    half, one, two, other = map(np.array, ([0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [0.36, 0.64]))
+    same(call(mine, half, half), 0.0, "equal distributions have distance 0")
+    same(call(mine, one, two), 1.0, "disjoint distributions have distance 1: mind the factor")
+    same(call(mine, one, other), 0.4**0.5, "of (1, 0) and (0.36, 0.64) it is the root of 0.4")
     draws = np.random.default_rng(8)
     for n in (2, 10, 100):
         p, q = (x / x.sum() for x in draws.random((2, n)))

@@ -63,13 +63,13 @@ def verdict(mine):
 
 @check
 def holm(mine):
-    p = np.array([0.01, 0.04, 0.03])
+    p = np.array([0.04, 0.01, 0.03])
     wrong = [
         (p * 3, "that is Bonferroni's correction: the second smallest is multiplied by m - 1 only"),
-        ([0.03, 0.06, 0.06][::-1], "return the values in the order of the input"),
-        ([0.03, 0.04, 0.06], "right but for one thing: no value is below that of a smaller p"),
+        ([0.03, 0.06, 0.06], "return the values in the order of the input"),
+        ([0.04, 0.03, 0.06], "right but for one thing: no value is below that of a smaller p"),
     ]
-    same(call(mine, p), [0.03, 0.06, 0.06], "of 0.01, 0.04, 0.03 it is 0.03, 0.06, 0.06", wrong=wrong)
+    same(call(mine, p), [0.06, 0.03, 0.06], "of 0.04, 0.01, 0.03 it is 0.06, 0.03, 0.06", wrong=wrong)
     same(call(mine, np.array([0.6, 0.7])), [1, 1], "right but for the bound: a p-value is at most 1")
     draws = np.random.default_rng(10)
     for m in (1, 5, 18):
