@@ -105,6 +105,8 @@ def estimate(known, parameters, card, peaks):
     own = known[known.task == names["task"]]
     near = (known if own.empty else own).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
     sizes = dict(zip(SPLITS, card.use(names["task"]).sizes, strict=True))
+    if not (parameters.get("examples") or parameters.get("test_size") or sizes["test"]):
+        return None  # nobody says how many texts there are
     more = max(mine / its for mine, its in zip(texts(parameters, sizes), near.texts, strict=True) if its)
     larger = MODELS[names["model"]][1] / MODELS[near.model][1]
     return near.seconds / 3600 * larger * more * peaks["cpu"] / peaks["cuda"]
@@ -174,9 +176,8 @@ def plan(papers, scale, state, known, rates):
         guesses = [hours for hours in guesses if hours is not None]
         row["≈ GPU hours by FLOP"] = told(sum(guesses), len(guesses), len(bare), "no estimate")
         sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
-        row["≈ GiB, largest model"] = (
-            f"{max(sizes) * BYTES[entry.card.kind] / 1074:.1f}" if len(sizes) == len(left) else "unknown"
-        )
+        largest = f"{max(sizes, default=0) * BYTES[entry.card.kind] / 1074:.1f}"  # 0.0 if nothing is left
+        row["≈ GiB, largest model"] = largest if len(sizes) == len(left) else "unknown"
         rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
     return rows, sources
 

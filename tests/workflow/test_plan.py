@@ -102,6 +102,22 @@ def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
     assert hours == pytest.approx(3 * (100 / 10_000))
 
 
+def test_a_paper_that_is_done_has_nothing_left(known):
+    wanted = units(("sst", "name", 0))
+    state = {"results/quick/fmm/sst.name.s0.json": ("", False)}
+    of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
+    (row,), _ = plan.plan(of_fmm, "quick", state, known, RATES)
+    assert (row["done"], row["hours left, CPU"], row["≈ GiB, largest model"]) == (1, "0", "0.0")
+
+
+def test_texts_that_nobody_counts_have_no_estimate():
+    params = {"task": "knowns", "model": "all-MiniLM-L6-v2", "examples": 20}
+    known = pd.DataFrame([params | {"seconds": 3600, "texts": (0, 20)}])
+    asked = params | {"task": "wikibio"}  # its card names no size
+    assert plan.estimate(known, asked, papers.card("noiser"), RATES) > 0
+    assert plan.estimate(known, asked | {"examples": 0}, papers.card("noiser"), RATES) is None
+
+
 def test_peaks_are_those_of_the_benchmarks(tmp_path):
     assert plan.peaks(tmp_path) == {"cuda": plan.PEAK}
     for device in ("cpu", "cuda"):
