@@ -32,7 +32,7 @@ HEADER = (
     "claim",
     "verdict",
     "ours, 95 % interval",
-    "published (the paper's models)",
+    "published (the paper's models and training sets)",
     "data",
     "p, Holm",
     "options",

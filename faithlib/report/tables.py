@@ -298,6 +298,29 @@ def sizes(records):
     return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
 
 
+def with_training_sets(table, records):
+    """A table of performance with the column training_set: how it departs from the paper's, else "".
+
+    Args:
+        table: with the columns dataset and model, and variant where there are some.
+        records: from `results.load`.
+
+    >>> split = {"split": "train", "rows": 8000, "published": 53879, "note": ""}
+    >>> record = {"params": {"task": "sst2", "model": "a/bert", "seed": 0}, "provenance": {"sizes": [split]}}
+    >>> table = with_training_sets(pd.DataFrame({"dataset": ["sst2", "all"], "model": "bert"}), [record])
+    >>> table.training_set.tolist()
+    ['reduced: 8,000 of 53,879', '']
+    """
+    told = {}
+    for row in sizes(records).query("split == 'train'").itertuples():
+        less = f"reduced: {row.rows:,} of {row.published:,}"
+        words = less if row.rows < row.published else f"{row.rows:,}, in the paper {row.published:,}"
+        told[row.dataset, results.slug(row.model), row.variant] = words
+    variants = table.variant if "variant" in table else [""] * len(table)
+    keys = zip(table.dataset, map(results.slug, table.model), variants, strict=True)
+    return table.assign(training_set=[told.get(key, "") for key in keys])
+
+
 def sources(records):
     """Where a report's numbers come from: each unit's file of values, code, device and versions."""
     return pd.DataFrame(

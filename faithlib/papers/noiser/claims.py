@@ -110,11 +110,12 @@ def _further(answers, parts, evidence, by):
 
 
 def _by_model(claim):
-    """The claim for models of generated worlds together, and for each published model by its name."""
+    """The claim for models of generated worlds together, and for each published model by its name.
+
+    The name is there also where no other model is, so that a further data set leaves the random stream alone.
+    """
     values = claim.values
     kind = values.model.mask(generated(values.dataset), "")
-    if kind.nunique() <= 1:
-        return [claim]
     named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
     return [
         replace(claim, claim=named[model], values=part, rivals=_of(claim.rivals, part))

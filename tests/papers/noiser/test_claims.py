@@ -65,9 +65,9 @@ def test_no_published_value_stands_beside_a_generated_task(values):
     table = table_of(values)
     assert table.published.isna().all() and set(table.published_cases) == {""}
     real = values[values.dataset == "world_facts"].assign(dataset="knowns")
-    row = table_of(real).loc[FAITHFUL, "paper", "random"]
+    row = table_of(real).loc[f"{FAITHFUL}, tiny", "paper", "random"]
     assert row.published_cases == "knowns" and 1 < row.published < 3
-    assert np.isnan(table_of(real).published[FAITHFUL, "paper", "matched"])
+    assert np.isnan(table_of(real).published[f"{FAITHFUL}, tiny", "paper", "matched"])
 
 
 def test_prompts_of_one_fact_are_one_observation(values):
@@ -111,12 +111,14 @@ def test_every_choice_of_the_card_has_its_values(values):
 
 def test_generated_worlds_and_published_models_have_claims_of_their_own(values):
     own = values[values.definition == "paper"]
-    both = pd.concat([own, soft("tinystories", "stories260K")])
-    table = table_of(both)
+    real = soft("tinystories", "stories260K")
+    real["soft_nc"] += 0.02 * np.cos(real.example * real.attribution.map(len))
+    table = table_of(pd.concat([own, real]))
     assert table.cases[FAITHFUL, "paper", "random"] == TWO
-    assert table.cases[f"{FAITHFUL}, stories260K", "paper", "random"] == "tinystories"
-    alone = table_of(soft("tinystories", "stories260K"))
-    assert alone.cases[FAITHFUL, "paper", "random"] == "tinystories"
+    row = table.loc[f"{FAITHFUL}, stories260K", "paper", "random"]
+    alone = table_of(real).loc[f"{FAITHFUL}, stories260K", "paper", "random"]
+    assert row.cases == "tinystories" and row.equals(alone)  # another model changes no digit
+    assert row.ci_low < row.value < row.ci_high
 
 
 def test_a_lost_case_is_named(values):
@@ -143,7 +145,7 @@ def test_every_seed_of_a_generated_task_has_its_own_world(values):
 def test_seeds_of_one_model_are_averaged():
     real = pd.concat([soft("knowns", seed=s) for s in range(3)])
     wave = 0.02 * np.cos(real.example * real.attribution.map(len) + real.seed)
-    row = table_of(real.assign(soft_nc=real.soft_nc + wave)).loc[FAITHFUL, "paper", "random"]
+    row = table_of(real.assign(soft_nc=real.soft_nc + wave)).loc[f"{FAITHFUL}, tiny", "paper", "random"]
     assert row.unit != "seed" and row.n_units == N
 
 
