@@ -6,7 +6,10 @@ import pandas as pd
 from faithlib.metrics.diagnosticity import TIES
 from faithlib.papers.soft_metrics.experiment import VARIANCE
 from faithlib.papers.soft_metrics.tables import CELL, METRICS, aopc, mean_by, preferences
-from faithlib.report.tables import over_paired_examples, select
+from faithlib.report.tables import groups, over_paired_examples, select
+from faithlib.statistics import mean_interval
+
+NOISE = "gaussian_scores"  # Equation 7
 
 
 def definitions(values, diagnostic):
@@ -68,7 +71,7 @@ def alternatives(values):
         return pd.DataFrame()
     draws = others.max()
     main = _over_attributions(own, draws)
-    noised = main.metric.str.contains("gaussian_scores", regex=False)
+    noised = main.metric.str.contains(NOISE, regex=False)
     found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
     for option, part in own[own.option.str.startswith(VARIANCE)].groupby("option", observed=True):
         table = _over_attributions(part.assign(option=""), draws)
@@ -76,9 +79,55 @@ def alternatives(values):
     return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
 
+def tuned_noise(values):
+    """Equation 7 with σ² chosen on every second varied text and measured on the others.
+
+    Chosen is the variance with the highest diagnosticity, for each data set, metric and baseline.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row a data set, metric and baseline, ties half, averaged over attributions: variance, the one that
+        was chosen; value, ci_low and ci_high of it on the n other texts; bernoulli on the same texts; and
+        difference, the first less the second, with difference_low and difference_high. Empty where no
+        variance was measured.
+    """
+    own = values[(values.definition == "paper") & values.varied]
+    options = own[own.option.str.startswith(VARIANCE)]
+    if options.empty:
+        return pd.DataFrame()
+    main, draws = own[own.option == ""], options.draws.max()
+    of = {1.0: main[main.perturbation == NOISE]}
+    for option, part in options.groupby("option", observed=True):
+        of[float(option.removeprefix(VARIANCE))] = part.assign(option="")
+    noised = pd.concat([_each(part, draws).assign(variance=v) for v, part in of.items()])
+    noised["metric"] = noised.metric.str.removesuffix(f" ({NOISE})")
+    masked = _each(main[main.perturbation == "bernoulli"], draws).assign(variance=0.0)
+    rows, keys = [], ["dataset", "metric", "baseline"]
+    for row, part in groups(pd.concat([noised, masked]), keys):
+        wide = part.pivot(index="example", columns="variance", values="half").dropna()
+        if 0.0 not in wide or len(wide.columns) < 3 or len(wide) < 2:  # nothing to choose from
+            continue
+        best = wide.iloc[::2].drop(columns=0.0).mean().idxmax()
+        rest = wide.iloc[1::2]
+        found = mean_interval(np.stack([rest[best], rest[best] - rest[0.0]], 1))
+        value, difference = np.transpose(found).tolist()
+        row |= {"variance": best} | dict(zip(("value", "ci_low", "ci_high"), value, strict=True))
+        row |= {"n": len(rest), "bernoulli": rest[0.0].mean()}
+        ends = ("difference", "difference_low", "difference_high")
+        rows.append(row | dict(zip(ends, difference, strict=True)))
+    return pd.DataFrame(rows)
+
+
+def _each(values, draws):
+    """Diagnosticity of each text by means of `draws` draws, ties half, averaged over attributions."""
+    return mean_by(preferences(aopc(values, draws=draws)), [*CELL, "baseline", "example"], "half")
+
+
 def _over_attributions(values, draws):
     """Diagnosticity of means of `draws` draws, ties half, averaged over attributions, with intervals."""
-    mean = mean_by(preferences(aopc(values, draws=draws)), [*CELL, "baseline", "example"], "half")
+    mean = _each(values, draws)
     return over_paired_examples(mean, ["dataset"], ["metric", "baseline"], "half").assign(draws=draws)
 
 

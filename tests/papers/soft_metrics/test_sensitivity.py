@@ -38,3 +38,21 @@ def test_other_perturbations_are_compared_on_the_varied_texts():
     noised = varied[(varied.metric == row.metric) & (varied.baseline == "normal")]
     assert noised[["variance", "value", "n"]].to_numpy().tolist() == [[0.05, 0, N // 2], [1, 1, N // 2]]
     assert sensitivity.alternatives(frame).empty
+
+
+def test_the_variance_is_chosen_on_other_texts_than_it_is_measured_on():
+    frame = unit()
+    frame = frame[frame.varied & (frame.metric == "Soft-NS") & (frame.draws == DRAWS)]
+    noise = frame.assign(perturbation="gaussian_scores")
+    small, large = (noise.assign(option=f"variance {v}") for v in (0.05, 2))
+    random, even = noise.baseline != "", noise.example % 2 == 0
+    # Random values are higher on one half of the texts and lower on the other.
+    small["raw"] = small.raw.mask(random, 2.0).mask(random & ~even, -1.0)
+    large["raw"] = large.raw.mask(random, -1.0).mask(random & ~even, 2.0)
+    noise["raw"] = noise.raw.mask(random, 2.0)
+    tuned = sensitivity.tuned_noise(pd.concat([frame, noise, small, large], ignore_index=True))
+    row = cell(tuned, metric="Soft-NS", baseline="normal")
+    assert (row.variance, row.value, row.n) == (2, 0, N // 4)  # chosen by the texts where it is always better
+    assert row.difference == row.value - row.bernoulli
+    assert sensitivity.tuned_noise(frame).empty
+    assert sensitivity.tuned_noise(pd.concat([frame, small], ignore_index=True)).empty  # one variance alone
