@@ -301,7 +301,7 @@ def check_device(device):
         )
 
 
-def _in_config(results_dir, scale, paper):
+def in_config(results_dir, scale, paper):
     """(the config's path, {unit: parameters}) where the folder of results belongs to a project, else None.
 
     It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
@@ -363,7 +363,7 @@ def load(results_dir, scale, paper, variants=("",)):
     for hole in holes:
         print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
     found = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    config, units = _in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
+    config, units = in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
     if config and (others := sorted(set(found) - set(units))):
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(found) - set(holes))):

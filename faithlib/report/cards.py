@@ -11,7 +11,8 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, fold, table, with_block
 from faithlib.report.style import MODELS, dataset_title, label, model_title
 from faithlib.report.tables import counted
-from faithlib.results import project_root
+from faithlib.results import in_config, project_root, shown, slug
+from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
@@ -114,7 +115,7 @@ def read_block(folder):
     if choices.is_file():
         main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
         claims = claims.merge(main[[*OF_CLAIM, "main"]], "left", OF_CLAIM).fillna({"main": ""})
-    return card_block(claims, "\n\n".join([*_computed(folder), *_judged(folder)]))
+    return card_block(claims, "\n\n".join([*_computed(folder), *_untested(folder), *_judged(folder)]))
 
 
 def counts(claims):
@@ -208,6 +209,29 @@ def _computed(folder):
         units = counted(len(own), "unit") + f" on {device}" * (device != "cpu")
         parts.append(f"{units} ({own[name].sum() / 3600:.1f} {words})")
     return [f"Computed in {' and '.join(parts)}."] if parts else []
+
+
+def _untested(folder):
+    """[sentences: which units of the folder's config, and which data sets of the paper's, have no record]."""
+    scale, paper = folder.parent.name, folder.name
+    (path, units), (whole, of_paper) = (
+        in_config(folder.parents[1], name, paper) or ("", {}) for name in (scale, "paper")
+    )
+    there = {record.stem for record in folder.glob("*.json")}
+    seeds = {}
+    for unit, given in units.items():
+        key = dataset_title(given["task"]), model_title(slug(given["model"])), given.get("variant", "")
+        seeds.setdefault(key, []).append(unit not in there)
+    absent = [
+        f"{', '.join(filter(None, key))} ({counted(sum(missing), 'seed')} of {len(missing)})"
+        for key, missing in seeds.items()
+        if any(missing)
+    ]
+    known = {name.partition(".")[0] for name in there} | {task_slug(p["task"]) for p in units.values()}
+    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in known]
+    others = ", ".join(map(dataset_title, dict.fromkeys(others)))
+    told = [f"Listed in `{shown(path)}` and not computed yet: {'; '.join(absent)}."] if absent else []
+    return told + ([f"Data sets of `{shown(whole)}` that are not there: {others}."] if others else [])
 
 
 def _judged(folder):

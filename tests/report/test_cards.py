@@ -161,6 +161,23 @@ def test_committed_cards_say_what_the_claims_say(paper):
     assert with_block(card, BLOCK, block) == card, "run `python -m faithlib.report small --cards`"
 
 
+def test_a_card_says_which_units_have_no_record(tmp_path):
+    folder = tmp_path / "results" / "small" / "fmm"
+    folder.mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    (folder / "sst2.tiny-bert.s0.json").write_text("{}")
+    assert "not computed yet" not in read_block(folder)  # without a config nobody knows
+    (tmp_path / "config").mkdir()
+    grid = "papers: {fmm: {defaults: {model: tiny-bert}, units: [%s]}}"
+    asked = "{task: sst2, seed: [0, 1, 2]}, {task: cola, seed: 0, variant: few-texts}"
+    (tmp_path / "config" / "small.yaml").write_text(grid % asked)
+    (tmp_path / "config" / "paper.yaml").write_text(grid % "{task: sst2, seed: 0}, {task: rte, seed: [0, 1]}")
+    block = read_block(folder)
+    assert "SST-2, tiny BERT (2 seeds of 3); CoLA, tiny BERT, few-texts (1 seed of 1)." in block
+    assert "that are not there: RTE.\n" in block
+    assert cards.read_block(folder) == block
+
+
 def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
     for paper in ("fmm", "mine"):
         (tmp_path / paper / "tables").mkdir(parents=True)
