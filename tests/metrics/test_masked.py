@@ -7,7 +7,7 @@ import torch
 
 from faithlib.metrics import masf, masked
 from faithlib.metrics.inputs import Inputs
-from faithlib.metrics.recursion import RATIOS
+from faithlib.metrics.recursion import RATIOS, performance, random_masking
 
 LABELS = np.array([0, 1, 2, 0, 1] * 9)
 
@@ -82,3 +82,14 @@ def test_a_flat_random_curve_has_no_racu(measured, monkeypatch):
     inputs = Inputs(model, encodings, LABELS)
     again = masked.masked_metrics(inputs, LABELS, known, scores_of, [("first",)])
     assert np.isnan(again["first"][0]) and again["first"][1] == pytest.approx(found["first"][1])
+
+
+def test_the_random_curve_is_the_mean_of_all_draws(measured):
+    model, encodings, _, found = measured
+    drawn = random_masking(model, encodings, RATIOS, 0, masked.DRAWS)
+    table, _ = performance(model, encodings, LABELS, dict(enumerate(drawn)), RATIOS)
+    own = table[table.metric == "accuracy"].groupby("step").value.mean()
+    share, b = own.index.to_numpy() / 100, own.to_numpy()
+    p = np.array([accuracy(model, encodings, int(ratio), "first") for ratio in own.index])
+    expected = np.trapezoid(b - p, share) / np.trapezoid(b - b[-1], share)
+    assert found["first"][0] == pytest.approx(expected)

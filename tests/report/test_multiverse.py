@@ -162,3 +162,14 @@ def test_a_grid_crosses_the_gate_and_a_combination_without_records_is_not_tested
     assert cells[f"strict + {UNGATED[1]}"] == cells[UNGATED[1]] != "holds"
     assert found.choices[0].endswith("full grid: 3 of 6 agree, 2 not tested")
     assert len(seen) == len(set(seen)) == 4  # each once
+
+
+def test_options_of_one_model_are_paired_by_text():
+    rng, base = np.random.default_rng(0), np.random.default_rng(1).normal(size=40)
+
+    def claim(values):
+        table = {"dataset": "sst", "model": "m", "seed": 0, "example": range(40), "value": values}
+        return Claim("A", pd.DataFrame(table).sample(frac=1, random_state=1), "crossed")
+
+    found = _difference(claim(base), claim(base - 0.2 + 0.01 * rng.normal(size=40)), {("sst", "m")})
+    assert found.unit == "text" and found.n_units == 40 and 0.19 < found.low < 0.2 < found.high < 0.21

@@ -32,3 +32,8 @@ def test_gate_table_lists_what_fails_with_its_numbers():
     failed = table.set_index("dataset").loc["multirc"]
     assert failed.value == pytest.approx(1.1 / 3) and failed.n_seeds == 3
     assert "0.367" in failed.reason and "0.400" in failed.reason
+
+
+def test_chance_falls_with_the_number_of_classes():
+    found = gates.gate([0.32, 0.33, 0.34], [0.32, 0.33, 0.34], classes=4, chance=0.25)
+    assert found.accepted and found.margin == pytest.approx(0.08)

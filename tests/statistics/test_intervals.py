@@ -169,3 +169,9 @@ def test_limits_clip_the_ends():
     found = statistics.seeds_interval([0.9, 0.95, 1.0], limits=(0, 1))
     assert found.high == 1 and found.low == statistics.seeds_interval([0.9, 0.95, 1.0]).low
     assert statistics.seeds_interval([0.9, 0.95, 1.0]).clip(0, 1) == found
+
+
+def test_the_variance_is_never_below_that_of_the_texts():
+    """Mean squares by hand: 0 of the models, 48 of the texts, 1 of the rest; 48 is above 0 + 48 - 1."""
+    found = statistics.crossed_interval([[0.0, 4, 8], [1, 3, 8], [-1, 5, 8]])
+    assert found.components[0][0] == pytest.approx((48 / 9) ** 0.5)

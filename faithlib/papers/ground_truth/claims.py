@@ -15,7 +15,7 @@ from faithlib.report.cards import WITHOUT_INTERVAL
 from faithlib.report.claims import CLAIMS, Claim, intervals, rows
 from faithlib.report.tables import cell_text
 from faithlib.statistics import Interval, holm
-from faithlib.statistics.cases import average
+from faithlib.statistics.cases import average, steady
 
 UNIT = ["dataset", "model", "seed"]
 TEXTS = ["claim", "value", "ci_low", "ci_high", "value_more", "ci_low_more", "ci_high_more", "same"]
@@ -172,5 +172,8 @@ def _claim(text, values, limits=(-1, 1), reason=""):
 
 def _p(claim, relation=">"):
     """One-sided p of a claim on average, or of its opposite, "<"; 1 where no case has an interval."""
-    cases = {name: case for name, case in intervals(claim).items() if case.exists}
-    return average(cases).pvalue(relation) if cases else 1.0
+    found = intervals(claim)
+    if not any(case.exists for case in found.values()):
+        return 1.0
+    cases = {name: steady(case) for name, case in found.items()}  # as the verdict counts equal values
+    return average({name: case for name, case in cases.items() if case.components}).pvalue(relation)

@@ -363,8 +363,8 @@ def _per_seed(table):
 
 
 def _lead(table, measure):
-    """By how much a column is above the highest other one."""
-    return table[measure] - table.drop(columns=measure).max(axis=1)
+    """By how much a column is above the highest other one; NaN for a seed that lacks one."""
+    return table[measure] - table.drop(columns=measure).max(axis=1, skipna=False)
 
 
 def _over_each(tables, cases, measure):

@@ -10,6 +10,7 @@ from sample.choices import main_alone, with_choices
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
 from faithlib.papers.fmm import areas, claims, tables
+from faithlib.papers.fmm.card import CARD
 from faithlib.report.claims import CLAIMS, intervals, judged
 from faithlib.report.multiverse import _deciding, _difference
 from faithlib.results import project_root
@@ -301,3 +302,29 @@ def test_the_card_says_how_often_the_control_is_rejected():
     every = pd.read_csv(folder / "masf.csv")
     every = every[every.dataset.isin(gates.dataset[gates.accepted]) & (every.strategy == tables.PLAIN)]
     assert (every.fisher_released == 1).all()  # "rejects nothing"
+
+
+def test_an_unconverged_seed_is_left_out_of_scores_curves_and_tests(records, points, tests_of):
+    of = tables.scores(records), points, tests_of
+    scores, curves, masf = (table.assign(converged=table.seed != 2) for table in of)
+    option = CARD.choices["unconverged seeds"][1]
+    made = claims.statements(scores, {"main": curves}, masf, unconverged_seeds=option)
+    of_seeds = [c for c in made if not isinstance(c.values, dict) and len(c.values)]
+    assert of_seeds and all(set(c.values.seed) <= {0, 1} for c in of_seeds)
+    (share,) = [c for c in made if c.claim == SHARE and c.definition == "paper"]
+    assert {x.n_units for x in share.values.values()} == {2}
+
+
+def test_a_lead_hands_over_the_lead_over_each_other(records, points):
+    made = claims.statements(tables.scores(records), {"main": points})
+    (lead,) = [c for c in made if c.claim == OCCLUSION and c.definition == "paper"]
+    keys = ["dataset", "model", "seed"]
+    worst = pd.concat(lead.rivals.values()).groupby(keys).value.min()
+    own = lead.values.set_index(keys).value
+    assert len(lead.rivals) > 1 and worst[own.index].to_numpy() == pytest.approx(own.to_numpy())
+
+
+def test_thresholds_of_the_performance_claims_are_on_the_side_of_the_paper(records, points):
+    made = claims.statements(tables.scores(records), {"main": points})
+    found = {(c.relation, c.threshold) for c in made if "at or above the class majority" in c.claim}
+    assert found == {(">=", -0.01)}

@@ -172,3 +172,13 @@ def test_the_card_says_what_error_the_draws_leave():
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     assert own.draws.max() == 4 and own.mc_error.min() > 0
     assert f"{own.mc_error.max():.2f} with SmolLM2" in card
+
+
+def test_published_leads_are_those_of_the_papers_tables():
+    """Noiser's value less the highest of the others, averaged over the paper's models."""
+    found = claims._published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
+    assert found == pytest.approx({"knowns": 1.128267, "longra": 1.903475, "wikibio": 1.86025}, abs=1e-6)
+    bounding = claims._published_lead("k_min", "model", "bounding", "table_2")
+    assert bounding["knowns"] == pytest.approx(0.0918333, abs=1e-6)
+    score = claims._published_lead("noiser", "model", "attribution", "table_3", metric="score")
+    assert score["knowns"] == pytest.approx(0.08245, abs=1e-6)

@@ -225,3 +225,40 @@ def test_another_data_set_leaves_every_other_interval_as_it_is(points):
         for t in (one, both)
     )
     assert row.tolist() == again.tolist()
+
+
+def test_a_lead_hands_over_the_lead_over_each_other(points):
+    of_lead = [c for c in claims.statements(points) if "attention leads the other measures (ACU" in c.claim]
+    made = [c for c in of_lead if len(c.values)]  # there is no encoder
+    assert made
+    for lead in made:
+        keys = ["dataset", "model", "seed"]
+        worst = pd.concat(lead.rivals.values()).groupby(keys).value.min()
+        own = lead.values.set_index(keys).value
+        assert len(lead.rivals) > 1 and worst[own.index].to_numpy() == pytest.approx(own.to_numpy())
+
+
+def test_what_random_loses_at_20_per_cent_is_measured_or_a_line(points):
+    """The main setting takes the random curve as it is at 20 %, the option the line between its ends."""
+    bent = points.assign(value=points.value - 0.1 * ((points.measure == "random") & (points.step == 20)))
+
+    def early(**option):
+        (claim,) = [c for c in claims.statements(bent, **option) if c.claim == EARLY]
+        return claim.values.value.mean()
+
+    option = {"share_of_random": CARD.choices["share of random"][1]}
+    assert early(**option) - early() == pytest.approx(0.1, abs=5e-3)
+
+
+def test_every_second_masking_level_ends_at_both_ends(points):
+    whole = tables.complete_curves(points)
+    some = tables.complete_curves(points, masking_levels="every second")
+    assert some.keys() == whole.keys() and some
+    for key, table in some.items():
+        assert table.columns.tolist() == [0, 20, 40, 60, 80, 100]
+        pd.testing.assert_frame_equal(table, whole[key][table.columns])
+
+
+def test_a_rise_counts_from_one_per_cent_on(points):
+    found = {(c.relation, c.threshold) for c in claims.statements(points) if "rises" in c.claim}
+    assert found == {(">", 0.01)}

@@ -234,3 +234,15 @@ def test_the_card_says_how_little_the_chosen_weight_moves_attention():
         f"{edges} of {len(chosen)} choices are the smallest",
     ):
         assert words in card, words
+
+
+def test_a_lead_hands_over_the_lead_over_each_other_and_shares_are_of_nineteen_in_twenty(three):
+    records, values = three[:2]
+    made = claims.statements(records, values)
+    assert {(c.relation, c.threshold) for c in made if "19 of 20" in c.claim} == {(">=", 0.95)}
+    leads = [c for c in made if c.rivals]
+    assert leads
+    for lead in leads:
+        keys = [k for k in ("dataset", "model", "seed") if k in lead.values]
+        worst = pd.concat(lead.rivals.values()).groupby(keys).value.mean()
+        assert set(worst.index) >= set(lead.values.groupby(keys).value.mean().index)

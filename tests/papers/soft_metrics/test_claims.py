@@ -166,3 +166,13 @@ def test_quick_has_numbers_and_no_verdict(values):
 def test_claims_do_without_a_matched_baseline(values):
     table = main_of(RECORDS, values[values.baseline != "matched"])
     assert set(table.baseline) == {"normal"} and table.value.notna().all()
+
+
+def test_the_gradient_of_the_spread_is_its_slope():
+    means, step = np.array([0.1, 0.4, 0.7, 0.2, 0.3, 0.9]), 1e-6
+
+    def spread(shift):
+        return claims._spread_difference(means + shift, 3)
+
+    by_hand = [(spread(step * d) - spread(-step * d)) / (2 * step) for d in np.eye(6)]
+    assert claims._spread_gradient(means, 3) == pytest.approx(by_hand, abs=1e-8)

@@ -253,3 +253,11 @@ def test_performance_as_printed():
     shown = tables.performance_as_printed(table).set_index("dataset")
     assert shown.loc["sst", "test"].endswith(" (1821)") and "(" not in shown.loc["imdb", "test"]
     assert shown.loc["sst", "F1"].endswith(" (90.4 ± 0.5)") and "(" not in shown.loc["imdb", "F1"]
+
+
+def test_a_preference_over_several_random_draws_is_the_share_of_them():
+    frame = unit()
+    frame.loc[(frame.baseline == "normal") & (frame.draw == 1), "raw"] += 1  # the second draw always wins
+    table = tables.diagnosticity(tables.preferences(tables.aopc(frame)))
+    row = cell(table, metric="Soft-NC", attribution="attention", baseline="normal", ties="strict")
+    assert row.value == pytest.approx(18 / N / 2)
