@@ -312,6 +312,8 @@ def save(study, folder):
             {"agreement": rank_agreement.figure(agreed)} if len(agreed) else {}
         )
         for name, picture in made.items():
+            picture.draw_without_rendering()
+            picture.set_layout_engine("none")  # as it is now, where each format would lay it out anew
             save_figure(picture, drawn / name)
             plt.close(picture)
     explorer.write(study, folder / "explorer.html")
