@@ -57,6 +57,7 @@ def largest(labels):
         ("leakage", lambda m, y: in_sample(m, y) - largest(y), "not trained on"),
         ("leakage", lambda m, y: 0.0, "not noticed"),
         ("leakage", lambda m, y: accuracy(m, y) - 0.5, "equal classes only"),
+        ("leakage", lambda m, y: 2 * (accuracy(m, y) - largest(y)), "is not possible"),
         ("leakage", lambda m, y: np.zeros(2), "one number"),
     ],
 )

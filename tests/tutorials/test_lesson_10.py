@@ -64,6 +64,7 @@ def holm(p, least=True, most=1):
         ("holm", holm, "right"),
         ("holm", lambda p: p * len(p), "Bonferroni"),
         ("holm", lambda p: np.sort(holm(p))[::-1], "order of the input"),
+        ("holm", lambda p: np.sort(holm(p)), "order of the input"),
         ("holm", lambda p: holm(p, least=False), "right but for one thing"),
         ("holm", lambda p: holm(p, most=9), "at most 1"),
         ("card", card, "right"),

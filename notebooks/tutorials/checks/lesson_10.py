@@ -67,6 +67,7 @@ def holm(mine):
     wrong = [
         (p * 3, "that is Bonferroni's correction: the second smallest is multiplied by m - 1 only"),
         ([0.03, 0.06, 0.06], "return the values in the order of the input"),
+        ([0.06, 0.06, 0.03], "return the values in the order of the input"),
         ([0.04, 0.03, 0.06], "right but for one thing: no value is below that of a smaller p"),
     ]
     same(call(mine, p), [0.06, 0.03, 0.06], "of 0.04, 0.01, 0.03 it is 0.06, 0.03, 0.06", wrong=wrong)
