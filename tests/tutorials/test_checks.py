@@ -96,6 +96,10 @@ def shuffled_in_place(scores, maskable, rng):
     return scores
 
 
+def shuffled_by_another(scores, maskable, rng):
+    return shuffled_in_place(scores.copy(), maskable, np.random.default_rng())
+
+
 def redrawn(scores, maskable, rng):
     return np.where(maskable, rng.random(len(scores)), scores)
 
@@ -125,6 +129,7 @@ WRONG = [
     (1, "input_x_gradient", lambda e, g: e * g, "an array of shape (3,) is expected"),
     (1, "completeness_gap", lambda s, y, b: s.sum() - (y - b), "right but for the sign"),
     (1, "completeness_gap", lambda s, y, b: abs(s.sum() - y), "compare the sum"),
+    (1, "completeness_gap", lambda s, y, b: abs(abs(s.sum()) - abs(y - b)), "keep the signs"),
     (1, "redundant", "large", "removes one word only"),
     (1, "leave_two_out", pairs_with_diagonal, "leave the diagonal out"),
     (1, "leave_two_out", lambda y, p: (y - p).min(1), "for each token, the largest"),
@@ -151,6 +156,7 @@ WRONG = [
     (3, "fall", "near 1", "the other opinion word"),
     (4, "matched", shuffled_all, "wrong for special tokens"),
     (4, "matched", shuffled_in_place, "work on a copy"),
+    (4, "matched", shuffled_by_another, "draw from rng alone"),
     (4, "matched", redrawn, "permute the scores, do not draw new ones"),
     (4, "matched", lambda s, m, rng: s.copy(), "nothing was shuffled"),
     (4, "matched", lambda s, m, rng: np.append(s[:1], [*s[-2:0:-1], s[-1]]), "use rng"),
