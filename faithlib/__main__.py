@@ -202,9 +202,7 @@ def _evaluate(given):
     if taken := set(OPTIONS) & set(more):
         raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
     _load_plugins(given.plugins)
-    attributions = [_attribution(name) for name in given.attributions]
-    metrics = given.metrics if isinstance(given.metrics, str) else [_metric(name) for name in given.metrics]
-    _check_names(attributions, metrics)
+    attributions, metrics = _named(given.attributions, given.metrics)
     columns = {name: getattr(given, name) for name in COLUMNS}
     if given.data_dir is not None:
         columns["data_dir"] = given.data_dir
@@ -239,26 +237,6 @@ def _drawn(data, given):
     return data
 
 
-def _attribution(name):
-    """A registered name, or the function of "my.py:function"."""
-    from faithlib import attributions
-
-    return _own(name, attributions)
-
-
-def _metric(name):
-    """A registered name, also that of "my.py:function"."""
-    from faithlib.metrics import registry
-
-    found = _own(name, registry)
-    if isinstance(found, str):
-        return found
-    raise ValueError(
-        f"--metrics {name}: it does not register: put @faithlib.register_metric({found.__name__!r}, "
-        "better=..., range=...) before it, by which the table knows what is good"
-    )
-
-
 def _own(name, registry):
     """A registered name, or the function of "my.py:function"."""
     file, colon, function = name.rpartition(":")
@@ -272,16 +250,23 @@ def _own(name, registry):
     return registered[0] if registered else found  # it may register itself
 
 
-def _check_names(attributions, metrics):
-    """Raise ValueError for an unknown name before a model is loaded."""
+def _named(attributions, metrics):
+    """Attributions and metrics as `evaluate` takes them; ValueError for an unknown one, before any work."""
     from faithlib import attributions as known
     from faithlib.metrics import registry
 
-    for name in attributions:
-        if isinstance(name, str):
-            known.get(name)
-    for name in metrics if isinstance(metrics, list) else ():
-        registry.get(name)
+    found = [_own(name, known) for name in attributions]
+    for name in filter(lambda one: isinstance(one, str), found):
+        known.get(name)
+    metrics = metrics if isinstance(metrics, str) else [_own(name, registry) for name in metrics]
+    for metric in () if isinstance(metrics, str) else metrics:
+        if callable(metric):
+            raise ValueError(
+                f"--metrics: {metric.__name__} does not register: put @faithlib.register_metric("
+                f"{metric.__name__!r}, better=..., range=...) before it, which say what is good"
+            )
+        registry.get(metric)
+    return found, metrics
 
 
 def _load_plugins(files):
@@ -294,12 +279,13 @@ def _load_plugins(files):
 
 
 def _ground_truth(given):
+    from faithlib import attributions
     from faithlib.metrics import registry
     from faithlib.papers.ground_truth import trial
 
     _load_plugins(given.plugins)
     metric = given.metric and _own(given.metric, registry)
-    attribution = given.attribution and _attribution(given.attribution)
+    attribution = given.attribution and _own(given.attribution, attributions)
     print(trial.report(metric, attribution, given.better, given.seed, given.output))
 
 

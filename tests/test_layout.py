@@ -185,7 +185,7 @@ def test_a_module_is_read_in_one_sitting(module):
 
 def test_faithlib_stays_thin():
     """6,114 lines when the layout was made; `evaluate`, statistics, records, mechanisms, grids came since."""
-    assert sum(code_lines(path) for module, path in MODULES.items() if part(module) != "papers") <= 12_250
+    assert sum(code_lines(path) for module, path in MODULES.items() if part(module) != "papers") <= 12_400
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")

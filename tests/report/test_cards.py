@@ -43,7 +43,8 @@ def test_the_paragraph_groups_claims_by_verdict():
         "(depends on ties). **Not tested** (1 of 4): D."
     )
     sst = "Stanford Sentiment Treebank"
-    heads = "claim", "verdict", "ours, 95 % interval", "published (the paper's models)", "data", "options"
+    published = "published (the paper's models and training sets)"
+    heads = "claim", "verdict", "ours, 95 % interval", published, "data", "options"
     assert block[3] == f"| {' | '.join(heads)} |"
     assert block[5] == (
         f"| A above \\|B\\| | holds (bert, 3 seeds) | +0.200 [+0.100, +0.300] | +0.500 | {sst} |  |"
