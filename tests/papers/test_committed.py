@@ -18,6 +18,7 @@ from faithlib.papers.soft_metrics.claims import claims
 from faithlib.report.claims import CLAIMS
 
 FOLDER = results.project_root() / "results" / "small" / "soft_metrics"
+FULL_GRID = True  # as in what is committed
 DATASETS = {"ag_news", "evidence_inference", "multirc", "sst"}
 
 

@@ -9,6 +9,7 @@ from faithlib.report.claims import judged
 from faithlib.statistics import intervals
 
 pytestmark = pytest.mark.slow
+FULL_GRID = True
 FURTHER = {"noiser": ("answers", "parts", "evidence"), "soft_metrics": ()}  # tables behind the values
 
 

@@ -118,7 +118,7 @@ def test_labels_that_are_numbers_fit_any_names_of_as_many_classes():
     three = load_model("tiny-bert", labels=("a", "b", "c"), data=data)
     assert load_model(three.model, three.tokenizer, data=data).outputs == 3
     few = load_data(FRAME.assign(stars=[1, 0, 2, 1]), **NAMED)
-    with pytest.raises(ValueError, match="has a head of 2 classes .NEGATIVE, POSITIVE., not of the 3"):
+    with pytest.raises(ValueError, match="has the classes 0 to 1 .NEGATIVE, POSITIVE., and the labels"):
         load_model(words.model, words.tokenizer, data=few)
 
 

@@ -144,13 +144,14 @@ def test_a_finished_unit_is_computed_again_only_when_asked(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("")
     book = notebook(tmp_path / "notebooks/toy/experiment.ipynb", PARAMETERS, UNIT)
-    given = [os.path.relpath(book, tmp_path), "out.ipynb"]
+    (tmp_path / "mine.csv").write_text("a")
+    given = [os.path.relpath(book, tmp_path), "out.ipynb", '{"task": "./mine.csv"}']
     execute.main(given)
-    record = tmp_path / "results/quick/toy/sst.tiny.s0.json"
+    record = tmp_path / "results/quick/toy/mine.tiny.s0.json"
     before = record.read_bytes()
     capfd.readouterr()
     execute.main(given)
-    told = "results/quick/toy/sst.tiny.s0.json is there, with these parameters: nothing to do; --again"
+    told = "results/quick/toy/mine.tiny.s0.json is there, with these parameters: nothing to do; --again"
     assert told in capfd.readouterr().out and (tmp_path / "runs").read_text() == "x"
     execute.main([*given, "--again"])
     assert (tmp_path / "runs").read_text() == "xx" and record.read_bytes() == before
@@ -160,19 +161,13 @@ def test_a_finished_unit_is_computed_again_only_when_asked(tmp_path, monkeypatch
             execute.main([*given, '{"epochs": 2}', *again])
     assert (tmp_path / "runs").read_text() == "xx" and record.read_bytes() == before
     assert (tmp_path / "out.ipynb").read_bytes() == finished  # told before anything starts
-    execute.main([*given, '{"epochs": 2, "variant": "two-epochs"}'])
-    assert record.with_name("sst.tiny.s0.two-epochs.json").is_file() and record.read_bytes() == before
-
-
-def test_a_unit_is_computed_again_when_its_own_data_changed(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("")
-    book = notebook(tmp_path / "notebooks/toy/experiment.ipynb", PARAMETERS, UNIT)
-    given = [os.path.relpath(book, tmp_path), "out.ipynb", '{"task": "./mine.csv"}']
-    for text, told, runs in (("a", "done in", 1), ("a", "nothing to do", 1), ("b", "another ./mine.csv", 2)):
-        (tmp_path / "mine.csv").write_text(text)
-        execute.main(given)
-        assert told in capfd.readouterr().out and (tmp_path / "runs").read_text() == "x" * runs
+    capfd.readouterr()
+    (tmp_path / "mine.csv").write_text("b")
+    execute.main([*given, '{"variant": "the-other"}'])  # a unit of its own
+    assert record.with_name("mine.tiny.s0.the-other.json").is_file() and record.read_bytes() == before
+    execute.main(given)
+    assert "of another ./mine.csv: computed anew" in capfd.readouterr().out
+    assert record.read_bytes() != before
 
 
 def test_the_workflow_replaces_a_unit_whose_parameters_changed_and_keeps_what_was(project):

@@ -16,6 +16,7 @@ from faithlib.statistics.multiverse import CROSS
 
 MODELS = "a measure's faithfulness differs between models (difference of ACU, each direction a case)"
 TASKS = "which of two measures is more faithful depends on the task (weaker lead, ACU)"
+FULL_GRID = True
 EARLY = "the first 20 % take more performance than 20 % at random (mean over measures)"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)"
 GRADIENT = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
