@@ -256,17 +256,17 @@ def _named(attributions, metrics):
     from faithlib.metrics import registry
 
     found = [_own(name, known) for name in attributions]
-    for name in filter(lambda one: isinstance(one, str), found):
+    for name in [name for name in found if isinstance(name, str)]:
         known.get(name)
-    metrics = metrics if isinstance(metrics, str) else [_own(name, registry) for name in metrics]
-    for metric in () if isinstance(metrics, str) else metrics:
+    measured = [] if isinstance(metrics, str) else [_own(name, registry) for name in metrics]
+    for metric in measured:
         if callable(metric):
             raise ValueError(
                 f"--metrics: {metric.__name__} does not register: put @faithlib.register_metric("
                 f"{metric.__name__!r}, better=..., range=...) before it, which say what is good"
             )
         registry.get(metric)
-    return found, metrics
+    return found, measured or metrics  # "default" or "all"
 
 
 def _load_plugins(files):

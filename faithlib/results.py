@@ -89,6 +89,7 @@ class Run:
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
+    own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
 
     def in_parts(self, name, count, make, key, size=16):
@@ -187,7 +188,7 @@ class Run:
                 "device": device_name(self.device),
                 "dtype": self.dtype,
                 **({"weights": self.weights} if self.weights else {}),
-                **({"own": own} if (own := own_files(self.params)) else {}),
+                **({"own": self.own} if self.own else {}),
                 **(provenance or {}),
             },
             "volatile": {
@@ -252,7 +253,7 @@ def start(paper, parameters):
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype)
+    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, own=own_files(params))
 
 
 def existing(path, params):
@@ -279,12 +280,11 @@ def existing(path, params):
 def own_files(params):
     """SHA-256 of what a unit reads that is one's own: {path in its parameters: hash of a file or a folder}.
 
-    It is the data where the task is a path, each plugin, and the model where it is the path of a folder.
+    The data where the task is a path, plugins, and the model where it is a folder's path; only what is there.
     """
-    named = [params["task"]] if is_path(params["task"]) else []
-    named += params.get("plugins", [])
-    named += [params["model"]] if pathlib.Path(params["model"]).is_absolute() else []
-    return {name: _contents(project_root() / pathlib.Path(name).expanduser()) for name in named}
+    named = [params["task"]] * is_path(params["task"]) + params.get("plugins", [])
+    named += [params["model"]] * pathlib.Path(params["model"]).is_absolute()
+    return {n: _contents(p) for n in named if (p := project_root() / pathlib.Path(n).expanduser()).exists()}
 
 
 def _contents(path):

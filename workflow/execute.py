@@ -305,7 +305,7 @@ def finished(notebook, parameters):
     if (record := results.existing(path, wanted)) is None:
         return None
     then, now = record["provenance"].get("own", {}), results.own_files(wanted)
-    if changed := [name for name in now if now[name] != then.get(name)]:
+    if changed := [name for name in then | now if now.get(name) != then.get(name)]:
         print(f"{os.path.relpath(path)} is there, of another {' and '.join(changed)}: computed anew")
         return None
     return os.path.relpath(path)

@@ -33,7 +33,6 @@ import pandas as pd
 from faithlib import papers, results, tasks
 from faithlib.report import cards
 from faithlib.report.__main__ import COMMITTED
-from faithlib.report.markdown import with_block
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
 BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
@@ -293,19 +292,10 @@ def archived(files):
     return told
 
 
-def unwritten(found):
+def unwritten():
     """Which cards, and whether the README, do not say what the committed claims say: one line each."""
-    texts = {}
-    for scale, paper in sorted(found):
-        card, folder = Path(f"notebooks/{paper}/README.md"), Path(f"results/{scale}/{paper}")
-        if scale == COMMITTED and card.is_file() and (folder / "claims.csv").is_file():
-            text = card.read_text(encoding="utf-8")
-            texts[card] = text, with_block(text, cards.BLOCK, cards.read_block(folder))
-    if (readme := Path("README.md")).is_file():
-        text = readme.read_text(encoding="utf-8")
-        texts[readme] = text, cards.with_counts(text, Path("results", COMMITTED))
-    told = "its verdicts are not those of claims.csv: run `python -m faithlib.report small --cards`"
-    return [f"{path}: {told}" for path, (text, new) in texts.items() if text != new]
+    told = f"its verdicts are not those of claims.csv: run `python -m faithlib.report {COMMITTED} --cards`"
+    return [f"{path}: {told}" for path, (text, new) in cards.pages(scale=COMMITTED).items() if text != new]
 
 
 def summed_up(lines):
@@ -338,7 +328,7 @@ def main(arguments):
         for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
             print(f"  {line}")
         bad += len(wrong)
-    for name, wrong in (("archive", archived(files)), ("cards and README", unwritten(found))):
+    for name, wrong in (("archive", archived(files)), ("cards and README", unwritten())):
         print(*[f"{name}: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
         bad += len(wrong)
     if bad:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pandas as pd
 
@@ -151,22 +152,34 @@ def with_counts(text, folder):
     return CELL.sub(cell, text)
 
 
+def pages(results_dir="results", scale="small"):
+    """The cards notebooks/<paper>/README.md with the markers of their block, and the README.
+
+    Returns:
+        {path from the project's root: (text as it is, text with what the claims of the scale say)}.
+    """
+    root, found = project_root(), {}
+    for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
+        card = root / "notebooks" / path.parent.name / "README.md"
+        text = card.read_text(encoding="utf-8") if card.is_file() else ""
+        if f"<!-- {BLOCK} -->" in text:
+            found[card.relative_to(root)] = text, with_block(text, BLOCK, read_block(path.parent))
+    if (root / "README.md").is_file():
+        text = (root / "README.md").read_text(encoding="utf-8")
+        found[Path("README.md")] = text, with_counts(text, root / results_dir / scale)
+    return found
+
+
 def write_cards(results_dir="results", scale="small"):
-    """Write the block of every card notebooks/<paper>/README.md with its markers, and the README's counts.
+    """Write the blocks of all cards, and the README's counts; see `pages`.
 
     Returns:
         Names of the papers whose card was written.
     """
-    root, written = project_root(), []
-    for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
-        card = root / "notebooks" / path.parent.name / "README.md"
-        if card.is_file() and f"<!-- {BLOCK} -->" in (text := card.read_text(encoding="utf-8")):
-            card.write_text(with_block(text, BLOCK, read_block(path.parent)), encoding="utf-8")
-            written.append(path.parent.name)
-    if (page := root / "README.md").is_file():
-        text = page.read_text(encoding="utf-8")
-        page.write_text(with_counts(text, root / results_dir / scale), encoding="utf-8")
-    return written
+    found = pages(results_dir, scale)
+    for path, (_, text) in found.items():
+        (project_root() / path).write_text(text, encoding="utf-8")
+    return [path.parent.name for path in found if path.parent.name]
 
 
 def labelled(text):

@@ -38,13 +38,14 @@ def show_options(choices, scale, folder, baseline=None):
     import matplotlib.pyplot as plt
     from IPython.display import Markdown, display
 
-    figure = options_figure(choices, scale, baseline=baseline)
-    if figure is not None:
-        show_figure(figure, folder / NAME, {NAME: CAPTION})
-    first, others = baseline or next(iter(choices.baseline), None), []
-    for definition, of in choices[["definition", "baseline"]].drop_duplicates().itertuples(index=False):
-        if (definition, of) == ("paper", first) or scale not in VERDICT_SCALES:
-            continue
+    keys = list(choices[["definition", "baseline"]].drop_duplicates().itertuples(index=False, name=None))
+    main = [key for key in keys if key[0] == "paper" and baseline in (None, key[1])][:1]
+    for definition, of in main:
+        figure = options_figure(choices, scale, definition, of)
+        if figure is not None:
+            show_figure(figure, folder / NAME, {NAME: CAPTION})
+    others = []
+    for definition, of in [key for key in keys if key not in main and scale in VERDICT_SCALES]:
         figure = options_figure(choices, scale, definition, of)
         if figure is not None:
             others.append("_".join([NAME, definition, *re.findall(r"\w+", of)]))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 
@@ -17,3 +18,11 @@ def main_alone(claims, *given, index=None, **more):
     """The table of `with_choices` without any."""
     table, _ = with_choices(claims, *given, **more)
     return table.set_index(index) if index else table
+
+
+def check_rivals(lead):
+    """A claim of a lead hands over the lead over each other; its own is the smallest, seed by seed."""
+    keys = ["dataset", "model", "seed"]
+    worst = pd.concat(lead.rivals.values()).groupby(keys).value.min()
+    own = lead.values.set_index(keys).value
+    assert len(lead.rivals) > 1 and worst[own.index].to_numpy() == pytest.approx(own.to_numpy())

@@ -73,9 +73,8 @@ def alternatives(values):
     main = _over_attributions(own, draws)
     noised = main.metric.str.contains(NOISE, regex=False)
     found = [main.assign(variance=np.where(noised, 1.0, np.nan))]
-    for option, part in own[own.option.str.startswith(VARIANCE)].groupby("option", observed=True):
-        table = _over_attributions(part.assign(option=""), draws)
-        found.append(table.assign(variance=float(option.removeprefix(VARIANCE))))
+    for variance, part in _by_variance(own).items():
+        found.append(_over_attributions(part, draws).assign(variance=variance))
     return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
 
@@ -94,13 +93,11 @@ def tuned_noise(values):
         variance was measured.
     """
     own = values[(values.definition == "paper") & values.varied]
-    options = own[own.option.str.startswith(VARIANCE)]
-    if options.empty:
+    main, varied = own[own.option == ""], _by_variance(own)
+    if not varied:
         return pd.DataFrame()
-    main, draws = own[own.option == ""], options.draws.max()
-    of = {1.0: main[main.perturbation == NOISE]}
-    for option, part in options.groupby("option", observed=True):
-        of[float(option.removeprefix(VARIANCE))] = part.assign(option="")
+    draws = max(part.draws.max() for part in varied.values())
+    of = {1.0: main[main.perturbation == NOISE]} | varied
     noised = pd.concat([_each(part, draws).assign(variance=v) for v, part in of.items()])
     noised["metric"] = noised.metric.str.removesuffix(f" ({NOISE})")
     masked = _each(main[main.perturbation == "bernoulli"], draws).assign(variance=0.0)
@@ -118,6 +115,12 @@ def tuned_noise(values):
         ends = ("difference", "difference_low", "difference_high")
         rows.append(row | dict(zip(ends, difference, strict=True)))
     return pd.DataFrame(rows)
+
+
+def _by_variance(values):
+    """{σ²: values with this variance of Equation 7's noise, as if they were the main setting's}."""
+    options = values[values.option.str.startswith(VARIANCE)].groupby("option", observed=True)
+    return {float(option.removeprefix(VARIANCE)): part.assign(option="") for option, part in options}
 
 
 def _each(values, draws):

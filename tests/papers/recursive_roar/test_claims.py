@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sample.choices import main_alone, with_choices
+from sample.choices import check_rivals, main_alone, with_choices
 from sample.recursive_roar import record
 
 from faithlib.papers.recursive_roar import claims, tables
@@ -233,10 +233,7 @@ def test_a_lead_hands_over_the_lead_over_each_other(points):
     made = [c for c in of_lead if len(c.values)]  # there is no encoder
     assert made
     for lead in made:
-        keys = ["dataset", "model", "seed"]
-        worst = pd.concat(lead.rivals.values()).groupby(keys).value.min()
-        own = lead.values.set_index(keys).value
-        assert len(lead.rivals) > 1 and worst[own.index].to_numpy() == pytest.approx(own.to_numpy())
+        check_rivals(lead)
 
 
 def test_what_random_loses_at_20_per_cent_is_measured_or_a_line(points):
