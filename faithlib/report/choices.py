@@ -6,7 +6,7 @@ from faithlib.report.cards import labelled
 from faithlib.report.claims import VERDICT_SCALES
 from faithlib.report.display import show_figure
 from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
-from faithlib.report.io import save_figure
+from faithlib.report.io import CSV_FLOAT, save_figure
 from faithlib.report.style import role
 from faithlib.statistics.multiverse import CROSS, MAIN
 
@@ -76,6 +76,8 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     )
     if part.empty:
         return None
+    numbers = ["value", "ci_low", "ci_high"]  # as in choices.csv: further digits may differ between runs
+    part = part.assign(**part[numbers].astype(float).map(lambda x: float(CSV_FLOAT % x)))
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
     line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
     named = [sorted(own.row.unique(), key=GRID.__eq__) for _, own in part.groupby(part.claim.map(line))]

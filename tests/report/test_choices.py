@@ -54,3 +54,10 @@ def test_combinations_share_a_row_below_the_options():
 def test_without_options_there_is_no_figure():
     assert options_figure(CHOICES, definition="released") is None
     assert options_figure(CHOICES, baseline="matched") is None
+
+
+def test_marks_are_where_choices_csv_has_them():
+    figure = options_figure(CHOICES.assign(value=CHOICES.value / 3 * (1 + 1e-9)), "small")
+    marks = {x for line in figure.axes[0].lines for x in line.get_xdata()}
+    plt.close(figure)
+    assert {0.0333333, -0.0333333} <= marks

@@ -15,6 +15,7 @@ import pandas as pd
 from faithlib import papers, results
 from faithlib.attributions.registry import describe
 from faithlib.papers.fmm.card import CARD
+from faithlib.report import claims
 from faithlib.report.tables import (
     attribution_order,
     groups,
@@ -27,8 +28,6 @@ from faithlib.report.tables import (
     unit_columns,
 )
 from faithlib.scores import RANDOM
-from faithlib.statistics.gates import gate_table
-from faithlib.tasks.table import TASKS
 
 PAPER = "fmm"
 MASKED, PLAIN = "half/both", "none/unmasked"
@@ -101,18 +100,10 @@ def gates(records):
         paper's metric where that corrects for chance (MCC, macro-F1), else balanced accuracy.
     """
     scores = select(metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
-    wide = scores.pivot_table(
-        index=["dataset", "model", "seed"], columns="metric", values="value", sort=False
-    )
-    rows = []
-    for (dataset, *unit), row in wide.iterrows():
-        classes = len(TASKS[dataset].labels) if dataset in TASKS else 0
-        metric = CARD.metric(dataset) if CARD.metric(dataset) in ("mcc", "macro_f1") else "balanced_accuracy"
-        if classes > 1:
-            chance = 0.0 if metric == "mcc" else 1 / classes
-            rows.append((dataset, *unit, row[metric], row.balanced_accuracy, classes, chance))
-    columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
-    return gate_table(pd.DataFrame(rows, columns=columns))
+    names = {dataset: CARD.metric(dataset) for dataset in scores.dataset.unique()}
+    own = {d: name if name in ("mcc", "macro_f1") else "balanced_accuracy" for d, name in names.items()}
+    parts = [claims.gates(scores[scores.dataset == dataset], name) for dataset, name in own.items()]
+    return pd.concat(parts or [claims.gates(scores)], ignore_index=True)
 
 
 def load_parts(results_dir, scale, records, part, leave_out=False):
