@@ -299,7 +299,9 @@ def _cells(row):
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
     known = "" if math.isnan(row.published) else _number(row.published)
-    if known and row.published_cases != row.cases:
+    if not known:
+        known = _cases(row.published_cases)  # "", or the data sets of which nothing is published
+    elif row.published_cases != row.cases:
         known += f" on {_cases(row.published_cases)}"
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"

@@ -327,15 +327,18 @@ def published(claim, verdict, cases):
     Returns:
         (value, names of the data sets): on average the mean over the data sets of our interval (all of them
         where there is none), everywhere the paper's weakest of all of ours, somewhere the case that decides.
-        (NaN, "") where one of ours is generated or has no published value.
+        Where one of ours is generated, or nothing is published, (NaN, ""); where the published table lacks
+        one of ours, (NaN, "none for <data sets>").
     """
     names = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
     if claim.quantifier == "somewhere" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
     known = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not known or any(math.isnan(x) for x in known) or any(map(_generated, datasets)):
+    if not known or not claim.published or any(map(_generated, datasets)):
         return math.nan, ""
+    if lacking := [dataset for dataset, x in zip(datasets, known, strict=True) if math.isnan(x)]:
+        return math.nan, f"none for {', '.join(lacking)}"
     if claim.quantifier == "everywhere":
         worst = min(known, key=lambda value: direction(claim.relation) * value)
         return worst, datasets[known.index(worst)]

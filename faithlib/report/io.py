@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from faithlib.report.style import ARROWS, coloured, styled
+from faithlib.report.style import ARROWS, coloured, in_words, styled
 
 CSV_FLOAT = "%.6g"  # numbers in CSV files
 
@@ -40,7 +40,7 @@ def _latex(frame, better, precision):
     headers = {c: str(c) for c in frame}
     for column, way in better.items():
         headers[column] += f" {ARROWS[way][1]}"
-    style = coloured(frame.rename(columns=headers))
+    style = coloured(in_words(frame).rename(columns=headers))
     style = style.format(precision=precision, na_rep="", escape="latex")
     style = style.format_index(escape="latex-math", axis="columns")
     return style.to_latex(hrules=True, convert_css=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pandas.io.formats.style import Styler
 
-from faithlib.attributions.registry import COLOURS, describe
+from faithlib.attributions.registry import COLOURS, describe, names
 from faithlib.report.markdown import LONG
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
@@ -115,6 +115,35 @@ def metric_title(name):
     return METRICS.get(name, name.replace("_", " "))
 
 
+def in_words(frame):
+    """A table with data sets, models and attributions in words, as figures print them; CSV files have names.
+
+    Args:
+        frame: DataFrame; looked at are the columns of WORDS.
+
+    Returns:
+        DataFrame of the same shape.
+
+    Example:
+        >>> import pandas as pd
+        >>> in_words(pd.DataFrame({"dataset": ["sst"], "attribution": ["leave_one_out"]})).values.tolist()
+        [['Stanford Sentiment Treebank', 'leave-one-out']]
+    """
+    words = {column: say for column, say in WORDS.items() if column in list(frame)}
+    said = {
+        column: [say(x) if isinstance(x, str) else x for x in frame[column]] for column, say in words.items()
+    }
+    return frame.assign(**said)
+
+
+def _method(name):
+    return label(name) if name == RANDOM or name in names() else name
+
+
+WORDS = dict.fromkeys(("dataset", "task"), dataset_title) | {"model": model_title}
+WORDS |= dict.fromkeys(("attribution", "method", "measure"), _method)  # of columns, in tables
+
+
 def use_style():
     """Make matplotlib draw in faithlib's style (`faithlib.mplstyle`)."""
     import matplotlib.pyplot as plt
@@ -134,6 +163,8 @@ class Table(Styler):
         return "<table>"
 
     def _repr_html_(self):
+        if not len(self.index):
+            return "<p>None.</p>"
         table = super()._repr_html_()
         if not self.folded or len(self.index) <= LONG:
             return table
@@ -144,7 +175,7 @@ class Table(Styler):
 
 
 def styled(frame, better=None, precision=3, folded=True):
-    """The frame as a pandas Styler for a notebook: arrows in the headers, verdicts coloured.
+    """The frame as a pandas Styler for a notebook: arrows in the headers, names in words, verdicts coloured.
 
     better: {column: "higher" or "lower"}, which direction of a column is better.
     folded: whether a table of more than `markdown.LONG` rows is folded behind its name.
@@ -152,7 +183,7 @@ def styled(frame, better=None, precision=3, folded=True):
     """
     _check_better(frame, better or {})
     arrows = {column: f"{column} {ARROWS[way][0]}" for column, way in (better or {}).items()}
-    style = coloured(frame.rename(columns=arrows))
+    style = coloured(in_words(frame).rename(columns=arrows))
     style.folded = folded
     style = style.format(precision=precision, na_rep="", escape="html")
     return style.format_index(escape="html", axis="columns")

@@ -33,7 +33,8 @@ def test_the_paragraph_groups_claims_by_verdict():
         [
             row("A above |B|", "holds (bert, 3 seeds)", published_cases="sst"),
             row("C", "mixed (depends on ties; bert, 3 seeds)", choices=OPTIONS, published_cases="cb"),
-            row("D", "not tested (2 seeds: an interval needs 3)", ci_low=nan, ci_high=nan, published=nan),
+            row("D", "not tested (2 seeds: an interval needs 3)", ci_low=nan, ci_high=nan, published=nan)
+            | {"published_cases": "none for sst"},
             row("E", "holds on average, not shown on cb (3 seeds)", borderline=True, failing_cases="cb"),
         ]
     )
@@ -50,7 +51,7 @@ def test_the_paragraph_groups_claims_by_verdict():
         f"| A above \\|B\\| | holds (bert, 3 seeds) | +0.200 [+0.100, +0.300] | +0.500 | {sst} |  |"
     )
     assert block[6].endswith(f"| +0.200 [+0.100, +0.300] | +0.500 on CommitmentBank | {sst} | {AGREE} |")
-    assert block[7].endswith(f"| +0.200 |  | {sst} |  |")
+    assert block[7].endswith(f"| +0.200 | none for {sst} | {sst} |  |")
     on = "not shown on CommitmentBank (3 seeds), borderline; the estimate fails on CommitmentBank"
     assert f"| holds on average, {on} |" in block[8]
 

@@ -5,6 +5,8 @@ import re
 import pandas as pd
 
 from faithlib import attributions, report
+from faithlib.report.io import save_table
+from faithlib.report.style import in_words, label, styled
 from faithlib.scores import RANDOM
 
 
@@ -39,3 +41,26 @@ def test_every_attribution_has_a_label_that_can_be_read():
     assert report.label("input_x_gradient") == "x∇x" and report.label("input_x_gradient_abs") == "|x∇x|"
     assert report.label("gradient_shap_abs") == "|GradientSHAP|" and report.label("my_own") == "my own"
     assert report.label(RANDOM) == "random"
+
+
+def test_tables_for_pages_say_names_in_words_and_csv_files_keep_them(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "task": ["sst", "all", None],
+            "model": ["a/bilstm", "x", ""],
+            "measure": ["gradient_l2", "random", "own"],
+        }
+    )
+    page = styled(frame).to_html()
+    for words in ("Stanford Sentiment Treebank", "mean of the data sets", ">BiLSTM<", ">random<", ">own<"):
+        assert words in page
+    assert label("gradient_l2") in page and ">sst<" not in page
+    save_table(frame, tmp_path / "t")
+    assert "sst,a/bilstm,gradient_l2" in (tmp_path / "t.csv").read_text()
+    for suffix in ("html", "tex"):
+        assert "BiLSTM" in (tmp_path / f"t.{suffix}").read_text()
+    assert in_words(pd.DataFrame({("a", "b"): [1]})).columns.nlevels == 2
+
+
+def test_a_table_without_rows_says_so():
+    assert styled(pd.DataFrame(columns=["why", "n"]))._repr_html_() == "<p>None.</p>"

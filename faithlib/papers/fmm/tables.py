@@ -238,6 +238,11 @@ def strategy_title(strategy):
     return STRATEGIES.get(strategy, f"{masking} masked, epoch by {selection} copy")
 
 
+def with_titles(table):
+    """A table for a page: its strategies as `strategy_title` calls them."""
+    return table.assign(strategy=table.strategy.map(strategy_title))
+
+
 def measure_order():
     """All measures in the order of the paper's tables, the random baseline first."""
     return attribution_order(papers.published(PAPER, "table_9").measure)

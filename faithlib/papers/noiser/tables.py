@@ -40,6 +40,7 @@ from faithlib.scores import RANDOM
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")
 TOPS = {1: "table_3", 5: "table_6"}
+PROMPTS = {"": "well formed", "malformed-prompts": "as released"}  # by variant of the units
 FAITHFULNESS = ["task", "model", "method", "setting", "definition", "normalisation", "baseline", "soft_ns"]
 FAITHFULNESS += ["soft_nc", "log_ratio", "ci_low", "ci_high", "n", "published", "log_ns", "log_nc"]
 FAITHFULNESS += ["undefined"]
@@ -70,6 +71,27 @@ def faithfulness(values):
         for row, shown in zip(table.itertuples(), known, strict=True)
     ]
     return _sorted(table[FAITHFULNESS])
+
+
+def by_prompts(values):
+    """Log ratios with LongRA's prompts as the paper describes them, beside those with the released ones.
+
+    A third of the released prompts are malformed; the paper does not say which it used.
+
+    Args:
+        values: from `results.load`, with the variants of PROMPTS.
+
+    Returns:
+        Rows of `faithfulness` where nothing is normalised, with the column `prompts`; none for tasks and
+        models that have no record of both.
+    """
+    cases = values.groupby(["dataset", "model"]).variant.transform("nunique") == len(PROMPTS)
+    parts = [
+        faithfulness(own).assign(prompts=PROMPTS[variant])
+        for variant, own in values[cases].groupby("variant", sort=True)
+    ]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*FAITHFULNESS, "prompts"])
+    return table[(table.normalisation == "none") & (table.setting != "token")]
 
 
 def boundings(values, records=()):

@@ -47,6 +47,20 @@ def test_published_values_stand_beside_what_is_not_normalised(values):
     )
 
 
+def test_released_prompts_stand_beside_well_formed_ones(values):
+    longra = values[values.dataset == "longra"].assign(variant="malformed-prompts")
+    worse = longra.assign(soft_nc=longra.soft_nc / np.where(longra.attribution == "random", 1, 2))
+    both = pd.concat([values.assign(variant=""), worse])
+    table = tables.by_prompts(both)
+    assert set(table.task) == {"longra"} and set(table.normalisation) == {"none"}
+    own = table[(table.method == "noiser") & (table.baseline == "random")].set_index("prompts").log_ratio
+    assert own["well formed"] - own["as released"] == pytest.approx(np.log(2))
+    alone = tables.faithfulness(values)
+    known = cell(alone, task="longra", method="noiser", setting="k_min", baseline="random").log_ratio
+    assert own["well formed"] == known
+    assert tables.by_prompts(values.assign(variant="")).empty
+
+
 def test_prompts_without_a_value_are_counted(values):
     one = values[(values.dataset == "knowns") & (values.definition == "paper")].copy()
     one.loc[one.example == 3, ["soft_ns", "soft_ns_of_mean", "soft_nc"]] = np.nan
