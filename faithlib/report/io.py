@@ -5,6 +5,8 @@ from pathlib import Path
 from faithlib.report.style import ARROWS, coloured, in_words, styled
 
 CSV_FLOAT = "%.6g"  # numbers in CSV files
+# What pdfLaTeX does not print as it is:
+MATHS = {"α": r"\alpha", "χ": r"\chi", "∇": r"\nabla", "|": "|"}
 
 
 def save_table(frame, stem, better=None, printed=None, precision=3):
@@ -40,7 +42,8 @@ def _latex(frame, better, precision):
     headers = {c: str(c) for c in frame}
     for column, way in better.items():
         headers[column] += f" {ARROWS[way][1]}"
-    style = coloured(in_words(frame).rename(columns=headers))
+    style = coloured(in_words(frame.rename(columns=headers)))
     style = style.format(precision=precision, na_rep="", escape="latex")
     style = style.format_index(escape="latex-math", axis="columns")
-    return style.to_latex(hrules=True, convert_css=True)
+    text = style.to_latex(hrules=True, convert_css=True)
+    return text.translate({ord(sign): rf"\ensuremath{{{maths}}}" for sign, maths in MATHS.items()})

@@ -118,11 +118,7 @@ def metric_title(name):
 def in_words(frame):
     """A table with data sets, models and attributions in words, as figures print them; CSV files have names.
 
-    Args:
-        frame: DataFrame; looked at are the columns of WORDS.
-
-    Returns:
-        DataFrame of the same shape.
+    frame: looked at are the columns of WORDS, and headers that are such names, alone or between commas.
 
     Example:
         >>> import pandas as pd
@@ -133,15 +129,28 @@ def in_words(frame):
     said = {
         column: [say(x) if isinstance(x, str) else x for x in frame[column]] for column, say in words.items()
     }
-    return frame.assign(**said)
+    heads = {head: _head(head) for head in frame if isinstance(head, str)}
+    unique = len({*heads.values()}) == len(heads)
+    return frame.assign(**said).rename(columns=heads if unique else {})
+
+
+def _head(text):
+    """A header in words, such as "sst, bilstm"."""
+    parts = text.split(", ")
+    data = [dataset_title(x) if x.split(" (")[0] in TASKS else MODELS.get(x, _method(x)) for x in parts]
+    return ", ".join(data)
 
 
 def _method(name):
     return label(name) if name == RANDOM or name in names() else name
 
 
-WORDS = dict.fromkeys(("dataset", "task"), dataset_title) | {"model": model_title}
-WORDS |= dict.fromkeys(("attribution", "method", "measure"), _method)  # of columns, in tables
+WORDS = {  # columns of tables, and how a page says what they hold
+    **dict.fromkeys(("dataset", "task"), dataset_title),
+    **dict.fromkeys(("model", "published_model"), model_title),
+    **dict.fromkeys(("attribution", "method", "measure"), _method),
+    "metric": lambda name: METRICS.get(name, name),
+}
 
 
 def use_style():
@@ -183,7 +192,7 @@ def styled(frame, better=None, precision=3, folded=True):
     """
     _check_better(frame, better or {})
     arrows = {column: f"{column} {ARROWS[way][0]}" for column, way in (better or {}).items()}
-    style = coloured(in_words(frame).rename(columns=arrows))
+    style = coloured(in_words(frame.rename(columns=arrows)))
     style.folded = folded
     style = style.format(precision=precision, na_rep="", escape="html")
     return style.format_index(escape="html", axis="columns")

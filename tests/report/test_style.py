@@ -60,7 +60,20 @@ def test_tables_for_pages_say_names_in_words_and_csv_files_keep_them(tmp_path):
     for suffix in ("html", "tex"):
         assert "BiLSTM" in (tmp_path / f"t.{suffix}").read_text()
     assert in_words(pd.DataFrame({("a", "b"): [1]})).columns.nlevels == 2
+    heads = ["value", "sst, bilstm, paper", "sst (bilstm)", "macro_f1", 2]
+    sst = "Stanford Sentiment Treebank"
+    assert list(in_words(pd.DataFrame(columns=heads)))[1:3] == [f"{sst}, BiLSTM, paper", f"{sst}, BiLSTM"]
+    twice = ["all-MiniLM-L6-v2", "MiniLM-L6"]  # one title for two columns would lose one
+    assert list(in_words(pd.DataFrame(columns=twice))) == twice
+    assert list(in_words(pd.DataFrame({"metric": ["macro_f1", "soft_ns"]})).metric) == ["macro-F1", "soft_ns"]
 
 
 def test_a_table_without_rows_says_so():
     assert styled(pd.DataFrame(columns=["why", "n"]))._repr_html_() == "<p>None.</p>"
+
+
+def test_latex_gets_signs_that_it_prints(tmp_path):
+    save_table(pd.DataFrame({"attribution": ["input_x_gradient_abs", "scaled_attention"]}), tmp_path / "t")
+    bar, x, alpha = r"\ensuremath{|}", r"x\ensuremath{\nabla}x", r"\ensuremath{\alpha}"
+    text = (tmp_path / "t.tex").read_text()
+    assert f"{bar}{x}{bar}" in text and rf"{alpha}\ensuremath{{\nabla}}{alpha}" in text and "α" not in text

@@ -76,7 +76,7 @@ def faithfulness(values):
 def by_prompts(values):
     """Log ratios with LongRA's prompts as the paper describes them, beside those with the released ones.
 
-    A third of the released prompts are malformed; the paper does not say which it used.
+    A third of the released prompts are malformed.
 
     Args:
         values: from `results.load`, with the variants of PROMPTS.
