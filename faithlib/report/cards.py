@@ -298,11 +298,9 @@ def _cells(row):
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
-    known = "" if math.isnan(row.published) else _number(row.published)
-    if not known:
-        known = _cases(row.published_cases)  # "", or the data sets of which nothing is published
-    elif row.published_cases != row.cases:
-        known += f" on {_cases(row.published_cases)}"
+    of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
+    on = "" if row.published_cases == row.cases else f" on {of}"
+    known = of if math.isnan(row.published) else _number(row.published) + on
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = "; ".join(

@@ -125,10 +125,7 @@ def in_words(frame):
         >>> in_words(pd.DataFrame({"dataset": ["sst"], "attribution": ["leave_one_out"]})).values.tolist()
         [['Stanford Sentiment Treebank', 'leave-one-out']]
     """
-    words = {column: say for column, say in WORDS.items() if column in list(frame)}
-    said = {
-        column: [say(x) if isinstance(x, str) else x for x in frame[column]] for column, say in words.items()
-    }
+    said = {c: frame[c].map(say, na_action="ignore") for c, say in WORDS.items() if c in list(frame)}
     heads = {head: _head(head) for head in frame if isinstance(head, str)}
     unique = len({*heads.values()}) == len(heads)
     return frame.assign(**said).rename(columns=heads if unique else {})
@@ -136,9 +133,10 @@ def in_words(frame):
 
 def _head(text):
     """A header in words, such as "sst, bilstm"."""
-    parts = text.split(", ")
-    data = [dataset_title(x) if x.split(" (")[0] in TASKS else MODELS.get(x, _method(x)) for x in parts]
-    return ", ".join(data)
+    words = (
+        dataset_title(x) if x.split(" (")[0] in TASKS else MODELS.get(x, _method(x)) for x in text.split(", ")
+    )
+    return ", ".join(words)
 
 
 def _method(name):
