@@ -1,5 +1,7 @@
 """Tables and figures on disk: the same bytes for the same content."""
 
+import io
+import re
 from pathlib import Path
 
 from faithlib.report.style import ARROWS, coloured, in_words, styled
@@ -35,13 +37,20 @@ def save_figure(figure, stem):
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})
     figure.savefig(f"{stem}.png", metadata={"Software": None})
-    figure.savefig(f"{stem}.svg", metadata={"Date": None})
+    drawing = io.StringIO()
+    figure.savefig(drawing, format="svg", metadata={"Date": None})
+    Path(f"{stem}.svg").write_text(_numbered(drawing.getvalue()), encoding="utf-8", newline="\n")
+
+
+def _numbered(svg):
+    """An SVG whose clip paths have numbers for ids; matplotlib hashes the last bits of a layout."""
+    ids = dict.fromkeys(re.findall(r'<clipPath id="(\w+)"', svg))
+    numbers = {name: f"clip{number}" for number, name in enumerate(ids, 1)}
+    return re.sub(r'(?<=[#"])p\w+(?=[")])', lambda match: numbers.get(match[0], match[0]), svg)
 
 
 def _latex(frame, better, precision):
-    headers = {c: str(c) for c in frame}
-    for column, way in better.items():
-        headers[column] += f" {ARROWS[way][1]}"
+    headers = {c: f"{c} {ARROWS[better[c]][1]}" if c in better else str(c) for c in frame}
     style = coloured(in_words(frame.rename(columns=headers)))
     style = style.format(precision=precision, na_rep="", escape="latex")
     style = style.format_index(escape="latex-math", axis="columns")

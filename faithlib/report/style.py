@@ -199,14 +199,8 @@ def styled(frame, better=None, precision=3, folded=True):
 def note_scale(figure, scale):
     """Say on the picture itself that it is a quick one: generated corpora and a tiny model."""
     if scale == "quick":
-        figure.suptitle(
-            "quick scale: generated corpora, tiny model",
-            fontsize=7,
-            color="#777777",
-            style="italic",
-            x=0.995,
-            ha="right",
-        )
+        look = {"fontsize": 7, "color": "#777777", "style": "italic", "x": 0.995, "ha": "right"}
+        figure.suptitle("quick scale: generated corpora, tiny model", **look)
 
 
 def coloured(frame):

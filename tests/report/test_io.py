@@ -1,6 +1,7 @@
 """Tables and figures on disk: the same bytes for the same content."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -35,3 +36,16 @@ def test_a_figure_is_the_same_bytes_every_time(tmp_path):
         report.save_figure(figure, tmp_path / folder / "curve")
         saved.append([path.read_bytes() for path in sorted((tmp_path / folder).iterdir())])
     assert len(saved[0]) == 3 and saved[0] == saved[1]  # pdf, png, svg
+
+
+def test_the_last_bit_of_a_layout_changes_no_drawing(tmp_path):
+    report.use_style()
+    figure, axis = plt.subplots(layout="none")
+    axis.plot([0, 1], [0, 1])
+    texts, left = [], 0.1234567
+    for edge in (left, np.nextafter(left, 1)):
+        axis.set_position([edge, left, 2 * left, 2 * left])
+        report.save_figure(figure, tmp_path / "line")
+        texts.append((tmp_path / "line.svg").read_text())
+    plt.close(figure)
+    assert texts[0] == texts[1] and 'clipPath id="clip1"' in texts[0] and "url(#clip1)" in texts[0]
