@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithlib.attributions import registry
 from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, fold, table, with_block
-from faithlib.report.style import MODELS, dataset_title, label, model_title
+from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.report.tables import counted
 from faithlib.results import in_config, project_root, shown, slug
 from faithlib.tasks.files import task_slug
-from faithlib.tasks.table import TASKS
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -180,24 +178,6 @@ def write_cards(results_dir="results", scale="small"):
     for path, (_, text) in found.items():
         (project_root() / path).write_text(text, encoding="utf-8")
     return [path.parent.name for path in found if path.parent.name]
-
-
-def labelled(text):
-    """A text with data sets, models and attributions in words instead of ids.
-
-    >>> labelled("babi_1: gradient_l2 (bilstm)")
-    'bAbI-1: gradient L2 (BiLSTM)'
-    """
-
-    def words(match):
-        name = match[0]
-        if name in TASKS:
-            return dataset_title(name)
-        if name in MODELS:
-            return model_title(name)
-        return label(name) if name in registry.names() and name != "attention" else name  # a word as it is
-
-    return re.sub(r"[\w-]+", words, text)
 
 
 def _cases(names):

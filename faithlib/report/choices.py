@@ -2,12 +2,11 @@
 
 import re
 
-from faithlib.report.cards import labelled
 from faithlib.report.claims import VERDICT_SCALES
 from faithlib.report.display import show_figure
 from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
 from faithlib.report.io import CSV_FLOAT, save_figure
-from faithlib.report.style import role
+from faithlib.report.style import labelled, role
 from faithlib.statistics.multiverse import CROSS, MAIN
 
 GRID = "several choices changed"  # the row of the full grid

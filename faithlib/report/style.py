@@ -118,7 +118,7 @@ def metric_title(name):
 def in_words(frame):
     """A table with data sets, models and attributions in words, as figures print them; CSV files have names.
 
-    frame: looked at are the columns of WORDS, and headers that are such names, alone or between commas.
+    frame: looked at are the columns of WORDS, and the headers.
 
     Example:
         >>> import pandas as pd
@@ -126,17 +126,30 @@ def in_words(frame):
         [['Stanford Sentiment Treebank', 'leave-one-out']]
     """
     said = {c: frame[c].map(say, na_action="ignore") for c, say in WORDS.items() if c in list(frame)}
-    heads = {head: _head(head) for head in frame if isinstance(head, str)}
+    heads = {head: labelled(head) for head in frame if isinstance(head, str)}
     unique = len({*heads.values()}) == len(heads)
     return frame.assign(**said).rename(columns=heads if unique else {})
 
 
-def _head(text):
-    """A header in words, such as "sst, bilstm"."""
-    words = (
-        dataset_title(x) if x.split(" (")[0] in TASKS else MODELS.get(x, _method(x)) for x in text.split(", ")
-    )
-    return ", ".join(words)
+def labelled(text):
+    """A text with data sets, models and attributions in words instead of ids.
+
+    The word *attention* stays as it is within a text; alone it is the attribution.
+
+    Example:
+        >>> labelled("babi_1: gradient_l2 (bilstm)")
+        'bAbI-1: gradient L2 (BiLSTM)'
+    """
+
+    def words(match):
+        name = match[0]
+        if name in TASKS:
+            return dataset_title(name)
+        if name in MODELS:
+            return model_title(name)
+        return name if name == "attention" != text else _method(name)
+
+    return re.sub(r"[\w-]+", words, text)
 
 
 def _method(name):

@@ -62,7 +62,7 @@ def test_tables_for_pages_say_names_in_words_and_csv_files_keep_them(tmp_path):
     assert in_words(pd.DataFrame({("a", "b"): [1]})).columns.nlevels == 2
     heads = ["value", "sst, bilstm, paper", "sst (bilstm)", "macro_f1", 2]
     sst = "Stanford Sentiment Treebank"
-    assert list(in_words(pd.DataFrame(columns=heads)))[1:3] == [f"{sst}, BiLSTM, paper", f"{sst}, BiLSTM"]
+    assert list(in_words(pd.DataFrame(columns=heads)))[1:3] == [f"{sst}, BiLSTM, paper", f"{sst} (BiLSTM)"]
     twice = ["all-MiniLM-L6-v2", "MiniLM-L6"]  # one title for two columns would lose one
     assert list(in_words(pd.DataFrame(columns=twice))) == twice
     assert list(in_words(pd.DataFrame({"metric": ["macro_f1", "soft_ns"]})).metric) == ["macro-F1", "soft_ns"]
