@@ -2,17 +2,19 @@
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from tqdm import tqdm
 
-_open = []  # the bars that are open: only the first is shown
+_open = []  # the bars that are open, the one that is shown first
 
 
 @contextmanager
 def bar(total, what, unit):
     """A progress bar with a rate and the remaining time.
 
-    It stays silent for the first three seconds, and inside another bar. On a terminal it is drawn; where the
+    It stays silent for the first three seconds. Inside another bar it has no line of its own: how far it is
+    stands behind the other's line, and what is inside both stays silent. On a terminal it is drawn; where the
     output is saved (a notebook run by papermill, a log file) it is a short line every 15 seconds, written to
     stdout because notebooks print stderr on red.
 
@@ -22,30 +24,41 @@ def bar(total, what, unit):
         unit: what is counted, in the singular.
 
     Yields:
-        The `tqdm` bar; call its `update(n)`.
+        An object with `update(n)`.
 
     Example:
         >>> with bar(3, "adding", "number") as progress:
         ...     for _ in range(3):
         ...         _ = progress.update(1)
     """
-    terminal, nested = sys.stderr.isatty(), bool(_open)
-    text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt} "
-    with tqdm(
-        total=total,
-        desc=what,
-        unit=unit,
-        file=sys.stderr if terminal else sys.stdout,
-        disable=nested,
-        delay=3,
-        mininterval=1 if terminal else 15,
-        bar_format=None if terminal else text,
-    ) as progress:
+    terminal = sys.stderr.isatty()
+    text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt}{postfix} "
+    place = {"file": sys.stderr} if terminal else {"file": sys.stdout, "bar_format": text}
+    # miniters: or a bar that stands still is not drawn again
+    often = {"delay": 3, "mininterval": 1 if terminal else 15, "miniters": 0}
+    with tqdm(total=total, desc=what, unit=unit, disable=bool(_open), **place, **often) as progress:
+        inner = _Inner(_open[0], f"{what} {{:.0f}}/{total:.0f} {unit}s") if len(_open) == 1 else progress
         _open.append(progress)
         try:
-            yield progress
+            yield inner
         finally:
             _open.remove(progress)
+            if _open:
+                _open[0].set_postfix_str("", refresh=False)
+
+
+@dataclass
+class _Inner:
+    """A bar inside another one, which says how far it is."""
+
+    outer: tqdm
+    text: str
+    n: float = 0
+
+    def update(self, n=1):
+        self.n += n
+        self.outer.set_postfix_str(self.text.format(self.n), refresh=False)
+        self.outer.update(0)
 
 
 @contextmanager

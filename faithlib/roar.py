@@ -27,7 +27,7 @@ import pandas as pd
 import torch
 
 from faithlib import attributions, results, training
-from faithlib.progress import bar
+from faithlib.progress import bar, silent
 from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform, whole
 
 SPLITS = ("train", "validation", "test")
@@ -388,7 +388,7 @@ def _train(job, folder):
         raise ValueError(
             "make_model gives another model in another process: let it depend on nothing but its arguments"
         )
-    with bar(1, job.name, "model"):  # an open bar silences those of training inside it
+    with silent():  # the bar of all models is that of the process that waits for them
         _trainer.train(job)
 
 
