@@ -37,13 +37,13 @@ def bar(total, what, unit):
     # miniters: or a bar that stands still is not drawn again
     often = {"delay": 3, "mininterval": 1 if terminal else 15, "miniters": 0}
     with tqdm(total=total, desc=what, unit=unit, disable=bool(_open), **place, **often) as progress:
-        inner = _Inner(_open[0], f"{what} {{:.0f}}/{total:.0f} {unit}s") if len(_open) == 1 else progress
+        inner = _Inner(_open[0], what, f"{total:.0f} {unit}s") if len(_open) == 1 else progress
         _open.append(progress)
         try:
             yield inner
         finally:
             _open.remove(progress)
-            if _open:
+            if len(_open) == 1:
                 _open[0].set_postfix_str("", refresh=False)
 
 
@@ -52,12 +52,13 @@ class _Inner:
     """A bar inside another one, which says how far it is."""
 
     outer: tqdm
-    text: str
+    what: str
+    total: str
     n: float = 0
 
     def update(self, n=1):
         self.n += n
-        self.outer.set_postfix_str(self.text.format(self.n), refresh=False)
+        self.outer.set_postfix_str(f"{self.what} {self.n:.0f}/{self.total}", refresh=False)
         self.outer.update(0)
 
 

@@ -24,6 +24,11 @@ def test_an_inner_bar_stands_behind_the_line_of_the_outer_one(capsys, monkeypatc
 def test_what_is_inside_two_bars_and_what_is_told_to_be_silent_have_no_line():
     with bar(3, "outer", "example") as outer, bar(3, "inner", "step"), bar(3, "third", "text") as third:
         assert third.disable and not outer.disable and not outer.postfix
+    with bar(3, "outer", "example") as outer, bar(3, "asking {a}", "question") as inner:
+        inner.update(2)
+        with bar(3, "third", "text"):
+            pass
+        assert outer.postfix == "asking {a} 2/3 questions"  # names are no templates
     with silent(), bar(3, "one", "step") as one:
         one.update(3)
         assert one.outer.disable
