@@ -285,7 +285,7 @@ def judged_rows(claim, scale, own, cases, over=None):
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     shown = scale in VERDICT_SCALES
     value, of = published(claim, own, cases) if shown else (math.nan, "")
-    first = names | (over.verdict if over else own).row(_model(claim))
+    first = names | (over.verdict if over else own).row(_model(claim, own))
     first |= {"published": value, "published_cases": of, "choices": over.summary if over else ""}
     if not shown:
         first |= {"verdict": "", "failing_cases": "", "borderline": False, "choices": ""}
@@ -349,9 +349,9 @@ def _generated(dataset):
     return dataset in TASKS and TASKS[dataset].generated
 
 
-def _model(claim):
-    """The model in words where all data sets have the same, else ""."""
-    if isinstance(claim.values, dict):
-        return ""
-    models = {model for _, model in pairs(claim.values)}
+def _model(claim, verdict):
+    """The model in words where all data sets that the verdict rests on have the same, else ""."""
+    of = [] if isinstance(claim.values, dict) else pairs(claim.values)
+    named = [(d, model) for d, model in of if {d, f"{d} ({model})"} & {*verdict.cases}]
+    models = {model for _, model in named or of}
     return models.pop() if len(models) == 1 else ""

@@ -120,6 +120,15 @@ def test_models_tell_cases_of_one_data_set_apart():
     assert list(cases) == ["sst (bert)", "sst (lstm)", "ag_news"]
 
 
+def test_a_verdict_names_the_model_of_the_data_sets_that_it_rests_on():
+    one_seed = seeds("multirc", [0.5], "lstm")  # too few for an interval: beside the verdict, not in it
+    (row, beside) = rows(claim(SST, AG, one_seed), "small")
+    assert row["cases"] == "sst, ag_news; without an interval: multirc"
+    assert row["verdict"].endswith("(bert, 3 seeds)") and beside["verdict"] == ""
+    both = rows(claim(SST, seeds("sst", [0.3, 0.4, 0.5], "lstm")), "small")[0]
+    assert both["verdict"].endswith("(3 seeds)")
+
+
 def test_a_crossed_design_is_never_narrower_than_its_seeds():
     rng = np.random.default_rng(2)
     values = rng.normal(size=(3, 40)) + rng.normal(size=(3, 1))

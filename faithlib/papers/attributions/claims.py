@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from faithlib import results
 from faithlib.attributions.registry import describe
 from faithlib.papers.attributions.card import CARD
 from faithlib.report.claims import Claim, gates
 from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import metric_rows, select
+from faithlib.tasks.table import TASKS
 
 KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
 MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
@@ -17,7 +20,9 @@ def claims(records, values, scale):
     """Each attribution against a random order, and each absolute score against its signed twin.
 
     Claims are about attributions: models and texts vary, so intervals are crossed over seeds × texts, and
-    with one seed over the texts of that model. That random scores beat a random order must not hold.
+    with one seed over the texts of that model. That random scores beat a random order must not hold. The
+    words that decide a generated text are known. Rationales that people marked are their reasons, and the
+    model may have others: claims about them are rows of their own.
 
     Args:
         records, values: from `results.load`.
@@ -52,12 +57,15 @@ def statements(values, design, **setting):
     gain = own.assign(gain=own.value - own.chance).pivot(
         index=["dataset", "model", "seed", "example"], columns="attribution", values="gain"
     )
+    generated = [dataset in TASKS and TASKS[dataset].generated for dataset in gain.index.get_level_values(0)]
     found = []
-    for name in own.attribution.unique():
-        found.append(_claim(f"{name} above a random order", gain[name], design))
-        signed = name.removesuffix("_abs")
-        if not describe(name).signed and signed in gain.columns.drop(name):
-            found.append(_claim(f"{name} above {signed}", gain[name] - gain[signed], design))
+    for by, rows in (("", generated), (", by marked rationales", np.logical_not(generated))):
+        gains = gain[rows].dropna(axis=1, how="all")
+        for name in [name for name in own.attribution.unique() if name in gains]:
+            found.append(_claim(f"{name} above a random order{by}", gains[name], design))
+            signed = name.removesuffix("_abs")
+            if not describe(name).signed and signed in gains.columns.drop(name):
+                found.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
     return [replace(claim, quantity=setting["agreement"]) for claim in found]
 
 

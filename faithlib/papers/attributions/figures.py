@@ -41,6 +41,7 @@ def draw(table, scale=""):
         scale: "quick" is noted on the figure.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullLocator
 
     known = in_order(table.attribution.unique(), names())
     groups = list(table.groupby(["dataset", "model"], sort=False))
@@ -56,7 +57,11 @@ def draw(table, scale=""):
             rows = place(part.attribution, known, beside(i, len(groups)))
             points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
             guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
-        include(axis, 0)
+        if better == "lower":  # a rank from 1, of a few dozen tokens or of hundreds
+            axis.set_xscale("log")
+            axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:.0f}")
+            axis.xaxis.set_minor_locator(NullLocator())
+        include(axis, 1 if better == "lower" else 0)
         axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
     attribution_rows(axes[0], known)
     chance = mark("a random order", dashes=":")

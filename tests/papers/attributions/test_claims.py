@@ -45,6 +45,22 @@ def test_claims_hold_where_every_example_agrees():
     assert all(claim.split()[0] in text for claim in expected)
 
 
+def test_rationales_of_people_have_rows_of_their_own_and_lend_generated_texts_nothing():
+    seeds = [unit(seed=seed, lime=SPREAD + shift) for seed, shift in enumerate((-0.01, 0, 0.01))]
+    rationales = unit("evidence_inference", model="org/large", lime=-SPREAD)
+    records = [*(record("sentiment", seed) for seed in range(3)), record("evidence_inference")]
+    records[-1]["params"]["model"] = "org/large"
+    alone, _ = claims.claims(records[:3], pd.concat(seeds), "small")
+    both, _ = claims.claims(records, pd.concat([*seeds, rationales]), "small")
+    assert both.head(1).equals(alone) and both.verdict[0] == "holds (tiny, 3 seeds)"
+    assert list(both.claim[1:]) == ["lime above a random order, by marked rationales"]
+    assert both.verdict[1] == f"does not hold for large ({N} texts)"
+    records[-1] = record("evidence_inference", score=0.3)
+    records[-1]["params"]["model"] = "org/large"
+    gated, _ = claims.claims(records, pd.concat([*seeds, rationales]), "small")
+    assert list(gated.verdict) == [both.verdict[0], "not tested (no data set passes the gate)"]
+
+
 def test_three_seeds_are_crossed_and_two_have_no_verdict():
     seeds = [unit(seed=seed, lime=SPREAD + shift) for seed, shift in enumerate((-0.01, 0, 0.01))]
     records = [record("sentiment", seed) for seed in range(3)]
