@@ -124,3 +124,11 @@ def test_what_the_cards_of_noiser_and_saloss_say_of_completeness_draws_and_the_p
     for paper, choice in unchanged.items():
         assert choice not in set(pd.read_csv(folder / paper / "choices.csv").choice)
         assert choice in papers.card(paper).choices
+
+
+def test_what_the_archive_says_of_models_that_were_stopped_early():
+    folder = ROOT / "results/archive/recursive_roar/stopped_early"
+    models = pd.read_parquet(folder / "babi_1.bilstm.s0.parquet").drop_duplicates("job")
+    one = models[models.classes_predicted == 1]
+    assert set(one.epochs) == {17} and set(one.step) == {*range(40, 101, 10)} and (one.step == 100).sum() == 1
+    assert f"{len(one)} of its {len(models)} models" in (folder / "README.md").read_text(encoding="utf-8")

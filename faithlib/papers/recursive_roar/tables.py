@@ -137,6 +137,32 @@ def collapsed(points):
     return points.step.between(1, 99) & (classes == 1)
 
 
+def stopped_early(records, points):
+    """Models that predict one class though words are left, and that were stopped before their last epoch.
+
+    Such a model may not have begun to learn: its curve then falls where the information is still there.
+
+    Args:
+        records: from `results.load`.
+        points: from `points`.
+
+    Returns:
+        A sentence a unit that has some.
+    """
+    told = []
+    for record in records:
+        params, unit = record["params"], record["unit"]
+        about = {"dataset": params["task"], "model": results.slug(params["model"])}
+        own = select(points, **about, seed=params["seed"], variant=params["variant"]).drop_duplicates("job")
+        early = own[collapsed(own) & (own.epochs < params["epochs"])]
+        if len(early):
+            told.append(
+                f"{unit}: {len(early)} of {len(own)} models, predicting one class, ended before epoch "
+                f"{params['epochs']} and may not have begun to learn (patience={params['patience']})"
+            )
+    return told
+
+
 def performance(records, points):
     """Tables 1 and 3: test performance before masking and with everything masked, beside the published.
 

@@ -90,3 +90,23 @@ def test_compute_counts_minutes_a_step(points):
     table = tables.compute([record(d, s) for d in ("babi_1", "sst") for s in range(3)], points)
     row = table.set_index(["dataset", "measure"]).loc["babi_1", "attention"]
     assert row.minutes == 1.5 and row.models == 27 and row.published == 9
+
+
+def test_models_that_were_stopped_before_they_learned_are_told(points):
+    asked = {"model": "org/bilstm", "variant": "", "epochs": 50, "patience": 15}
+    records = [
+        {"unit": f"babi_1.bilstm.s{seed}", "params": asked | {"task": "babi_1", "seed": seed}}
+        for seed in range(3)
+    ]
+    points = points.assign(epochs=17.0)
+    assert tables.stopped_early(records, points) == []
+    one = (points.dataset == "babi_1") & (points.measure == "attention") & points.recursive
+    points.loc[one & (points.seed == 1) & (points.step >= 80), "classes_predicted"] = (
+        1  # 80, 90 and all of it
+    )
+    points.loc[one & (points.seed == 2), ["classes_predicted", "epochs"]] = 1, 50.0  # trained to the end
+    models = points[(points.dataset == "babi_1") & (points.seed == 1)].job.nunique()
+    assert tables.stopped_early(records, points) == [
+        f"babi_1.bilstm.s1: 2 of {models} models, predicting one class, ended before epoch 50 and may not "
+        "have begun to learn (patience=15)"
+    ]
