@@ -35,7 +35,8 @@ def bar(total, what, unit):
     text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt}{postfix} "
     place = {"file": sys.stderr} if terminal else {"file": sys.stdout, "bar_format": text}
     # miniters: or a bar that stands still is not drawn again
-    often = {"delay": 3, "mininterval": 1 if terminal else 15, "miniters": 0}
+    # smoothing: or a bar with another one inside it has the rate of the seconds since its last line
+    often = {"delay": 3, "mininterval": 1 if terminal else 15, "miniters": 0, "smoothing": 0}
     with tqdm(total=total, desc=what, unit=unit, disable=bool(_open), **place, **often) as progress:
         inner = _Inner(_open[0], what, f"{total:.0f} {unit}s") if len(_open) == 1 else progress
         _open.append(progress)

@@ -18,7 +18,7 @@ def test_an_inner_bar_stands_behind_the_line_of_the_outer_one(capsys, monkeypatc
         outer.update(1)
     lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert "outer: 1/4 examples in 00:20" in lines[0] and lines[0].endswith("inner 4/6 steps")
-    assert "outer: 2/4 examples in 00:50" in lines[1] and "inner" not in lines[1]
+    assert "outer: 2/4 examples in 00:50, 00:50 left" in lines[1] and "inner" not in lines[1]
 
 
 def test_what_is_inside_two_bars_and_what_is_told_to_be_silent_have_no_line():
