@@ -295,7 +295,7 @@ def test_the_card_says_how_often_the_control_is_rejected():
             yield f"{100 * of[column].min():.0f} to {100 * of[column].max():.0f} %"
 
     said = "{} of single control texts have p < 0.05 after masked fine-tuning and {} after plain"
-    assert len(masked) == len(plain) == 3 and said.format(*shares("share_paper")) in card
+    assert len(masked) == len(plain) == 4 and said.format(*shares("share_paper")) in card
     assert "calibrated, {} and {}".format(*shares("share_calibrated")) in card
     both = pd.concat([masked, plain])
     assert (both.fisher_paper < 0.05).all() and (both.fisher_released == 1).all()
