@@ -24,7 +24,7 @@ from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.cases import behind, everywhere, on_average, somewhere
 from faithlib.statistics.gates import gate_table
 from faithlib.statistics.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
-from faithlib.tasks.table import TASKS
+from faithlib.tasks.table import TASKS, generated
 
 CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
 VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
@@ -277,11 +277,11 @@ def rows(claim, scale, gate=None):
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    return judged_rows(claim, scale, *judged(claim, gate))
+    return judged_rows(of_accepted(claim, gate), scale, *judged(claim, gate))
 
 
 def judged_rows(claim, scale, own, cases, over=None):
-    """`rows` of a claim that is judged; over: its Multiverse, where it has options."""
+    """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     shown = scale in VERDICT_SCALES
     value, of = published(claim, own, cases) if shown else (math.nan, "")
@@ -335,7 +335,7 @@ def published(claim, verdict, cases):
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
     known = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not known or not claim.published or any(map(_generated, datasets)):
+    if not known or not claim.published or generated(pd.Index(datasets)).any():
         return math.nan, ""
     if lacking := [dataset for dataset, x in zip(datasets, known, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"
@@ -345,13 +345,9 @@ def published(claim, verdict, cases):
     return float(np.mean(known)), ", ".join(datasets)
 
 
-def _generated(dataset):
-    return dataset in TASKS and TASKS[dataset].generated
-
-
 def _model(claim, verdict):
     """The model in words where all data sets that the verdict rests on have the same, else ""."""
-    of = [] if isinstance(claim.values, dict) else pairs(claim.values)
-    named = [(d, model) for d, model in of if {d, f"{d} ({model})"} & {*verdict.cases}]
-    models = {model for _, model in named or of}
+    known = pd.DataFrame() if isinstance(claim.values, dict) else claim.values.dropna(subset="value")
+    titles = case_titles(pairs(known)) if len(known) else {}
+    models = {model for (_, model), title in titles.items() if title in verdict.cases}
     return models.pop() if len(models) == 1 else ""

@@ -67,12 +67,12 @@ def multiverse_tables(state, choices, scale, gate=None):
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every
         if not options:
-            found += judged_rows(claim, scale, one, cases)
+            found += judged_rows(kept, scale, one, cases)
             continue
         grid = _grid(claim, options, changed, gate) if scale in VERDICT_SCALES else {}
         known = {name: x for name, x in differences.items() if x is not None}
         over = multiverse(claim.claim, one, options, known, grid)
-        found += judged_rows(claim, scale, one, cases, over)
+        found += judged_rows(kept, scale, one, cases, over)
         options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)

@@ -230,6 +230,23 @@ TASKS = Registry("task")  # {name: Task}
 unregister_task = TASKS.remove
 
 
+def generated(names):
+    """Which of some data sets this project generates; data of your own are not among them.
+
+    Args:
+        names: Series or Index of names.
+
+    Returns:
+        (names,) bool.
+
+    Example:
+        >>> import pandas as pd
+        >>> generated(pd.Index(["topics", "ag_news", "mine.csv"])).tolist()
+        [True, False, False]
+    """
+    return names.isin([name for name, task in TASKS.items() if task.generated])
+
+
 def register_task(task):
     """Add a row to `TASKS`, so that a data set of your own is known by name everywhere.
 

@@ -3,11 +3,13 @@
 import dataclasses
 import re
 
+import pandas as pd
 import pytest
 from sample.mirrors import rows, write
 
 from faithlib import corpora, papers, tasks
 from faithlib.tasks import Hub, Task
+from faithlib.tasks.table import generated
 
 
 def test_the_table_has_every_data_set_of_the_five_papers():
@@ -37,6 +39,11 @@ def test_every_row_is_complete(task):
         assert re.fullmatch(r"[\w-]+/[\w-]+", task.hub.id)
         assert re.fullmatch(r"[0-9a-f]{40}", task.hub.revision)
         assert ("text_b" in task.hub.columns) == bool(task.auxiliary)
+
+
+def test_generated_tasks_are_told_from_others():
+    names = ["world_facts", "knowns", "mine"]
+    assert generated(pd.Series(names)).tolist() == [True, False, False]
 
 
 def test_rows_cannot_be_changed():

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from faithlib import results
 from faithlib.attributions.registry import describe
 from faithlib.papers.attributions.card import CARD
 from faithlib.report.claims import Claim, gates
 from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import metric_rows, select
-from faithlib.tasks.table import TASKS
+from faithlib.tasks.table import generated
 
 KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
 MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
@@ -57,9 +55,9 @@ def statements(values, design, **setting):
     gain = own.assign(gain=own.value - own.chance).pivot(
         index=["dataset", "model", "seed", "example"], columns="attribution", values="gain"
     )
-    generated = [dataset in TASKS and TASKS[dataset].generated for dataset in gain.index.get_level_values(0)]
+    ours = generated(gain.index.get_level_values("dataset"))
     found = []
-    for by, rows in (("", generated), (", by marked rationales", np.logical_not(generated))):
+    for by, rows in (("", ours), (", by marked rationales", ~ours)):
         gains = gain[rows].dropna(axis=1, how="all")
         for name in [name for name in own.attribution.unique() if name in gains]:
             found.append(_claim(f"{name} above a random order{by}", gains[name], design))

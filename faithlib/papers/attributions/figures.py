@@ -61,7 +61,9 @@ def draw(table, scale=""):
             axis.set_xscale("log")
             axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:.0f}")
             axis.xaxis.set_minor_locator(NullLocator())
-        include(axis, 1 if better == "lower" else 0)
+            include(axis, 1)
+        else:
+            include(axis, 0)
         axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
     attribution_rows(axes[0], known)
     chance = mark("a random order", dashes=":")

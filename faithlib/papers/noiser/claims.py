@@ -21,7 +21,6 @@ from faithlib.papers.noiser.ratios import (
     BASELINES,
     MAIN,
     NOISER,
-    generated,
     leads,
     leads_over_each,
     log_ratios,
@@ -34,6 +33,7 @@ from faithlib.report.claims import Claim
 from faithlib.report.multiverse import multiverse_tables
 from faithlib.report.tables import select
 from faithlib.scores import RANDOM
+from faithlib.tasks.table import generated
 
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from faithlib.scores import RANDOM
 from faithlib.statistics import interval_from_table
-from faithlib.tasks.table import TASKS
+from faithlib.tasks.table import generated
 
 NOISER = ("noiser", "k_min")
 MAIN = ("", "k_min", "zero")  # the setting of each attribution in Table 1; "token" is another baseline of IG
@@ -29,7 +29,7 @@ def units(table, columns, value, by="fact", more=()):
     Returns:
         {(task, model, seed): DataFrame units × cells}; of `more`, values stand behind the model.
     """
-    found, fixed = {}, ~generated(table.task)
+    found, fixed = {}, ~generated(table.task)  # a generated task has a corpus and a model for each seed
     table = table.assign(seed=table.seed.mask(fixed, 0))
     if by not in table:
         table = table.assign(**{by: table.example})
@@ -39,11 +39,6 @@ def units(table, columns, value, by="fact", more=()):
         if len(wide):
             found[(key[0], ", judge ".join(map(str, key[1:-1])), key[-1])] = wide
     return found
-
-
-def generated(tasks):
-    """Whether each seed of a task has a corpus and a model of its own: (rows,) bool."""
-    return tasks.isin([name for name, task in TASKS.items() if task.generated])
 
 
 def soft_units(values, by="fact", ns="soft_ns"):

@@ -18,7 +18,6 @@ from faithlib.papers.noiser.ratios import (
     BASELINES,
     MAIN,
     NOISER,
-    generated,
     intervals,
     leads,
     log_ratios,
@@ -36,6 +35,7 @@ from faithlib.report.tables import (
     select,
 )
 from faithlib.scores import RANDOM
+from faithlib.tasks.table import generated
 
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")

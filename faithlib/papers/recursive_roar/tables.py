@@ -152,8 +152,7 @@ def stopped_early(records, points):
     told = []
     for record in records:
         params, unit = record["params"], record["unit"]
-        about = {"dataset": params["task"], "model": results.slug(params["model"])}
-        own = select(points, **about, seed=params["seed"], variant=params["variant"]).drop_duplicates("job")
+        own = select(points, **variant_columns(record)).drop_duplicates("job")
         early = own[collapsed(own) & (own.epochs < params["epochs"])]
         if len(early):
             told.append(

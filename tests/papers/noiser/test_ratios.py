@@ -81,7 +81,3 @@ def test_the_best_other_is_one_for_all_seeds():
     ]
     assert ratios.intervals(found, ("some",))["t", "m"].value == pytest.approx(0.5)
     assert ratios.long({}).empty
-
-
-def test_generated_tasks_are_told_from_others():
-    assert ratios.generated(pd.Series(["world_facts", "knowns", "mine"])).tolist() == [True, False, False]

@@ -101,9 +101,8 @@ def test_models_that_were_stopped_before_they_learned_are_told(points):
     points = points.assign(epochs=17.0)
     assert tables.stopped_early(records, points) == []
     one = (points.dataset == "babi_1") & (points.measure == "attention") & points.recursive
-    points.loc[one & (points.seed == 1) & (points.step >= 80), "classes_predicted"] = (
-        1  # 80, 90 and all of it
-    )
+    late = one & (points.seed == 1) & (points.step >= 80)  # 80, 90 and all of it
+    points.loc[late, "classes_predicted"] = 1
     points.loc[one & (points.seed == 2), ["classes_predicted", "epochs"]] = 1, 50.0  # trained to the end
     models = points[(points.dataset == "babi_1") & (points.seed == 1)].job.nunique()
     assert tables.stopped_early(records, points) == [
