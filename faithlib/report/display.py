@@ -111,13 +111,15 @@ def figure_style():
 
 
 def _picture(figure):
-    """A figure as PNG bytes, of few colours unless it has a colour bar: a notebook is to be small."""
+    """A figure as PNG bytes of few colours, 256 if it has a colour bar: a notebook is to be small."""
     import PIL.Image
 
     full, small = io.BytesIO(), io.BytesIO()
     figure.savefig(full, format="png", dpi=DPI)
     picture = PIL.Image.open(full).convert("RGB")
-    if not any(axis.get_label() == "<colorbar>" for axis in figure.axes):
+    if any(axis.get_label() == "<colorbar>" for axis in figure.axes):
+        picture = picture.quantize(256, PIL.Image.Quantize.MAXCOVERAGE, kmeans=1)
+    else:
         picture = picture.quantize(COLOURS)
     picture.save(small, format="png", optimize=True)
     return small.getvalue()
