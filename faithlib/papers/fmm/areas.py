@@ -11,9 +11,8 @@ from faithlib.papers.fmm import tables
 from faithlib.papers.fmm.card import CARD, OPTIONS
 from faithlib.papers.fmm.tables import CURVE, MASKED, PUBLISHED_MODEL
 from faithlib.papers.recursive_roar import tables as recursive_roar
-from faithlib.report import tables as layout
 from faithlib.report.tables import (
-    case_titles,
+    as_printed,
     cell_text,
     groups,
     over_seeds,
@@ -164,9 +163,7 @@ def racu_as_printed(table, value="racu", strategy=MASKED):
     texts = [
         cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)
     ]
-    titles = case_titles(zip(table.dataset, table.model, strict=True))
-    table = table.assign(column=[titles[case] for case in zip(table.dataset, table.model, strict=True)])
-    return tables.in_paper_order(layout.as_printed(table, texts, ["measure", "variant"], ["column"]))
+    return tables.by_dataset(table, texts, ["measure", "variant"])
 
 
 def random_draws(draws, records):
@@ -230,3 +227,9 @@ def _roar_cell(theirs, variants, dataset, model, measure):
     of = {"model": PUBLISHED_MODEL, "measure": measure}
     known = published_row(published_roar(), tables.published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
+
+
+def random_draws_as_printed(table):
+    """A row a data set, model and strategy, a column a number of draws: the areas without their intervals."""
+    texts = [cell_text(area) for area in table.area]
+    return tables.in_paper_order(as_printed(table, texts, CURVE, ["draws"]))

@@ -17,7 +17,10 @@ from faithlib.attributions.registry import describe
 from faithlib.papers.fmm.card import CARD
 from faithlib.report import claims
 from faithlib.report.tables import (
+    as_printed,
     attribution_order,
+    case_titles,
+    cell_text,
     groups,
     metric_rows,
     ordered,
@@ -213,6 +216,13 @@ def walltime(records):
     return in_paper_order(pd.DataFrame(rows))
 
 
+def walltime_as_printed(table):
+    """A row a strategy and part, a column a data set, minutes "ours (published)" in each field."""
+    spent = zip(table.minutes, table.published, strict=True)
+    texts = [cell_text(ours, published=cell_text(v100, precision=0), precision=2) for ours, v100 in spent]
+    return by_dataset(table, texts, ["strategy", "part"])
+
+
 def history(epochs):
     """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy.
 
@@ -301,6 +311,20 @@ def published_cell(table, row, measure=None):
     model = row["model"] if row["model"] in set(table.model) else PUBLISHED_MODEL
     given = {"measure": measure} if measure else {}
     return published_row(table, published_dataset(row["dataset"]), model=model, **given)
+
+
+def by_dataset(table, texts, rows):
+    """A long table as the paper prints it: a column a data set, and a model where a data set has several.
+
+    Args:
+        table: with a row a field, of columns dataset, model and `rows`.
+        texts: the text of each field.
+        rows: columns of `table` whose values become rows.
+    """
+    cases = list(zip(table.dataset, table.model, strict=True))
+    titles = case_titles(cases)
+    table = table.assign(column=[titles[case] for case in cases])
+    return in_paper_order(as_printed(table, texts, rows, ["column"]))
 
 
 def in_paper_order(table):

@@ -52,6 +52,9 @@ def test_random_draws_move_the_random_curve(records):
     own = table[table.dataset == "sst2"].set_index("draws").area
     assert own[2] == pytest.approx(0.75 + 0.005) and own[1] - own[2] == pytest.approx(0.1)
     assert (table.seeds == 2).all()
+    wide = areas.random_draws_as_printed(table)
+    assert wide.columns.tolist() == [*tables.CURVE, 1, 2] and (wide.dataset == "sst2").any()
+    assert wide[wide.dataset == "sst2"][[1, 2]].to_numpy().tolist()[0] == ["0.855", "0.755"]
 
 
 def test_racu_by_hand_and_beside_the_published(points):

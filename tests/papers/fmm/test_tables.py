@@ -83,6 +83,9 @@ def test_walltime_is_minutes_beside_the_published(records):
     assert cell(table, dataset="sst2", strategy=MASKED, part="fine_tuning").published == 79
     assert cell(table, dataset="cola", strategy=MASKED, part="masf").published == 2
     assert np.isnan(cell(table, dataset="sst2", strategy=PLAIN, part="fine_tuning").published)
+    wide = tables.walltime_as_printed(table).set_index(["strategy", "part"])
+    assert wide.sst2[MASKED, "leave_one_out"] == "2.00 (10)"
+    assert "(" not in wide.sst2[PLAIN, "fine_tuning"]
 
 
 def test_history_has_both_copies(records):
