@@ -116,12 +116,9 @@ def _picture(figure):
 
     full, small = io.BytesIO(), io.BytesIO()
     figure.savefig(full, format="png", dpi=DPI)
-    picture = PIL.Image.open(full).convert("RGB")
-    if any(axis.get_label() == "<colorbar>" for axis in figure.axes):
-        picture = picture.quantize(256, PIL.Image.Quantize.MAXCOVERAGE, kmeans=1)
-    else:
-        picture = picture.quantize(COLOURS)
-    picture.save(small, format="png", optimize=True)
+    with_bar = any(axis.get_label() == "<colorbar>" for axis in figure.axes)
+    colours = (256, PIL.Image.Quantize.MAXCOVERAGE, 1) if with_bar else (COLOURS,)
+    PIL.Image.open(full).convert("RGB").quantize(*colours).save(small, format="png", optimize=True)
     return small.getvalue()
 
 
