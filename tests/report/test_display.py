@@ -59,6 +59,7 @@ def test_a_picture_has_few_colours_and_with_a_colour_bar_the_right_ones():
     drawn = axis.imshow([[0, 1], [2, 3]])
     assert len(PIL.Image.open(io.BytesIO(_picture(figure))).getcolors()) <= 96
     figure.colorbar(drawn)
+    assert len(PIL.Image.open(io.BytesIO(_picture(figure))).getcolors()) > 200
     figure.savefig(whole := io.BytesIO(), format="png", dpi=DPI)
     whole, small = (
         np.asarray(PIL.Image.open(f).convert("RGB"), int) for f in (whole, io.BytesIO(_picture(figure)))

@@ -191,6 +191,12 @@ def random_draws(draws, records):
     return tables.in_paper_order(pd.DataFrame(rows))
 
 
+def random_draws_as_printed(table):
+    """A row a data set, model and strategy, a column a number of draws: the areas without their intervals."""
+    texts = [cell_text(area) for area in table.area]
+    return tables.in_paper_order(as_printed(table, texts, CURVE, ["draws"]))
+
+
 # Recursive ROAR -----------------------------------------------------------------------------------
 
 
@@ -227,9 +233,3 @@ def _roar_cell(theirs, variants, dataset, model, measure):
     of = {"model": PUBLISHED_MODEL, "measure": measure}
     known = published_row(published_roar(), tables.published_dataset(dataset), **of)
     return published_interval(known, "roar") | {"roar_of": "published" if known else ""}
-
-
-def random_draws_as_printed(table):
-    """A row a data set, model and strategy, a column a number of draws: the areas without their intervals."""
-    texts = [cell_text(area) for area in table.area]
-    return tables.in_paper_order(as_printed(table, texts, CURVE, ["draws"]))
