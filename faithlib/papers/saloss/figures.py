@@ -74,7 +74,7 @@ def decision_flip(table, scale="", definition="paper"):
         _marks(axis, part, "fraction", "attribution", known, saliences, INTERVAL)
         attribution_rows(axis, known)
     grid.include(0)
-    grid.name_axes("tokens removed until a flip (share) ↓")
+    grid.name_axes("tokens removed\nuntil a flip (share) ↓")
     return grid.finish(_handles(table, saliences, "table_6"), scale)
 
 

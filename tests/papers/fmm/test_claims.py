@@ -13,6 +13,7 @@ from faithlib.papers.fmm import areas, claims, tables
 from faithlib.papers.fmm.card import CARD
 from faithlib.report.claims import CLAIMS, intervals, judged
 from faithlib.report.multiverse import _deciding, _difference
+from faithlib.report.style import dataset_title
 from faithlib.results import project_root
 from faithlib.statistics import share_interval
 
@@ -265,13 +266,22 @@ def test_the_card_says_what_the_explained_label_decides():
     told = {
         "signed above absolute: x∇x": "of x∇x over its absolute value",
         "Beam at or above leave-one-out": "of Beam over leave-one-out",
-        "occlusion is the most faithful among absolute measures": "of occlusion among absolute measures",
     }
     assert set(unclear) == set(told)
     assert all(words in card for words in told.values()) and "are no longer told from zero" in card
     curves = pd.read_csv(root / "results/small/fmm/tables/curves.csv")
     lowest = curves[(curves.measure == "leave_one_out") & (curves.metric == "mcc")].value.min()
     assert ("takes the model of CoLA below chance" in card) == (lowest < 0)
+
+
+def test_the_card_names_the_data_sets_that_take_part_in_no_claim():
+    root = project_root()
+    gates = pd.read_csv(root / "results/small/fmm/tables/gates.csv")
+    refused = [dataset_title(name) for name in gates.dataset[~gates.accepted]]
+    card = (root / "notebooks/fmm/README.md").read_text(encoding="utf-8")
+    assert refused == ["BoolQ", "CommitmentBank", "RTE"]
+    assert "BoolQ, CB and RTE are not told from chance" in card
+    assert "these three take part in no claim" in card
 
 
 def test_the_card_says_what_recursive_roar_has_more_of():
@@ -295,7 +305,7 @@ def test_the_card_says_how_often_the_control_is_rejected():
             yield f"{100 * of[column].min():.0f} to {100 * of[column].max():.0f} %"
 
     said = "{} of single control texts have p < 0.05 after masked fine-tuning and {} after plain"
-    assert len(masked) == len(plain) == 4 and said.format(*shares("share_paper")) in card
+    assert len(masked) == len(plain) == 5 and said.format(*shares("share_paper")) in card
     assert "calibrated, {} and {}".format(*shares("share_calibrated")) in card
     both = pd.concat([masked, plain])
     assert (both.fisher_paper < 0.05).all() and (both.fisher_released == 1).all()
