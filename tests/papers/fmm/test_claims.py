@@ -284,6 +284,16 @@ def test_the_card_names_the_data_sets_that_take_part_in_no_claim():
     assert "these three take part in no claim" in card
 
 
+def test_the_card_says_how_many_training_texts_there_are():
+    root, sizes = project_root(), {}
+    for path in root.glob("results/small/fmm/*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        sizes[record["params"]["task"]] = record["provenance"]["data"]["rows"]["train"]
+    card = (root / "notebooks/fmm/README.md").read_text(encoding="utf-8")
+    words = "SST-2 has {sst2:,}, IMDB {imdb:,}, SNLI {snli:,} and BoolQ {boolq:,}."
+    assert words.format(**sizes) in card
+
+
 def test_the_card_says_what_recursive_roar_has_more_of():
     root = project_root()
     table = pd.read_csv(root / "results/small/fmm/tables/racu.csv")
