@@ -78,8 +78,8 @@ CAPTIONS = {
         "curve, divided by that between the random curve and the performance with everything masked: 0 is no "
         "better than random, and signed attributions may exceed 1, the dotted line. Filled marks are ours "
         "with 95 % intervals over seeds; hollow marks are published, for a larger model; grey bars are what "
-        "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where the random "
-        "curve is flat, ours is left out (Tables 1, 11 and 12 of the paper)."
+        "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where a seed's "
+        "random curve is flat, ours is left out (Tables 1, 11 and 12 of the paper)."
     ),
 }
 
@@ -232,7 +232,7 @@ def racu(table, scale=""):
             points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
         if part.flat.all():
-            axis.set_title(f"{axis.get_title()}\n(none of ours: random curve flat)")
+            axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
         attribution_rows(axis, known)
     grid.name_axes("RACU ↑")
     handles = [mark("ours", "#555555", "o")]
