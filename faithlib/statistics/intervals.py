@@ -22,7 +22,7 @@ from faithlib.statistics.base import (
 DRAWS = 10_000  # of an interval of a claim
 EQUAL = "all values are equal"  # why values of enough units have no interval
 FEWEST_TEXTS = 30  # a bootstrap needs
-BORDERLINE = 2.0  # Monte-Carlo errors between a bootstrap bound and a threshold
+BORDERLINE = 4.0  # Monte-Carlo errors from bound to threshold: two of this stream, two of another
 BLOCK = 2**16  # values drawn at a time, which fit a cache; the result does not depend on it
 
 
@@ -112,7 +112,7 @@ class Interval:
         return min(1.0, 2 * min(self.pvalue(">", bound), self.pvalue("<", bound)))
 
     def borderline(self, bound=0.0, level=LEVEL):
-        """Is an end within two Monte-Carlo errors of the bound? Never for intervals without a bootstrap."""
+        """Is an end so near the bound that another stream may cross it? Never without a bootstrap."""
         errors = self._errors(level) if self.exists else (0.0, 0.0)
         return any(
             error > 0 and abs(end - bound) <= BORDERLINE * error

@@ -42,7 +42,8 @@ class Verdict:
         units: number of units of each case in the interval.
         cases: names of the cases in the interval.
         failing_cases: all cases whose estimate violates the claim.
-        borderline: does a bootstrap bound lie within two Monte-Carlo errors of the threshold?
+        borderline: does a bootstrap bound lie within four Monte-Carlo errors of the threshold, two of its own
+            and two of another stream's?
         detail: what the verdict depends on, in words.
         average: is it about an average over several data sets?
         shown_on: cases on which the claim is shown, of `somewhere`.

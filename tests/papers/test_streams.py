@@ -3,6 +3,7 @@
 import pytest
 
 from faithlib import results
+from faithlib.papers.attributions import claims as attributions
 from faithlib.papers.noiser import claims as noiser
 from faithlib.papers.soft_metrics import claims as soft_metrics
 from faithlib.report.claims import judged
@@ -10,15 +11,17 @@ from faithlib.statistics import intervals
 
 pytestmark = pytest.mark.slow
 FULL_GRID = True
-FURTHER = {"noiser": ("answers", "parts", "evidence"), "soft_metrics": ()}  # tables behind the values
+FURTHER = {"noiser": ("answers", "parts", "evidence")}  # tables behind the values
+MODULES = (noiser, soft_metrics, attributions)
 
 
-@pytest.mark.parametrize("module", [noiser, soft_metrics], ids=list(FURTHER))
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.CARD.name)
 def test_twenty_other_streams_change_verdicts_of_borderline_rows_alone(module, monkeypatch):
-    """The two papers that have a model with one seed: all other intervals draw nothing."""
+    """The papers that have a model with one seed alone: all other intervals draw nothing."""
     paper, own, drawn = module.CARD.name, intervals.stream, set()
     records, values = results.load("results", "small", paper)
-    tables = [results.load_tables("results", "small", paper, records, name) for name in FURTHER[paper]]
+    further = FURTHER.get(paper, ())
+    tables = [results.load_tables("results", "small", paper, records, name) for name in further]
     given = (values, *tables, "small") if tables else (records, values, "small")
     monkeypatch.setattr(module, "multiverse_tables", lambda state, choices, scale, gate=None: (state(), gate))
     stated, gate = module.claims(*given)

@@ -236,8 +236,8 @@ def skewed_texts(rng, n):
 def test_other_bootstrap_streams_change_only_rows_near_the_threshold():
     """20 other streams for 100 studies near their threshold.
 
-    Two streams differ by √2 errors, and the largest of 20 differences by about 2.6: a changed verdict may lie
-    beyond the two errors of `borderline`, but not beyond four.
+    Two streams differ by √2 errors, and the largest of 20 differences by about 2.6: a changed verdict lies
+    within the four errors of `borderline`.
     """
     rng, changed = statistics.stream("simulation", "borderline"), []
     for study in range(100):
@@ -249,8 +249,7 @@ def test_other_bootstrap_streams_change_only_rows_near_the_threshold():
             errors = [abs(end) / error for end, error in zip(found.ends(), found._errors(0.95), strict=True)]
             changed.append((min(errors), found.borderline()))
     print("rows that change, (errors from the threshold, borderline):", changed)
-    assert all(errors <= 4 for errors, _ in changed)
-    assert all(borderline == (errors <= 2) for errors, borderline in changed)
+    assert changed and all(borderline for _, borderline in changed)
 
 
 def collapsing(rng, n):
