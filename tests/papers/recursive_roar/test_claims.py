@@ -19,6 +19,7 @@ TASKS = "which of two measures is more faithful depends on the task (weaker lead
 FULL_GRID = True
 EARLY = "the first 20 % take more performance than 20 % at random (mean over measures)"
 RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures)"
+LEAKAGE = "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)"
 GRADIENT = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
 
 
@@ -169,10 +170,9 @@ def test_opposite_data_sets_are_mixed_and_have_rows_of_their_own(points):
 def test_leakage_is_a_rise_with_masking(points):
     rising = points.recursive & (points.dataset == "babi_1") & points.step.between(50, 90)
     rising &= points.measure != "random"
-    claim = "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)"
-    assert table_of(points).verdict[claim].startswith("does not hold")
+    assert table_of(points).verdict[LEAKAGE].startswith("does not hold")
     points = points.assign(value=points.value.where(~rising, points.value + 0.5))
-    row = table_of(points).loc[claim]
+    row = table_of(points).loc[LEAKAGE]
     assert row.verdict.startswith("holds") and row.cases == "babi_1"
 
 
@@ -264,10 +264,7 @@ def test_the_card_says_what_fewer_training_texts_leave_of_the_verdicts():
     held = {claim for claim in main.index[main == "holds"]}
     lost = {claim for claim in held if verdicts["1,500"][claim] != "holds"}
     assert lost == {RECURSION, f"{RECURSION}: sst"}
-    assert held - lost == {
-        "attention is faithful (ACU)",
-        "the first 20 % take more performance than 20 % at random (mean over measures)",
-    }
+    assert held - lost == {"attention is faithful (ACU)", EARLY}
     card = (root / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
     assert "attention stays faithful, and the first 20 % take more than at random" in card
     assert "that recursion finds measures more faithful is no longer shown" in card
@@ -278,9 +275,7 @@ def test_the_card_says_what_the_seeds_of_babi_decided():
     table = pd.read_csv(root / "results/small/recursive_roar/claims.csv").set_index("claim")
     lead = table.loc["attention leads the other measures (ACU)"]
     assert lead.verdict.startswith("inconclusive") and lead.failing_cases == "babi_1"
-    leakage = "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)"
-    depends = "which of two measures is more faithful depends on the task (weaker lead, ACU)"
-    assert table.verdict[leakage].startswith("does not hold")
-    assert table.verdict[[f"{RECURSION}: babi_1", depends]].str.startswith("inconclusive").all()
+    assert table.verdict[LEAKAGE].startswith("does not hold")
+    assert table.verdict[[f"{RECURSION}: babi_1", TASKS]].str.startswith("inconclusive").all()
     card = (root / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
     assert "*class leakage on bAbI* does not hold, and recursion on bAbI-1" in card
