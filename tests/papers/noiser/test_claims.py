@@ -1,6 +1,7 @@
 """Claims of noiser: each verdict on values that decide it, and when there is none."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -164,6 +165,29 @@ def test_the_card_says_that_the_judge_on_knowns_names_nothing():
     answers = pd.read_parquet(folder / "knowns.SmolLM2-135M-Instruct.s0.answers.parquet")
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     assert ("and names no completion" in card) == (answers.place == 0).all()
+
+
+def test_the_card_says_who_looks_at_the_distractor_of_longra():
+    table = pd.read_csv(project_root() / "results/small/noiser/tables/parts.csv")
+    own = table[(table.task == "longra") & (table.method != "random")]
+    shares = own.pivot(index="method", columns="part", values="share")
+    chance = own.groupby("part").chance.first()
+    noiser, others = shares.loc["noiser"], shares.drop(index="noiser")
+    said = [chance.distractor, noiser.distractor, noiser.subject, chance.subject, others.subject.max()]
+    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
+    part = card[card.index("- **LongRA's distractor**") :]
+    found = re.findall(r"\.\d\d", part[: part.index("Attention gives")])
+    assert found == [f"{share:.2f}"[1:] for share in said]
+    assert (others.distractor > noiser.distractor).sum() == 7 and len(others) == 9
+    assert f"Attention gives the distractor {others.distractor.attention:.2f}".replace("0.", ".") in part
+    assert others.loc["attention_rollout"].max() < 1e-4
+
+
+def test_the_card_says_how_much_of_the_change_the_path_from_zero_misses():
+    table = pd.read_csv(project_root() / "results/small/noiser/tables/completeness.csv")
+    own = table[(table.model == "SmolLM2-135M-Instruct") & (table.path_from == "zero")]["mean"]
+    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
+    assert f"miss {own.min():.2f} to {own.max():.2f} of it".replace("0.", ".") in card
 
 
 def test_the_card_says_what_error_the_draws_leave():
