@@ -107,7 +107,8 @@ def summary(curves, keys=("dataset", "model", "recursive")):
     is the baseline. Each area is a mean over seeds with its BCa interval in <area>_low and <area>_high. Only
     seeds of which both curves are complete are compared: `seeds` of them, and `left_out` names the others
     and why. denominator: the mean of `racu_denominator`. flat: for how many seeds it is less than `FLAT`, the
-    baseline on average that much above its end: their RACU is a quotient of noise, and only ACU can be read.
+    baseline on average that much above its end: where there is one, RACU would be a quotient of noise and is
+    NaN, and only ACU can be read.
     Raises ValueError for two values of one point, steps that do not run from 0 to 100 and no baseline at all.
     """
     keys = list(keys)
@@ -152,9 +153,9 @@ def _compared(measure, baseline, name):
         return {**dict.fromkeys([*_columns(), "denominator"], np.nan), "flat": 0, **told}
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
-    areas = [racu(x, p, b), racu(x, p, b, clip=True), acu(x, p, b)]
-    values = [v for area in areas for v in over_seeds(area)]
     possible = racu_denominator(x, b)
+    ratios = [np.where(possible < FLAT, np.nan, racu(x, p, b, clip)) for clip in (False, True)]
+    values = [v for area in (*ratios, acu(x, p, b)) for v in over_seeds(area)]
     flat = int((possible < FLAT).sum())
     found = dict(zip(_columns(), values, strict=True))
     return {**found, "denominator": float(possible.mean()), "flat": flat, **told}

@@ -167,7 +167,9 @@ def test_a_flat_baseline_is_flagged_and_its_acu_stays():
     performance |= {("attention", seed): [0.5, 0.3, 0.3] for seed in range(4)}
     row = summary(tidy(performance)).iloc[0]
     assert row.flat == 3 and row.seeds == 4
-    assert np.isnan(row.racu) and np.isnan(row.racu_high) and 0.1 < row.acu < 0.3  # seed 3 has no room at all
+    assert np.isnan(row.racu) and np.isnan(row.racu_high) and 0.1 < row.acu < 0.3
+    hardly = summary(tidy({key: p for key, p in performance.items() if key[1] < 3})).iloc[0]
+    assert hardly.flat == 2 and np.isnan([hardly.racu, hardly.racu_clipped]).all() and hardly.acu > 0.1
     whole = summary(tidy({key: p for key, p in performance.items() if key[1] == 2})).iloc[0]
     assert whole.flat == 0
 
@@ -215,14 +217,16 @@ def test_areas_and_intervals_are_those_of_the_release():
             ]
         )
         row = summary(frame, keys=["case"]).iloc[0]
+        values = {"racu": racu(x, p, b), "racu_clipped": racu(x, p, b, clip=True), "acu": acu(x, p, b)}
         for area in curves.AREAS:
             bounds = expected[area]
             ends = [bounds["lower"], bounds["upper"]]
             if ends[0] == ends[1]:  # the release prints equal values as an interval without width
                 ends = [np.nan, np.nan]
-            assert [row[area], row[f"{area}_low"], row[f"{area}_high"]] == pytest.approx(
-                [bounds["mean"], *ends], abs=1e-9, nan_ok=True
-            ), (name, area)
+            found = curves.over_seeds(values[area])
+            assert found == pytest.approx([bounds["mean"], *ends], abs=1e-9, nan_ok=True), (name, area)
+            told = [np.nan] * 3 if row.flat and area != "acu" else list(found)
+            assert [row[area], row[f"{area}_low"], row[f"{area}_high"]] == pytest.approx(told, nan_ok=True)
         assert row.seeds == expected["n"] and (row.flat > 0) == (name == "clipped"), name
 
 

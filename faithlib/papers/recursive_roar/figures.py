@@ -163,6 +163,8 @@ def racu(table, scale=""):
             )
             shown, hollow = one.dropna(subset="published"), line(row.measure) | {"hollow": True}
             points(axis, shown, "published", [y + 0.15] * len(shown), hollow, limits=CLIP)
+        if part.flat.all():
+            axis.set_title(f"{axis.get_title()}\n(none of ours: its\nrandom curve is flat)")
         attribution_rows(axis, known)
         axis.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "", "0", "", "1"])
     grid.name_axes("RACU ↑")

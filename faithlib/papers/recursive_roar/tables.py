@@ -205,8 +205,9 @@ def racu(points):
         A row a curve; higher is better. racu is unclipped (Eq. 3), racu_clipped as released, so it is what
         `published` compares with, and clipped says whether they differ. The published integrated gradients
         are those of the release, so they stand beside the weighted form. flat counts seeds whose random curve
-        hardly falls: there RACU is a quotient of noise. collapsed counts the models of the curves that
-        predict a single class although something is left; `complete_curves` has the curves without them.
+        hardly falls: where there is one, RACU would be a quotient of noise and is missing. collapsed counts
+        the models of the curves that predict a single class although something is left; `complete_curves` has
+        the curves without them.
     """
     paper, keys = papers.published(PAPER, "table_2"), [*UNITS, "recursive"]
     rows = curves.summary(points[points.by == "ratio"], keys).to_dict("records")
@@ -215,7 +216,7 @@ def racu(points):
     for row in rows:
         given = {"model": row["model"], "measure": printed.get(row["measure"], row["measure"])}
         known = _published(paper, row, **given) if row["recursive"] else {}
-        row["clipped"] = not np.isclose(row["racu"], row["racu_clipped"])
+        row["clipped"] = not np.isclose(row["racu"], row["racu_clipped"], equal_nan=True)
         row["collapsed"] = int(single.get(tuple(row[name] for name in (*keys, "measure")), 0))
         row |= published_interval(known)
     return pd.DataFrame(rows)

@@ -183,19 +183,10 @@ def test_the_card_says_who_looks_at_the_distractor_of_longra():
     assert others.loc["attention_rollout"].max() < 1e-4
 
 
-def test_the_card_says_how_much_of_the_change_the_path_from_zero_misses():
-    table = pd.read_csv(project_root() / "results/small/noiser/tables/completeness.csv")
-    own = table[(table.model == "SmolLM2-135M-Instruct") & (table.path_from == "zero")]["mean"]
-    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
-    assert f"miss {own.min():.2f} to {own.max():.2f} of it".replace("0.", ".") in card
-
-
-def test_the_card_says_what_error_the_draws_leave():
+def test_smollm2_has_four_draws_of_each_prompt():
     table = pd.read_csv(project_root() / "results/small/noiser/tables/draws.csv")
     own = table[table.model == "SmolLM2-135M-Instruct"]
-    card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
     assert own.draws.max() == 4 and own.mc_error.min() > 0
-    assert f"{own.mc_error.max():.2f} with SmolLM2" in card
 
 
 def test_published_leads_are_those_of_the_papers_tables():
