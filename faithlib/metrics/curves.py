@@ -68,14 +68,18 @@ def areas(wide, area="ACU", flat=True):
     for measure in wide.index.unique("measure").drop(RANDOM):
         seeds = wide.loc[measure].index.intersection(random.index)
         curve, baseline = wide.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
-        if area == "ACU":
-            values = acu(x, curve, baseline)
-        else:
-            values = racu(x, curve, baseline, clip=area == "RACU clipped")
-        if not flat or area != "ACU":
-            values = np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
+        values = _seeds(x, curve, baseline, area.lower().replace(" ", "_"), flat)
         found[measure] = pd.Series(values, seeds, dtype=float)
     return pd.DataFrame(found)
+
+
+def _seeds(x, measure, baseline, area, flat=True):
+    """One of `AREAS`, seed by seed; where the random curve hardly falls RACU is NaN, ACU with flat=False."""
+    if area == "acu":
+        values, kept = acu(x, measure, baseline), flat
+    else:
+        values, kept = racu(x, measure, baseline, clip=area == "racu_clipped"), False
+    return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
 def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
@@ -154,10 +158,9 @@ def _compared(measure, baseline, name):
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     possible = racu_denominator(x, b)
-    ratios = [np.where(possible < FLAT, np.nan, racu(x, p, b, clip)) for clip in (False, True)]
-    values = [v for area in (*ratios, acu(x, p, b)) for v in over_seeds(area)]
-    flat = int((possible < FLAT).sum())
+    values = [value for area in AREAS for value in over_seeds(_seeds(x, p, b, area))]
     found = dict(zip(_columns(), values, strict=True))
+    flat = int((possible < FLAT).sum())
     return {**found, "denominator": float(possible.mean()), "flat": flat, **told}
 
 

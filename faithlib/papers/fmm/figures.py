@@ -227,7 +227,7 @@ def racu(table, scale=""):
         guide(axis, 1)
         for row in part.itertuples():
             y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
-            if not row.flat:
+            if pd.notna(row.racu):
                 points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
             points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)

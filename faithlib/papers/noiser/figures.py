@@ -50,8 +50,9 @@ CAPTIONS = {
     "gives (Figure 3 of the paper).",
     "faithfulness_and_answers": "**Do faithfulness and answerability agree?** Each mark is an attribution: "
     "its log ratio of soft metrics (right is more faithful) against how well a judge model answers from the "
-    "better half of its words (up is better); bars are 95 % intervals where they are known. If both measured "
-    "how well a method explains, the marks would rise from left to right in both columns. "
+    "better half of its words (up is better, on an axis of its own for each task); bars are 95 % intervals "
+    "where they are known. If both measured how well a method explains, the marks would rise from left to "
+    "right in both columns. "
     + CLIPPED
     + "in the corner. A task is left out "
     "where the judge names no answer, whichever method chose the words (Figure 4 of the paper).",
@@ -177,17 +178,18 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
     columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
     known = in_order(both.method.unique(), names())
-    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", BASELINES))
-    for axis in grid.axes:
-        guide(axis, 0)
-        axis.set(xlim=(LIMITS[0] - 0.4, LIMITS[1] + 0.4), ylim=(0, 1.08))
+    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", BASELINES), sharey="row")
     for axis, part in grid:
+        guide(axis, 0)
+        axis.set_xlim(LIMITS[0] - 0.4, LIMITS[1] + 0.4)
         for row in part.itertuples():
             _cross(axis, row, measure)
         beyond = part[part.log_ratio < LIMITS[0]].sort_values(measure, ascending=False)
         words = [f"{label(row.method)}: {row.log_ratio:.1f}".replace("-", "−") for row in beyond.itertuples()]
         corner = {"ha": "right", "va": "bottom", "fontsize": 6, "transform": axis.transAxes}
         axis.text(0.99, 0.03, "\n".join(["beyond the axis", *words] if words else []), **corner)
+    for axis in grid.axes:
+        axis.set_ylim(0, 1.08 * max(other.dataLim.ymax for other in axis.get_shared_y_axes().get_siblings(axis)))
     grid.name_axes("log ratio ↑", MEASURES[measure])
     return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
 

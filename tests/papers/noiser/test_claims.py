@@ -160,11 +160,16 @@ def test_quick_runs_have_numbers_and_no_verdicts(values):
     assert set(table.verdict) == {""} and table.value.notna().all()
 
 
-def test_the_card_says_that_the_judge_on_knowns_names_nothing():
-    folder = project_root() / "results/small/noiser"
-    answers = pd.read_parquet(folder / "knowns.SmolLM2-135M-Instruct.s0.answers.parquet")
+def test_the_card_says_how_often_the_judge_on_knowns_is_right():
+    table = pd.read_csv(project_root() / "results/small/noiser/tables/answerability.csv")
+    five = table[(table.task == "knowns") & (table.top == 5) & table.baseline.isna()].set_index("method")
     card = (project_root() / "notebooks/noiser/README.md").read_text(encoding="utf-8")
-    assert ("and names no completion" in card) == (answers.place == 0).all()
+    part = card[card.index("On Knowns SmolLM2-135M-Instruct judges itself") :]
+    found = re.findall(r" (\.\d\d)", part[: part.index("([answerability.csv]")])
+    own, published = five.rate[["leave_one_out", "noiser", "random"]], five.published_rate
+    said = [*own, *published[["leave_one_out", "noiser"]]]
+    assert found == [f"{share:.2f}"[1:] for share in said]
+    assert own.leave_one_out == five.rate.max() and "occlusion" in part
 
 
 def test_the_card_says_who_looks_at_the_distractor_of_longra():
