@@ -87,7 +87,7 @@ def _check_columns(table, named, where):
         raise ValueError(f"{where} has the column {twice[0]!r} more than once: rename or remove one")
     for what, column in named.items():
         if column not in listed:
-            close = difflib.get_close_matches(column, listed, 1)
+            close = difflib.get_close_matches(column, listed, 1, 0.7)  # "target" is not like "text"
             hint = f"; did you mean {close[0]!r}?" if close else ""
             there = ", ".join(listed) or "none"
             raise ValueError(f"{where} has no column {column!r}, only {there}: give {what}='...'{hint}")
