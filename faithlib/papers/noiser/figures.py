@@ -52,9 +52,7 @@ CAPTIONS = {
     "its log ratio of soft metrics (right is more faithful) against how well a judge model answers from the "
     "better half of its words (up is better, on an axis of its own for each task); bars are 95 % intervals "
     "where they are known. If both measured how well a method explains, the marks would rise from left to "
-    "right in both columns. "
-    + CLIPPED
-    + "in the corner. A task is left out "
+    "right in both columns. " + CLIPPED + "in the corner. A task is left out "
     "where the judge names no answer, whichever method chose the words (Figure 4 of the paper).",
 }
 
@@ -189,7 +187,8 @@ def agreement(faithful, answers, scale="", top=1, definition="paper", measure="r
         corner = {"ha": "right", "va": "bottom", "fontsize": 6, "transform": axis.transAxes}
         axis.text(0.99, 0.03, "\n".join(["beyond the axis", *words] if words else []), **corner)
     for axis in grid.axes:
-        axis.set_ylim(0, 1.08 * max(other.dataLim.ymax for other in axis.get_shared_y_axes().get_siblings(axis)))
+        row = axis.get_shared_y_axes().get_siblings(axis)
+        axis.set_ylim(0, 1.08 * max(of.dataLim.ymax for of in row))
     grid.name_axes("log ratio ↑", MEASURES[measure])
     return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
 
