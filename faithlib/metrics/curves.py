@@ -75,11 +75,12 @@ def areas(wide, area="ACU", flat=True):
 
 def _seeds(x, measure, baseline, area, flat=True):
     """One of `AREAS`, seed by seed; where the random curve hardly falls RACU is NaN, ACU with flat=False."""
-    if area == "acu":
-        values, kept = acu(x, measure, baseline), flat
-    else:
-        values, kept = racu(x, measure, baseline, clip=area == "racu_clipped"), False
-    return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
+    if area == "acu" and flat:
+        return acu(x, measure, baseline)
+    values = (
+        acu(x, measure, baseline) if area == "acu" else racu(x, measure, baseline, area == "racu_clipped")
+    )
+    return np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
 def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):

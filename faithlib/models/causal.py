@@ -5,6 +5,7 @@ prompts of any lengths share a batch and a prefix. The language-model head, ofte
 applied to the last token of each row only.
 """
 
+import inspect
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -63,6 +64,8 @@ class CausalLM(Transformer):
             model.config._attn_implementation not in placement.FLASH
         ):
             model.set_attn_implementation("eager")  # sdpa silently omits Gemma-2's soft cap
+        takes = inspect.signature(model.forward).parameters
+        self._past = "cache" if "cache" in takes else "past_key_values"  # renamed in transformers 5.24
         super().__init__(model, tokenizer, name, max_length, dtype)
 
     @property
@@ -122,7 +125,7 @@ class CausalLM(Transformer):
         past = DynamicCache(prefix.layers) if prefix else None
         embeddings = self._entered(embeddings)
         with self.computing(), self._last_token_alone(batch):
-            output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=past is not None)
+            output = self.model(inputs_embeds=embeddings, use_cache=past is not None, **{self._past: past})
         return widened(output.logits[:, 0]).to(batch.ids.device)
 
     def prefix(self, batch):
@@ -130,7 +133,7 @@ class CausalLM(Transformer):
         past = DynamicCache()  # without a config it keeps all tokens, also with sliding windows
         embeddings = self._entered(self.embed(batch.ids))
         with self.computing(), self._last_token_alone(batch):
-            output = self.model(inputs_embeds=embeddings, past_key_values=past, use_cache=True)
+            output = self.model(inputs_embeds=embeddings, use_cache=True, **{self._past: past})
         kept = tuple((layer.keys, layer.values) for layer in past.layers)
         return widened(output.logits[:, 0]).to(batch.ids.device), Prefix(kept)
 

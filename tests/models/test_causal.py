@@ -97,6 +97,25 @@ def test_a_prefix_gives_the_same_logits_and_gradients(model, length):
     assert torch.allclose(again, logits, atol=1e-5)  # a pass does not use a prefix up
 
 
+def test_keys_and_values_have_the_name_that_the_model_gives_them(monkeypatch):
+    model, seen = tiny.causal("llama"), []
+    forward_, own, batch = model.model.forward, model._past, model.collate(model.encode(["the plot was"]))
+    expected, _ = model.prefix(batch)
+
+    def before(*args, past_key_values=None, **others):
+        seen.append(past_key_values)
+        return forward_(*args, **others, **{own: past_key_values})
+
+    def since(*args, cache=None, **others):
+        seen.append(cache)
+        return forward_(*args, **others, **{own: cache})
+
+    for renamed in (before, since):
+        monkeypatch.setattr(model.model, "forward", renamed)
+        logits, prefix = models.CausalLM(model.model, model.tokenizer, "renamed").prefix(batch)
+        assert torch.equal(logits, expected) and seen.pop() is not None and len(prefix.layers) > 0
+
+
 def test_rows_of_a_prefix_may_repeat(model):
     batch = model.collate(model.encode(["she liked the plot", "it was not great"]))
     with torch.no_grad():
