@@ -75,12 +75,9 @@ def areas(wide, area="ACU", flat=True):
 
 def _seeds(x, measure, baseline, area, flat=True):
     """One of `AREAS`, seed by seed; where the random curve hardly falls RACU is NaN, ACU with flat=False."""
-    if area == "acu" and flat:
-        return acu(x, measure, baseline)
-    values = (
-        acu(x, measure, baseline) if area == "acu" else racu(x, measure, baseline, area == "racu_clipped")
-    )
-    return np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
+    values = acu(x, measure, baseline) if area == "acu" else racu(x, measure, baseline, "clipped" in area)
+    kept = flat and area == "acu"
+    return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
 def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
