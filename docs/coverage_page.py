@@ -89,9 +89,10 @@ def item(paper, row):
     wanted = [
         cell for cell in cells(paper) if chosen(cell[0], row["datasets"]) and chosen(cell[1], row["models"])
     ]
-    own = pairs("paper", paper, row["table"])
+    source = paper, row["table"], row.get("rows")
+    own = pairs("paper", *source)
     done = [cell for cell in wanted if cell in own or (cell[0], "") in own]
-    small = stand_ins(paper, wanted, pairs("small", paper, row["table"]))
+    small = stand_ins(paper, wanted, pairs("small", *source))
     last = last or why(paper, [cell for cell in wanted if cell not in done])
     return *first, data_sets(paper, wanted, small), f"{len(done)} of {len(wanted)}", ", ".join(here), last
 
@@ -221,9 +222,13 @@ def read(path):
     return pd.read_csv(path) if path.is_file() else pd.DataFrame()
 
 
-def pairs(scale, paper, table):
-    """{(data set, model)} of a table; all of its paper's performance where it is a mean over data sets."""
+def pairs(scale, paper, table, rows=None):
+    """{(data set, model)} of a table; all of its paper's performance where it is a mean over data sets.
+
+    `rows` is a condition on the columns, such as `recursive == False`; rows that fail it do not count.
+    """
     found = read(ROOT / f"results/{scale}/{paper}/tables/{table}.csv")
+    found = found.query(rows) if rows and len(found) else found
     found = found.rename(columns={"task": "dataset"})
     if len(found) and "dataset" not in found:
         found = read(ROOT / f"results/{scale}/{paper}/tables/performance.csv")

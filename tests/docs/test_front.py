@@ -94,6 +94,15 @@ def test_what_is_computed_moves_its_cell(coverage, tmp_path, monkeypatch):
     assert here == "[racu](../../results/small/fmm/tables/racu.csv)"
 
 
+def test_a_figure_of_roar_has_no_data_set_with_recursive_roar_alone(coverage):
+    rows = pd.read_csv(papers.FOLDER / "recursive_roar/coverage.csv", keep_default_na=False)
+    rows = {row["item"]: row for row in rows.to_dict("records")}
+    small = {name: coverage.item("recursive_roar", rows[name])[2] for name in ("Figure 4", "Figure 8")}
+    curves = pd.read_csv(ROOT / "results/small/recursive_roar/tables/curves.csv")
+    assert curves[curves.dataset == "babi_2"].recursive.all()
+    assert "bAbI-2" in small["Figure 4"] and "bAbI-2" not in small["Figure 8"] and "SNLI" in small["Figure 8"]
+
+
 def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(coverage, monkeypatch):
     """The paper's two models are a BiLSTM and RoBERTa; MiniLM stands in for RoBERTa."""
     records = [("babi_1", "bilstm", 0), ("babi_1", "bilstm", 1), ("sst", "org/all-MiniLM-L6-v2", 0)]
