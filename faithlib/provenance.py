@@ -23,13 +23,18 @@ PACKAGES = (
 
 
 def code_digest(*parts):
-    """SHA-256 of faithlib's source, or of the modules and packages named, such as "papers/fmm/areas.py"."""
+    """SHA-256 of faithlib's source, or of the modules and packages named, such as "papers/fmm/areas.py".
+
+    Raises:
+        ValueError: a part that matches no source; a hash without it would outlive edits of the code.
+    """
     package = pathlib.Path(__file__).parent
     sources = {p.relative_to(package): p for p in sorted(package.rglob("*.py"))}
     if parts:
+        unmatched = [part for part in parts if not any(at.is_relative_to(part) for at in sources)]
+        if unmatched:
+            raise ValueError(f"no source of faithlib is called {', '.join(unmatched)}")
         sources = {at: p for at, p in sources.items() if any(at.is_relative_to(part) for part in parts)}
-    if parts and not sources:
-        raise ValueError(f"no source of faithlib is called {', '.join(parts)}")
     return digest([(at.as_posix(), file_digest(p)) for at, p in sources.items()])
 
 

@@ -59,6 +59,13 @@ from faithlib.tasks.files import is_path, task_slug
 
 SCALES = ("quick", "small", "paper")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+COMPUTING = ("attributions", "metrics", "models", "statistics", "forward.py", "scores.py")  # examples' values
+
+
+def measuring(paper):
+    """The paper's own module that computes, as a part of `code_digest`; none where its notebook does."""
+    own = f"papers/{paper}/experiment.py"
+    return [own] if (pathlib.Path(__file__).parent / own).is_file() else []
 
 
 def cpu_seconds():
@@ -98,8 +105,7 @@ class Run:
         make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
         (plain values); another key or other code are other parts.
         """
-        own = f"papers/{self.paper}/experiment.py"
-        code = code_digest("attributions", "metrics", "models", "statistics", "forward.py", "scores.py", own)
+        code = code_digest(*COMPUTING, *measuring(self.paper))
         version, parts = digest([key, size, self.dtype, code])[:12], []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):

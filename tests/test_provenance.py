@@ -29,3 +29,9 @@ def test_the_hash_of_code_depends_on_the_parts_that_are_named():
     assert len({provenance.code_digest(*names) for names in (one, other, whole)}) == 3
     with pytest.raises(ValueError, match="no source of faithlib is called papers/fmm/nothing.py"):
         provenance.code_digest("papers/fmm/nothing.py")
+
+
+def test_every_named_part_must_match_a_source():
+    """One that matches nothing would leave its code out of the hash: checkpoints would outlive edits."""
+    with pytest.raises(ValueError, match="no source of faithlib is called metric, forwards.py"):
+        provenance.code_digest("metric", "models", "forwards.py")
