@@ -25,7 +25,7 @@
 #:   py -3.11 -m venv .venv
 #:   .venv\Scripts\python -m pip install -c constraints.txt -e ".[test]"
 #:   .venv\Scripts\snakemake --config scale=quick
-#:   .venv\Scripts\python -m faithlib.report quick
+#:   .venv\Scripts\python -m replication quick
 #:   .venv\Scripts\python -m pytest -q
 PYTHON ?= python3
 SCALE ?= quick
@@ -47,7 +47,7 @@ results: .venv/installed-batch
 	@test -d "workflow/profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls workflow/profiles); exit 2; }
 	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID),$(BIN)/python -c "import snakemake_executor_plugin_$(PROFILE)" 2>/dev/null || { echo "PROFILE=$(PROFILE) needs Snakemake's plugin for it: $(BIN)/python -m pip install -c constraints.txt -e .[cluster]"; exit 2; })
 	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
-	@$(BIN)/python -m faithlib.report "$(SCALE)"
+	@$(BIN)/python -m replication "$(SCALE)"
 plan fetch: .venv/installed-batch
 	@$(BIN)/python workflow/$@.py $(GRID)
 submit: .venv/installed-batch

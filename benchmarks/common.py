@@ -10,7 +10,7 @@ from functools import partial
 
 import torch
 
-from faithlib import results
+from replication import results
 
 BOTH = ("cpu", "cuda")
 

@@ -21,7 +21,7 @@ import torch
 
 from benchmarks import common, workloads
 from faithlib.attributions import attribute
-from faithlib.results import peak_memory_mib
+from faithlib.provenance import peak_memory_mib
 
 COLUMNS = [
     "task",

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks import common
-from faithlib.results import project_root
+from replication.results import project_root
 
 
 def main(arguments=None):
@@ -42,7 +42,7 @@ def copy(root, folder):
 def run(folder, grid):
     """Run the commands of `make results`: seconds and memory of all processes that they start."""
     commands = [["workflow/grid.py", *grid], ["-m", "snakemake", "--config", *grid],
-                ["-m", "faithlib.report", "quick"]]  # fmt: skip
+                ["-m", "replication", "quick"]]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     for command in commands:

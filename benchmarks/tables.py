@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.report import markdown
-from faithlib.results import project_root
+from replication.results import project_root
 
 ENCODER, LLAMA = "all-MiniLM-L6-v2", "random Llama, 4 layers, 256 wide"
 BEST, BEST_HALF = "the fastest peer", "the fastest peer in bfloat16"

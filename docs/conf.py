@@ -35,7 +35,21 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**", "notebooks/**", "benchmarks/*.md"]
 exclude_patterns = [
-    *(".*", "build", "checkpoints", "config", "docs/_*", "faithlib", "figures", "results", "runs", "tests"),
+    *(
+        ".*",
+        "build",
+        "checkpoints",
+        "config",
+        "docs/_*",
+        "faithlib",
+        "notebooks/*/published",
+        "replication",
+        "papers",
+        "figures",
+        "results",
+        "runs",
+        "tests",
+    ),
     *("workflow", "**/.ipynb_checkpoints"),
 ]
 templates_path = [str(DOCS / "_templates")]  # autosummary looks beside the pages, not beside this file

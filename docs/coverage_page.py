@@ -1,6 +1,6 @@
 """The page "Coverage": each table and figure of the papers, at which scale it is here, and what is missing.
 
-What a paper has stands in faithlib/papers/<paper>/coverage.csv, its units in config/paper.yaml, what is here
+What a paper has stands in notebooks/<paper>/coverage.csv, its units in config/paper.yaml, what is here
 in results/; hours are estimated by workflow/plan.py.
 """
 
@@ -19,10 +19,11 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "docs")]
 import plan  # noqa: E402
 from gallery_page import anchor, title  # noqa: E402
 
-from faithlib import papers, records  # noqa: E402
+from faithlib import records  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
+from replication import papers  # noqa: E402
 
 PAGE = """# Coverage
 

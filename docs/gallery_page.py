@@ -3,9 +3,9 @@
 from importlib import import_module
 from pathlib import Path
 
-from faithlib import papers
-from faithlib.report.choices import CAPTION
 from faithlib.report.display import beginning
+from replication import papers
+from replication.choices import CAPTION
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
@@ -30,7 +30,7 @@ def section(paper):
     Raises:
         ValueError: a figure that has no caption.
     """
-    card, captions = papers.card(paper), CHOICES | import_module(f"faithlib.papers.{paper}.figures").CAPTIONS
+    card, captions = papers.card(paper), CHOICES | import_module(f"notebooks.{paper}.figures").CAPTIONS
     parts = [f"## {card.title}\n\n[{card.citation}](../../notebooks/{paper}/README.md)\n\n"]
     for path in sorted((FIGURES / paper).glob("*.png")):
         caption = caption_of(path.stem, captions)

@@ -279,9 +279,11 @@ def _load_plugins(files):
 
 
 def _ground_truth(given):
-    from faithlib import attributions
+    from faithlib import attributions, clone
     from faithlib.metrics import registry
-    from faithlib.papers.ground_truth import trial
+
+    clone.enter("the study of known truth")
+    from notebooks.ground_truth import trial
 
     _load_plugins(given.plugins)
     metric = given.metric and _own(given.metric, registry)
@@ -293,12 +295,10 @@ def _ground_truth(given):
 
 
 def _run(given):
-    from faithlib import papers
     from faithlib.tasks import files
     from faithlib.tasks.table import TASKS
 
-    card = papers.card(given.paper)
-    root, notebook = _notebook(given.paper)
+    card, root, notebook = _notebook(given.paper)
     execute = _module(root / "workflow/execute.py")
     known = execute.defaults(notebook)
     texts = [name for name, value in known.items() if isinstance(value, str)]
@@ -360,20 +360,15 @@ def _renamed(data, columns, folder, kind):
 
 
 def _notebook(paper):
-    """(the project's root, the paper's experiment), of the clone worked in or that faithlib stands in."""
-    from faithlib.records import project_root
+    """(a paper's card, the root of the clone that has it, its experiment)."""
+    from faithlib import clone
 
-    roots = [project_root(), Path(__file__).resolve().parents[1]]
-    for root in roots:
-        notebook = root / "notebooks" / paper / "experiment.ipynb"
-        if notebook.is_file() and (root / "workflow/execute.py").is_file():
-            if importlib.util.find_spec("papermill") is None:
-                raise ValueError("papermill is not installed: pip install 'faithlib[notebooks]'")
-            return root, str(notebook)
-    raise ValueError(
-        f"the notebook of {paper} is not here: notebooks are in a clone of the project, not in what pip "
-        "installs; go into its folder and give the command again"
-    )
+    root = clone.enter(f"the notebook of {paper}")
+    from replication import papers
+
+    if importlib.util.find_spec("papermill") is None:
+        raise ValueError("papermill is not installed: pip install 'faithlib[notebooks]'")
+    return papers.card(paper), root, str(root / "notebooks" / paper / "experiment.ipynb")
 
 
 def _path(data, known):
@@ -431,7 +426,10 @@ def _tasks(given):
 
 
 def _papers(given):
-    from faithlib import papers
+    from faithlib import clone
+
+    clone.enter("the list of papers")
+    from replication import papers
 
     _load_plugins(given.plugins)
     _table((card.name, card.title) for card in map(papers.card, papers.names()))

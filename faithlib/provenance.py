@@ -22,20 +22,26 @@ PACKAGES = (
 )
 
 
-def code_digest(*parts):
-    """SHA-256 of faithlib's source, or of the modules and packages named, such as "papers/fmm/areas.py".
-
-    Raises:
-        ValueError: a part that matches no source; a hash without it would outlive edits of the code.
-    """
+def sources():
+    """{name: file} of all code that may compute: faithlib's by its path there, and each paper's own."""
     package = pathlib.Path(__file__).parent
-    sources = {p.relative_to(package): p for p in sorted(package.rglob("*.py"))}
+    found = {p.relative_to(package).as_posix(): p for p in sorted(package.rglob("*.py"))}
+    papers = sorted(package.parent.glob("notebooks/*/*.py"))  # none in what pip installs
+    return found | {p.relative_to(package.parent).as_posix(): p for p in papers}
+
+
+def code_digest(*parts):
+    """SHA-256 of the code that may compute, or of the modules and packages named, such as "metrics".
+
+    A paper's own file is named by its path in the project: "notebooks/fmm/areas.py".
+    """
+    found = sources()
     if parts:
-        unmatched = [part for part in parts if not any(at.is_relative_to(part) for at in sources)]
-        if unmatched:
-            raise ValueError(f"no source of faithlib is called {', '.join(unmatched)}")
-        sources = {at: p for at, p in sources.items() if any(at.is_relative_to(part) for part in parts)}
-    return digest([(at.as_posix(), file_digest(p)) for at, p in sources.items()])
+        named = [pathlib.PurePosixPath(at) for at in found]
+        if lost := [part for part in parts if not any(at.is_relative_to(part) for at in named)]:
+            raise ValueError(f"no source of faithlib is called {', '.join(lost)}")
+        found = {str(at): found[str(at)] for at in named if any(at.is_relative_to(part) for part in parts)}
+    return digest([(at, file_digest(found[at])) for at in found])
 
 
 def code_provenance():
@@ -45,7 +51,9 @@ def code_provenance():
     """
     versions = {"python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    changed = _git("status", "--porcelain", "--", "faithlib", "notebooks/*/experiment.ipynb")
+    changed = _git(
+        "status", "--porcelain", "--", "faithlib", "notebooks/*/*.py", "notebooks/*/experiment.ipynb"
+    )
     return {
         "git": _git("rev-parse", "HEAD") or "unknown",
         "dirty": "unknown" if changed is None else bool(changed),

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from faithlib import attributions, results, training
+from faithlib import attributions, provenance, records, training
 from faithlib.progress import bar, silent
 from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform, whole
 
@@ -209,7 +209,7 @@ def costs(run, curves, workers):
     values = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
     if workers > 1:
         largest = int(spent.peak_memory_mib.max())
-        values["peak_memory_mib"] = results.peak_memory_mib() + workers * largest
+        values["peak_memory_mib"] = provenance.peak_memory_mib() + workers * largest
     return values
 
 
@@ -251,7 +251,7 @@ class Trainer:
             kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
             raise kind(f"model {job.name}: {error}") from error
         p = performance.pop("probabilities")  # (examples, classes)
-        results.write_parquet(
+        records.write_parquet(
             self.folder / f"{job.name}.parquet",
             pd.DataFrame(
                 {
@@ -270,10 +270,10 @@ class Trainer:
             "best_epoch": best["epoch"],
             "seconds_train": trained - start,
             "seconds_explain": time.perf_counter() - trained,
-            "peak_memory_mib": results.peak_memory_mib(),
+            "peak_memory_mib": provenance.peak_memory_mib(),
         }
         text = json.dumps(row)
-        results.write_atomically(self.folder / f"{job.name}.json", lambda path: path.write_text(text))
+        records.write_atomically(self.folder / f"{job.name}.json", lambda path: path.write_text(text))
 
     def masks(self, job):
         """The tokens of each example that are masked for a job: [(tokens,) bool]."""
@@ -299,7 +299,7 @@ class Trainer:
                 for s, e in zip(rows, encodings, strict=True)
             ]
             table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
-            results.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
+            records.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
             test = [s[e.maskable] for s, e in zip(rows, encodings, strict=True)][-self.sizes[-1] :]
             shares += [{"measure": measure, **row} for row in sparsity(test)]
         return shares
@@ -319,15 +319,15 @@ class Trainer:
         except (FileNotFoundError, ValueError):
             return False
         tables = (f"{job.name}.parquet", *(f"{job.name}.{measure}.parquet" for measure in job.explains))
-        return all(results.read_part(self.folder / table) is not None for table in tables)
+        return all(records.read_part(self.folder / table) is not None for table in tables)
 
     def _version(self):
         """Hash of all that results depend on: data, weights, settings and code; it names the folder."""
         model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
         data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
-        return results.digest(
+        return records.digest(
             [
-                results.weights_digest(model.model),
+                provenance.weights_digest(model.model),
                 model.model.config.to_dict(),
                 data,
                 self.ends.tolist(),
@@ -336,7 +336,7 @@ class Trainer:
                 self.plan.settings,
                 self.settings,
                 self.seed,
-                results.code_digest(*CODE),
+                provenance.code_digest(*CODE),
             ]
         )
 

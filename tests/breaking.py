@@ -9,7 +9,8 @@ from functools import partial
 import pandas as pd
 import tiny
 
-from faithlib import results, training
+from faithlib import training
+from replication import results
 
 TEXTS = ["good film", "bad film", "good good plot", "bad plot"] * 4
 

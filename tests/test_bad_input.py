@@ -46,7 +46,7 @@ STUDY = "--model my-model --data reviews.csv --text review --attributions gradie
 MODULES = (
     "corpora forward judge metrics.answerability metrics.curves metrics.erasure metrics.flip metrics.masf "
     "metrics.plausibility metrics.rationales metrics.recursion metrics.soft metrics.soft_causal minibatches "
-    "papers plugins records report results roar salience scores statistics tasks training"
+    "plugins records report roar salience scores statistics tasks training"
 ).split()
 
 
@@ -102,6 +102,9 @@ def names():
         return Path(name)
 
     named = {name.rpartition(".")[2]: import_module(f"faithlib.{name}") for name in MODULES}
+    named |= {
+        name: import_module(f"replication.{name}") for name in ("papers", "results", "cases", "verdicts")
+    }
     named |= {name: getattr(faithlib, name) for name in faithlib.__all__}
     named |= dict(
         methods=methods, check=methods.check, align=align, metrics=registry, models=models, Task=Task

@@ -19,8 +19,9 @@ import torch
 import toy
 import yaml
 
-from faithlib import results, training
+from faithlib import training
 from faithlib.batching import halving, out_of_memory
+from replication import results
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")
 

@@ -12,9 +12,10 @@ from datasets import Dataset
 
 import faithlib
 from faithlib import __main__ as command
-from faithlib import attributions, models, papers, tasks
+from faithlib import attributions, models, tasks
 from faithlib.__main__ import main
 from faithlib.metrics import registry
+from replication import papers
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = ["a great film", "so boring and long", "great acting , long plot", "boring", "a film"] * 2
@@ -309,5 +310,5 @@ def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
 
 
 def test_without_notebooks_one_line_says_so(here, capsys, monkeypatch):
-    monkeypatch.setattr("faithlib.__main__.__file__", str(here / "site-packages/faithlib/__main__.py"))
-    assert "notebooks are in a clone of the project" in told(capsys, ["run", "fmm", "--data", "sentiment"])
+    monkeypatch.setattr("faithlib.clone.__file__", str(here / "site-packages/faithlib/clone.py"))
+    assert "it is in a clone of the project" in told(capsys, ["run", "fmm", "--data", "sentiment"])

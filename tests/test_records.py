@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib import results
+from replication import results
 
 VALUES = pd.DataFrame(
     {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
@@ -282,7 +282,7 @@ def test_tables_beside_the_records_tell_variants_apart(given):
 
 def test_reading_records_needs_no_torch(project):
     code = (
-        "import sys; from faithlib import results; "
+        "import sys; from replication import results; "
         f"results.load({str(project / 'results')!r}, 'quick', 'paper'); "
         "sys.exit(bool({'torch', 'transformers', 'datasets'} & set(sys.modules)))"
     )

@@ -397,7 +397,7 @@ def test_an_interrupted_unit_goes_on_where_it_was(splits, spy, tmp_path, at):
 
 
 def test_costs_count_what_was_read_back_and_the_memory_of_workers(splits, spy, tmp_path, monkeypatch):
-    monkeypatch.setattr(roar.results, "peak_memory_mib", lambda: 300)
+    monkeypatch.setattr(roar.provenance, "peak_memory_mib", lambda: 300)
     spy.fail_at = 3
     with pytest.raises(KeyboardInterrupt):
         run(splits, tmp_path)

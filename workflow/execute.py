@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]  # of the project
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))  # its packages, where only faithlib is installed
 FOLDERS = ("data_dir", "model_dir")  # arguments that are paths
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # SIGHUP: the terminal was closed
 ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
@@ -259,7 +261,7 @@ def end_children(seconds=5):
 def told(name, traceback):
     """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
     *_, deepest = [""] + re.findall(r"^File (.+?):\d+", traceback, re.MULTILINE)  # may have blanks
-    own = re.search(r"faithlib[/\\](\w+[/\\])*\w+\.py", deepest)
+    own = re.search(r"(faithlib|replication|notebooks)[/\\](\w+[/\\])*\w+\.py", deepest)
     known = "ValueError", "FileNotFoundError", "ConnectionError", "OSError", "JudgeError"
     return bool(own) and name in known
 
@@ -296,7 +298,7 @@ def finished(notebook, parameters):
     given = defaults(notebook) | parameters
     if not {"task", "model", "seed", "scale", "results_dir"} <= set(given):
         return None
-    from faithlib import results
+    from replication import results
 
     unit = results.unit_name(given["task"], given["model"], given["seed"], given.get("variant", ""))
     folder = results.project_root() / given["results_dir"] / given["scale"] / Path(notebook).parent.name

@@ -16,14 +16,14 @@ import execute
 import grid
 from huggingface_hub import snapshot_download
 
-from faithlib import papers
 from faithlib.models.loading import BUILT, locate
-from faithlib.papers.noiser.experiment import API
-from faithlib.results import write_parquet
 from faithlib.scores import first_line
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
+from notebooks.noiser.measure import API
+from replication import papers
+from replication.results import write_parquet
 
 # Config, weights that are no pickles, tokenizer and its chat template:
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]

@@ -18,7 +18,7 @@ import yaml
 from execute import at_root, check, defaults, meanings_of_zero
 from jsonschema import Draft202012Validator
 
-from faithlib import papers, results
+from replication import papers, results
 
 VERSION = 2  # of the form of config/*.yaml, see config/schema.json
 SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
@@ -263,7 +263,7 @@ def demand(device="auto", papers=()):
     ]
     taggers = {p.get("tagger") for p in left} - {None, ""}
     for tagger in sorted(taggers):
-        from faithlib.papers.saloss import pos
+        from notebooks.saloss import pos
 
         pos.version(tagger)
     wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]

@@ -19,8 +19,8 @@ import execute
 import grid
 import pandas as pd
 
-from faithlib.results import listed, slug
 from faithlib.tasks import SPLITS
+from replication.results import listed, slug
 
 KINDS = ("CPU", "GPU")
 PEAK = 14_000.0  # GFLOP a second in float32 of the papers' GPU, a V100, where the benchmark has measured none

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from execute import at_root, code_hash
 
-from faithlib import results
+from replication import results
 
 SHOWING = {"report"}  # it makes tables, not records
 # What in a paper's folder makes tables, too.
@@ -36,13 +36,13 @@ def git(*arguments):
 
 def moved(commit, paper):
     """The parts of faithlib that a paper computes with and that differ from a commit's; None without it."""
-    names = git("diff", "--name-only", commit, "--", "faithlib")
+    names = git("diff", "--name-only", commit, "--", "faithlib", "notebooks")
     if names is None:
         return None
-    paths = [PurePosixPath(name).parts[1:] for name in names.splitlines() if name.endswith(".py")]
-    parts = {path[0] for path in paths if path[0] != "papers"}
-    own = {path[2] for path in paths if path[:2] == ("papers", paper) and len(path) > 2}
-    return sorted(parts - SHOWING) + sorted(f"papers/{paper}/{name}" for name in own - TABLES)
+    paths = [PurePosixPath(name).parts for name in names.splitlines() if name.endswith(".py")]
+    parts = {path[1] for path in paths if path[0] == "faithlib" and path[1] != "papers"}
+    own = {path[2] for path in paths if path[:2] == ("notebooks", paper) and len(path) == 3}
+    return sorted(parts - SHOWING) + sorted(f"notebooks/{paper}/{name}" for name in own - TABLES)
 
 
 @cache

@@ -10,13 +10,14 @@ import re
 from functools import cache
 from pathlib import Path
 
-from faithlib import attributions, corpora, plugins, results
-from faithlib.papers.noiser.experiment import API, judge_options
+from faithlib import attributions, corpora, plugins
 from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
+from notebooks.noiser.measure import API, judge_options
+from replication import results
 
-PACKAGE = Path(results.__file__).parent
+PACKAGE = Path(plugins.__file__).parent
 NAMES = {  # parameter that holds names of a list: where the list is
     "perturbations": ("metrics/soft.py", "PERTURBATIONS"),
     "boundings": ("attributions/compute.py", "BOUNDINGS"),

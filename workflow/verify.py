@@ -30,9 +30,9 @@ import execute
 import grid
 import pandas as pd
 
-from faithlib import papers, results, tasks
-from faithlib.report import cards
-from faithlib.report.__main__ import COMMITTED
+from faithlib import tasks
+from replication import cards, papers, results
+from replication.__main__ import COMMITTED
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
 BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
@@ -76,21 +76,29 @@ def edited():
     return set(done.stdout.split("\0")) if done.returncode == 0 else set()
 
 
+def papers_of(commit):
+    """The folders of the papers' own code at a commit; none where it stood in faithlib."""
+    done = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", commit, "notebooks"], capture_output=True, text=True
+    )
+    paths = [PurePosixPath(name) for name in done.stdout.splitlines()]
+    return [str(p) for p in paths if len(p.parts) == 3 and p.suffix == ".py"]
+
+
 @cache
 def code_of(commit):
     """What `results.code_digest()` was at a commit; None where git does not have it."""
-    done = subprocess.run(["git", "archive", commit, "faithlib"], capture_output=True)
+    done = subprocess.run(["git", "archive", commit, "faithlib", *papers_of(commit)], capture_output=True)
     if done.returncode:
         return None
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        sources = {
-            PurePosixPath(m.name).relative_to("faithlib"): archive.extractfile(m).read()
-            for m in archive
-            if m.name.endswith(".py")
-        }
-    return results.digest(
-        [(path.as_posix(), hashlib.sha256(sources[path]).hexdigest()) for path in sorted(sources)]
-    )
+        found = {m.name: archive.extractfile(m).read() for m in archive if m.name.endswith(".py")}
+    own, others = [], []  # as in `provenance.sources`, faithlib's by their paths there
+    for path in sorted(map(PurePosixPath, found)):
+        told = hashlib.sha256(found[str(path)]).hexdigest()
+        inside = path.parts[0] == "faithlib"
+        (own if inside else others).append((str(path.relative_to("faithlib") if inside else path), told))
+    return results.digest(own + others)
 
 
 def check_record(path, data_dir="", with_data=True):
@@ -294,7 +302,7 @@ def archived(files):
 
 def unwritten():
     """Which cards, and whether the README, do not say what the committed claims say: one line each."""
-    told = f"its verdicts are not those of claims.csv: run `python -m faithlib.report {COMMITTED} --cards`"
+    told = f"its verdicts are not those of claims.csv: run `python -m replication {COMMITTED} --cards`"
     return [f"{path}: {told}" for path, (text, new) in cards.pages(scale=COMMITTED).items() if text != new]
 
 

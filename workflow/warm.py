@@ -25,10 +25,10 @@ SOCKET = "FAITHLIB_WARM"  # environment variable: where the process listens
 ENOUGH = 6  # notebooks: for fewer the start of one more process is not worth it
 IMPORTED = (
     "execute", "papermill", "ipykernel.kernelapp", "matplotlib_inline.backend_inline", "seaborn", "datasets",
-    "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama", "faithlib.judge",
-    "faithlib.metrics.masf", "faithlib.metrics.plausibility", "faithlib.metrics.rationales",
-    "faithlib.metrics.recursion", "faithlib.metrics.soft_causal", "faithlib.report.choices", "faithlib.roar",
-    "faithlib.report.display", "faithlib.salience", "faithlib.study",
+    "transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama",
+    "faithlib.metrics.masf", "faithlib.metrics.plausibility", "faithlib.metrics.recursion",
+    "faithlib.metrics.soft_causal", "replication.choices", "faithlib.roar", "faithlib.report.display",
+    "faithlib.salience", "faithlib.study",
 )  # fmt: skip
 
 
@@ -80,7 +80,8 @@ def serve(path):
 
 def sources():
     """When a file of faithlib or of the workflow was changed last."""
-    folders = Path(find_spec("faithlib").origin).parent, Path(__file__).parent
+    package, here = Path(find_spec("faithlib").origin).parent, Path(__file__).parent
+    folders = package, here, here.parent / "replication", here.parent / "notebooks"
     return max(path.stat().st_mtime for folder in folders for path in folder.rglob("*.py"))
 
 

@@ -1,7 +1,7 @@
 """Answerability: can a judge name the completion from the words that an attribution holds important?
 
-Ghasemi Madani et al. 2025, section 4.4. A judge is one of `faithlib.judge`: it takes questions, each the
-words shown, and gives for each up to five answers, the likeliest first.
+Ghasemi Madani et al. 2025, section 4.4. A judge takes questions, each the words shown, and gives
+for each up to five answers, the most probable first.
 """
 
 import re

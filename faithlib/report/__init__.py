@@ -2,4 +2,3 @@
 
 from faithlib.report.io import save_figure, save_table
 from faithlib.report.style import label, line, note_scale, styled, use_style
-from faithlib.report.tables import bracketed

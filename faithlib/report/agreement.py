@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from faithlib.metrics import registry
 from faithlib.report import figures
 from faithlib.report.display import figure_style, in_notebook, show_drawn
-from faithlib.report.tables import cell_text
+from faithlib.report.style import cell_text
 from faithlib.scores import whole
 from faithlib.statistics import FEWEST_UNITS, LEVEL, stream
 

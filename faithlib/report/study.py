@@ -25,8 +25,7 @@ from faithlib.report import explorer, figures
 from faithlib.report.agreement import agreement
 from faithlib.report.display import figure_style, heat, in_notebook, show_drawn
 from faithlib.report.io import save_figure, save_table
-from faithlib.report.style import ARROWS, label, line, styled
-from faithlib.report.tables import cell_text
+from faithlib.report.style import ARROWS, cell_text, label, line, styled
 from faithlib.scores import whole
 
 __all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]

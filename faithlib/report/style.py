@@ -5,6 +5,7 @@ import zlib
 from html import escape
 from pathlib import Path
 
+import numpy as np
 from pandas.io.formats.style import Styler
 
 from faithlib.attributions.registry import COLOURS, describe, names
@@ -238,3 +239,23 @@ def _check_better(frame, better):
             raise ValueError(f"no column {column!r}: the table has {', '.join(map(str, frame))}")
         if way not in ARROWS:
             raise ValueError(f"{way!r} is no direction of {column}: use one of {', '.join(ARROWS)}")
+
+
+def cell_text(value, low=np.nan, high=np.nan, *, sd=np.nan, mark="", published="", precision=3, ends=None):
+    """A value as a table prints it, "0.61* ± 0.02 [0.56, 0.69] (0.58)"; what is NaN or "" is left out.
+
+    Args:
+        value, low, high, sd: the value, the ends of its interval and its standard deviation.
+        mark: text right behind the value, such as "*" for a significant one.
+        published: the paper's value as text, which stands in brackets.
+        precision, ends: digits after the point, of the value and of the ends of its interval (the same).
+
+    Example:
+        >>> cell_text(0.614, 0.56, 0.69, published=cell_text(0.58, precision=2), ends=2)
+        '0.614 [0.56, 0.69] (0.58)'
+    """
+    text = "" if np.isnan(value) else f"{value:.{precision}f}{mark}"
+    text += "" if np.isnan(sd) else f" ± {sd:.{precision}f}"
+    ends = precision if ends is None else ends
+    text += "" if np.isnan(low) else f" [{low:.{ends}f}, {high:.{ends}f}]"
+    return text + (f" ({published})" if published else "")

@@ -6,7 +6,6 @@ import pandas as pd
 
 from faithlib.statistics.base import ROUNDING
 from faithlib.statistics.intervals import seeds_interval
-from faithlib.statistics.verdicts import HOLDS, decide
 
 GATE_MARGIN = 0.05  # of balanced accuracy above chance
 
@@ -72,7 +71,7 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score"):
     if not all(0 <= value <= 1 for value in balanced_accuracies):
         raise ValueError("balanced accuracies lie within [0, 1]: give fractions")
     margin = balanced.value - 1 / classes
-    above = decide(score.low, score.high, ">", chance) == HOLDS
+    above = score.low - chance > ROUNDING
     if not score.exists:
         above = score.value > chance + ROUNDING
     reasons = []

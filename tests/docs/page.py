@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./-]+\.(?:py|ipynb|yaml))`[^`]*:$")  # the file that a block is for, named before it
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-COPIED = ("faithlib", "workflow", "config", "notebooks/soft_metrics", "notebooks/attributions")
+COPIED = ("faithlib", "workflow", "config", "replication", "notebooks")
 
 
 @dataclass(frozen=True)

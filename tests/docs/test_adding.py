@@ -11,8 +11,9 @@ import tiny
 import torch
 from docs.page import add_units, attempt, follow, misspell, project, run, section
 
-from faithlib import attributions, evaluate, load_model, papers, plugins, register, register_metric, tasks
+from faithlib import attributions, evaluate, load_model, plugins, register, register_metric, tasks
 from faithlib.metrics import registry as metrics
+from replication import papers
 
 PAGE = "docs/adding.md"
 ATTRIBUTIONS = ["keep_one", "leave_one_out", "random_uniform"]
@@ -114,7 +115,7 @@ def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
     for file in ("results/quick/agreement/tables/agreement.csv", "figures/quick/agreement/agreement.pdf"):
         assert (tmp_path / file).is_file()
     check = "python workflow/grid.py scale=quick papers=agreement"
-    (tmp_path / "faithlib/papers/agreement/card.py").rename(tmp_path / "card.py")
+    (tmp_path / "notebooks/agreement/card.py").rename(tmp_path / "card.py")
     status, output = attempt(tmp_path, check)
     assert status == 1 and output.splitlines() == [
         "config/quick.yaml: paper 'agreement' has no card: write agreement/card.py with "

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from faithlib import papers
 from faithlib.tasks.table import TASKS
+from replication import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = [name for name in papers.names() if (papers.FOLDER / name / "coverage.csv").is_file()]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from docs.page import BLOCK, ROOT
 
-from faithlib import papers
-from faithlib.report.cards import CELL, with_counts
+from replication import papers
+from replication.cards import CELL, with_counts
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
@@ -77,9 +77,7 @@ def test_the_picture_is_of_the_words_that_the_example_prints():
 
 
 def test_the_verdicts_are_those_of_the_claims():
-    assert with_counts(README, ROOT / "results/small") == README, (
-        "run `python -m faithlib.report small --cards`"
-    )
+    assert with_counts(README, ROOT / "results/small") == README, "run `python -m replication small --cards`"
     assert [paper for _, paper, _ in CELL.findall(README)] and {m[1] for m in CELL.findall(README)} == set(
         papers.names()
     )

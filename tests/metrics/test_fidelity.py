@@ -6,7 +6,7 @@ import pytest
 from faithlib import forward
 from faithlib.metrics import fidelity
 from faithlib.metrics.inputs import Inputs
-from faithlib.models.compiled import compiled
+from notebooks.ground_truth.compiled import compiled
 
 TEXT = "the teacher saw the copper chair near the old station and the river"
 

@@ -8,7 +8,7 @@ import pytest
 import tiny
 from sample.units import ROOT, ReachedTraining, mirror, run_here, science
 
-from faithlib import results
+from replication import results
 
 EVIDENCE = ROOT / "notebooks/attributions/experiment.ipynb"
 

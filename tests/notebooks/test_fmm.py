@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sample.units import ROOT, ReachedTraining, run_here, science
 
-from faithlib import results
+from replication import results
 
 # FMM ----------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from sample.units import ROOT, ReachedTraining, run_here, science
 
-from faithlib.papers.ground_truth import tables
-from faithlib.papers.ground_truth.experiment import Unit
+from notebooks.ground_truth import tables
+from notebooks.ground_truth.measure import Unit
 
 NOTEBOOK = ROOT / "notebooks/ground_truth/experiment.ipynb"
 REPORT = NOTEBOOK.with_name("report.ipynb")

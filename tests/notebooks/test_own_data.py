@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 from sample.units import ROOT, run_here
 
-from faithlib import corpora, models, results, tasks
+from faithlib import corpora, models, tasks
 from faithlib.models.precision import resolve
+from replication import results
 
 SHORT = {"epochs": 1, "dtype": "bfloat16", "variant": "my-data"}
 FEW = {

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sample.units import ROOT, ReachedTraining, run_here, science
 
-from faithlib import results
+from replication import results
 
 # Recursive ROAR -----------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sample.units import ROOT, ReachedTraining, run_here, science
 
-from faithlib import results
-from faithlib.papers.saloss.card import FLIPS
+from notebooks.saloss.card import FLIPS
+from replication import results
 
 # SaLoss -------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ import pytest
 from sample.smollm2 import FOLDER, SMOLLM2, needs_smollm2
 from sample.units import ROOT, run_here
 
-from faithlib import forward, models, results
-from faithlib.papers.noiser.card import CARD
+from faithlib import forward, models
+from notebooks.noiser.card import CARD
+from replication import results
 
 PROMPTS = [f"The capital of {country} is the city of" for country in (
     "France", "Italy", "Spain", "Japan", "Egypt", "Greece", "Austria", "Peru", "Cuba", "Norway",

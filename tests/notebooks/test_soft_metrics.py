@@ -19,8 +19,8 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from faithlib import results
-from faithlib.papers.soft_metrics.card import CARD
+from notebooks.soft_metrics.card import CARD
+from replication import results
 
 MEASURED = ("attribution code", "sign", "label", "probability", "special tokens", "removal")  # in passes
 DATA = ROOT.parent / "shared" / "data"

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from sample.soft_metrics import record, unit
 
-from faithlib import results
-from faithlib.papers.soft_metrics import tables
-from faithlib.report.claims import CLAIMS
+from notebooks.soft_metrics import tables
+from replication import results
+from replication.claims import CLAIMS
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faithlib.statistics import multiverse
+from replication import multiverse
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -9,13 +9,13 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
-from faithlib import results
 from faithlib.metrics.plausibility import BETTER
-from faithlib.papers.ground_truth import claims as gt_claims
-from faithlib.papers.ground_truth import tables as gt_tables
-from faithlib.papers.soft_metrics import tables
-from faithlib.papers.soft_metrics.claims import claims
-from faithlib.report.claims import CLAIMS
+from notebooks.ground_truth import claims as gt_claims
+from notebooks.ground_truth import tables as gt_tables
+from notebooks.soft_metrics import tables
+from notebooks.soft_metrics.claims import claims
+from replication import results
+from replication.claims import CLAIMS
 
 FOLDER = results.project_root() / "results" / "small" / "soft_metrics"
 FULL_GRID = True  # as in what is committed

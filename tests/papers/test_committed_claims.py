@@ -7,14 +7,14 @@ from math import prod
 import pandas as pd
 import pytest
 
-from faithlib import papers, results
-from faithlib.papers.ground_truth.claims import of_more_texts
-from faithlib.papers.ground_truth.tables import MORE
-from faithlib.report.cards import OF_CLAIM, WITHOUT_INTERVAL, read_claims
-from faithlib.report.claims import CLAIMS
-from faithlib.report.multiverse import UNGATED
-from faithlib.statistics.multiverse import CELLS, CROSS
-from faithlib.statistics.verdicts import UNTESTED
+from notebooks.ground_truth.claims import of_more_texts
+from notebooks.ground_truth.tables import MORE
+from replication import papers, results
+from replication.cards import OF_CLAIM, WITHOUT_INTERVAL, read_claims
+from replication.claims import CLAIMS
+from replication.multiverse import CELLS, CROSS
+from replication.options import UNGATED
+from replication.verdicts import UNTESTED
 
 ROOT = results.project_root()
 PAPERS = [path.parent.name for path in sorted(ROOT.glob("results/small/*/claims.csv"))]

@@ -9,13 +9,13 @@ from sample import recursive_roar as roar_sample
 from sample import saloss as saloss_sample
 
 from faithlib.attributions import registry
-from faithlib.papers.fmm import areas as fmm_areas
-from faithlib.papers.fmm import claims as fmm_claims
-from faithlib.papers.fmm import tables as fmm
-from faithlib.papers.noiser import tables as noiser
-from faithlib.papers.recursive_roar import claims as roar_claims
-from faithlib.papers.recursive_roar import tables as roar
-from faithlib.papers.saloss import tables as saloss
+from notebooks.fmm import areas as fmm_areas
+from notebooks.fmm import claims as fmm_claims
+from notebooks.fmm import tables as fmm
+from notebooks.noiser import tables as noiser
+from notebooks.recursive_roar import claims as roar_claims
+from notebooks.recursive_roar import tables as roar
+from notebooks.saloss import tables as saloss
 
 OCCLUSION = "occlusion is the most faithful (best of it less the best gradient)"
 ABSOLUTE = "occlusion is the most faithful among absolute measures"

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from faithlib import attributions, papers, tasks
+from faithlib import attributions, tasks
 from faithlib.statistics import rank_sum
+from replication import papers
 
 ATTRIBUTIONS = [
     "attention",

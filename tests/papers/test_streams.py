@@ -2,12 +2,12 @@
 
 import pytest
 
-from faithlib import results
-from faithlib.papers.attributions import claims as attributions
-from faithlib.papers.noiser import claims as noiser
-from faithlib.papers.soft_metrics import claims as soft_metrics
-from faithlib.report.claims import judged
 from faithlib.statistics import intervals
+from notebooks.attributions import claims as attributions
+from notebooks.noiser import claims as noiser
+from notebooks.soft_metrics import claims as soft_metrics
+from replication import results
+from replication.claims import judged
 
 pytestmark = pytest.mark.slow
 FULL_GRID = True

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from faithlib.papers.fmm import tables
-from faithlib.papers.fmm.card import CARD
+from notebooks.fmm import tables
+from notebooks.fmm.card import CARD
 
 STEPS = np.arange(0, 101, 10)
 LINE = 1 - STEPS / 200  # random: from 1 to ½, evenly

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from faithlib.papers.ground_truth.card import PRIMARY
+from notebooks.ground_truth.card import PRIMARY
 
 PAIRS = 100
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from faithlib.papers.soft_metrics import figures, sensitivity, tables
+from notebooks.soft_metrics import figures, sensitivity, tables
 
 N = 20
 DRAWS, NOISE = 4, 1.0

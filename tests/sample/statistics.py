@@ -2,10 +2,8 @@
 
 import pandas as pd
 
-from faithlib.statistics import (
-    seeds_interval,
-    verdicts,
-)
+from faithlib.statistics import seeds_interval
+from replication import verdicts
 
 HOLDS, FAILS, MIXED, INCONCLUSIVE, UNTESTED = verdicts.WORDS
 UP = seeds_interval([0.10, 0.11, 0.12])

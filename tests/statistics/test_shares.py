@@ -6,7 +6,7 @@ from sample.statistics import table_of
 from scipy import stats
 
 from faithlib import statistics
-from faithlib.statistics import cases
+from replication import cases
 
 
 def test_share_interval_is_wilsons_with_a_t_quantile():

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 from faithlib import statistics
-from faithlib.report.claims import Claim, judged
-from faithlib.statistics import cases, gates, multiverse, verdicts
+from faithlib.statistics import gates
+from replication import cases, multiverse, verdicts
+from replication.claims import Claim, judged
 
 STUDIES = [200, pytest.param(2000, marks=pytest.mark.slow)]
 

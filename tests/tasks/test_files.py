@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from faithlib import papers, tasks
+from faithlib import tasks
 from faithlib.tasks import files
+from replication import papers
 
 ROWS = pd.DataFrame(
     {"text": [f"text number {i}" for i in range(40)], "label": ["good", "bad"] * 20, "evidence": ["[2]"] * 40}

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sample.mirrors import one_line, rows, write
 
-from faithlib import papers, tasks
+from faithlib import tasks
+from replication import papers
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 

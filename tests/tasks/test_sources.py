@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sample.mirrors import one_line, rows, write
 
-from faithlib import papers, tasks
+from faithlib import tasks
 from faithlib.tasks import sources
+from replication import papers
 
 
 def test_evidence_of_the_mirror_becomes_word_indices(tmp_path):

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from sample.mirrors import rows, write
 
-from faithlib import corpora, papers, tasks
+from faithlib import corpora, tasks
 from faithlib.tasks import Hub, Task
 from faithlib.tasks.table import generated
+from replication import papers
 
 
 def test_the_table_has_every_data_set_of_the_five_papers():

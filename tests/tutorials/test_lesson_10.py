@@ -6,7 +6,7 @@ from checks import lesson_10 as check
 from scipy import stats
 
 from faithlib.statistics import crossed_interval, seeds_interval, text_interval
-from faithlib.statistics.verdicts import judge
+from replication.verdicts import judge
 
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
 

@@ -67,11 +67,9 @@ def test_a_notebook_is_executed_in_its_project(project, tmp_path):
 
 
 def test_an_error_of_faithlib_in_a_folder_with_blanks_is_one_line():
-    path = (
-        "File /tmp/pfad mit leer ü/faithlib/results.py:82, in start(paper)\n---> 82 raise ValueError('x')\n"
-    )
+    path = "File /tmp/pfad mit ü/replication/results.py:82, in start(paper)\n---> 82 raise ValueError('x')\n"
     assert execute.told("ValueError", path)
-    assert not execute.told("ValueError", path.replace("faithlib/", "elsewhere/"))
+    assert not execute.told("ValueError", path.replace("replication/", "elsewhere/"))
 
 
 def test_the_grid_outside_a_project_says_so(tmp_path, monkeypatch):
@@ -123,7 +121,7 @@ def test_a_plan_and_a_notebook_without_a_home(project, cache):
 
 # Units by hand -------------------------------------------------------------------------------------
 
-UNIT = """from faithlib import results
+UNIT = """from replication import results
 import pandas as pd
 run = results.start("toy", globals())
 open("runs", "a").write("x")

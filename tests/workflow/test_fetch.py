@@ -7,8 +7,9 @@ import fetch
 import pytest
 from toy import PARAMETERS, config, notebook
 
-from faithlib import papers, tasks
+from faithlib import tasks
 from faithlib.tasks import TASKS, sources
+from replication import papers
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import grid
 import pytest
 from toy import GOOD, config
 
-from faithlib import papers, tasks
+from faithlib import tasks
 from faithlib.tasks.table import TASKS
+from replication import papers
 
 
 def test_units_are_named_and_expanded(tmp_path, monkeypatch):

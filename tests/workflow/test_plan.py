@@ -10,7 +10,7 @@ import pytest
 import toy
 from toy import GOOD, config
 
-from faithlib import papers
+from replication import papers
 
 RATES = {"cpu": 100, "cuda": 10_000}
 

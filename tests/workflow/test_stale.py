@@ -6,7 +6,7 @@ import subprocess
 import stale
 from toy import notebook
 
-from faithlib import results
+from replication import results
 
 
 def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):

@@ -12,12 +12,13 @@ import torch
 import verify
 from toy import ROOT, notebook
 
-from faithlib import results, tasks
-from faithlib.report import cards
+from faithlib import tasks
+from replication import cards, results
 
 PLACES = 'scale = "quick"\nresults_dir = "results"\nfigures_dir = "figures"\n'
 REPORT = """import matplotlib.pyplot as plt
-from faithlib import report, results
+from faithlib import report
+from replication import results
 report.use_style()
 records, values = results.load(results_dir, scale, "toy")
 table = values.groupby(["dataset", "model", "seed"]).value.mean().reset_index()

@@ -4,7 +4,7 @@ import numpy as np
 
 from checks import Hint, call, check, choice, same
 from faithlib import statistics
-from faithlib.statistics.verdicts import WORDS, decide, judge
+from replication.verdicts import WORDS, decide, judge
 
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
 

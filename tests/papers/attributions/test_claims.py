@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sample.attributions import AROUND, SPREAD, N, unit
 
-from faithlib.papers.attributions import claims
-from faithlib.report import __main__ as command
-from faithlib.report.claims import CLAIMS
+from notebooks.attributions import claims
+from replication import __main__ as command
+from replication.claims import CLAIMS
 
 
 def record(dataset, seed=0, score=0.9):

@@ -8,8 +8,8 @@ from sample.rows import cell
 
 from faithlib import report
 from faithlib.metrics.plausibility import BETTER
-from faithlib.papers.attributions import claims, figures, tables
-from faithlib.report.claims import judged
+from notebooks.attributions import claims, figures, tables
+from replication.claims import judged
 
 
 def test_two_models_of_a_data_set_stay_apart():

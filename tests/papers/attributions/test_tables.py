@@ -8,7 +8,7 @@ from sample.rows import cell
 
 from faithlib import report
 from faithlib.metrics.plausibility import BETTER
-from faithlib.papers.attributions import tables
+from notebooks.attributions import tables
 
 
 def test_a_row_an_attribution_with_every_metric_and_its_chance():

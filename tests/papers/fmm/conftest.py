@@ -3,7 +3,7 @@
 import pytest
 from sample.fmm import UNITS, curves_of, every, record
 
-from faithlib.papers.fmm import tables
+from notebooks.fmm import tables
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from sample.fmm import (
 )
 from sample.rows import cell
 
-from faithlib.papers.fmm import areas, tables
+from notebooks.fmm import areas, tables
 
 
 def test_an_option_changes_its_own_measures_and_nothing_else(records):

@@ -9,13 +9,13 @@ from sample import recursive_roar as roar_sample
 from sample.choices import check_rivals, main_alone, with_choices
 from sample.fmm import MASKED, curves_of, every, masf_of, option_of, predictions_of, record
 
-from faithlib.papers.fmm import areas, claims, tables
-from faithlib.papers.fmm.card import CARD
-from faithlib.report.claims import CLAIMS, intervals, judged
-from faithlib.report.multiverse import _deciding, _difference
 from faithlib.report.style import dataset_title
-from faithlib.results import project_root
 from faithlib.statistics import share_interval
+from notebooks.fmm import areas, claims, tables
+from notebooks.fmm.card import CARD
+from replication.claims import CLAIMS, intervals, judged
+from replication.options import _deciding, _difference
+from replication.results import project_root
 
 DATASETS = ("sst2", "cola", "whereabouts_2")
 UNITS = [(dataset, seed) for dataset in DATASETS for seed in range(3)]

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sample.fmm import epochs_of, every, masf_of
 
-from faithlib.papers.fmm import areas, figures, tables
+from notebooks.fmm import areas, figures, tables
 
 
 def test_figures_have_a_panel_for_everything(records, points):

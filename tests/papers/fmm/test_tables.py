@@ -5,9 +5,9 @@ import pytest
 from sample.fmm import MASKED, PLAIN, curves_of, epochs_of, every, masf_of, record
 from sample.rows import cell
 
-from faithlib import papers, results
-from faithlib.papers.fmm import areas, claims, tables
-from faithlib.papers.fmm.card import CARD
+from notebooks.fmm import areas, claims, tables
+from notebooks.fmm.card import CARD
+from replication import papers, results
 
 
 def test_names_are_those_of_the_published_tables():

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from sample.ground_truth import counts
 
-from faithlib.papers.ground_truth import advice, tables
+from notebooks.ground_truth import advice, tables
 
 COST = pd.DataFrame({"passes": {"nc": 5, "soft_nc": 16, "ns": 5, "random": float("nan")}})
 FAMILIAR = pd.DataFrame(

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sample.ground_truth import counts, several
 
-from faithlib.papers.ground_truth import claims, tables
-from faithlib.report.cards import WITHOUT_INTERVAL
+from notebooks.ground_truth import claims, tables
+from replication.cards import WITHOUT_INTERVAL
 
 CLEAR = {
     "ns": 60, "soft_ns": 80, "nc": 70, "soft_nc": 85, "decision_flip": 90, "equal_soft_ns": 75,

@@ -5,8 +5,8 @@ import pytest
 
 from faithlib.corpora.planted import MECHANISMS
 from faithlib.metrics.plausibility import auprc
-from faithlib.papers.ground_truth import explanations
-from faithlib.papers.ground_truth.explanations import RUNGS, ladders, null, of_fifth, scale, shuffled
+from notebooks.ground_truth import explanations
+from notebooks.ground_truth.explanations import RUNGS, ladders, null, of_fifth, scale, shuffled
 
 ONE, TWO, NONE = (np.isin(np.arange(15), places) for places in ((4,), (4, 9), ()))
 

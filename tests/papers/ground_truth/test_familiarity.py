@@ -6,8 +6,8 @@ import pytest
 from faithlib import models
 from faithlib.corpora import planted
 from faithlib.metrics import masf
-from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import familiarity, gates
+from notebooks.ground_truth import familiarity, gates
+from notebooks.ground_truth.compiled import compiled
 
 ROWS = planted.make("one_word", 160, seed=6)
 WHOLE = [row for row in ROWS[:60] if row["kind"] == "whole"][:12]

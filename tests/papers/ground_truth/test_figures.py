@@ -5,7 +5,7 @@ import pandas as pd
 from sample.ground_truth import counts, means
 
 from faithlib import report
-from faithlib.papers.ground_truth import figures, tables
+from notebooks.ground_truth import figures, tables
 
 
 def test_every_score_of_every_metric_is_a_cell():

@@ -6,8 +6,8 @@ import pytest
 
 from faithlib import forward, models
 from faithlib.corpora import planted
-from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import gates
+from notebooks.ground_truth import gates
+from notebooks.ground_truth.compiled import compiled
 
 
 def rows_of(mechanism, kind="whole", count=60):

@@ -5,10 +5,10 @@ import pytest
 
 from faithlib import models
 from faithlib.corpora import planted
-from faithlib.judge import Judge
 from faithlib.metrics import soft_causal
-from faithlib.papers.ground_truth import gates, language, protocol
-from faithlib.papers.ground_truth.experiment import Unit
+from notebooks.ground_truth import gates, language, protocol
+from notebooks.ground_truth.measure import Unit
+from notebooks.noiser.judge import Judge
 
 
 @pytest.fixture(scope="module")

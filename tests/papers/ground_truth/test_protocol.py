@@ -6,9 +6,9 @@ import pytest
 
 from faithlib.corpora import planted
 from faithlib.metrics import erasure, fidelity, flip, normalised, registry, soft
-from faithlib.models.compiled import COPIES, SHARP, TOTAL, compiled
-from faithlib.papers.ground_truth import protocol
-from faithlib.papers.ground_truth.explanations import ladders
+from notebooks.ground_truth import protocol
+from notebooks.ground_truth.compiled import COPIES, SHARP, TOTAL, compiled
+from notebooks.ground_truth.explanations import ladders
 
 DRAWS = 3
 LADDERS = {"one_word": ("fifths", "shuffled"), "redundant": ("copies",), "graded": ("grades",)}

@@ -7,10 +7,10 @@ import pytest
 
 from faithlib import attributions, models, roar
 from faithlib.corpora import planted
-from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import protocol, retraining
-from faithlib.papers.ground_truth.explanations import RUNGS, with_evidence_at
 from faithlib.scores import mask, ranking
+from notebooks.ground_truth import protocol, retraining
+from notebooks.ground_truth.compiled import compiled
+from notebooks.ground_truth.explanations import RUNGS, with_evidence_at
 
 
 def texts(mechanism, size, seed=1):

@@ -6,7 +6,7 @@ import pytest
 from sample.ground_truth import counts, means
 from sample.rows import cell
 
-from faithlib.papers.ground_truth import tables
+from notebooks.ground_truth import tables
 
 
 def test_ties_count_half_and_void_pairs_not_at_all():

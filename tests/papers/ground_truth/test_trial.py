@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from faithlib.__main__ import main
-from faithlib.models.compiled import compiled
-from faithlib.papers.ground_truth import experiment, trial
+from notebooks.ground_truth import measure, trial
+from notebooks.ground_truth.compiled import compiled
 
 OWN = '''
 import numpy as np
@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
         return compiled(mechanism.name, [row["text"] for row in rows["test"]]), []
 
     (tmp_path / "my.py").write_text(OWN)
-    monkeypatch.setattr(experiment, "model_of", model_of)
+    monkeypatch.setattr(measure, "model_of", model_of)
     monkeypatch.setattr(trial, "MODELS", dict.fromkeys(trial.MODELS, ("one_word",)))
     monkeypatch.setattr(trial, "SIZES", trial.SIZES | {"examples": 3, "draws": 1, "train_size": 20})
     monkeypatch.chdir(tmp_path)

@@ -10,9 +10,9 @@ import pytest
 from sample.choices import main_alone, with_choices
 from sample.noiser import N, agreement, found, judged, soft
 
-from faithlib.papers.noiser import claims
-from faithlib.report.claims import CLAIMS
-from faithlib.results import project_root
+from notebooks.noiser import claims
+from replication.claims import CLAIMS
+from replication.results import project_root
 
 FAITHFUL = "Noiser is the most faithful (lead over the best other, log ratio)"
 EVERYWHERE = "Noiser is the most faithful everywhere"

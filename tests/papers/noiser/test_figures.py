@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from sample.noiser import found, judged, needed
 
-from faithlib.papers.noiser import figures, tables
+from notebooks.noiser import figures, tables
 
 
 def test_figures_have_a_panel_for_everything(values):

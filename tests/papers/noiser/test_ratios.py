@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithlib.papers.noiser import ratios
 from faithlib.statistics import text_interval
+from notebooks.noiser import ratios
 
 KEYS = {"task": "world_facts", "model": "tiny", "seed": 0, "step": 0}
 

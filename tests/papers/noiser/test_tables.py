@@ -6,10 +6,10 @@ import pytest
 from sample.noiser import N, agreement, found, judged, needed, record, soft
 from sample.rows import cell
 
-from faithlib import results
 from faithlib.metrics.plausibility import chance
-from faithlib.papers.noiser import tables
 from faithlib.statistics import seeds_interval
+from notebooks.noiser import tables
+from replication import results
 
 
 @pytest.fixture

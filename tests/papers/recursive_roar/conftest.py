@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sample.recursive_roar import DROP, LINE, RISE, curve
 
-from faithlib.papers.recursive_roar import tables
-from faithlib.papers.recursive_roar.card import CARD
+from notebooks.recursive_roar import tables
+from notebooks.recursive_roar.card import CARD
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from sample.choices import check_rivals, main_alone, with_choices
 from sample.recursive_roar import record
 
-from faithlib.papers.recursive_roar import claims, tables
-from faithlib.papers.recursive_roar.card import CARD
-from faithlib.report.claims import CLAIMS
-from faithlib.report.tables import select
-from faithlib.results import project_root
-from faithlib.statistics.multiverse import CROSS
+from notebooks.recursive_roar import claims, tables
+from notebooks.recursive_roar.card import CARD
+from replication.claims import CLAIMS
+from replication.multiverse import CROSS
+from replication.results import project_root
+from replication.tables import select
 
 MODELS = "a measure's faithfulness differs between models (difference of ACU, each direction a case)"
 TASKS = "which of two measures is more faithful depends on the task (weaker lead, ACU)"

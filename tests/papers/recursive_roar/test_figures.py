@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 
-from faithlib.papers.recursive_roar import claims, figures, tables
+from notebooks.recursive_roar import claims, figures, tables
 
 
 def test_figures_have_a_panel_for_everything(points):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from faithlib.papers.recursive_roar import synthetic
+from notebooks.recursive_roar import synthetic
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sample.recursive_roar import record
 
-from faithlib.papers.recursive_roar import tables
-from faithlib.papers.recursive_roar.card import CARD
+from notebooks.recursive_roar import tables
+from notebooks.recursive_roar.card import CARD
 
 
 def test_points_keep_each_data_sets_own_metric(points):

@@ -9,11 +9,11 @@ import pytest
 from sample.choices import check_rivals, main_alone, with_choices
 from sample.saloss import OTHER, N, flips, record
 
-from faithlib.metrics.rationales import UNITS
-from faithlib.papers.saloss import claims, tables
-from faithlib.papers.saloss.card import CARD, FLIPS
-from faithlib.report.claims import CLAIMS
-from faithlib.results import project_root
+from notebooks.saloss import claims, tables
+from notebooks.saloss.card import CARD, FLIPS
+from notebooks.saloss.rationales import UNITS
+from replication.claims import CLAIMS
+from replication.results import project_root
 
 NO_CASE = "not tested (no record has what it needs)"
 SHIFT = (-0.004, 0.0, 0.004)  # of TextRank's fractions and F1, by seed: seeds differ

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from sample.saloss import UNITS, tags
 
-from faithlib.papers.saloss import figures, tables
+from notebooks.saloss import figures, tables
 
 
 def test_figures_have_a_panel_for_everything(records, values):

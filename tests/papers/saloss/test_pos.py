@@ -8,8 +8,8 @@ import pytest
 import tiny
 
 from faithlib.corpora import make
-from faithlib.papers.saloss import pos
-from faithlib.papers.saloss.pos import mean_importance, tags
+from notebooks.saloss import pos
+from notebooks.saloss.pos import mean_importance, tags
 
 FOUR = tiny.encoding(6, (1, 2, 3, 4))
 

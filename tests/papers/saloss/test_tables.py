@@ -6,10 +6,10 @@ import pytest
 from sample.rows import cell
 from sample.saloss import FLIPPED, UNITS, N, record, tags
 
-from faithlib import results
-from faithlib.papers.saloss import tables
-from faithlib.report.tables import select
 from faithlib.statistics import rank_sum
+from notebooks.saloss import tables
+from replication import results
+from replication.tables import select
 
 
 def test_performance_stands_beside_the_published(records):

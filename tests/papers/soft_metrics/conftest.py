@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from sample.soft_metrics import unit
 
-from faithlib.papers.soft_metrics import tables
+from notebooks.soft_metrics import tables
 
 
 @pytest.fixture(scope="module")

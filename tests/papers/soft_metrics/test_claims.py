@@ -8,10 +8,10 @@ import pytest
 from sample.choices import main_alone, with_choices
 from sample.soft_metrics import DRAWS, N, record, unit
 
-from faithlib import papers
-from faithlib.papers.soft_metrics import claims
-from faithlib.papers.soft_metrics.card import CARD
-from faithlib.report.claims import CLAIMS
+from notebooks.soft_metrics import claims
+from notebooks.soft_metrics.card import CARD
+from replication import papers
+from replication.claims import CLAIMS
 
 SHARE = "soft above hard in 16 of 18 averages (share of those that are here)"
 RECORDS = [record(dataset, "org/tiny", 0, 0.9) for dataset in ("sst", "topics")]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sample.soft_metrics import unit
 
-from faithlib.papers.soft_metrics import examples
+from notebooks.soft_metrics import examples
 
 
 def test_worked_examples_name_the_rationale_in_the_order_of_the_text():

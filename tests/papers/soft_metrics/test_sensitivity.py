@@ -5,7 +5,7 @@ import pytest
 from sample.rows import cell
 from sample.soft_metrics import DRAWS, N, unit
 
-from faithlib.papers.soft_metrics import sensitivity
+from notebooks.soft_metrics import sensitivity
 
 
 def test_definitions_ties_and_draws(values, diagnostic):

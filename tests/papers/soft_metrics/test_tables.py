@@ -6,10 +6,10 @@ import pytest
 from sample.rows import cell
 from sample.soft_metrics import DRAWS, MATCHED, WINS, N, record, unit
 
-from faithlib import papers
-from faithlib.papers.soft_metrics import tables
-from faithlib.papers.soft_metrics.claims import claims
-from faithlib.report.tables import excluded
+from notebooks.soft_metrics import tables
+from notebooks.soft_metrics.claims import claims
+from replication import papers
+from replication.tables import excluded
 
 
 def test_aopc_averages_its_own_ratios_only(values):

@@ -1,0 +1,71 @@
+"""What the agreement of attributions with known evidence supports."""
+
+from dataclasses import replace
+
+from faithlib.attributions.registry import describe
+from faithlib.tasks.table import generated
+from notebooks.attributions.card import CARD
+from replication import results
+from replication.claims import Claim, gates
+from replication.options import multiverse_tables
+from replication.tables import metric_rows, select
+
+KNOWN = "known exactly"  # the baseline: what a random order has is computed, not drawn
+MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
+
+
+def claims(records, values, scale):
+    """Each attribution against a random order, and each absolute score against its signed twin.
+
+    Claims are about attributions: models and texts vary, so intervals are crossed over seeds × texts, and
+    with one seed over the texts of that model. That random scores beat a random order must not hold. The
+    words that decide a generated text are known. Rationales that people marked are their reasons, and the
+    model may have others: claims about them are rows of their own.
+
+    Args:
+        records, values: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    Returns:
+        (claims, choices), as `replication.options.multiverse_tables`; value: the mean difference of AUPRC.
+    """
+    gate = gates(select(metric_rows(records), split="test"), "macro_f1")
+    design = results.design(records)
+    return multiverse_tables(
+        lambda **options: statements(values, design, **options), CARD.choices, scale, gate
+    )
+
+
+def statements(values, design, **setting):
+    """The claims at one setting.
+
+    Args:
+        values: from `results.load`.
+        design: "crossed" or "nested", from `results.design`.
+        setting: options that depart from the main setting, by `CARD.choices`.
+
+    Returns:
+        List of `replication.claims.Claim`.
+    """
+    setting = MAIN | setting
+    own = select(values, metric=setting["agreement"])
+    own = own[own.value.notna()]
+    if setting["texts"] != MAIN["texts"]:
+        own = own[own.right.astype(bool)]
+    gain = own.assign(gain=own.value - own.chance).pivot(
+        index=["dataset", "model", "seed", "example"], columns="attribution", values="gain"
+    )
+    ours = generated(gain.index.get_level_values("dataset"))
+    found = []
+    for by, rows in (("", ours), (", by marked rationales", ~ours)):
+        gains = gain[rows].dropna(axis=1, how="all")
+        for name in [name for name in own.attribution.unique() if name in gains]:
+            found.append(_claim(f"{name} above a random order{by}", gains[name], design))
+            signed = name.removesuffix("_abs")
+            if not describe(name).signed and signed in gains.columns.drop(name):
+                found.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
+    return [replace(claim, quantity=setting["agreement"]) for claim in found]
+
+
+def _claim(claim, gain, design):
+    return Claim(claim, gain.dropna().rename("value").reset_index(), design, baseline=KNOWN, limits=(-1, 1))

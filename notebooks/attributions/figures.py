@@ -1,0 +1,72 @@
+"""The figure of the study: agreement with known evidence."""
+
+from faithlib.attributions.registry import names
+from faithlib.metrics.plausibility import BETTER
+from faithlib.report import note_scale
+from faithlib.report.figures import (
+    add_legend,
+    attribution_rows,
+    beside,
+    guide,
+    include,
+    mark,
+    place,
+    points,
+    title,
+)
+from faithlib.report.style import role
+from replication.tables import in_order
+
+TITLES = {
+    "auprc": "area under the\nprecision-recall curve",
+    "precision": "precision at the\nnumber of evidence tokens",
+    "first_hit": "rank of the first\ntoken of evidence",
+}
+ARROWS = {"higher": "↑", "lower": "↓"}
+LOOKS = ("proposed", "usual", "third", "fourth", "fifth", "reference")
+CAPTIONS = {
+    "agreement_with_evidence": "**Which attributions find the evidence?** Agreement between a ranking of "
+    "tokens and the tokens that are known to decide the label, by three measures; arrows point to better "
+    "values. Each mark is the mean over the test texts of one data set with its 95 % interval; the dotted "
+    "line in the same colour is what a random order of the tokens has there. A mark beyond its dotted line "
+    "has found something. Compare marks of one colour: chance differs between data sets."
+}
+
+
+def draw(table, scale=""):
+    """Agreement with evidence: a panel for each metric, a row for each attribution, a colour a data set.
+
+    Args:
+        table: from `tables.evidence`.
+        scale: "quick" is noted on the figure.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    known = in_order(table.attribution.unique(), names())
+    groups = list(table.groupby(["dataset", "model"], sort=False))
+    several = table.model.nunique() > 1
+    looks = [
+        role(LOOKS[i % len(LOOKS)], title(dataset, model if several else ""))
+        for i, ((dataset, model), _) in enumerate(groups)
+    ]
+    height = 1.3 + len(known) * (0.14 + 0.06 * len(groups))
+    figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
+    for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
+        for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
+            rows = place(part.attribution, known, beside(i, len(groups)))
+            points(axis, part, metric, rows, look, ("ci_low", "ci_high"), size=3)
+            guide(axis, part[f"{metric}_chance"].iloc[0], look={"color": look["color"]})
+        if better == "lower":  # a rank from 1, of a few dozen tokens or of hundreds
+            axis.set_xscale("log")
+            axis.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:.0f}")
+            axis.xaxis.set_minor_locator(NullLocator())
+            include(axis, 1)
+        else:
+            include(axis, 0)
+        axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
+    attribution_rows(axes[0], known)
+    chance = mark("a random order", dashes=":")
+    add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])
+    note_scale(figure, scale)
+    return figure

@@ -1,0 +1,228 @@
+"""FMM: the areas between curves, with every way to explain, and Recursive ROAR's beside them (Table 1)."""
+
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+
+from faithlib.metrics import curves
+from faithlib.report.style import cell_text
+from faithlib.scores import RANDOM
+from notebooks.fmm import tables
+from notebooks.fmm.card import CARD, OPTIONS
+from notebooks.fmm.tables import CURVE, MASKED, PUBLISHED_MODEL
+from notebooks.recursive_roar import tables as recursive_roar
+from replication import papers, results
+from replication.tables import as_printed, groups, over_seeds, published_interval, published_row, select
+
+(ROAR,) = CARD.reads  # the paper whose records stand beside
+SST = {"sst2": "sst"}  # whose Recursive ROAR stands beside it in the paper's Table 1
+UNIT = ["dataset", "model", "seed", "strategy"]
+
+
+def options(values, records, predictions, leave_out=False):
+    """The curves of the main setting and of every option that the records have.
+
+    Args:
+        values, records: from `results.load`.
+        predictions: from `results.load_tables(..., "predictions")`.
+        leave_out: whether to drop seeds that did not converge.
+
+    Returns:
+        {"main", the names of `card.OPTIONS`, and each with `of_correct`: as `tables.points`}.
+    """
+    found = {}
+    for name in ("main", *OPTIONS.values()):
+        if name == "main" or (values.option == name).any():
+            found[name] = tables.points(values, records, leave_out, name)
+        if len(predictions) and (predictions.option == name).any():
+            correct = correct_curves(select(tables.explained(predictions, name), strategy=MASKED))
+            found[of_correct(name)] = tables.with_convergence(correct, records, leave_out)
+    return found
+
+
+def of_correct(name):
+    """What `options` calls the curves of the texts that are predicted correctly."""
+    return f"{name}, correctly predicted"
+
+
+def correct_curves(predictions):
+    """The curves of the texts that a model predicts correctly before anything is masked.
+
+    Args:
+        predictions: a row a text: UNIT, measure (draws are "random 1", ...), step, example, predicted, label.
+
+    Returns:
+        DataFrame with UNIT, measure, step and value, in each data set's own metric; random is the mean over
+        the draws.
+    """
+    predictions = predictions.assign(right=predictions.predicted == predictions.label)
+    key = [*UNIT, "example"]
+    right = predictions[(predictions.step == 0) & predictions.right][key].drop_duplicates()
+    rows = [
+        row | {"value": _metric(CARD.metric(row["dataset"]))(part.label, part.predicted)}
+        for row, part in groups(predictions.merge(right, on=key), [*UNIT, "measure", "step"])
+    ]
+    found = pd.DataFrame(rows)
+    found["measure"] = [RANDOM if m.startswith(f"{RANDOM} ") else m for m in found.measure]
+    return found.groupby([*UNIT, "measure", "step"], sort=False).value.mean().reset_index()
+
+
+def _metric(name):
+    """A metric of `training.performance`, which would load torch: a function of labels and predictions."""
+    from sklearn import metrics
+
+    macro = partial(metrics.f1_score, average="macro")
+    return {"accuracy": metrics.accuracy_score, "macro_f1": macro, "mcc": metrics.matthews_corrcoef}[name]
+
+
+def areas(points, area="ACU", flat=True):
+    """Areas of all measures, of the curves without a gap.
+
+    Args:
+        points: rows of curves with dataset, model, seed, measure, step and value.
+        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
+        flat: whether to keep the ACU of these seeds.
+
+    Returns:
+        {(dataset, model): DataFrame seeds × measures}.
+    """
+    found = {}
+    for key, part in points.groupby(["dataset", "model"], sort=False):
+        wide = part.pivot(index=["measure", "seed"], columns="step", values="value").dropna()
+        if RANDOM not in wide.index.unique("measure"):
+            continue
+        found[key] = curves.areas(wide, area, flat)
+    return found
+
+
+def racu(points, roar=None):
+    """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's.
+
+    Args:
+        points: from `tables.points`.
+        roar: from `load_roar`.
+
+    Returns:
+        A row a curve; higher is better. ci_low, ci_high: of RACU, which is not clipped here. denominator:
+        area between the random curve and the all-masked performance. variant: signed measures can do better
+        than the performance of everything masked, so that their RACU may exceed 1. flat counts seeds whose
+        random curve hardly falls: there only ACU can be read. roar: RACU, clipped as published; roar_acu:
+        ACU; roar_of: are they ours, on the same model and of which variant, or the published RACU of
+        RoBERTa-base?
+    """
+    paper, rows = tables.published_areas(), []
+    counted = {tuple(row.values()): tables.seed_counts(p) for row, p in groups(points, [*CURVE, "measure"])}
+    measured = points.groupby(CURVE).filter(lambda part: part.measure.nunique() > 1)  # more than random
+    theirs, variants = None, {}
+    if roar is not None:
+        theirs = {area: areas(roar, area) for area in ("RACU clipped", "ACU")}
+        variants = roar.groupby(["dataset", "model"]).variant.first()
+    for area in curves.summary(measured, CURVE).to_dict("records"):
+        row = {name: area[name] for name in (*CURVE, "measure")}
+        acu, known = (
+            tables.published_cell(select(paper, statistic=s), row, row["measure"]) for s in ("acu", "racu")
+        )
+        row |= {
+            "variant": tables.variant(row["measure"]),
+            **{name: area[name] for name in ("acu", "acu_low", "acu_high", "racu")},
+            "ci_low": area["racu_low"],
+            "ci_high": area["racu_high"],
+            "denominator": area["denominator"],
+            "flat": area["flat"],
+            **counted[tuple(row.values())],
+            "seeds": area["seeds"],
+            "left_out": area["left_out"],
+            **published_interval(known),
+            "published_acu": acu.get("value", np.nan) / 100,
+            "published_model": known.get("model", ""),
+        }
+        if row["strategy"] == MASKED:
+            row |= _roar_cell(theirs, variants, row["dataset"], row["model"], row["measure"])
+        rows.append(row)
+    return tables.in_paper_order(pd.DataFrame(rows))
+
+
+def racu_as_printed(table, value="racu", strategy=MASKED):
+    """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field.
+
+    Args:
+        table: from `racu`.
+        value: "racu" or "acu".
+        strategy: of the fine-tuning.
+    """
+    table = select(table, strategy=strategy)
+    paper = table[{"racu": "published", "acu": "published_acu"}[value]]
+    texts = [
+        cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)
+    ]
+    return tables.by_dataset(table, texts, ["measure", "variant"])
+
+
+def random_draws(draws, records):
+    """How much the number of random draws matters: the area under the random curve, from 1 to all draws.
+
+    An ACU is this area less the measure's own, so a change of it moves all measures of a data set alike.
+
+    Args:
+        draws: from `results.load_tables(..., "draws")`.
+        records: from `results.load`.
+
+    Returns:
+        A row a data set, model, strategy and number of draws: mean over seeds with its interval.
+    """
+    own = draws[draws.metric == draws.dataset.map(CARD.metric)]
+    curve = tables.with_convergence(own, records).pivot_table(
+        index=[*CURVE, "draws", "seed"], columns="step", values="value", sort=False
+    )
+    area = np.trapezoid(curve.to_numpy(), curve.columns.to_numpy(float) / 100)
+    found = curve.index.to_frame(index=False).assign(area=area)
+    rows = [
+        row | over_seeds(part.area, "area") | {"seeds": part.seed.nunique()}
+        for row, part in groups(found, [*CURVE, "draws"])
+    ]
+    return tables.in_paper_order(pd.DataFrame(rows))
+
+
+def random_draws_as_printed(table):
+    """A row a data set, model and strategy, a column a number of draws: the areas without their intervals."""
+    texts = [cell_text(area) for area in table.area]
+    return tables.in_paper_order(as_printed(table, texts, CURVE, ["draws"]))
+
+
+# Recursive ROAR -----------------------------------------------------------------------------------
+
+
+def load_roar(results_dir, scale):
+    """Recursive ROAR's curves at a scale; None where it has no records.
+
+    They are those of its main setting, which for encoders is a variant of fewer texts.
+    """
+    try:
+        _, values = results.load(results_dir, scale, ROAR, variants=None)
+    except FileNotFoundError:
+        return None
+    own = recursive_roar.main(recursive_roar.points(values))
+    return own[(own.by == "ratio") & own.recursive.astype(bool)]
+
+
+@cache
+def published_roar():
+    """Recursive ROAR's own Table 2, with SST under SST2's name."""
+    return papers.published(ROAR, "table_2").replace({"dataset": {"sst": "sst2"}})
+
+
+def _roar_cell(theirs, variants, dataset, model, measure):
+    """Recursive ROAR's RACU and ACU of one cell: ours of the same model, else the published RACU."""
+    key = SST.get(dataset, dataset), model
+    if theirs is not None and measure in theirs["ACU"].get(key, ()):
+        own = {area: theirs[area][key][measure].dropna() for area in theirs}
+        if len(own["RACU clipped"]):
+            cell = over_seeds(own["RACU clipped"], "roar")
+            return cell | {
+                "roar_acu": own["ACU"].mean(),
+                "roar_of": ", ".join(filter(None, ["ours", variants[key]])),
+            }
+    of = {"model": PUBLISHED_MODEL, "measure": measure}
+    known = published_row(published_roar(), tables.published_dataset(dataset), **of)
+    return published_interval(known, "roar") | {"roar_of": "published" if known else ""}

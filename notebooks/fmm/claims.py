@@ -1,0 +1,319 @@
+"""The claims of Madsen et al. 2024 (sections 5.1 to 5.3, appendix H.1), each with a verdict.
+
+Claims are about training: the seed is the unit, and intervals are t over seeds, on the test texts that all of
+them share. Which of two measures of one model is more faithful is tested on ACU, the numerator of RACU, which
+has the same sign. Tests of one model share its reference distribution: the share of them that pass has the
+seed as its cluster, and the test of fully masked texts, the same input for every measure, counts once. Which
+measures occlude, which are gradients and which are signed is what the registry says of them.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from faithlib.attributions import registry
+from faithlib.report import label
+from faithlib.scores import RANDOM
+from faithlib.statistics import Interval, seeds_interval, share_interval
+from notebooks.fmm.areas import SST, areas, of_correct, published_roar
+from notebooks.fmm.card import CARD, OPTIONS
+from notebooks.fmm.tables import MASKED, PLAIN, PUBLISHED_MODEL, SIGNIFICANT, measure_order, published_areas
+from replication.cases import difference
+from replication.claims import Claim, accepted, long
+from replication.options import multiverse_tables
+from replication.tables import case_titles, select
+
+MARGIN = 0.02  # of performance: what may be lost and still be called none
+NEAR = 0.01  # of performance: a class majority that is reached
+CONSISTENT = 0.95  # share of the in-distribution tests that must not reject
+OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
+ONLY_MASKING = "all/masked"
+LIMITS = {  # of a difference of two; that of RACU has none
+    "performance": (-2.0, 2.0),  # Matthews' correlation begins at -1
+    "share of tests": (-1.0, 1.0),
+    "ACU": (-4.0, 4.0),
+    "RACU clipped": (-2.0, 2.0),
+}
+
+
+def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
+    """claims.csv and choices.csv.
+
+    Args:
+        scores: from `tables.scores`.
+        points: {option: curves} from `areas.options`.
+        tests: from `tables.load_parts(..., "masf")`.
+        roar: from `areas.load_roar`.
+        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        gate: from `tables.gates`, or None where every data set takes part.
+
+    Returns:
+        (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
+    """
+
+    def state(**options):
+        return statements(scores, points, tests, roar, gate, **options)
+
+    return multiverse_tables(state, CARD.choices, scale, gate)
+
+
+def statements(
+    scores,
+    points,
+    tests=None,
+    roar=None,
+    gate=None,
+    area="ACU",
+    texts="all",
+    explained_label="gold",
+    integrated_gradients="from zero",
+    occlusion="with Beam",
+    unconverged_seeds="kept",
+    flat_random_curves="kept",
+    fully_masked_test="counted once",
+    p_of_a_data_set="Simes",
+):
+    """The claims, each a statistic that is larger the more it supports the sentence.
+
+    Args:
+        scores, points, tests, roar, gate: as `claims` takes them. Claims about {case: Interval} hold the data
+            sets that pass the gate; of the others `replication.claims` takes those.
+        area, texts, ..., p_of_a_data_set: options of `CARD.choices`.
+
+    Returns:
+        List of `replication.claims.Claim`; None where no record has the option.
+    """
+    chosen = {("explained label", explained_label), ("integrated gradients", integrated_gradients)}
+    name, *more = [OPTIONS[key] for key in chosen & OPTIONS.keys()] or ["main"]
+    curves = points.get(name if texts == "all" else of_correct(name))
+    if curves is None or more:  # no record explains the predicted label by another path
+        return None
+    if unconverged_seeds != "kept":
+        scores, curves = scores[scores.converged], curves[curves.converged]
+        tests = tests if tests is None else tests[tests.converged]
+    curves = curves[curves.strategy == MASKED]
+    if occlusion != "with Beam":
+        curves = curves[curves.measure != "beam"]
+    relative = "RACU" if area == "ACU" else area  # where models are compared
+    stated = [
+        *_performance(scores),
+        *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
+        *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
+        _roar(areas(accepted(curves, gate), relative), roar, relative),
+    ]
+    return [replace(claim, quantity=area) for claim in stated]
+
+
+# Performance and distribution ---------------------------------------------------------------------
+
+
+def _performance(scores):
+    """Section 5.1 and appendix H.1: performance with nothing and with everything masked, by strategy."""
+    own = scores[(scores.metric == scores.dataset.map(CARD.metric)) & (scores.split == "test")]
+    majority = scores[scores.metric == "majority"].groupby(["dataset", "model"]).value.mean()
+    wide = {
+        key: part.pivot(index="seed", columns=["strategy", "masked"], values="value")
+        for key, part in own.groupby(["dataset", "model"], sort=False)
+    }
+
+    def gained(strategy, other, masked=0):
+        return {
+            key: table[strategy, masked] - table[other, masked]
+            for key, table in wide.items()
+            if {(strategy, masked), (other, masked)} <= set(table)
+        }
+
+    def above_majority(strategy):
+        return {
+            key: table[strategy, 100] - majority[key]
+            for key, table in wide.items()
+            if (strategy, 100) in table and key in majority
+        }
+
+    near, at_most = f"(at most {NEAR:.2f} below)", f"at most {MARGIN:.2f}"
+    majority_kept = "everything masked: at or above the class majority with"
+    gain = partial(_claim, limits=LIMITS["performance"])
+    below = {key: -values for key, values in above_majority(PLAIN).items()}
+    return [
+        gain(f"masked fine-tuning loses no performance: {at_most}", gained(MASKED, PLAIN), ">=", -MARGIN),
+        gain("only masking loses performance on whole texts", gained(PLAIN, ONLY_MASKING)),
+        gain(f"{majority_kept} masked fine-tuning {near}", above_majority(MASKED), ">=", -NEAR),
+        gain(f"{majority_kept} only masking {near}", above_majority(ONLY_MASKING), ">=", -NEAR),
+        gain(
+            f"{majority_kept} plain fine-tuning whose epoch the masked copy chooses {near}",
+            above_majority("none/masked"),
+            ">=",
+            -NEAR,
+        ),
+        gain("everything masked: below the class majority with plain fine-tuning", below),
+        *(
+            gain(
+                f"masked fine-tuning by the {copy} copy's epoch is as good as by that of both: {at_most}",
+                gained(f"half/{copy}", MASKED),
+                ">=",
+                -MARGIN,
+            )
+            for copy in ("unmasked", "masked")
+        ),
+    ]
+
+
+def _in_distribution(tests, gate, once, combination):
+    """Section 5.2: the share of tests, over measures and ratios, that do not reject at 5 %."""
+    if tests is None or tests.empty:
+        return []
+    masked = tests[(tests.ratio > 0) & (tests.measure != "validation") & tests.strategy.isin([MASKED, PLAIN])]
+    p = masked.p if combination == "Simes" else masked.p_fisher
+    masked = masked.assign(passed=p >= SIGNIFICANT)
+    if once:
+        of = ["dataset", "model", "strategy", "seed", "definition", "ratio"]
+        masked = masked[(masked.ratio < 100) | ~masked.duplicated(of)]
+    result = []
+    for definition, part in masked.groupby("definition", sort=False):
+        own, more, titles = {}, {}, case_titles(zip(part.dataset, part.model, strict=True))
+        for key, of in part.groupby(["dataset", "model"], sort=False):
+            with_masks = accepted(of[of.strategy == MASKED], gate)
+            if len(with_masks):
+                own[titles[key]] = share_interval(with_masks.passed, with_masks.seed, "seed")
+            both = set.intersection(*of.groupby("strategy").measure.unique().map(set))
+            shares = of[of.measure.isin(both)].groupby(["seed", "strategy"]).passed.mean().unstack("strategy")
+            if {MASKED, PLAIN} <= set(shares):
+                more[key] = shares[MASKED] - shares[PLAIN]
+        share = f"share of tests, {CONSISTENT:.0%} expected on every data set"
+        result += [
+            Claim(
+                f"masked data is in distribution with masked fine-tuning ({share})",
+                own,
+                "seeds",
+                ">=",
+                CONSISTENT,
+                "everywhere",
+                definition=definition,
+            ),
+            _claim(
+                "masked data is in distribution in more tests than with plain fine-tuning",
+                more,
+                definition=definition,
+                limits=LIMITS["share of tests"],
+            ),
+        ]
+    return result
+
+
+# Faithfulness -------------------------------------------------------------------------------------
+
+
+def _faithfulness(found, area):
+    """Section 5.3: which measures are more faithful, by area."""
+    limits = LIMITS.get(area, (-np.inf, np.inf))
+    measures = dict.fromkeys(measure for table in found.values() for measure in table)
+    twins = [m for m in measure_order() if {m, f"{m}_abs"} <= measures.keys()]
+    compared = {
+        "occlusion is the most faithful (best of it less the best gradient)": _occlusion,
+        "occlusion is the most faithful among absolute measures": _absolute_occlusion,
+        **{f"signed above absolute: {label(m)}": _difference(m, f"{m}_abs") for m in twins},
+        "Beam at or above leave-one-out": _difference("beam", "leave_one_out"),
+    }
+    known, result = _published(), []
+    for claim, compare in compared.items():
+        relation = ">=" if claim.startswith("Beam") else ">"
+        gains = {key: compare(table) for key, table in found.items()}
+        gains = {key: gain for key, gain in gains.items() if gain.notna().any()}
+        printed = {
+            dataset: compare(known.loc[[dataset], known.columns.intersection(found[dataset, model].columns)])
+            for dataset, model in gains
+            if dataset in known.index
+        }
+        printed = {dataset: float(values.iloc[0]) for dataset, values in printed.items()}
+        more = {"published": printed, "limits": limits, "rivals": _rivals(compare, found, gains)}
+        result.append(_claim(claim, gains, relation, baseline=RANDOM, **more))
+    return result
+
+
+def _rivals(compare, found, gains):
+    """{gradient: values of the lead of occlusion's best over it}, for the claims that occlusion is ahead."""
+    if compare not in (_occlusion, _absolute_occlusion):
+        return {}
+    leads = {}
+    for key in gains:
+        others = [m for m in found[key] if registry.describe(m).family == GRADIENT]
+        for other in others:
+            dropped = [m for m in others if m != other]
+            leads.setdefault(other, {})[key] = compare(found[key].drop(columns=dropped))
+    leads = {other: long(lead).dropna() for other, lead in leads.items()}
+    return {other: lead for other, lead in leads.items() if len(lead)}
+
+
+def _occlusion(table):
+    return _best(table, OCCLUSION) - _best(table, GRADIENT)
+
+
+def _absolute_occlusion(table):
+    absolute = table[[measure for measure in table if not registry.describe(measure).signed]]
+    return _best(absolute, OCCLUSION) - _best(absolute, GRADIENT)
+
+
+def _best(table, family):
+    """The highest area of a family's measures, a number a seed (or a published data set); NaN without any."""
+    return table[[m for m in table if registry.describe(m).family == family]].max(axis=1)
+
+
+def _difference(upper, lower):
+    """The function from a table of areas to those of one measure less another's, NaN where it lacks one."""
+
+    def difference(table):
+        pair = table.reindex(columns=[upper, lower])
+        return pair[upper] - pair[lower]
+
+    return difference
+
+
+def _roar(found, roar, area):
+    """RACU less Recursive ROAR's of the same architecture, mean over the measures of both.
+
+    Published values of another architecture never stand in. The two are trained apart, so the interval is
+    Welch's; where Recursive ROAR has a variant alone, such as one of fewer texts, there is none.
+    """
+    theirs, variants = {}, {}
+    if roar is not None:
+        theirs, variants = areas(roar, area), roar.groupby(["dataset", "model"]).variant.first()
+    known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
+    printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
+    titles, cases, gains = case_titles(found), {}, {}
+    for (dataset, model), table in found.items():
+        of = SST.get(dataset, dataset), model
+        other, variant = theirs.get(of, pd.DataFrame()), variants.get(of, "")
+        both = table.columns.intersection(other.columns)
+        means = [t[both].mean(axis=1, skipna=False).dropna() for t in (table, other)]
+        if len(both) and all(map(len, means)):
+            case = difference(*map(seeds_interval, means))
+            if variant:
+                case = Interval(
+                    case.value, "seed", 0, reason=f"Recursive ROAR has its variant {variant} alone"
+                )
+            cases[titles[dataset, model]] = case
+            if dataset in known.index and dataset in printed.index:
+                gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
+    if found and not cases:
+        reason = "no data set has Recursive ROAR's records of the same architecture"
+        cases = {titles[key]: Interval(np.nan, "seed", 0, reason=reason) for key in found}
+    return Claim(
+        "more faithful than the same measures by Recursive ROAR (RACU)",
+        cases,
+        "seeds",
+        baseline=RANDOM,
+        published=gains,
+    )
+
+
+def _published(statistic="acu"):
+    """Tables 1 and 11: data sets × measures, as fractions."""
+    table = select(published_areas(), model=PUBLISHED_MODEL, statistic=statistic)
+    return table.pivot(index="dataset", columns="measure", values="value") / 100
+
+
+def _claim(claim, gains, relation=">", threshold=0.0, **more):
+    """A claim on average over data sets; gains: {(data set, model): a number a seed}."""
+    return Claim(claim, long(gains).dropna(), "seeds", relation, threshold, **more)

@@ -1,0 +1,281 @@
+"""The figures of Madsen et al. 2024, drawn from the tables of `notebooks.fmm.tables`, one page each.
+
+The paper's 16 data sets need several pages: `pages` cuts a table into them.
+"""
+
+import re
+
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+
+from faithlib.attributions.registry import describe, names
+from faithlib.report import label
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_looks,
+    attribution_rows,
+    beside,
+    guide,
+    heat,
+    lines,
+    mark,
+    name_rows,
+    panels,
+    points,
+    published_label,
+    title,
+)
+from faithlib.report.style import line, metric_title, role
+from notebooks.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title
+from replication.tables import in_order
+
+ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmasked": "fourth"}
+ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
+COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
+SIGNED = {False: "absolute", True: "signed"}
+LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
+ROAR = mark("Recursive ROAR", marker="|")
+P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
+FRESH = "fresh texts (control)"
+CAPTIONS = {
+    "performance": (
+        "**Does masked fine-tuning cost performance?** Test performance with nothing masked (left) and with "
+        "every token masked (right), by way of fine-tuning; higher is better. Bars are 95 % intervals over "
+        "seeds, pluses single seeds. Hollow marks are published, for a larger model. Grey ticks, right: "
+        "always predicting the most frequent class, on which a sound model falls back (Figures 2, 3 and 7 "
+        "to 15 of the paper)."
+    ),
+    "convergence": (
+        "**How fast does it converge?** Performance on the validation texts after each epoch, with nothing "
+        "masked (left) and with masks (right); bands are 95 % intervals over the seeds that still train: "
+        "each stops by itself, and the last points are of one or two seeds (Figures 16 and 17 of the paper)."
+    ),
+    "in_distribution": (
+        "**Are masked texts in distribution?** Each cell is the p-value of the MaSF test that a test set, "
+        "masked up to a share of its tokens by an attribution, is like the validation texts as seen in "
+        "training: the mean over seeds, and as a number how many seeds have p < 0.05, out of distribution. A "
+        "grey cell was not computed. Look at the last row first. It is a fresh set that is in distribution; "
+        "where the test rejects it, the other rows mean nothing. Masked fine-tuning should leave no number "
+        "(Figures 4 and 18 to 21 of the paper, as heat maps)."
+    ),
+    "in_distribution_calibrated": (
+        "**Are masked texts in distribution, by calibrated p-values?** As above, with a definition by which "
+        "a fresh set of the same kind has p < 0.05 in 5 % of cases."
+    ),
+    "faithfulness_curves": (
+        "**Does masking important tokens hurt?** Performance of one and the same model as tokens are "
+        "masked, most important first. Lower is more faithful; the black dotted curve masks at random. Left "
+        "absolute, right signed attributions: signed ones also know what speaks against the label, so they "
+        "can fall below the performance with everything masked. Bands are 95 % intervals over seeds "
+        "(Figures 5 and 22 to 25 of the paper)."
+    ),
+    "faithfulness_curves_plain_fine_tuning": (
+        "**Does it hurt a model that never saw masks?** As above, after plain fine-tuning: what performance "
+        "loses here may be due to the masks, and not to the words behind them."
+    ),
+    "racu_by_dataset": (
+        "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
+        "curve, divided by that between the random curve and the performance with everything masked: 0 is no "
+        "better than random, and signed attributions may exceed 1, the dotted line. Filled marks are ours "
+        "with 95 % intervals over seeds; hollow marks are published, for a larger model; grey bars are what "
+        "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where a seed's "
+        "random curve is flat, ours is left out (Tables 1, 11 and 12 of the paper)."
+    ),
+}
+
+
+def pages(table, size=6):
+    """The table in parts of at most `size` data sets, each fit for one page of any of the figures."""
+    datasets = list(dict.fromkeys(table.dataset))
+    return [table[table.dataset.isin(datasets[i : i + size])] for i in range(0, len(datasets), size)]
+
+
+def file_name(strategy):
+    """A strategy's name as part of a file's, such as "masked_fine_tuning"."""
+    return re.sub(r"\W+", "_", strategy_title(strategy))
+
+
+def performance(table, scores, split="test", scale=""):
+    """Figures 2, 3 and 7 to 15: performance by strategy, a row for each data set and model.
+
+    Args:
+        table: from `tables.performance`.
+        scores: from `tables.scores`, for the single seeds.
+        split: "test" or "validation".
+        scale: "quick" is noted on the figure.
+    """
+    table, scores = table[table.split == split], scores[scores.split == split]
+    keys = list(dict.fromkeys(zip(table.dataset, table.model, table.metric, strict=True)))
+    strategies = in_order(table.strategy.unique(), STRATEGIES)
+    slots = [
+        *strategies[:1],
+        None,
+        *strategies[1:],
+    ]  # of a row; None is the published value, beside the first
+    below = (beside(1, len(slots)) - beside(0, len(slots))) / 2  # between a strategy's mark and the next
+    several = table.model.nunique() > 1
+    ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
+    both = pd.concat([table.assign(masked=masked, words=words) for masked, (_, words) in ends.items()])
+    grid = panels(
+        both, ["words"], across=2, height=0.35 + max(0.4, 0.14 * len(slots)) * len(keys), names=str, left=1.8
+    )
+    for axis, part in grid:
+        masked = part.masked.iloc[0]
+        column = ends[masked][0]
+        for strategy in strategies:
+            own, look = part[part.strategy == strategy], _look(strategy)
+            shift = beside(slots.index(strategy), len(slots))
+            points(axis, own, column, _rows(own, keys) + shift, look)
+            if strategy == MASKED and not masked:
+                at = _rows(own, keys) + beside(slots.index(None), len(slots))
+                points(axis, own, "published", at, look | {"hollow": True})
+            seeds = scores[(scores.strategy == strategy) & (scores.masked == masked)]
+            seeds = seeds[[key in keys for key in zip(seeds.dataset, seeds.model, seeds.metric, strict=True)]]
+            for converged, colour in ((True, "#555555"), (False, "#FF0000")):
+                one = seeds[seeds.converged == converged]
+                at = _rows(one, keys) + shift + below
+                axis.plot(one.value, at, "+", color=colour, markersize=3.5, markeredgewidth=0.6)
+        if masked:
+            majority = part.drop_duplicates(["dataset", "model"])
+            axis.plot(majority.majority, _rows(majority, keys), "|", color="#777777", markersize=13)
+        name_rows(axis, [_row_title(*key, several) for key in keys])
+        guide(axis, 0, look={"linestyle": "-"})
+    grid.include(0, 1.03)
+    grid.name_axes("performance ↑")
+    handles = [*(_look(name) | {"linestyle": ""} for name in strategies), mark("one seed", "#555555", "+")]
+    if not table.unconverged.eq(0).all():
+        handles.append(mark("seed that did not converge", "#FF0000", "+"))
+    if table.published.notna().any():
+        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
+    return grid.finish([*handles, mark("most frequent class", marker="|")], scale)
+
+
+def masf(table, definition="paper", scale=""):
+    """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
+
+    Args:
+        table: from `tables.masf`. Strategies that meet random masks alone are left out.
+        definition: one of `tables.DEFINITIONS`.
+        scale: "quick" is noted on the figure.
+    """
+    table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
+    column = f"p_{definition}"
+    known = in_order(set(table.measure) - {"validation"}, names())
+    ways = {name: strategy_title(name) for name in in_order(table.strategy.unique(), STRATEGIES)}
+    height = 0.25 + 0.125 * (len(known) + 1)
+    grid = panels(table, height=height, columns=("strategy", ways), left=1.8)
+    artist = None
+    for i, (axis, part) in enumerate(grid):
+        if part.empty:
+            continue
+        wide, rejected = (_map(part, known, name) for name in (column, column.replace("p_", "rejected_")))
+        artist = heat(axis, wide, rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else ""))
+        axis.tick_params(labelleft=i % grid.across == 0)
+    if artist:
+        words = f"p-value ({P_WORDS[definition]})"
+        grid.figure.colorbar(artist, ax=grid.axes, shrink=0.3, aspect=15, pad=0.01, label=words)
+    grid.name_axes("tokens masked [%]")
+    return grid.finish([mark("seeds with p < 0.05: out of distribution", "#000000", "$n$")], scale)
+
+
+def _map(table, known, column):
+    """Measures × ratios of a column; the fresh texts, which have one value, in a last row."""
+    wide = table[table.measure != "validation"].pivot(index="measure", columns="ratio", values=column)
+    wide = wide.reindex(known)
+    for fresh in table[table.measure == "validation"][column]:
+        wide.loc["validation"] = fresh
+    return wide.rename(index=lambda name: FRESH if name == "validation" else label(name))
+
+
+def curves(table, strategy=MASKED, scale=""):
+    """Figures 5 and 22 to 25: performance as tokens are masked, a row a data set and model.
+
+    Args:
+        table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
+        strategy: of the fine-tuning.
+        scale: "quick" is noted on the figure.
+    """
+    table = table[table.strategy == strategy]
+    known = in_order(table.measure.unique(), names())
+    kinds = pd.concat(
+        [table.loc[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()]
+    )
+    kinds = {"columns": ("kind", {words: words for words in SIGNED.values()}), "table": kinds}
+    grid = panels(**kinds, height=2.1, sharey="row")
+    for axis, part in grid:
+        for name in in_order(part.measure.unique(), names()):
+            lines(axis, part[part.measure == name], "step", "value", line(name))
+    grid.include(0, which="y")
+    metrics = [", ".join(map(metric_title, part.metric.unique())) for _, part in list(grid)[:: grid.across]]
+    grid.name_axes("tokens masked [%]", [f"{metric} ↓" for metric in metrics])
+    return grid.finish(attribution_looks(known), scale)
+
+
+def racu(table, scale=""):
+    """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
+
+    Args:
+        table: from `tables.racu`. Where the random curve is flat our mark is left out, and a panel without
+            any says so.
+        scale: "quick" is noted on the figure.
+    """
+    table = table[table.strategy == MASKED]
+    known = in_order(table.measure.unique(), names())
+    grid = panels(table, height=0.45 + 0.2 * len(known), left=1.6)
+    for axis, part in grid:
+        guide(axis, 0, look={"linestyle": "-"})
+        guide(axis, 1)
+        for row in part.itertuples():
+            y, look, one = known.index(row.measure), line(row.measure), part.loc[[row.Index]]
+            if pd.notna(row.racu):
+                points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
+            points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
+            points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
+        if part.flat.all():
+            axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
+        attribution_rows(axis, known)
+    grid.name_axes("RACU ↑")
+    handles = [mark("ours", "#555555", "o")]
+    if table.published.notna().any():
+        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
+    return grid.finish([*handles, *([ROAR] if table.roar.notna().any() else [])], scale)
+
+
+def history(table, scale=""):
+    """Figures 16 and 17: validation performance by epoch, on the unmasked copy and on the masked one.
+
+    Args:
+        table: from `tables.history`.
+        scale: "quick" is noted on the figure.
+    """
+    strategies = in_order(table.strategy.unique(), STRATEGIES)
+    grid = panels(table, height=1.4, columns=("copy", COPIES))
+    for axis, part in grid:
+        for strategy in in_order(part.strategy.unique(), STRATEGIES):
+            lines(axis, part[part.strategy == strategy], "epoch", "value", _look(strategy))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    grid.include(0, which="y")
+    grid.name_axes("epoch", "performance ↑")
+    return grid.finish([_look(strategy) for strategy in strategies], scale)
+
+
+def _look(strategy):
+    return role(ROLES.get(strategy, "fourth"), strategy_title(strategy))
+
+
+def _rows(table, keys):
+    """The row of each data set and model."""
+    places = {key[:2]: i for i, key in enumerate(keys)}
+    return pd.Series(
+        [places[key] for key in zip(table.dataset, table.model, strict=True)], table.index, float
+    )
+
+
+def _row_title(dataset, model, metric, several):
+    words = "" if metric == "mean" else metric_title(metric)
+    return title(dataset, model if several else "", words)
+
+
+def _of_kind(table, signed):
+    """Which rows are of signed or of absolute attributions; random is both."""
+    return [name == "random" or describe(name).signed == signed for name in table.measure]

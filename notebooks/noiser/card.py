@@ -1,0 +1,35 @@
+"""Noiser: what the paper is, and what it does with each set of prompts."""
+
+from faithlib.tasks.table import PROMPTS, Use
+from replication.papers import Card, published
+
+CARD = Card(
+    name="noiser",
+    title="Noiser: Bounded Input Perturbations for Attributing Large Language Models",
+    citation="Ghasemi Madani, Gema, Sarti, Zhao, Minervini and Passerini (2025), COLM",
+    url="https://arxiv.org/abs/2504.02911",
+    claims=(
+        "Noiser's scores are more faithful than those of nine other methods, on all models and data sets.",
+        "k_min is the best of seven ways to bound the noise.",
+        "The words that Noiser holds important let a second model name the completion.",
+    ),
+    kind="prompts",
+    attributions=tuple(published("noiser", "table_1").attribution.unique()),
+    tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
+    # Main setting first. It is what the paper prints, where it prints anything: scores as they are
+    # (section 3), integrated gradients from all zero embeddings (section 4.2).
+    choices={
+        "scores": ("as printed", "as released"),
+        "random baseline": ("uniform", "matched"),
+        "prompts of a fact": ("averaged", "independent"),
+        "normalisation": ("none", "sum 1, signed", "|s| / sum", "min-max"),
+        "baseline of integrated gradients": ("zero", "token"),
+        "clip": ("each draw", "the mean"),
+    },
+    tasks={
+        "knowns": Use(PROMPTS, "soft_ns_nc", (None, None, 1208)),
+        "longra": Use(PROMPTS, "soft_ns_nc", (None, None, 573)),
+        "wikibio": Use(PROMPTS, "soft_ns_nc"),  # the release runs wikitext_prompts instead
+        "wikitext_prompts": Use(PROMPTS, "soft_ns_nc", (None, None, 22)),
+    },
+)

@@ -1,0 +1,209 @@
+"""The figures of Ghasemi Madani et al. 2025, drawn from the tables of `notebooks.noiser.tables`."""
+
+import numpy as np
+
+from faithlib.attributions.registry import names
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_looks,
+    attribution_rows,
+    guide,
+    mark,
+    name_rows,
+    panels,
+    place,
+    points,
+)
+from faithlib.report.style import label, line, role
+from notebooks.noiser.ratios import MAIN
+from replication.tables import in_order
+
+PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
+BASELINES = {"random": "against random scores", "matched": "against its own scores, shuffled"}
+MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability score ↑"}
+LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
+INTERVAL = ("ci_low", "ci_high")
+SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
+CLIPPED = "Values below −6 are drawn at the edge, their number is "
+LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
+CAPTIONS = {
+    "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
+    "method (log ratio), with 95 % intervals, under each way to bring scores to one scale; right of 0 "
+    "(dotted) Noiser is the most faithful. The released code divides scores by their sum itself, so on the "
+    "right that row is empty.",
+    "lead_of_k_min_by_normalisation": "**Which normalisation, which bound?** The lead of k_min over the best "
+    "of the other bounds of Noiser's noise, as in the figure above.",
+    "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
+    "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts with 95 % intervals; 0 "
+    "(dotted) is as good as the baseline, and higher is better. Left, random scores of U[0, 1); "
+    "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
+    "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "beside "
+    "them. Hollow marks, where there are any, are published (Table 1 of the paper).",
+    "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
+    "subject of the question, and on a distractor between the subject and the question; means over prompts "
+    "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
+    "good attribution is far right of it on the subject and left of it on the distractor (Figure 2 of the "
+    "paper).",
+    "words_needed": "**How few words does a second model need?** Share of a prompt's words, most important "
+    "first, that a judge model needs to name the right completion; mean with 95 % interval, lower is better. "
+    "Grey crosses: the same scores in random order, which is what knowing the method's score sizes alone "
+    "gives (Figure 3 of the paper).",
+    "faithfulness_and_answers": "**Do faithfulness and answerability agree?** Each mark is an attribution: "
+    "its log ratio of soft metrics (right is more faithful) against how well a judge model answers from the "
+    "better half of its words (up is better, on an axis of its own for each task); bars are 95 % intervals "
+    "where they are known. If both measured how well a method explains, the marks would rise from left to "
+    "right in both columns. " + CLIPPED + "in the corner. A task is left out "
+    "where the judge names no answer, whichever method chose the words (Figure 4 of the paper).",
+}
+
+
+def faithfulness(table, scale="", definition="paper"):
+    """Table 1 as a figure: log ratio of soft metrics, a row of panels a task, a column a baseline.
+
+    Args:
+        table: from `tables.faithfulness`; shown is what is not normalised.
+        scale: "quick" is noted on the figure.
+        definition: "paper" or "released".
+    """
+    table = _main(table, definition)
+    known = in_order(table.method.unique(), names())
+    grid = panels(
+        table, ["task", "model"], height=0.4 + 0.17 * len(known), columns=("baseline", BASELINES), left=1.7
+    )
+    for axis, part in grid:
+        guide(axis, 0)
+        for row in part.itertuples():
+            y, look, one = known.index(row.method), line(row.method), part.loc[[row.Index]]
+            points(axis, one, "log_ratio", [y], look, INTERVAL, LIMITS)
+            points(axis, one, "published", [y], look | {"hollow": True}, None, LIMITS, 6.5)
+        attribution_rows(axis, known)
+    grid.name_axes("log ratio ↑")
+    handles = [mark("ours", "#555555", "o"), mark("as good as the baseline", dashes=":")]
+    paper = [HOLLOW] if table.published.notna().any() else []
+    return grid.finish([*handles, *paper], scale)
+
+
+def leads(table, scale="", question="method"):
+    """Noiser's lead under each normalisation: a row of panels a task, a column a definition.
+
+    Args:
+        table: from `tables.normalisations`.
+        scale: "quick" is noted on the figure.
+        question: "method" or "bounding".
+    """
+    table = table[table.question == question]
+    known = list(dict.fromkeys(table.normalisation))
+    looks = {"random": role("proposed", BASELINES["random"]), "matched": role("usual", BASELINES["matched"])}
+    height = 0.5 + 0.24 * len(known)
+    grid = panels(table, ["task", "model"], height=height, columns=("definition", LEADS), left=1.2)
+    for axis, part in grid:
+        guide(axis, 0)
+        for shift, (baseline, look) in zip((-0.18, 0.18), looks.items(), strict=True):
+            own = part[part.baseline == baseline]
+            points(axis, own, "lead", place(own.normalisation, known, shift), look, INTERVAL, size=3.5)
+        name_rows(axis, known)
+    grid.include(-1, 1)
+    grid.name_axes("lead (log ratio) ↑")
+    return grid.finish([look | {"linestyle": ""} for look in looks.values()], scale)
+
+
+def parts(table, scale=""):
+    """Figure 2: shares of the subject and of the distractor in each attribution's scores.
+
+    Args:
+        table: from `tables.parts`. Prompts without a distractor have no panel of it.
+        scale: "quick" is noted on the figure.
+    """
+    table = table[table.part.isin(PARTS) & table.share.notna()]
+    table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
+    known = in_order(table.method.unique(), names())
+    grid = panels(table, ["task", "model", "words"], left=1.7, height=0.6 + 0.17 * len(known))
+    for axis, part in grid:
+        for row in part.itertuples():
+            look, one = line(row.method), part.loc[[row.Index]]
+            points(axis, one, "share", [known.index(row.method)], look, INTERVAL)
+        guide(axis, part.chance.mean())
+        attribution_rows(axis, known)
+        axis.set_xlabel(", ".join(PARTS[name] for name in part.part.unique()))
+        axis.tick_params(labelbottom=True)
+    grid.include(0)
+    return grid.finish(
+        [mark("95 % interval", "#555555", "o", "-"), mark("share of the tokens", dashes=":")], scale
+    )
+
+
+def minimum(table, scale="", top=1):
+    """Figure 3: the mean share of words that the judge needs to stay right.
+
+    Args:
+        table: from `tables.answerability`.
+        scale: "quick" is noted on the figure.
+        top: how many answers of the judge count, 1 or 5.
+    """
+    table = table[(table.top == top) & table.min_top_k.notna()]
+    known = in_order(table.method.unique(), names())
+    several = table.judge.nunique() > 1
+    table = table.assign(words=table.judge.map(lambda judge: f"judge {judge}") if several else "")
+    grid = panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
+    for axis, part in grid:
+        shuffled = part[part.baseline == "matched"]
+        points(axis, shuffled, "min_top_k", place(shuffled.method, known), SHUFFLED, None)
+        for row in part[part.baseline == ""].itertuples():
+            look, one = line(row.method), part.loc[[row.Index]]
+            points(axis, one, "min_top_k", [known.index(row.method)], look, ("min_ci_low", "min_ci_high"))
+        attribution_rows(axis, known)
+        axis.set_xlim(0, 1)
+    grid.name_axes("words needed (share) ↓")
+    shuffled = [SHUFFLED] if (table.baseline == "matched").any() else []
+    return grid.finish([mark("its scores", "#555555", "o"), *shuffled], scale)
+
+
+def agreement(faithful, answers, scale="", top=1, definition="paper", measure="rate"):
+    """Figure 4: faithfulness against answerability, a mark a method; a row a task, a column a baseline.
+
+    Args:
+        faithful: from `tables.faithfulness`; shown is what is not normalised.
+        answers: from `tables.answerability`.
+        scale: "quick" is noted on the figure.
+        top: how many answers of the judge count, 1 or 5.
+        definition: "paper" or "released".
+        measure: "rate" or "score_all", over all prompts; a task and model whose every rate is 0 is left out.
+    """
+    kept = _main(faithful, definition)
+    kept = kept[np.isfinite(kept.log_ratio)]
+    answers = answers[(answers.top == top) & (answers.baseline == "")]
+    answers = answers[answers.groupby(["task", "model"]).rate.transform("max") > 0]
+    columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
+    both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
+    known = in_order(both.method.unique(), names())
+    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", BASELINES), sharey="row")
+    for axis, part in grid:
+        guide(axis, 0)
+        axis.set_xlim(LIMITS[0] - 0.4, LIMITS[1] + 0.4)
+        for row in part.itertuples():
+            _cross(axis, row, measure)
+        beyond = part[part.log_ratio < LIMITS[0]].sort_values(measure, ascending=False)
+        words = [f"{label(row.method)}: {row.log_ratio:.1f}".replace("-", "−") for row in beyond.itertuples()]
+        corner = {"ha": "right", "va": "bottom", "fontsize": 6, "transform": axis.transAxes}
+        axis.text(0.99, 0.03, "\n".join(["beyond the axis", *words] if words else []), **corner)
+    for axis in grid.axes:
+        row = axis.get_shared_y_axes().get_siblings(axis)
+        axis.set_ylim(0, 1.08 * max(of.dataLim.ymax for of in row))
+    grid.name_axes("log ratio ↑", MEASURES[measure])
+    return grid.finish([look | {"linestyle": ""} for look in attribution_looks(known)], scale)
+
+
+def _main(table, definition):
+    kept = (table.definition == definition) & (table.normalisation == "none")
+    return table[kept & table.setting.isin(MAIN) & table.baseline.isin(BASELINES)]
+
+
+def _cross(axis, row, measure):
+    """A mark with its intervals; without one of the log ratio where that lies beyond the limits."""
+    look, x, y = line(row.method), np.clip(row.log_ratio, *LIMITS), getattr(row, measure)
+    if row.log_ratio >= LIMITS[0] and np.isfinite([row.ci_low, row.ci_high]).all():
+        axis.plot([row.ci_low, row.ci_high], [y, y], color=look["color"], linewidth=0.8)
+    if measure == "rate":
+        axis.plot([x, x], [row.rate_ci_low, row.rate_ci_high], color=look["color"], linewidth=0.8)
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.5}  # so that marks on one another are two
+    axis.plot([x], [y], color=look["color"], marker=look["marker"], markersize=5.5, linestyle="", **edge)

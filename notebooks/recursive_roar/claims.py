@@ -1,0 +1,393 @@
+"""The findings of Madsen et al. 2022 (section 6, appendix G) and the case for recursion, each with a verdict.
+
+Claims are about training: the seed is the unit, and intervals are t over seeds, on the test set that all of
+them share. RACU is a ratio. Whether it is above 0, or one measure's above another's of the same models, is
+tested on its numerator, ACU, which has the same sign and is not clipped; RACU as published is printed beside
+it. Where models or data sets are compared the denominators differ: ACU is tested there too, and RACU is an
+option, which can have another sign.
+"""
+
+from dataclasses import replace
+from itertools import combinations
+
+import pandas as pd
+
+from faithlib.attributions.registry import describe
+from faithlib.metrics import curves
+from faithlib.scores import RANDOM
+from faithlib.statistics import Interval, seeds_interval
+from notebooks.recursive_roar.card import CARD
+from notebooks.recursive_roar.tables import (
+    PAPER,
+    SAME_TEXTS,
+    UNITS,
+    complete_curves,
+    main,
+    one_form,
+    setting,
+)
+from replication import papers
+from replication.cases import CASES, case_table, difference
+from replication.claims import Claim, accepted, intervals, long, of_accepted
+from replication.options import multiverse_tables
+from replication.tables import case_titles, select, unit_columns
+
+RISE = 0.01  # a rise of performance that counts as one, as a fraction
+EARLY = 20  # per cent masked
+MIDDLE = 40  # per cent masked: levels above it against those up to it
+SETTINGS = ("train_size", "validation_size", "test_size", "ratios", "ig_steps")  # equal where models compare
+RATIO = "a ratio: its numerator, ACU, is tested"
+RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean over measures{})"
+ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
+
+
+def claims(points, scale="small", records=(), gate=None):
+    """claims.csv and choices.csv.
+
+    Args:
+        points: from `tables.points`.
+        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        records: from `results.load`; without them, two models are compared whatever their settings.
+        gate: from `tables.gates`, or None where every data set takes part.
+
+    Returns:
+        (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
+    """
+    return multiverse_tables(
+        lambda **options: statements(points, records, gate, **options),
+        CARD.choices,
+        scale,
+        None if gate is None else main(gate),
+    )
+
+
+def statements(
+    points,
+    records=(),
+    gate=None,
+    area="ACU",
+    collapsed_models="kept",
+    masking_levels="all",
+    share_of_random="subtracted",
+    outputs_of_bAbI="36",
+    integrated_gradients="Eq. 2",
+    training_texts="all",
+):
+    """The claims, each a statistic that is larger the more it supports the sentence.
+
+    Args:
+        points, records: from `tables.points` and `results.load`.
+        gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
+            others `replication.claims` takes those.
+        area, collapsed_models, masking_levels, share_of_random: options of `CARD.choices`.
+        outputs_of_bAbI, integrated_gradients, training_texts: the same, of units.
+
+    Returns:
+        List of `replication.claims.Claim`; None where no record has the options.
+    """
+    chosen = setting(points, outputs_of_bAbI, integrated_gradients, training_texts)
+    if chosen is None:
+        return None
+    gates = {"main": None, SAME_TEXTS: None}
+    if gate is not None:
+        gates = {"main": main(gate), SAME_TEXTS: select(gate, variant=SAME_TEXTS)}
+    passing, alike = accepted(chosen, gates["main"]), select(points, variant=SAME_TEXTS)
+    alike = accepted(alike, gates[SAME_TEXTS])
+    alike = one_form(alike, integrated_gradients) if alike.model.nunique() > 1 else passing
+    found, kept, same = (
+        complete_curves(some, collapsed_models, masking_levels) for some in (chosen, passing, alike)
+    )
+    released = setting(points, form="released")
+    printed = complete_curves(accepted(setting(points) if released is None else released, gates["main"]))
+    stated = [
+        *_attention(found, printed, area),
+        _cheaper_gradient(kept, area),
+        _models_differ(same, _settings(records, alike), area),
+        _tasks_differ(kept, area),
+        *_early(found, share_of_random),
+        *_recursion(found, area),
+        *_leakage(found, kept),
+    ]
+    return [replace(claim, quantity=area) for claim in stated]
+
+
+def cases(points, records=(), gate=None):
+    """The cases of each claim: estimate, interval, p and its Holm adjustment, and why one has no interval.
+
+    Args:
+        points, records, gate: as `claims` takes them.
+
+    Returns:
+        DataFrame with the column claim and those of `replication.cases.case_table`.
+    """
+    taking_part = None if gate is None else main(gate)
+    parts = []
+    for claim in statements(points, records, gate):
+        claim = of_accepted(claim, taking_part)
+        if len(claim.values):
+            table = case_table(intervals(claim), claim.relation, claim.threshold)
+            parts.append(table.assign(claim=claim.claim))
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASES)
+    return table.reindex(columns=["claim", *CASES])
+
+
+# Areas --------------------------------------------------------------------------------------------
+
+
+def areas(found, area="ACU", recursive=True):
+    """Areas of all measures.
+
+    Args:
+        found: from `tables.complete_curves`.
+        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls.
+        recursive: of Recursive ROAR or of ROAR.
+
+    Returns:
+        {(data set, model): DataFrame seeds × measures}.
+    """
+    return {
+        (dataset, model): curves.areas(table, area)
+        for (dataset, model, again), table in found.items()
+        if again == recursive
+    }
+
+
+def _on_average(claim, per_case, **more):
+    return Claim(claim, long(per_case), "seeds", baseline="random", **more)
+
+
+def _somewhere(claim, intervals, **more):
+    """A claim about {case: Interval}."""
+    return Claim(claim, intervals, "seeds", quantifier="somewhere", baseline="random", **more)
+
+
+def _printed(claim, per_case, known):
+    """The row of a ratio: its mean beside the published one, and no verdict."""
+    titles, found = case_titles(per_case), {}
+    for case, values in per_case.items():
+        values = values.dropna()
+        if len(values):
+            found[titles[case]] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
+    return Claim(claim, found, "seeds", baseline="random", published=known)
+
+
+# Claims -------------------------------------------------------------------------------------------
+
+
+def _attention(found, published, area):
+    """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure.
+
+    The printed ratios are those of `published`, the curves with integrated gradients as released, which made
+    the published numbers.
+    """
+    statistics = {
+        "is faithful": lambda table: table["attention"],
+        "leads the other measures": lambda table: _lead(table, "attention"),
+    }
+    tested, printed, result = areas(found, area), areas(published, "RACU clipped"), []
+    for name, bilstm in ATTENTION.items():
+        for verb, statistic in statistics.items():
+            own, ratio = (
+                {
+                    key: statistic(table)
+                    for key, table in part.items()
+                    if "attention" in table and table.shape[1] > 1 and (key[1] == "bilstm") == bilstm
+                }
+                for part in (tested, printed)
+            )
+            others = _over_each(tested, own, "attention") if verb.startswith("leads") else {}
+            result.append(_on_average(f"{name} {verb} (ACU)", own, rivals=others))
+            known = _published(statistic) if bilstm else {}
+            result.append(_printed(f"{name} {verb} (RACU, clipped as published)", ratio, known))
+    return result
+
+
+def _cheaper_gradient(found, area):
+    """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
+    known = areas(found, area)
+    titles, compared = case_titles(known), {}
+    for key, table in known.items():
+        for measure in table:
+            about = describe(measure)
+            one_pass = about.family == "gradient" and about.cost == "constant"
+            if one_pass and "integrated_gradients_abs" in table:
+                gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
+                if len(gain):
+                    compared[f"{titles[key]}: {measure}"] = seeds_interval(gain)
+    claim = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
+    return _somewhere(claim, compared)
+
+
+def _models_differ(found, settings, area):
+    """Two models on one data set, in both directions; the cases with other settings have no interval."""
+    known, compared = areas(found, area), {}
+    for one, other in combinations(known, 2):
+        if one[0] != other[0]:
+            continue
+        unequal = [
+            name for name in SETTINGS if settings.get(one, {}).get(name) != settings.get(other, {}).get(name)
+        ]
+        for measure in known[one].columns.intersection(known[other].columns):
+            values = [known[key][measure].dropna() for key in (one, other)]
+            if not all(map(len, values)):
+                continue
+            case = difference(*map(seeds_interval, values))
+            if unequal:
+                reason = f"settings differ: {', '.join(unequal)}"
+                case = Interval(case.value, "seed", case.n_units, reason=reason)
+            directions = [((one[1], other[1]), 1), ((other[1], one[1]), -1)]
+            if not case.exists:  # not tested: the direction of the estimate is enough
+                directions = directions[:1] if case.value > 0 else directions[1:]
+            for (a, b), sign in directions:
+                name = f"{one[0]}: {measure} ({a} above {b})"
+                compared[name] = replace(case, value=sign * case.value)
+    return _somewhere(
+        "a measure's faithfulness differs between models (difference of ACU, each direction a case)",
+        compared,
+    )
+
+
+def _tasks_differ(found, area):
+    """Measure a above b on one data set and b above a on another: both leads have to be shown.
+
+    The p of a case is the larger of the two, so its interval is that of the weaker lead: an
+    intersection-union test. As a and b can be above each other in one direction only, the direction costs
+    nothing (Gail and Simon 1985).
+    """
+    known, compared = areas(found, area), {}
+    for one, other in combinations(known, 2):
+        if one[0] == other[0] or one[1] != other[1]:
+            continue
+        for a, b in combinations(sorted(known[one].columns.intersection(known[other].columns)), 2):
+            first, second = ((known[key][a] - known[key][b]).dropna() for key in (one, other))
+            if not (len(first) and len(second)):
+                continue
+            sign = 1 if min(first.mean(), -second.mean()) >= min(-first.mean(), second.mean()) else -1
+            upper, lower = (a, b) if sign > 0 else (b, a)
+            leads = [seeds_interval(sign * first), seeds_interval(-sign * second)]
+            name = f"{upper} above {lower} on {one[0]} and below on {other[0]}"
+            compared[name] = max(leads, key=lambda lead: (not lead.exists, lead.pvalue()))
+    return _somewhere(
+        "which of two measures is more faithful depends on the task (weaker lead, ACU)", compared
+    )
+
+
+def _early(found, share_of_random):
+    """What the first 20 % take more than random's first 20 %, mean over the measures of a data set, by kind.
+
+    All curves of a seed have the same ends, so the difference of performance has the sign of that of shares.
+    """
+    gains = {}
+    for (dataset, model, recursive), table in found.items():
+        if not recursive or EARLY not in table:
+            continue
+        random, own = table.loc[RANDOM], table.drop(index=RANDOM, level="measure")
+        if share_of_random == "subtracted":
+            even = random[EARLY]
+        else:
+            even = random[0] - EARLY / 100 * (random[0] - random[100])
+        gains[dataset, model] = _per_seed(even - own[EARLY].unstack("measure").T)
+    claim = "the first 20 % take more performance than 20 % at random (mean over measures{})"
+    return [found for found, _ in _by_kind(claim, gains)]
+
+
+def _recursion(found, area):
+    """Recursive ROAR's area less ROAR's, mean over measures: of each kind of model, and for each data set."""
+    again, plain = areas(found, area), areas(found, area, recursive=False)
+    gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
+    result = []
+    for claim, own in _by_kind(RECURSION, gains):
+        titles = case_titles(own)
+        each = [_on_average(f"{claim.claim}: {titles[key]}", {key: gain}) for key, gain in own.items()]
+        result += [claim, *(each if len(each) > 1 else [])]
+    return result
+
+
+def _by_kind(claim, gains):
+    """[(claim on average, its gains)] of the BiLSTM and, if there are any, of encoders.
+
+    Kinds of models are not averaged: encoders run on fewer texts, masking levels and integration steps.
+    """
+    for words, bilstm in {"": True, ", an encoder": False}.items():
+        own = {key: gain for key, gain in gains.items() if (key[1] == "bilstm") == bilstm}
+        if own or bilstm:
+            yield _on_average(claim.format(words), own), own
+
+
+def _leakage(found, kept):
+    """Performance that rises as more is masked, which only masks that tell the class can explain.
+
+    Mean performance at levels above 40 % less that at levels up to 40 %. Appendix G of the paper reports it
+    on bAbI with the BiLSTM.
+    """
+    mean = {
+        key: _per_seed(rises.unstack("seed"))
+        for key, rises in _rises(found).items()
+        if key[0].startswith("babi")
+    }
+    curve = {
+        (*key, measure): seeds_interval(rise)
+        for key, rises in _rises(kept).items()
+        for measure, rise in rises.groupby("measure", sort=False)
+    }
+    titles = case_titles([key[:2] for key in curve])
+    named = {f"{titles[d, m]}: {measure}": case for (d, m, measure), case in curve.items()}
+    return [
+        _on_average(
+            "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
+            mean,
+            threshold=RISE,
+        ),
+        _somewhere(
+            "class leakage of one measure: its curve rises with masking, by more than .01",
+            named,
+            threshold=RISE,
+        ),
+    ]
+
+
+def _rises(found):
+    """{(data set, model): rise of each (measure, seed)} of Recursive ROAR's curves."""
+    result = {}
+    for (dataset, model, recursive), table in found.items():
+        levels, own = table.columns.to_numpy(), table.drop(index=RANDOM, level="measure")
+        low, high = (levels > 0) & (levels <= MIDDLE), (levels > MIDDLE) & (levels < 100)
+        if recursive and low.any() and high.any() and len(own):
+            result[dataset, model] = own.loc[:, high].mean(axis=1) - own.loc[:, low].mean(axis=1)
+    return result
+
+
+def _per_seed(table):
+    """Mean over measures (rows) of each seed (column); NaN where a seed lacks a measure."""
+    return table.mean(axis=0, skipna=False)
+
+
+def _lead(table, measure):
+    """By how much a column is above the highest other one; NaN for a seed that lacks one."""
+    return table[measure] - table.drop(columns=measure).max(axis=1, skipna=False)
+
+
+def _over_each(tables, cases, measure):
+    """{other measure: values of the lead of one over it} of the cases of a claim."""
+    gains = {}
+    for key in cases:
+        for other in tables[key].columns.drop(measure):
+            gains.setdefault(other, {})[key] = tables[key][measure] - tables[key][other]
+    return {other: long(gain) for other, gain in gains.items()}
+
+
+def _published(statistic):
+    """{data set: a statistic of the BiLSTM's published RACU}."""
+    table = select(papers.published(PAPER, "table_2"), model="bilstm")
+    wide = table.pivot(index="dataset", columns="measure", values="value") / 100
+    return statistic(wide).to_dict()
+
+
+def _settings(records, points):
+    """{(data set, model): what has to be equal where models are compared} of the units that points are of."""
+    units, found = set(points[UNITS].itertuples(index=False, name=None)), {}
+    for record in records:
+        pair = tuple(unit_columns(record).values())[:2]
+        if (*pair, record["params"].get("variant", "")) in units:
+            found[pair] = {name: record["params"].get(name) for name in SETTINGS}
+    return found

@@ -1,0 +1,318 @@
+"""The claims of Chrysostomou & Aletras 2021: what each compares, a number a seed (and text).
+
+Claims are about a way to train, so the trained model is the unit: texts never stand in for seeds. Decision
+flips are means over texts that all seeds share (crossed); F1 and leads over the best other attribution are a
+number a seed, on this test set. Every definition of the loss has claims of its own, against the same model
+trained without salience.
+"""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pandas as pd
+
+from faithlib.scores import RANDOM
+from faithlib.statistics import FEWEST_UNITS
+from faithlib.tasks.table import TASKS
+from notebooks.saloss.card import CARD, FLIPS, PAPER_GRID
+from notebooks.saloss.tables import (
+    PAPER,
+    THRESHOLDERS,
+    development,
+    published_flips,
+    salience_title,
+    select_definition,
+    test_f1,
+)
+from replication import papers, results
+from replication.claims import Claim, gates, long
+from replication.options import multiverse_tables
+from replication.tables import metric_rows, select
+
+SHARE = 19 / 20  # of the cases: 4 attributions on 5 data sets
+MARGIN = 0.02  # of macro-F1: the most that any data set of Table 1 loses
+HARD = {"sst", "semeval"}  # the data sets whose rationales the paper finds better
+OTHERS = ("tfidf", "chi2", "uniform")  # TextRank is compared with; uniform is no claim of the paper
+TITLES = {"top_k": "top-k", "contiguous": "contiguous"}
+ROUNDING = 1e-9  # of means: closer ones are equal, and no win
+MODEL = ["dataset", "model", "seed", "salience", "definition"]
+UNIT = ["dataset", "model", "seed", "example"]
+FLIP = ["fraction", "flipped", "correct"]
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+FLIPPED, CORRECT, MEDIAN, ATTENTION = "those that flip", "correctly predicted", "median", "attention alone"
+LOSS, PRINTED = "lowest loss", "the paper's choice"
+
+
+def claims(records, values, scale):
+    """Every claim with its verdict, and with the options of each choice that the paper leaves open.
+
+    Args:
+        records, values: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    Returns:
+        (claims, choices), as `replication.options.multiverse_tables`. `baseline` is "none": no random
+        baseline takes part.
+    """
+    statements_at = partial(statements, records, values)
+    return multiverse_tables(statements_at, CARD.choices, scale, gate_of(records))
+
+
+def gate_of(records):
+    """Which data sets take part: the model without salience is above chance (`replication.claims.gates`)."""
+    rows = select(metric_rows(records), input="text", split="test", salience="none")
+    return gates(rows, "macro_f1")
+
+
+def statements(records, values, **setting):
+    """The claims of each definition of the loss at one setting.
+
+    Args:
+        records, values: from `results.load`.
+        setting: options that depart from the main setting, by `CARD.choices`.
+
+    Returns:
+        List of `replication.claims.Claim`, without values where no record shows the option; None for two
+        options that were measured apart.
+    """
+    setting, design = MAIN | setting, results.design(records)
+    trained, weights = (chosen_weights(records, x["weights"], x["weight_chosen_by"]) for x in (MAIN, setting))
+    words = {(choice.replace(" ", "_"), option): name for name, (choice, option, _) in FLIPS.items()}
+    option, *more = [words[of] for of in setting.items() if of in words] or ["main"]
+    if more:  # measured one at a time
+        return None
+    flips = values[(values.attribution != RANDOM) & (values.option == option)]
+    flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
+    scores = test_f1(records)
+    unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
+    scores = with_weights(scores[unit], weights, trained)
+    found = []
+    for definition in values.definition[values.salience != "none"].unique():
+        cells = _cells(flips, definition, setting["texts"])
+        own = cells
+        if setting["attributions"] == ATTENTION:
+            own = {key: wide.loc[:, (slice(None), ["attention"])] for key, wide in cells.items()}
+        gain = partial(_gain, own, design, setting["over_texts"] == MEDIAN)
+        of_definition = [
+            *_performance(scores, definition),
+            gain("none", "fewer tokens to a flip than the baseline, on average"),
+            gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
+            _share(own),
+            _attention(cells),
+            *(
+                gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")
+                for name in OTHERS
+            ),
+            *(_rationales(scores, definition, thresholder) for thresholder in TITLES),
+        ]
+        found += [
+            replace(claim, definition=definition, values=claim.values if len(claim.values) else {})
+            for claim in of_definition
+        ]
+    return found
+
+
+def chosen_weights(records, grid, by):
+    """The weight λ of TextRank that a setting chooses: a Series by (data set, model, seed, definition).
+
+    Args:
+        records: from `results.load`.
+        grid: option of the choice "weights".
+        by: option of the choice "weight chosen by".
+
+    Returns:
+        NaN where the weight that the paper chose was not tried.
+    """
+    table = select(development(records), salience="textrank")
+    if by == PRINTED:
+        paper = papers.published(PAPER, "table_1")
+        printed = select(paper, salience="textrank").set_index("dataset").weight
+        table = table[table.weight == table.dataset.map(printed)]
+        return table.set_index(MODEL).weight.droplevel("salience")
+    if grid != MAIN["weights"]:
+        table = table[table.weight.isin(PAPER_GRID)]
+    best = table.sort_values("loss" if by == LOSS else "flip_fraction", kind="stable").drop_duplicates(MODEL)
+    return best.set_index(MODEL).weight.droplevel("salience")
+
+
+def with_weights(rows, weights, trained):
+    """The rows of models with these weights.
+
+    Args:
+        rows: with the columns of `weights`, salience, weight and, of F1, input.
+        weights: from `chosen_weights`.
+        trained: those of the main setting, with which alone other saliences and rationales are trained: they
+            are left out where any seed has another weight.
+    """
+    keys = list(weights.index.names)
+    at = pd.MultiIndex.from_frame(rows[keys])
+    group = [name for name in keys if name != "seed"]
+    same = weights.eq(trained.reindex(weights.index)).groupby(group).transform("all")
+    same = same.reindex(at).eq(True).to_numpy()
+    only_main = ~rows.salience.isin(["none", "textrank"])
+    if "input" in rows:
+        only_main |= rows.input != "text"
+    wanted = rows.weight.to_numpy() == weights.reindex(at).to_numpy()
+    return rows[(rows.salience == "none") | (wanted & (same | ~only_main.to_numpy()))]
+
+
+# Decision flips -----------------------------------------------------------------------------------
+
+
+def _cells(flips, definition, texts):
+    """{(dataset, model): DataFrame (seed, example) × (salience, attribution)} of fractions.
+
+    Of the model without salience, the seeds that have others. texts: "all", or which ones to keep, those that
+    flip or are predicted correctly; NaN is in place of others, so that pairs of models keep what both have.
+    """
+    found = {}
+    for key, part in flips.groupby(["dataset", "model"], sort=False):
+        own = part[(part.salience != "none") & (part.definition == definition)]
+        if own.empty:
+            continue
+        part = pd.concat([own, part[(part.salience == "none") & part.seed.isin(own.seed)]])
+        wide = part.pivot(index=["seed", "example"], columns=["salience", "attribution"], values=FLIP)
+        table = wide["fraction"].astype(float).dropna()
+        if column := {FLIPPED: "flipped", CORRECT: "correct"}.get(texts):
+            table = table.where(wide[column].loc[table.index].astype(bool))
+        if len(table):
+            found[key] = table
+    return found
+
+
+def _gains(cells, other):
+    """{(dataset, model): DataFrame (seed, example) × attribution}: another's fraction less TextRank's."""
+    found = {}
+    for key, wide in cells.items():
+        if {other, "textrank"} <= set(wide.columns.unique(0)):
+            gain = (wide[other] - wide["textrank"]).dropna(axis=1, how="all")
+            found |= {key: gain} if gain.shape[1] else {}
+    return found
+
+
+def _gain(cells, design, median, other, claim, quantifier="on average"):
+    """The claim that TextRank's model needs fewer tokens than another, averaged over attributions.
+
+    With fewer than three seeds, medians, or texts that differ between seeds, it is a number a seed: texts do
+    not stand in for seeds.
+    """
+    gains, known = _gains(cells, other), _published_fractions()
+    values = {key: gain.mean(axis=1) for key, gain in gains.items()}
+    crossed = any(value.index.unique("seed").size >= FEWEST_UNITS for value in values.values())
+    crossed &= not median and all(gain.notna().all(axis=None) for gain in gains.values())
+    if median:
+        values = {
+            key: cells[key][[other]].mean(axis=1).groupby(level="seed").median()
+            - cells[key][["textrank"]].mean(axis=1).groupby(level="seed").median()
+            for key in values
+        }
+    elif not crossed:
+        values = {key: gain.groupby(level="seed").mean().mean(axis=1) for key, gain in gains.items()}
+    published = {}
+    for (dataset, _), gain in gains.items():
+        of = known.loc[dataset] if dataset in known.index.unique("dataset") else None
+        if of is not None and other in of and gain.columns.isin(of.index).all():
+            published[dataset] = float((of[other] - of.textrank).loc[gain.columns].mean())
+    return Claim(
+        claim,
+        long(values),
+        design if crossed else "seeds",
+        quantifier=quantifier,
+        published=published,
+        limits=(-1, 1),
+    )
+
+
+def _share(cells):
+    """The share of attributions with which TextRank's model needs fewer tokens: a number a data set and seed.
+
+    The paper's 19 of 20 cases differ significantly; its share of any difference is compared.
+    """
+    known, shares, published = _published_fractions(), {}, {}
+    for (dataset, model), gain in _gains(cells, "none").items():
+        shares[dataset, model] = (gain.groupby(level="seed").mean() > ROUNDING).mean(axis=1)
+        cases = [(dataset, name) for name in gain]
+        if all(case in known.index for case in cases):
+            of = known.loc[cases]
+            published[dataset] = float((of.none - of.textrank > ROUNDING).mean())
+    return Claim(
+        "fewer tokens to a flip in 19 of 20 cases (share of those that are here)",
+        long(shares),
+        "seeds",
+        ">=",
+        SHARE,
+        published=published,
+        limits=(0, 1),
+    )
+
+
+def _attention(cells):
+    """By how much attention needs fewer tokens than the best other attribution of TextRank's model."""
+    leads, rivals, published, known = {}, {}, {}, _published_fractions()
+    for key, wide in cells.items():
+        if ("textrank", "attention") in wide and wide["textrank"].shape[1] > 1:
+            means = wide["textrank"].dropna().groupby(level="seed").mean()  # of the same texts
+            others = means.columns.drop("attention")
+            leads[key] = means[others].min(axis=1) - means.attention
+            for other in others:
+                rivals.setdefault(other, {})[key] = means[other] - means.attention
+            if (key[0] in known.index.unique("dataset")) and others.isin(known.loc[key[0]].index).all():
+                of = known.loc[key[0]].textrank
+                published[key[0]] = float(of[others].min() - of["attention"])
+    claim = "attention is the best attribution (lead over the best other)"
+    rivals = {other: long(lead) for other, lead in rivals.items()}
+    return Claim(claim, long(leads), "seeds", published=published, rivals=rivals)
+
+
+@cache
+def _published_fractions():
+    """Tables 2 and 8: (dataset, attribution) × salience, without random."""
+    both = published_flips()
+    both = both[both.attribution != RANDOM]
+    return both.pivot_table(index=["dataset", "attribution"], columns="salience", values="value")
+
+
+# F1 -----------------------------------------------------------------------------------------------
+
+
+def _performance(scores, definition):
+    gains = _f1_gains(select(scores, input="text"), definition)
+    published = _published_gain("table_1")
+    for quantifier, where in (("on average", "on average"), ("everywhere", "on every data set")):
+        yield Claim(
+            f"same performance {where}: at most {MARGIN:.2f} of macro-F1 lost",
+            gains,
+            "seeds",
+            threshold=-MARGIN,
+            quantifier=quantifier,
+            published=published,
+        )
+
+
+def _rationales(scores, definition, thresholder):
+    """Macro-F1 of classifiers on rationales by attention, on SST and SemEval and what imitates them."""
+    own = select(scores, input=thresholder, attribution="attention")
+    hard = [name for name, task in TASKS.items() if {name, task.imitates} & HARD]
+    return Claim(
+        f"better {TITLES[thresholder]} rationales on SST and SemEval (macro-F1)",
+        _f1_gains(own[own.dataset.isin(hard)], definition),
+        "seeds",
+        published=_published_gain(THRESHOLDERS[thresholder]),
+    )
+
+
+def _f1_gains(scores, definition):
+    """Macro-F1 with TextRank less that with no salience, ratios averaged: a row a model and seed."""
+    gains = {}
+    for key, part in select_definition(scores, definition).groupby(["dataset", "model"], sort=False):
+        wide = part.pivot_table(index="seed", columns="salience", values="value")
+        if {"none", "textrank"} <= set(wide):
+            gains[key] = (wide.textrank - wide.none).dropna()
+    return long(gains)
+
+
+@cache
+def _published_gain(table):
+    """{data set: published value with TextRank less that with no salience}."""
+    wide = papers.published(PAPER, table).pivot(index="dataset", columns="salience", values="value")
+    return (wide.textrank - wide.none).dropna().to_dict()

@@ -1,0 +1,154 @@
+"""The figures of Chrysostomou & Aletras 2021, drawn from the tables of `notebooks.saloss.tables`."""
+
+from faithlib.attributions.registry import names
+from faithlib.report import label
+from faithlib.report.figures import (
+    HOLLOW,
+    attribution_rows,
+    beside,
+    guide,
+    mark,
+    name_rows,
+    panels,
+    place,
+    points,
+    published_label,
+)
+from faithlib.report.style import role
+from notebooks.saloss.tables import SALIENCES, select_definition
+from replication.papers import published
+from replication.tables import in_order
+
+LOOKS = {
+    "none": role("usual", "no salience (baseline)"),
+    "textrank": role("proposed", "TextRank (SaLoss)"),
+    "tfidf": role("third", "TF-IDF"),
+    "chi2": role("fourth", "χ²"),
+    "uniform": role("reference", "uniform (control)"),
+}
+THRESHOLDERS = {"top_k": "top tokens", "contiguous": "one span"}
+INTERVAL = ("ci_low", "ci_high")
+TAGS = {  # the universal parts of speech (universaldependencies.org)
+    "ADJ": "adjective", "ADP": "adposition", "ADV": "adverb", "AUX": "auxiliary", "DET": "determiner",
+    "CCONJ": "coordinating conj.", "INTJ": "interjection", "NOUN": "noun", "NUM": "numeral",
+    "PART": "particle", "PRON": "pronoun", "PROPN": "proper noun", "PUNCT": "punctuation",
+    "SCONJ": "subordinating conj.", "SYM": "symbol", "VERB": "verb", "X": "other",
+}  # fmt: skip
+CAPTIONS = {
+    "decision_flip": (
+        "**How many tokens must go before the prediction changes?** Share of a text's tokens removed, most "
+        "important first, until the prediction flips; lower is more faithful, and a text that never flips "
+        "counts as 1. Filled marks are ours with 95 % intervals over texts, by what attention was drawn to "
+        "in training; hollow marks are published. Compare colours within a row, and look at *random* first: "
+        "a model that changes its mind more easily has lower values in every row (Tables 2 and 8 of the "
+        "paper)."
+    ),
+    "rationale_f1": (
+        "**Can a classifier learn from the rationale alone?** Macro-F1 of classifiers trained on the tokens "
+        "that attention ranks highest (top tokens) or on the best contiguous span; higher is better. Bars "
+        "are one standard deviation over seeds; hollow marks are published; the dotted line in a mark's "
+        "colour is the model that reads the whole text (Tables 3 and 7 of the paper)."
+    ),
+    "importance_by_part_of_speech": (
+        "**Which words does the salience loss make important?** Mean importance of the words of each part "
+        "of speech, with and without the salience loss; 1 is the average word of its text. Parts of speech "
+        "stand in the order of the baseline's importance, so that marks which leave that order show what "
+        "the loss changed (Figure 1 of the paper)."
+    ),
+}
+
+
+def decision_flip(table, scale="", definition="paper"):
+    """Tables 2 and 8 as a figure: the fraction of tokens to a flip, a row for each attribution.
+
+    Args:
+        table: from `tables.decision_flip`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
+    """
+    table = select_definition(table, definition)
+    known = in_order(table.attribution.unique(), names())
+    saliences = in_order(table.salience.unique(), SALIENCES)
+    grid = panels(table, left=1.6, height=0.4 + len(known) * (0.16 + 0.1 * len(saliences)))
+    for axis, part in grid:
+        _marks(axis, part, "fraction", "attribution", known, saliences, INTERVAL)
+        attribution_rows(axis, known)
+    grid.include(0)
+    grid.name_axes("tokens removed\nuntil a flip (share) ↓")
+    return grid.finish(_handles(table, saliences, "table_6"), scale)
+
+
+def fresh(table, scale="", definition="paper"):
+    """Tables 3 and 7 as a figure: macro-F1 of classifiers trained on rationales, a row for each salience.
+
+    Args:
+        table: from `tables.fresh`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
+    """
+    table = select_definition(table, definition).query("unit == 'word pieces'")
+    table = table.assign(low=table.macro_f1 - table.sd.fillna(0), high=table.macro_f1 + table.sd.fillna(0))
+    saliences = in_order(table.salience.unique(), SALIENCES)
+    ways = {name: THRESHOLDERS.get(name, name) for name in dict.fromkeys(table.thresholder)}
+    grid = panels(table, left=1.5, height=0.35 + 0.3 * len(saliences), columns=("thresholder", ways))
+    for axis, part in grid:
+        for i, salience in enumerate(saliences):
+            own, look = part[part.salience == salience], LOOKS[salience]
+            points(axis, own, "macro_f1", [i - 0.12] * len(own), look, ("low", "high"))
+            points(axis, own, "published", [i + 0.2] * len(own), look | {"hollow": True}, None)
+            guide(axis, own.full_text.mean(), look={"color": look["color"]})
+        name_rows(axis, [LOOKS[salience]["label"] for salience in saliences])
+        axis.set_xlim(0, 1.02)  # a mark at 1 is whole
+    grid.name_axes("macro-F1 ↑")
+    whole = mark("model on the whole text", dashes=":")
+    ours = mark("ours", "#555555", "o")
+    return grid.finish([ours, *_published(table, "table_6"), whole], scale)
+
+
+def pos(table, scale="", definition="paper", attribution="scaled_attention", salience="textrank"):
+    """Figure 1: mean importance of each part of speech, without the salience loss and with it.
+
+    Args:
+        table: from `tables.pos`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
+        attribution: whose importance.
+        salience: with which it is compared.
+    """
+    table = select_definition(table, definition)
+    saliences = ["none", salience]
+    table = table[(table.attribution == attribution) & table.salience.isin(saliences)]
+    tags = table.tag.nunique()
+    grid = panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
+    for axis, part in grid:
+        wide = part.pivot(index="tag", columns="salience", values="importance").reindex(columns=saliences)
+        wide = wide.sort_values("none", ascending=False)
+        guide(axis, 1)
+        axis.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="#BBBBBB", linewidth=1)
+        for name in saliences:
+            points(axis, wide, name, range(len(wide)), LOOKS[name], None)
+        name_rows(axis, [TAGS.get(tag, tag) for tag in wide.index])
+    grid.include(0)
+    grid.name_axes(f"importance by {label(attribution)}\n(1 = average word)")
+    return grid.finish([LOOKS[name] | {"linestyle": ""} for name in saliences], scale)
+
+
+def _marks(axis, part, value, column, rows, saliences, interval):
+    """Ours and the published value of each row, the saliences of a row one below the other."""
+    for i, salience in enumerate(saliences):
+        own, look = part[part.salience == salience], LOOKS[salience]
+        at = place(own[column], rows, beside(i, len(saliences)))
+        points(axis, own, value, at, look, interval, size=3.5)
+        points(axis, own, "published", at, look | {"hollow": True}, None, size=5.5)
+
+
+def _handles(table, saliences, models):
+    return [*(LOOKS[name] | {"linestyle": ""} for name in saliences), *_published(table, models)]
+
+
+def _published(table, models):
+    """The legend of hollow marks, with the paper's models of the data sets that are shown."""
+    if not table.published.notna().any():
+        return []
+    known = published("saloss", models).set_index("dataset").model
+    return [HOLLOW | {"label": published_label(*known.reindex(table.dataset.unique()).dropna())}]

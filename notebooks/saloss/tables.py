@@ -1,0 +1,342 @@
+"""SaLoss: from records to the tables of Chrysostomou & Aletras 2021.
+
+`values` is what `replication.results.load` returns: a row per text, model, attribution and option, with the
+columns dataset, model, seed, salience ("none" = trained without), definition (of the loss), weight (λ),
+chosen (whether it is the weight chosen), option ("main" or a name of `card.FLIPS`), attribution, example,
+fraction, flipped and correct (whether the prediction is). An example is the unit of the tables of decision
+flips, seeds are averaged first; of F1 it is a seed.
+"""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.report.style import cell_text
+from faithlib.scores import RANDOM
+from faithlib.statistics import rank_sum, t_test
+from notebooks.saloss.rationales import contiguous
+from replication import papers, results
+from replication import tables as layout
+from replication.tables import (
+    attribution_order,
+    groups,
+    metric_rows,
+    ordered,
+    over_examples,
+    published_value,
+    select,
+)
+
+PAPER = "saloss"
+SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and figures list them
+THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
+SIGNIFICANT = 0.05
+MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
+CASE = [
+    "thresholder",
+    "attribution",
+    "ratio",
+    "unit",
+]  # what a model's rationales are, and their columns in `fresh`
+FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
+METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "unit", "chosen"]
+DEVELOPMENT = ["flip_fraction", "flip_fraction_flipped", "never_flipped", "attention_kl", "loss", "macro_f1"]
+
+
+def performance(records):
+    """Table 1: test macro-F1 on full texts beside the published.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a model: mean and sd (n − 1) over seeds; weight: λ, or all that seeds have chosen; majority:
+        share of the most frequent label.
+    """
+    scores, rows = f1(records), []
+    majority = select(metric_rows(records), metric="majority").groupby(["dataset", "model"]).value.mean()
+    paper = papers.published(PAPER, "table_1")
+    for row, part in groups(select(scores, input="text"), MODEL):
+        row["weight"] = ", ".join(f"{w:g}" for w in sorted(part.weight.unique()))
+        row |= _over_seeds(part)
+        row["majority"] = majority.get((row["dataset"], row["model"]), np.nan)
+        row["published"] = published_value(paper, row["dataset"], salience=row["salience"])
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows))
+
+
+def decision_flip(values):
+    """Tables 2 and 8: the fraction of tokens removed until the prediction flips, beside the published.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        A row a model and attribution, in the main setting. fraction: lower is better, with a 95 % BCa
+        interval over the n examples; one that never flips counts as 1. never_flipped: share of examples (and
+        seeds) whose prediction never does. fraction_flipped: mean without these. p_value: the paper's test
+        against "none", a rank-sum over examples with the same attribution, on the seeds that both have.
+    """
+    paper = published_flips()
+    values = main_setting(values)
+    values = values.assign(model=_slugs(values.model))
+    rows = []
+    for row, part in groups(values, [*MODEL, "attribution"]):
+        each = part.groupby("example").fraction.mean()
+        known = {"salience": row["salience"], "attribution": row["attribution"]}
+        row |= over_examples(each, "fraction") | {
+            "never_flipped": 1 - part.flipped.mean(),
+            "fraction_flipped": part.fraction[part.flipped].mean(),
+            "n": len(each),
+            "seeds": part.seed.nunique(),
+            "p_value": _rank_sum(values, part, each),
+            "published": published_value(paper, row["dataset"], **known),
+        }
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows))
+
+
+def options(values):
+    """Decision flips with one thing changed (`card.FLIPS`): a row a model and option.
+
+    Args:
+        values: from `results.load`.
+
+    Returns:
+        fraction: mean over seeds, examples and attributions, 1 for an example that never flips.
+        never_flipped: share of these. random: the fraction of random scores.
+    """
+    own, by = values[values.chosen], [*MODEL, "option"]
+    own = own.assign(model=_slugs(own.model), never_flipped=~own.flipped)
+    random = own.attribution == RANDOM
+    table = own[~random].groupby(by, sort=False)[["fraction", "never_flipped"]].mean()
+    return _sorted(table.assign(random=own[random].groupby(by).fraction.mean()).reset_index())
+
+
+def released_scores(values, released):
+    """Decision flip of the model without salience: its scores as defined, and as the release computes them.
+
+    Args:
+        values: from `results.load`.
+        released: from `results.load_tables(..., "as_released")`, which has a row a text and attribution.
+
+    Returns:
+        A row an attribution. defined, released: mean fractions over n examples, seeds averaged first.
+        difference: released − defined on the same examples, with a 95 % BCa interval; above 0, what the
+        release computes needs more tokens.
+    """
+    keys = ["dataset", "model", "attribution"]
+    paper = select(papers.published(PAPER, "table_2"), salience="none")
+    both = select(main_setting(values), salience="none").merge(
+        released, "inner", [*keys, "example", "seed"], suffixes=("_defined", "_released")
+    )
+    fractions = ["fraction_defined", "fraction_released"]
+    both = both.astype(dict.fromkeys(fractions, "float32"))  # values are; equal ones shall be equal
+    each = both.groupby([*keys, "example"], sort=False)[fractions].mean().astype(float).reset_index()
+    rows = []
+    for row, part in groups(each, keys):
+        row |= {
+            "model": results.slug(row["model"]),
+            "defined": part.fraction_defined.mean(),
+            "released": part.fraction_released.mean(),
+            **over_examples(part.fraction_released - part.fraction_defined, "difference"),
+            "n": len(part),
+            "published": published_value(paper, row["dataset"], attribution=row["attribution"]),
+        }
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows))
+
+
+def fresh(records):
+    """Tables 3 and 7: macro-F1 of classifiers trained on rationales alone, beside the published.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a model, thresholder, attribution, ratio and unit (word pieces or words), none where no
+        classifier was trained on rationales.
+        macro_f1: higher is better; mean and sd (n − 1) over seeds. p_value: Student's t-test against "none"
+        over seeds, two-sided. full_text: macro-F1 of the model that the rationales are of, on the whole text.
+    """
+    scores = f1(records)
+    full = select(scores, input="text").groupby(MODEL).value.mean()
+    rationales = scores[scores.input.isin(THRESHOLDERS)].rename(columns={"input": "thresholder"})
+    rows = []
+    for row, part in groups(rationales, [*MODEL, *CASE]):
+        same = {name: row[name] for name in ("dataset", "model", *CASE)} | {"salience": "none"}
+        trained = row["salience"] != "none"
+        paper = papers.published(PAPER, THRESHOLDERS[row["thresholder"]])
+        known = published_value(paper, row["dataset"], salience=row["salience"], ratio=row["ratio"])
+        row |= _over_seeds(part)
+        row["p_value"] = t_test(part.value, select(rationales, **same).value) if trained else np.nan
+        row["full_text"] = full.get(tuple(row[name] for name in MODEL), np.nan)
+        row["published"] = known if row["attribution"] == "attention" else np.nan  # of attention alone
+        rows.append(row)
+    return _sorted(pd.DataFrame(rows, columns=FRESH))
+
+
+def pos(tags):
+    """Figure 1: mean importance of each part of speech, averaged over seeds, and how far that is from "none".
+
+    tags: from `results.load_tables(..., "pos")`, which has a row a tag and model.
+    """
+    keys = ["dataset", "model", "attribution", "tag"]
+    table = (
+        tags.assign(model=_slugs(tags.model))
+        .groupby([*keys, "salience", "definition"], sort=False)
+        .agg(importance=("importance", "mean"), tokens=("tokens", "mean"), seeds=("seed", "nunique"))
+        .reset_index()
+    )
+    none = table[table.salience == "none"].set_index(keys).importance
+    baseline = none.reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
+    return _sorted(table.assign(difference=table.importance - baseline))[
+        [*MODEL, "attribution", "tag", "importance", "difference", "tokens", "seeds"]
+    ]
+
+
+def lambdas(records):
+    """Every λ tried on the development set.
+
+    Args:
+        records: from `results.load`.
+
+    Returns:
+        A row a λ and seed. flip_fraction: mean fraction of tokens until a flip, by which λ is chosen; lower
+        is better. flip_fraction_flipped, never_flipped: the mean without texts that never flip, and their
+        share. attention_kl: mean KL(α, σ) of attention and salience. loss, macro_f1: on all development
+        examples. edge: whether the λ chosen is an end of its grid, beyond which a better one may lie.
+        published: the paper's own λ.
+    """
+    table = development(records)
+    grid = table.groupby(["dataset", "model", "seed", "salience", "definition"], sort=False).weight
+    ends = (table.weight == grid.transform("min")) | (table.weight == grid.transform("max"))
+    table["edge"] = table.chosen & ends & (table.salience != "none")
+    paper = papers.published(PAPER, "table_1").drop(columns="value").rename(columns={"weight": "value"})
+    table["published"] = [
+        published_value(paper, dataset, salience=salience)
+        for dataset, salience in zip(table.dataset, table.salience, strict=True)
+    ]
+    return _sorted(table)
+
+
+def development(records):
+    """What the development set says of each model that was tried: a row a model and seed, as `lambdas`."""
+    scores = select(metric_rows(records, METRICS), split="validation", input="text")
+    keys = ["dataset", "model", "salience", "definition", "seed", "weight", "chosen"]
+    table = scores.pivot_table(index=keys, columns="metric", values="value", sort=False)
+    table = table.reindex(columns=DEVELOPMENT).dropna(subset="flip_fraction").reset_index()
+    return table.astype({"chosen": bool}).rename_axis(columns=None)
+
+
+def examples(texts, ratio, attribution="scaled_attention"):
+    """Table 4: each model's contiguous rationale of the same texts.
+
+    Args:
+        texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable
+            and `scores_<attribution>`, one entry a token.
+        ratio: of tokens in a rationale.
+        attribution: whose scores choose it.
+
+    Returns:
+        A row an example and a column a model.
+    """
+    keys = ["dataset", "model", "seed", "example", "text", "label"]
+    rationales, titles = [], []
+    for row in texts.to_dict("records"):
+        kept = contiguous(row[f"scores_{attribution}"], np.asarray(row["maskable"], bool), ratio)
+        rationales.append(" ".join(token for token, keep in zip(row["tokens"], kept, strict=True) if keep))
+        titles.append(salience_title(row["salience"], row["definition"]))
+    table = texts.assign(model=_slugs(texts.model), rationale=rationales, **{"trained with": titles})
+    wide = table.pivot(index=keys, columns="trained with", values="rationale")[list(dict.fromkeys(titles))]
+    return wide.reset_index().rename_axis(columns=None)
+
+
+def as_printed(table, value, rows, columns, better):
+    """A table as printed: "ours† (published)" in each field; † is significantly better than "none", p < .05.
+
+    Args:
+        table: from `decision_flip` or `fresh`.
+        value: its column to print.
+        rows, columns: lists of its columns, as `replication.tables.as_printed` takes them.
+        better: "lower" or "higher".
+    """
+    none = select(table, salience="none")
+    keys = [k for k in ("dataset", "model", *CASE) if k in table]
+    baseline = none.set_index(keys)[value].reindex(pd.MultiIndex.from_frame(table[keys])).to_numpy()
+    gain = (table[value] - baseline) * (1 if better == "higher" else -1)
+    daggers = np.where((gain > 0) & (table.p_value < SIGNIFICANT), "†", "")
+    texts = [
+        cell_text(ours, mark=dagger, published=cell_text(paper, precision=2), precision=2)
+        for ours, dagger, paper in zip(table[value], daggers, table.published, strict=True)
+    ]
+    return layout.as_printed(table, texts, rows, columns)
+
+
+def main_setting(values):
+    """The rows of the main setting: the weight that was chosen, and no option of the decision flip."""
+    return values[values.chosen & (values.option == "main")]
+
+
+def f1(records):
+    """The metric rows that are a model's macro-F1 on the test set, of the weights that were chosen."""
+    return test_f1(records).query("chosen == True")
+
+
+def test_f1(records):
+    """The metric rows that are macro-F1 on the test set, of every weight."""
+    return select(metric_rows(records, METRICS), metric="macro_f1", split="test")
+
+
+def select_definition(table, definition):
+    """The rows of one definition, where it was trained, with the baseline that all definitions share."""
+    baseline = table.salience == "none"
+    own = (table.definition == definition) & ~baseline
+    trained = table[own if own.any() else baseline][["dataset", "model"]].drop_duplicates()
+    return table[own | baseline].merge(trained, on=["dataset", "model"])
+
+
+def salience_title(salience, definition="paper"):
+    """How tables and figures call a model: "baseline", "TextRank", "TextRank (released)"."""
+    titles = {"none": "baseline", "textrank": "TextRank", "tfidf": "TF-IDF", "chi2": "χ²"}
+    return titles.get(salience, salience) + (" (released)" if definition == "released" else "")
+
+
+def published_flips():
+    """Tables 2 and 8 in one, of which 8 repeats rows of 2."""
+    both = pd.concat([papers.published(PAPER, table) for table in ("table_2", "table_8")])
+    return both.drop_duplicates(["dataset", "salience", "attribution"])
+
+
+def _over_seeds(part):
+    return {"macro_f1": part.value.mean(), "sd": part.value.std(ddof=1), "seeds": part.seed.nunique()}
+
+
+def _rank_sum(values, part, each):
+    """p of Wilcoxon's rank-sum test of one cell against the model trained without salience."""
+    first = part.iloc[0]
+    if first.salience == "none":
+        return np.nan
+    none = select(values, salience="none", **first[["dataset", "model", "attribution"]])
+    both = set(none.seed) & set(part.seed)
+    if not both:
+        return np.nan
+    if both != set(part.seed):
+        each = part[part.seed.isin(both)].groupby("example").fraction.mean()
+    return rank_sum(each, none[none.seed.isin(both)].groupby("example").fraction.mean())
+
+
+def _slugs(models):
+    return [results.slug(model) for model in models]
+
+
+def _sorted(table):
+    """Data sets and models as they came, then the baseline first, then attributions in the paper's order."""
+    return ordered(
+        table,
+        dataset=(),
+        model=(),
+        thresholder=(),
+        salience=SALIENCES,
+        definition=(),
+        attribution=attribution_order(papers.published(PAPER, "table_2").attribution),
+    )

@@ -1,0 +1,283 @@
+"""The claims of Zhao & Aletras 2023: what each compares, a number a seed and text.
+
+Claims are about metrics, so models and texts vary: the interval is crossed over seeds × texts, and with one
+seed over the texts of that model. The number of a seed and text is a difference of preferences (Eq. 6),
+averaged over attributions. Ties count one half; in the released definition, a win. An option that was
+measured has its claims on the texts on which it was varied.
+"""
+
+import re
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+
+from faithlib.statistics import FEWEST_UNITS
+from notebooks.soft_metrics.card import CARD
+from notebooks.soft_metrics.tables import HARD, METRICS, PAPER, aopc, preferences, with_option
+from replication import papers, results
+from replication.claims import Claim, accepted, gates, linearised, long
+from replication.options import multiverse_tables
+from replication.tables import groups, metric_rows, select
+
+BASELINES = ("normal", "matched")
+CONTROL = "normal - matched"
+SHARE = 16 / 18  # of the cases: 5 attributions and 4 data sets, for two metrics
+TIES = {"half": "half", "strict": "strict", "at least": "at_least"}  # options and columns of `preferences`
+OF_DEFINITION = {"paper": "half", "released": "at_least"}  # the main setting
+ROUNDING = 1e-9  # of averages: closer ones are equal, and no win
+SMALLEST = 0.05  # of 1 - S0, in the option that excludes texts whose prediction hardly needs the text
+WITHOUT = {
+    "without signed input × gradient": "deeplift",
+    "without |input × gradient|": "input_x_gradient_abs",
+}
+METRIC = re.compile("(?:Soft-)?N[SC]")
+LARGE, RIGHT = "1 - S0 of .05 and more", "correctly predicted"
+COMPUTED = ("ties", "baseline", "attributions", "texts")  # choices about values that are there anyway
+UNIT = ["dataset", "model", "seed", "example"]
+MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
+
+
+def claims(records, values, scale):
+    """Every claim with its verdict, and with the options of each choice that the paper leaves open.
+
+    (a) soft more diagnostic than hard, on average and on every data set, (b) in 16 of 18 averages, taken as
+    that share of those there are here, (c) NC above NS, (d) less spread over attributions for soft, (e) a
+    smaller advantage of soft against the matched baseline, which is no claim of the paper.
+
+    Args:
+        records, values: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    Returns:
+        (claims, choices), as `replication.options.multiverse_tables`. value: a difference of mean
+        diagnosticities, a share of cases (b) or a difference of standard deviations (d), such that more
+        supports the claim.
+    """
+    gate = gate_of(records)
+    changes = values.groupby("option").metric.unique().map(set).to_dict()
+    measured = cache(partial(preferred, values, aopc(values)))
+    state = partial(statements, measured, changes, results.design(records), about(values), gate)
+    return multiverse_tables(state, CARD.choices, scale, gate)
+
+
+def preferred(values, main, option=""):
+    """`tables.preferences` by seed and text, in the main setting or with an option that was measured."""
+    measured = with_option(values, main, option) if option else main
+    found = preferences(measured, by=("model", "seed", "example"))
+    found["dataset"] = [name.split(" (")[0] for name in found.dataset]  # `aopc` may add the model
+    return found[found.metric.isin(METRICS)]
+
+
+def gate_of(records):
+    """Which data sets take part, by macro-F1 on the test set (`replication.claims.gates`)."""
+    return gates(select(metric_rows(records), split="test"), "macro_f1")
+
+
+def about(values):
+    """What the choice of texts needs: of each text and definition the smallest 1 - S0, and `correct`."""
+    main = values[values.option == ""].groupby([*UNIT, "definition"], observed=True)
+    return main[["denominator", "correct"]].min().reset_index()
+
+
+def statements(measured, changes, design, about_texts, gate=None, **setting):
+    """The claims of all definitions and baselines at one setting.
+
+    Args:
+        measured: function of an option that gives `preferred`.
+        changes: {option: the metrics that it changes}, of the options that were measured.
+        design: "crossed" or "nested", from `results.design`.
+        about_texts: from `about`.
+        gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
+        setting: options that depart from the main setting, by `CARD.choices`.
+
+    Returns:
+        List of Claim, with an option those about a metric that it changes; None for an option that these
+        records do not have.
+    """
+    option, *more = [o for choice, o in setting.items() if choice not in COMPUTED] or [""]
+    if option not in changes or more:  # measured one at a time
+        return None
+    kept, setting = measured(option), MAIN | setting
+    kept = kept[kept.attribution != WITHOUT.get(setting["attributions"])]
+    if setting["texts"] != MAIN["texts"]:
+        large = about_texts.denominator >= SMALLEST
+        wanted = about_texts[about_texts.correct if setting["texts"] == RIGHT else large]
+        kept = kept.merge(wanted[[*UNIT, "definition"]])
+    found = []
+    for definition, part in kept.groupby("definition", observed=True, sort=False):
+        ties = TIES.get(setting["ties"], OF_DEFINITION[definition])
+        cells = {
+            baseline: _cells(own, ties)
+            for baseline in BASELINES
+            if len(own := part[part.baseline == baseline])
+        }
+        for baseline, own in cells.items():
+            if baseline == "normal":
+                own = cells.get(setting["baseline"], own)
+            known = published_cells() if baseline == "normal" else None
+            more = {"definition": definition, "baseline": baseline}
+            found += [*_differences(own, known, design, more), *_share(own, known, gate, more)]
+            found += _spread(own, known, more)
+        if len(cells) == len(BASELINES):
+            more = {"definition": definition, "baseline": CONTROL}
+            found += _control(cells, design, more)
+    named = {claim.key: set(METRIC.findall(claim.claim)) for claim in found}  # the share names none: all
+    return [c for c in found if len(c.values) and (not named[c.key] or named[c.key] & changes[option])]
+
+
+def published_cells():
+    """Table 6 of the paper: {data set: DataFrame attributions × metrics}."""
+    table = papers.published(PAPER, "table_6")
+    return {
+        dataset: part.pivot(index="attribution", columns="metric", values="value")
+        for dataset, part in table.groupby("dataset", sort=False)
+    }
+
+
+def _cells(preferred, ties):
+    """{(dataset, model): DataFrame (seed, example) × (metric, attribution)} without gaps."""
+    found = {}
+    for row, part in groups(preferred, ["dataset", "model"]):
+        wide = part.pivot(index=["seed", "example"], columns=["metric", "attribution"], values=ties).dropna()
+        found[row["dataset"], row["model"]] = wide
+    return found
+
+
+def _difference(wide, upper, lower):
+    """One metric's preference less another's, averaged over attributions: by seed and text."""
+    return wide[upper].mean(axis=1) - wide[lower].mean(axis=1)
+
+
+def _known(cells, known, statistic):
+    """{data set: statistic of its published cells, of our attributions}; {} where nothing is published."""
+    found = {}
+    for (dataset, _), wide in cells.items():
+        names = wide.columns.unique("attribution")
+        if known and dataset in known and names.isin(known[dataset].index).all():
+            found[dataset] = float(statistic(known[dataset].loc[names]))
+    return found
+
+
+def _differences(cells, known, design, more):
+    """Claims (a), on average and on every data set, and (c)."""
+    pairs = [(soft, hard, both) for soft, hard in HARD.items() for both in ("on average", "everywhere")]
+    pairs += [("NC", "NS", "on average"), ("Soft-NC", "Soft-NS", "on average")]
+    for upper, lower, quantifier in pairs:
+        own = {key: wide for key, wide in cells.items() if {upper, lower} <= set(wide.columns.unique(0))}
+        where = "on every data set" if quantifier == "everywhere" else "on average"
+        yield Claim(
+            f"{upper} above {lower} {where}",
+            long({key: _difference(wide, upper, lower) for key, wide in own.items()}),
+            design,
+            quantifier=quantifier,
+            published=_known(own, known, lambda of, u=upper, v=lower: (of[u] - of[v]).mean()),
+            limits=(-1, 1),
+            **more,
+        )
+
+
+def _share(cells, known, gate, more):
+    """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
+
+    It is one number of all data sets that have the seeds for an interval, a value a seed that they share, and
+    its case is all of them; a data set with fewer seeds is a case of its own. Texts of one model give no
+    interval of a count of averages.
+    """
+    table = pd.DataFrame(list(cells), columns=["dataset", "model"])
+    taking_part = set(accepted(table, gate).itertuples(index=False, name=None))
+    of = {key: wide for key, wide in cells.items() if key in taking_part}
+    of = {key: wide.groupby(level="seed").mean() for key, wide in (of or cells).items() if len(wide)}
+    if not taking_part:  # of one that the gate refuses
+        of = {key: mean for key, mean in of.items() if key[0] == next(iter(of))[0]}
+    if not of:
+        return
+    enough = [key for key, mean in of.items() if len(mean) >= FEWEST_UNITS] or list(of)
+    names = next(iter(of.values())).columns.unique("attribution")
+    rows, published = [], {}
+    for keys in (enough, *([key] for key in of if key not in enough)):
+        datasets = list(dict.fromkeys(dataset for dataset, _ in keys))
+        seeds = sorted(set.intersection(*(set(of[key].index) for key in keys)))
+        rows += [
+            {"dataset": ", ".join(datasets), "model": model, "seed": seed, "value": _won(cubes)}
+            for model in dict.fromkeys(model for _, model in keys)
+            for seed in seeds
+            if (cubes := [of[key].loc[seed].unstack("metric") for key in keys if key[1] == model])
+        ]
+        if known and all(d in known and names.isin(known[d].index).all() for d in datasets):
+            published[", ".join(datasets)] = _won([known[dataset].loc[names] for dataset in datasets])
+    yield Claim(
+        "soft above hard in 16 of 18 averages (share of those that are here)",
+        pd.DataFrame(rows),
+        "seeds",
+        ">=",
+        SHARE,
+        published=published,
+        limits=(0, 1),
+        **more,
+    )
+
+
+def _won(cubes):
+    """Share of averages, per attribution and per data set, in which soft is above hard.
+
+    cubes: a DataFrame attributions × metrics for each data set.
+    """
+    of_attributions = sum(cubes) / len(cubes)
+    of_datasets = pd.DataFrame([cube.mean() for cube in cubes])
+    leads = [m[soft] - m[hard] for soft, hard in HARD.items() for m in (of_attributions, of_datasets)]
+    return float((pd.concat(leads) > ROUNDING).mean())
+
+
+def _spread(cells, known, more):
+    """Claim (d): standard deviation over attributions of the hard metric's diagnosticity, less the soft's.
+
+    With one seed the interval is over texts (`linearised`), else over seeds ("on this test set").
+    """
+    for soft, hard in HARD.items():
+        several = any(wide.index.unique("seed").size > 1 for wide in cells.values())
+        values = {}
+        for key, wide in cells.items():
+            own = wide[[hard, soft]]
+            if len(own.columns) > 2 and len(own):
+                gradient = partial(_spread_gradient, size=own[hard].shape[1])
+                statistic = partial(_spread_difference, size=own[hard].shape[1])
+                values[key] = (
+                    own.groupby(level="seed").mean().apply(lambda m, s=statistic: s(m.to_numpy()), axis=1)
+                    if several
+                    else pd.Series(linearised(own, statistic, gradient), own.index)
+                )
+        yield Claim(
+            f"{soft} varies less over attributions than {hard}",
+            long(values),
+            "seeds" if several else "crossed",
+            published=_known(cells, known, lambda of, s=soft, h=hard: of[h].std(ddof=0) - of[s].std(ddof=0)),
+            **more,
+        )
+
+
+def _spread_difference(means, size):
+    """Population sd of the first `size` means less that of the others."""
+    return means[:size].std() - means[size:].std()
+
+
+def _spread_gradient(means, size):
+    """Of `_spread_difference`; 0 where a standard deviation is 0."""
+    parts = []
+    for sign, own in ((1, means[:size]), (-1, means[size:])):
+        sd = own.std()
+        parts.append(sign * (own - own.mean()) / (len(own) * sd) if sd > 0 else np.zeros_like(own))
+    return np.concatenate(parts)
+
+
+def _control(cells, design, more):
+    """Claim (e): soft's advantage against the paper's baseline less that against the matched."""
+    normal, matched = (cells[baseline] for baseline in BASELINES)
+    for soft, hard in HARD.items():
+        values = {
+            key: (_difference(normal[key], soft, hard) - _difference(matched[key], soft, hard)).dropna()
+            for key in normal
+            if key in matched
+        }
+        claim = f"{soft} less above {hard} against matched baseline"
+        yield Claim(claim, long(values), design, limits=(-2, 2), **more)

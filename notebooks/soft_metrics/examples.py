@@ -1,0 +1,49 @@
+"""Worked examples like Table 4 of Zhao & Aletras 2023: what each metric says of single explanations."""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.metrics.erasure import rationale
+from faithlib.scores import RANDOM
+from notebooks.soft_metrics.tables import METRICS, aopc, normalised
+from replication.tables import select
+
+
+def unit_values(values, record):
+    """The values of one record."""
+    params = record["params"]
+    return select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
+
+
+def worked_examples(examples, values, which=None, ratio=0.2):
+    """A table like the paper's Table 4: what each metric says of single explanations.
+
+    Args:
+        examples, values: the texts and scores of one unit, and its values.
+        which: indices of examples; None takes the one with the largest 1 − S0, whose values are best defined.
+        ratio: of tokens in a rationale.
+
+    Returns:
+        A row an example and attribution, definition "paper", with the rationale: the tokens ranked highest,
+        in the order of the text. Random scores stand below with their first draw, and no rationale.
+    """
+    own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
+    if which is None:
+        which = own.groupby("example").denominator.first().nlargest(1).index
+    measured = aopc(own[(own.draw == 0) & own.example.isin(which)])
+    first = measured[measured.metric.isin(METRICS)].assign(value=normalised)
+    wide = first.pivot(index=["example", "attribution"], columns="metric", values="value")
+    texts = examples.set_index("example")
+    names = [c.removeprefix("scores_") for c in texts if c.startswith("scores_")]
+    rows = []
+    for example in which:
+        text = texts.loc[example]
+        scores = {name: np.asarray(text[f"scores_{name}"], float) for name in names}
+        maskable = np.any([s != 0 for s in scores.values()], axis=0)  # others are never scored
+        for name in (n for n in (*names, RANDOM) if (example, n) in wide.index):
+            chosen = rationale(scores[name], maskable, ratio) if name in scores else []
+            words = " ".join(np.asarray(text.tokens)[chosen]) if name in scores else ""
+            found = {"example": example, "attribution": name, **wide.loc[(example, name)]}
+            rows.append(found | {"rationale": words})
+    columns = ["example", "attribution", *(m for m in METRICS if m in wide), "rationale"]
+    return pd.DataFrame(rows, columns=columns)

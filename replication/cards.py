@@ -1,0 +1,294 @@
+"""What cards and the README say of claims: blocks of Markdown made from claims.csv."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from faithlib.report.io import CSV_FLOAT
+from faithlib.report.markdown import escaped, fold, table, with_block
+from faithlib.report.style import dataset_title, labelled, model_title
+from faithlib.tasks.files import task_slug
+from replication.results import in_config, project_root, shown, slug
+from replication.tables import counted
+
+WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
+BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
+BASELINES = {  # of claims, in words
+    "random": "against random scores",
+    "normal": "against random scores of N(0, 1)",
+    "matched": "against the same scores in random order",
+    "normal - matched": "difference between the two baselines",
+    "none": "without a random baseline",
+}
+ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
+CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
+LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
+LISTED = 4  # cases that a cell names; more are counted
+OF_CLAIM = ["claim", "definition", "baseline"]
+HEADER = (
+    "claim",
+    "verdict",
+    "ours, 95 % interval",
+    "published (the paper's models and training sets)",
+    "data",
+    "p, Holm",
+    "options",
+)
+NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "p_holm")  # the other columns are texts
+GROUPS = ("holds", "does not hold", "mixed", "inconclusive", "not tested")  # what a verdict begins with
+
+
+def card_block(claims, note=""):
+    """The verdicts of a paper as Markdown: a paragraph, then a table of every claim.
+
+    Args:
+        claims: DataFrame with the columns `replication.claims.CLAIMS`, as claims.csv at scale small or paper.
+        note: what stands before them.
+
+    Returns:
+        The content of the card's block BLOCK. The paragraph is of the first definition.
+
+    >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
+    >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
+    >>> row |= {"failing_cases": "", "borderline": False, "published": 0.3, "published_cases": "sst"}
+    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[1])
+    **Holds** (1 of 1): A above B.
+    """
+    texts = [note] if note else []
+    judged = claims[claims.verdict.astype(str) != ""]
+    first = judged[judged.definition == claims.definition.iloc[0]]
+    for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
+        texts.append(_about(definition, baseline, judged) + _paragraph(part))
+    texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
+    return "\n" + "\n\n".join(texts) + "\n"
+
+
+def claims_table(claims, folded=""):
+    """Every claim beside what the paper published, ours and the verdict: a table of Markdown.
+
+    Args:
+        claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
+        folded: words behind which a long table is folded.
+
+    Returns:
+        Lines of Markdown. A column that is empty in every row is left out.
+    """
+    rows = []
+    for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
+        if about := _about(definition, baseline, claims):
+            rows.append([f"*{about.removesuffix(': ')}*", *[""] * (len(HEADER) - 1)])
+        rows += map(_cells, part.itertuples())
+    filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
+    return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows], folded)
+
+
+def claims_tables(claims):
+    """The claims by the first definition, which is the paper's, as a table; by each other one, folded.
+
+    Args:
+        claims: as `claims_table` takes them.
+
+    Returns:
+        Lines of Markdown.
+    """
+    (_, first), *others = claims.groupby("definition", sort=False)
+    folded = (
+        fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}") for name, part in others
+    )
+    return "\n".join([claims_table(first), *folded])
+
+
+def read_claims(path):
+    """claims.csv with texts that are never NaN."""
+    table = pd.read_csv(path)
+    texts = [name for name in table if name not in NUMBERS]
+    return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
+
+
+def read_block(folder):
+    """The `card_block` of results/<scale>/<paper>."""
+    claims, choices = read_claims(folder / "claims.csv"), folder / "choices.csv"
+    if choices.is_file():
+        main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
+        claims = claims.merge(main[[*OF_CLAIM, "main"]], "left", OF_CLAIM).fillna({"main": ""})
+    return card_block(claims, "\n\n".join([*_computed(folder), *_untested(folder), *_judged(folder)]))
+
+
+def counts(claims):
+    """How many claims have which verdict, in one line.
+
+    A claim counts once: in the first definition, which is the paper's, and against its first baseline.
+
+    >>> rows = pd.DataFrame({"claim": ["a", "a", "b", "b"], "definition": ["paper"] * 3 + ["released"]})
+    >>> counts(rows.assign(verdict=["holds (3 seeds)", "mixed", "not tested", "holds"]))
+    '1 holds, 1 not tested'
+    """
+    own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
+    verdicts = own.drop_duplicates("claim").verdict.astype(str)
+    found = {name: verdicts.str.startswith(name).sum() for name in GROUPS}
+    several = {"holds": "hold", "does not hold": "do not hold"}
+    return ", ".join(f"{n} {several.get(name, name) if n > 1 else name}" for name, n in found.items() if n)
+
+
+def with_counts(text, folder):
+    """A text whose cells `<!-- verdicts: paper -->` have the `counts` of each paper's verdicts.
+
+    Args:
+        text: the README's.
+        folder: results/<scale>.
+    """
+
+    def cell(match):
+        path = folder / match[2] / "claims.csv"
+        if not path.is_file():
+            return f"{match[1]}no results yet{match[3]}"
+        return f"{match[1]}{counts(read_claims(path))}{match[3]}"
+
+    return CELL.sub(cell, text)
+
+
+def pages(results_dir="results", scale="small"):
+    """The cards notebooks/<paper>/README.md with the markers of their block, and the README.
+
+    Returns:
+        {path from the project's root: (text as it is, text with what the claims of the scale say)}.
+    """
+    root, found = project_root(), {}
+    for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
+        card = root / "notebooks" / path.parent.name / "README.md"
+        text = card.read_text(encoding="utf-8") if card.is_file() else ""
+        if f"<!-- {BLOCK} -->" in text:
+            found[card.relative_to(root)] = text, with_block(text, BLOCK, read_block(path.parent))
+    if (root / "README.md").is_file():
+        text = (root / "README.md").read_text(encoding="utf-8")
+        found[Path("README.md")] = text, with_counts(text, root / results_dir / scale)
+    return found
+
+
+def write_cards(results_dir="results", scale="small"):
+    """Write the blocks of all cards, and the README's counts; see `pages`.
+
+    Returns:
+        Names of the papers whose card was written.
+    """
+    found = pages(results_dir, scale)
+    for path, (_, text) in found.items():
+        (project_root() / path).write_text(text, encoding="utf-8")
+    return [path.parent.name for path in found if path.parent.name]
+
+
+def _cases(names):
+    """Cases in words, a data set once with all its models; of many, how many they are."""
+    cases = re.split("[,;] ", names)
+    for _ in cases:
+        names = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", names)
+    return labelled(names) if len(cases) <= LISTED else f"{len(cases)} cases"
+
+
+def _computed(folder):
+    """[a sentence: the units of a folder of records on each device, and their hours]; [] without records.
+
+    Hours of a processor are those of one core where all its records have them, else those on the clock,
+    pauses included.
+    """
+    records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
+    spent, parts = pd.DataFrame([r["volatile"] | r["provenance"] for r in records if "volatile" in r]), []
+    for device, own in spent.groupby("device") if len(spent) else ():
+        on_cores = device == "cpu" and "cpu_seconds" in own and own.cpu_seconds.notna().all()
+        name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
+        units = counted(len(own), "unit") + f" on {device}" * (device != "cpu")
+        parts.append(f"{units} ({own[name].sum() / 3600:.1f} {words})")
+    return [f"Computed in {' and '.join(parts)}."] if parts else []
+
+
+def _untested(folder):
+    """[sentences: which units of the folder's config, and which data sets of the paper's, have no record]."""
+    scale, paper = folder.parent.name, folder.name
+    (path, units), (whole, of_paper) = (
+        in_config(folder.parents[1], name, paper) or ("", {}) for name in (scale, "paper")
+    )
+    there = {record.stem for record in folder.glob("*.json")}
+    seeds = {}
+    for unit, given in units.items():
+        key = dataset_title(given["task"]), model_title(slug(given["model"])), given.get("variant", "")
+        seeds.setdefault(key, []).append(unit not in there)
+    absent = [
+        f"{', '.join(filter(None, key))} ({counted(sum(missing), 'seed')} of {len(missing)})"
+        for key, missing in seeds.items()
+        if any(missing)
+    ]
+    known = {name.partition(".")[0] for name in there} | {task_slug(p["task"]) for p in units.values()}
+    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in known]
+    others = ", ".join(map(dataset_title, dict.fromkeys(others)))
+    told = [f"Listed in `{shown(path)}` and not computed yet: {'; '.join(absent)}."] if absent else []
+    return told + ([f"Data sets of `{shown(whole)}` that are not there: {others}."] if others else [])
+
+
+def _judged(folder):
+    """[what a study of the same scale says of the metrics of a paper], from its table ABOUT."""
+    tables = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
+    return [text for table in tables for text in table.text[table.paper == folder.name]]
+
+
+def _about(definition, baseline, claims):
+    """ "definition released, baseline matched: " where a table has several of them, else ""."""
+    words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
+    words += [BASELINES.get(baseline, f"random baseline {baseline}")] if claims.baseline.nunique() > 1 else []
+    text = ", ".join(words)
+    return f"{text[0].upper()}{text[1:]}: " if text else ""
+
+
+def _paragraph(part):
+    texts = []
+    for verdict in GROUPS:
+        own = part[part.verdict.str.startswith(verdict)]
+        if len(own):
+            names = "; ".join(escaped(labelled(row.claim) + _limits(row)) for row in own.itertuples())
+            texts.append(f"**{verdict.capitalize()}** ({len(own)} of {len(part)}): {names}.")
+    return " ".join(texts)
+
+
+def _limits(row):
+    """What limits a verdict: " (depends on ...)", where it is shown, that few settings agree; or ""."""
+    limits = [*_main_setting(row), *re.findall(LIMITS, row.verdict)]
+    if not _main_setting(row):
+        shares = re.finditer(r"(?:full grid: )?(\d+) of (\d+) (?:options )?agree", _options(row))
+        limits += [agree[0] for agree in shares if 2 * int(agree[1]) < int(agree[2])]
+    return f" ({labelled('; '.join(limits))})" if limits else ""
+
+
+def _main_setting(row):
+    """[the verdict of the main setting alone], of a row that options make mixed."""
+    main = getattr(row, "main", "mixed") or "mixed"
+    return [f"main setting: {main}"] * (row.verdict.startswith("mixed") and main != "mixed")
+
+
+def _options(row):
+    """How many options agree with a verdict; "" without a verdict, or without an option."""
+    none = row.verdict.startswith("not tested") or row.choices.startswith("0 of 0 ")
+    return "" if none else row.choices
+
+
+def _cells(row):
+    verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
+    if row.failing_cases and "not shown on" in verdict:
+        verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
+    ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
+    ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
+    of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
+    on = "" if row.published_cases == row.cases else f" on {of}"
+    known = of if math.isnan(row.published) else _number(row.published) + on
+    p = getattr(row, "p_holm", math.nan)
+    holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+    options = "; ".join(
+        filter(None, [*_main_setting(row), _options(row).replace(" options agree", " agree")])
+    )
+    return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options
+
+
+def _number(x):
+    """Three digits of a number as claims.csv has it, so that a report and a card never differ by rounding."""
+    return f"{float(CSV_FLOAT % x):+.3f}"

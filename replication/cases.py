@@ -1,0 +1,430 @@
+"""Claims about several data sets: on at least one (`somewhere`), `on_average`, or `everywhere`.
+
+Cases are `Interval`s by name and must be independent: one a data set, not one an attribution of the same data
+set.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, holm, t_quantile
+from faithlib.statistics.intervals import EQUAL, Interval
+from replication.verdicts import (
+    ALPHA,
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    MIXED,
+    UNTESTED,
+    Verdict,
+    _equal,
+    _satisfies,
+    decide,
+    judge,
+)
+
+CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
+
+
+def failing_cases(cases, relation=">", bound=0.0):
+    """Names of the cases whose estimate violates the relation, with or without an interval.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<="; equality within rounding violates ">" and "<".
+        bound: the threshold.
+
+    Returns:
+        Tuple of names.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> failing_cases({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
+    ('babi-1',)
+    """
+    return tuple(
+        name
+        for name, case in cases.items()
+        if not (math.isnan(case.value) or _satisfies(case.value, relation, bound))
+    )
+
+
+def case_table(cases, relation=">", bound=0.0):
+    """One row a case: estimate, interval, one-sided p and its Holm adjustment over all cases.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        DataFrame with columns case, value, ci_low, ci_high, unit, n_units, p, p_holm, reason. A case without
+        an interval has p = 1: it was looked at. So has one model among cases with several seeds.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> table = case_table({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
+    >>> table.p_holm.round(3).tolist(), table.reason.tolist()
+    ([0.074, 1.0], ['', '2 seeds: an interval needs 3'])
+    """
+    p = _pvalues(cases, relation, bound)
+    adjusted = holm(list(p.values())) if p else []
+    rows = [
+        (name, x.value, x.low, x.high, x.unit, x.n_units, p[name], after, x.reason)
+        for (name, x), after in zip(cases.items(), adjusted, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=CASES)
+
+
+def somewhere(cases, relation=">", bound=0.0):
+    """The claim that the relation is satisfied on at least one case.
+
+    One-sided p-values with Holm's correction at .025 over all cases looked at, those without an interval
+    (p = 1) included. Variances are not pooled over cases. The interval is that of the case with the smallest
+    p at the level of Holm's first step, 1 - 2 · .025 / m: it excludes the threshold where the claim holds.
+
+    Args:
+        cases: {name: Interval}, all cases that were looked at.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict: holds if a case is rejected (`shown_on`); does not hold only if the unadjusted 95 % interval
+        of every case lies on the other side; else inconclusive, with the critical t.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
+    >>> somewhere(cases).text("BiLSTM")
+    'holds (shown on sst; BiLSTM, 3 seeds)'
+    >>> somewhere(cases | {f"babi-{i}": cases["babi-1"] for i in range(2, 18)}).detail
+    'critical t 18.9 over 18 cases'
+    """
+    tested, others = _split(cases)
+    if not tested:
+        return _untested(cases, relation, bound)
+    p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
+    shown = tuple(name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA)
+    leading = min(tested, key=p.get)
+    level = 1 - 2 * ALPHA / len(cases)
+    low, high = tested[leading].ends(level)
+    critical = t_quantile(0.5 + level / 2, tested[leading].df)
+    if shown:
+        word, detail = HOLDS, f"shown on {', '.join(shown)}" if len(cases) > 1 else ""
+    elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
+        word, detail = FAILS, ""
+    else:
+        word = INCONCLUSIVE
+        detail = f"critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
+    ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
+    about = {"word": word, "detail": detail, "shown_on": shown, "critical_t": critical}
+    return _verdict(tested[leading], cases, relation, bound, **ends, **about)
+
+
+def average(cases):
+    """The mean of several data sets, equally weighted, with Welch's interval.
+
+    Variance Σ v_k / K², degrees of freedom (Σ v_k)² / Σ(v_k² / df_k) (Welch 1947), v_k the squared standard
+    error of case k. As in a crossed design, the wider of the intervals by two-way variances and by variances
+    over seeds.
+
+    Args:
+        cases: {name: Interval}, each with an interval.
+
+    Returns:
+        Interval with the smallest number of units of the cases; their unit, or "text" where the units of one
+        model differ (texts, facts).
+
+    Raises:
+        ValueError: for no cases, a case without an interval, and seeds averaged with texts of one model.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.1, 0.2, 0.3]), "agnews": seeds_interval([0.0, 0.1, 0.2, 0.1])}
+    >>> print(average(cases))
+    +0.150 [+0.050, +0.250] (3 seeds)
+    """
+    if not cases:
+        raise ValueError("no cases: an average needs at least one")
+    if without := [name for name, case in cases.items() if not case.exists]:
+        raise ValueError(f"no interval for {', '.join(without)}: leave out what has none")
+    units = {case.unit for case in cases.values()}
+    if len(units) > 1 and "seed" in units:
+        raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
+    parts = [case.components for case in cases.values()]
+    components = tuple(
+        dict.fromkeys(
+            _welch([part[min(i, len(part) - 1)] for part in parts]) for i in range(max(map(len, parts)))
+        )
+    )
+    low, high = (float(np.mean([case.limits[i] for case in cases.values()])) for i in (0, 1))
+    return Interval(
+        float(np.mean([case.value for case in cases.values()])),
+        units.pop() if len(units) == 1 else "text",
+        min(case.n_units for case in cases.values()),
+        components,
+        "average",
+        limits=(low, high),
+    )
+
+
+def steady(case):
+    """An Interval; of equal values with a variance of 0, so that it can take part in a mean.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> print(average({"a": steady(seeds_interval([0.0, 0.0, 0.0])), "b": seeds_interval([0.2, 0.4, 0.6])}))
+    +0.200 [-0.048, +0.448] (3 seeds)
+    """
+    return replace(case, components=((0.0, 1),)) if case.reason == EQUAL else case
+
+
+def difference(one, two):
+    """Interval of the difference of two independent means (Welch 1947).
+
+    Args:
+        one, two: Interval of trained models that share nothing.
+
+    Returns:
+        Interval of one - two; without ends where either has none.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
+    +0.400 [+0.173, +0.627] (3 seeds)
+    """
+    value, n = one.value - two.value, min(one.n_units, two.n_units)
+    if not (one.exists and two.exists):
+        return Interval(value, "seed", n, reason=one.reason or two.reason)
+    mean = average({"one": one, "two": replace(two, value=-two.value)})
+    parts = tuple((2 * se, df) for se, df in mean.components)
+    limits = one.limits[0] - two.limits[1], one.limits[1] - two.limits[0]
+    return replace(mean, value=value, components=parts, design="difference", limits=limits)
+
+
+def on_average(cases, relation=">", bound=0.0):
+    """The claim that the mean over the data sets satisfies the relation.
+
+    The interval (`average`; of one data set, its own) is over the data sets that have one: with three seeds
+    or more, or, where no data set has seeds, with three texts or more. One whose values are all equal counts
+    with them and adds no variance (`steady`). The others are in `value_all`, the mean of all data sets, which
+    has no interval.
+
+    Args:
+        cases: {name: Interval}, one a data set.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict: "mixed" if, after Holm over the data sets, one lies wholly above and one wholly below the
+        threshold; "inconclusive (depends on data sets with fewer than 3 seeds)" if `value_all` is on the
+        other side of the threshold than `value`, and if data sets whose values are all equal change the
+        verdict; else by the interval. "not tested" where no data set has an interval.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([0.2, 0.24, 0.22])}
+    >>> on_average(cases).text("MiniLM")
+    'holds (MiniLM, 3 seeds)'
+    >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
+    'inconclusive (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
+    """
+    within, others = _split(cases)
+    if not within:
+        return _untested(cases, relation, bound)
+    units, varying = {case.unit for case in within.values()}, within
+    cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
+    within, others = _split(cases)
+    found = _mean(within)
+    verdict = _verdict(found, cases, relation, bound, average=len(cases) > 1)
+    value = _mean_value(cases)
+    if others:
+        verdict = replace(verdict, value_all=value)
+    if mixed(varying, bound):
+        return replace(verdict, word=MIXED, detail=_sides(varying, bound))
+    if judge(_mean(varying), relation, bound).word != verdict.word:
+        return replace(verdict, word=INCONCLUSIVE, detail="depends on data sets whose values are all equal")
+    if others and _satisfies(value, relation, bound) != _satisfies(found.value, relation, bound):
+        few = found.unit == "seed" and all(
+            x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
+        )
+        kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
+        verdict = replace(verdict, word=INCONCLUSIVE, detail=f"depends on {kind}")
+    return verdict
+
+
+def everywhere(cases, relation=">", bound=0.0):
+    """The claim that every case satisfies the relation.
+
+    Args:
+        cases: {name: Interval}.
+        relation: ">", ">=", "<" or "<=".
+        bound: the threshold.
+
+    Returns:
+        Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
+        case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025
+        over those with an interval, one lies on the other side; else it is inconclusive.
+
+    Raises:
+        ValueError: for another relation.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}
+    >>> everywhere(cases).text()
+    'inconclusive (not shown on agnews; 3 seeds)'
+    """
+    tested, _ = _split(cases)
+    if not tested:
+        return _untested(cases, relation, bound)
+    words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
+    opposite = "<" if direction(relation) > 0 else ">"
+    p = _pvalues(tested, opposite, bound)
+    against = [
+        name
+        for name, adjusted in zip(p, holm(list(p.values())), strict=True)
+        if adjusted <= ALPHA and words.get(name) == FAILS
+    ]
+    weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
+    unshown = [name for name in cases if words.get(name) != HOLDS]
+    word = FAILS if against else INCONCLUSIVE if unshown else HOLDS
+    detail = f"violated on {', '.join(against)}" if against else ""
+    if word == INCONCLUSIVE:
+        detail = f"not shown on {', '.join(unshown)}"
+        if all(name in tested and tested[name].out_of_reach(relation, bound) for name in unshown):
+            detail += f", and cannot be with so few {tested[weakest].unit}s"
+    borderline = any(case.borderline(bound) for case in tested.values())
+    about = {"word": word, "detail": detail, "borderline": borderline}
+    return _verdict(tested[weakest], cases, relation, bound, **about)
+
+
+def behind(rivals, relation=">", bound=0.0, averaged=True):
+    """Is one of several rivals shown to be ahead, after Holm over all of them?
+
+    The lead over the best of k rivals is that over the one that happens to look best. Of k equals it is below
+    0 more often than chance, so its interval cannot say that something is *not* the best.
+
+    Args:
+        rivals: {name: {case: Interval of the lead over this rival}}.
+        relation: ">", ">=", "<" or "<=", which a lead satisfies.
+        bound: the threshold.
+        averaged: over a rival's cases; else every rival on every case is one that was looked at.
+
+    Returns:
+        bool.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> one = {"lime": {"sst": seeds_interval([-0.03, -0.06, -0.045])}}
+    >>> equal = {f"random {i}": {"sst": seeds_interval([-0.1, 0.0, 0.1])} for i in range(9)}
+    >>> behind(one), behind(one | equal)
+    (True, False)
+    """
+    compared = {}
+    for name, cases in rivals.items():
+        within, _ = _split(cases)
+        if averaged and within:
+            compared[name] = _mean(within)
+        else:
+            compared |= {f"{name}, {case}": interval for case, interval in within.items()}
+    return bool(compared) and everywhere(compared, relation, bound).word == FAILS
+
+
+def mixed(cases, bound=0.0):
+    """After Holm over the cases (two-sided .05), does one lie wholly above and one wholly below the bound?
+
+    Args:
+        cases: {name: Interval}; those without an interval count as looked at.
+        bound: the threshold.
+
+    Returns:
+        bool.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> mixed({"sst": seeds_interval([0.09, 0.10, 0.11]), "babi-1": seeds_interval([-0.30, -0.31, -0.32])})
+    True
+    """
+    above, below = _beyond(cases, bound)
+    return bool(above and below)
+
+
+def _mean(cases):
+    """The interval of the mean; of one case its own, which may be a bootstrap."""
+    return average(cases) if len(cases) > 1 else next(iter(cases.values()))
+
+
+def _beyond(cases, bound):
+    """Names of the cases wholly above and wholly below, after Holm (two-sided .05)."""
+    if not cases:
+        return [], []
+    adjusted = holm([case.two_sided(bound) for case in cases.values()])
+    found = [
+        (name, case.value)
+        for (name, case), p in zip(cases.items(), adjusted, strict=True)
+        if p <= 1 - LEVEL and case.exists and not _equal(case, bound)
+    ]
+    return [name for name, value in found if value > bound], [name for name, value in found if value < bound]
+
+
+def _sides(cases, bound):
+    above, below = _beyond(cases, bound)
+    return f"above on {', '.join(above)}, below on {', '.join(below)}"
+
+
+def _welch(parts):
+    """(standard error, degrees of freedom) of a mean of independent means."""
+    variances = np.array([se**2 for se, _ in parts])
+    freedom = np.array([df for _, df in parts], dtype=float)
+    total = variances.sum()
+    return math.sqrt(total) / len(parts), float(total**2 / (variances**2 / freedom).sum())
+
+
+def _split(cases):
+    """({name: Interval} that a verdict rests on, {name: Interval} of the others).
+
+    Where any case has seeds as its unit, one model's interval over texts does not stand beside them.
+    """
+    seeds = any(case.unit == "seed" for case in cases.values())
+    within = {
+        name: case for name, case in cases.items() if case.exists and (case.unit == "seed" or not seeds)
+    }
+    return within, {name: case for name, case in cases.items() if name not in within}
+
+
+def _pvalues(cases, relation, bound):
+    """{name: one-sided p}, 1 for a case that a verdict does not rest on."""
+    within, _ = _split(cases)
+    return {name: within[name].pvalue(relation, bound) if name in within else 1.0 for name in cases}
+
+
+def _mean_value(cases):
+    values = [case.value for case in cases.values() if not math.isnan(case.value)]
+    return float(np.mean(values)) if values else math.nan
+
+
+def _verdict(interval, cases, relation, bound, **changes):
+    """The verdict of an interval that stands for several cases; what else it says is in `changes`."""
+    within, others = _split(cases)
+    about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
+    about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
+    return replace(judge(interval, relation, bound), **about, **changes)
+
+
+def _untested(cases, relation, bound):
+    reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
+    return Verdict(
+        UNTESTED,
+        _mean_value(cases),
+        failing_cases=failing_cases(cases, relation, bound),
+        detail="; ".join(reasons) or "no record has what it needs",
+        other_cases=tuple(cases),
+        relation=relation,
+        bound=bound,
+    )

@@ -1,0 +1,353 @@
+"""From a claim to a row of claims.csv: its interval, its verdict, its published value.
+
+A paper states each claim as a `Claim`: a sentence, one value a seed (and text) that is larger the more it
+supports the sentence, a relation to a threshold, the data sets that it is about (`on average`, `somewhere`,
+`everywhere`) and the same statistic of the published cells. `table` does the rest:
+
+1. data sets × models that fail the gate are left out (`gates`);
+2. every data set gets the interval of its design (`intervals`);
+3. the verdict (`replication.cases`), only at the scales of `VERDICT_SCALES`;
+4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
+5. over the options of the choices that the paper leaves open (`replication.options`).
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from faithlib.statistics import direction, interval_from_table
+from faithlib.statistics.gates import gate_table
+from faithlib.tasks.table import TASKS, generated
+from replication.cards import WITHOUT_INTERVAL
+from replication.cases import behind, everywhere, on_average, somewhere
+from replication.results import slug
+from replication.tables import case_titles
+from replication.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
+
+CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
+VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
+VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
+QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim: a sentence, its statistic and what the statistic is to satisfy.
+
+    Attributes:
+        claim: the sentence.
+        values: DataFrame with columns dataset, model, seed, value, one row a seed, or with `example` as well,
+            one row a seed and text; `value` is larger the more it supports the sentence. Or {case: Interval},
+            for statistics that are no mean (shares of tests).
+        design: "seeds" (one value a seed), "crossed" (all seeds have the same texts) or "nested"; a table
+            with one seed and texts has the interval over its texts, labelled with the model.
+        relation: ">", ">=", "<" or "<=".
+        threshold: what the statistic is compared with.
+        quantifier: "on average", "somewhere" or "everywhere", over the data sets.
+        published: {data set: the same statistic of the published cells}.
+        definition: "paper" or "released".
+        baseline: random baseline that takes part, "none" where there is none.
+        cluster: column of clusters of texts (facts), "" where texts are independent.
+        limits: range of the statistic.
+        quantity: what is measured, such as "ACU"; an option that measures another is not subtracted.
+        rivals: where the statistic is the lead over the best of several others, {other: values of the lead
+            over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
+            than chance: the claim does not hold only if one of them is ahead after Holm over all.
+
+    Raises:
+        ValueError: for an unknown quantifier and for values that lack a column.
+
+    >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
+    >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds")
+    >>> table([claim], "small").verdict.tolist()
+    ['inconclusive (bert, 3 seeds)']
+    """
+
+    claim: str
+    values: pd.DataFrame | dict
+    design: str = "crossed"
+    relation: str = ">"
+    threshold: float = 0.0
+    quantifier: str = "on average"
+    published: dict = field(default_factory=dict)
+    definition: str = "paper"
+    baseline: str = "none"
+    cluster: str = ""
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    quantity: str = ""
+    rivals: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.quantifier not in QUANTIFIERS:
+            known = ", ".join(QUANTIFIERS)
+            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {known}")
+        wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
+        if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
+            raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")
+
+    @property
+    def key(self):
+        """What tells its row from others: (claim, definition, baseline)."""
+        return self.claim, self.definition, self.baseline
+
+
+def long(by_case):
+    """The values that a `Claim` takes, of {(data set, model): Series by seed, or by seed and example}.
+
+    >>> long({("sst", "bert"): pd.Series([0.1, 0.2], pd.RangeIndex(2, name="seed"))})
+       seed  value dataset model
+    0     0    0.1     sst  bert
+    1     1    0.2     sst  bert
+    """
+    parts = [x.reset_index(name="value").assign(dataset=d, model=m) for (d, m), x in by_case.items()]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*VALUES, "example"])
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def intervals(claim):
+    """The interval of every data set of a claim, by its design.
+
+    Args:
+        claim: Claim.
+
+    Returns:
+        {case: Interval}; a case is a data set, with its model where a data set has several. The random stream
+        is named by data set, model and claim: another data set does not move it. Values that are NaN are left
+        out; a crossed design keeps the texts that all seeds have.
+    """
+    if isinstance(claim.values, dict):
+        return claim.values
+    found, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
+    titles = case_titles(pairs(values))
+    for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
+        short = slug(model)
+        found[titles[dataset, short]] = interval_from_table(
+            part,
+            claim.design,
+            (dataset, short, *claim.key),
+            cluster=claim.cluster or None,
+            limits=claim.limits,
+        )
+    return found
+
+
+def linearised(cells, statistic, gradient):
+    """One value a text, whose mean is a smooth function of means and whose spread is that function's error.
+
+    θ + ∇θ · (x_i - x̄), the delta method (Efron & Tibshirani 1993, section 21): a statistic such as a standard
+    deviation over attributions of mean values then has the interval of a mean.
+
+    Args:
+        cells: (texts, cells) array or DataFrame.
+        statistic: function of the means (cells,) that returns a number.
+        gradient: function of the means that returns (cells,).
+
+    Returns:
+        (texts,) array with the mean `statistic(means)`.
+
+    >>> linearised([[0.0, 1.0], [1.0, 3.0]], lambda m: m[1] - m[0], lambda m: np.array([-1.0, 1.0])).tolist()
+    [1.0, 2.0]
+    """
+    x = np.asarray(cells, dtype=float)
+    means = x.mean(axis=0)
+    return statistic(means) + (x - means) @ gradient(means)
+
+
+def pairs(values):
+    """The (data set, short name of the model) of a table, each once."""
+    known = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
+    return [(dataset, slug(model)) for dataset, model in known]
+
+
+# Gates --------------------------------------------------------------------------------------------
+
+
+def gates(scores, metric="macro_f1"):
+    """Which data sets × models take part in claims: those above chance (`statistics.gates`).
+
+    Args:
+        scores: rows of test metrics of the models as explained: dataset, model, seed, metric, value. A record
+            without `balanced_accuracy` has macro-F1 in its place, or `metric`: both are lower where a class
+            is neglected.
+        metric: the data set's own score: "macro_f1", "mcc" or "balanced_accuracy"; chance is 0 for MCC, else
+            1 / classes.
+
+    Returns:
+        DataFrame as `statistics.gates.gate_table`; a data set whose number of classes is unknown takes part
+        and has no row.
+    """
+    wide = scores.pivot_table(
+        index=["dataset", "model", "seed"], columns="metric", values="value", sort=False
+    ).reset_index()
+    columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
+    if metric not in wide:
+        return gate_table(pd.DataFrame(columns=columns))
+    wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]
+    wide = wide[(wide.classes > 1) & wide[metric].notna()]
+    chance = 0.0 if metric == "mcc" else 1 / wide.classes
+    balanced = wide.reindex(columns=["balanced_accuracy", "macro_f1", metric]).bfill(axis=1).iloc[:, 0]
+    return gate_table(wide.assign(score=wide[metric], balanced_accuracy=balanced, chance=chance)[columns])
+
+
+def accepted(values, gate):
+    """The rows of `values` whose data set and model pass the gate.
+
+    Args:
+        values: DataFrame with columns dataset and model.
+        gate: from `gates`, or None.
+
+    >>> values = pd.DataFrame({"dataset": ["sst", "multirc"], "model": "bert"})
+    >>> gate = pd.DataFrame({"dataset": ["multirc"], "model": "bert", "accepted": False})
+    >>> accepted(values, gate).dataset.tolist()
+    ['sst']
+    """
+    if gate is None or gate.empty:
+        return values
+    refused = gate[~gate.accepted.astype(bool)]
+    refused = set(zip(refused.dataset, refused.model.map(slug), strict=True))
+    for dataset, model in refused:
+        if (out := values.dataset == dataset).any():
+            values = values[~(out & (values.model.map(slug) == model))]
+    return values
+
+
+def of_accepted(claim, gate):
+    """A claim about the data sets that pass the gate; one about {case: Interval} as it is."""
+    if isinstance(claim.values, dict):
+        return claim
+    return replace(claim, values=accepted(claim.values, gate))
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def judged(claim, gate=None):
+    """The verdict on a claim.
+
+    Args:
+        claim: Claim.
+        gate: from `gates`, or None where every data set takes part.
+
+    Returns:
+        (Verdict, {case: Interval}). "not tested" where no data set passes the gate; the value is then that of
+        all of them, without an interval.
+    """
+    apply = QUANTIFIERS[claim.quantifier]
+    if isinstance(claim.values, dict):
+        return apply(claim.values, claim.relation, claim.threshold), claim.values
+    kept = of_accepted(claim, gate)
+    cases = intervals(kept)
+    if not cases and len(claim.values):
+        every = intervals(claim)
+        means = [case.value for case in every.values()]
+        reason = "no data set passes the gate"
+        return Verdict(
+            UNTESTED,
+            float(np.mean(means)) if means else math.nan,
+            detail=reason,
+            other_cases=tuple(every),
+            relation=claim.relation,
+            bound=claim.threshold,
+        ), {}
+    verdict = apply(cases, claim.relation, claim.threshold)
+    if verdict.word in (FAILS, MIXED) and claim.rivals:
+        averaged = claim.quantifier == "on average" and verdict.word == FAILS
+        each = {
+            name: intervals(replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)))
+            for name, values in claim.rivals.items()
+        }
+        if not behind(each, claim.relation, claim.threshold, averaged):
+            verdict = replace(verdict, word=INCONCLUSIVE, detail="no single other is shown to be ahead")
+    return verdict, cases
+
+
+def rows(claim, scale, gate=None):
+    """The rows of claims.csv of one claim.
+
+    Args:
+        claim: Claim.
+        scale: "quick", "small" or "paper": at quick there are numbers, but no verdict and no published value.
+        gate: from `gates`.
+
+    Returns:
+        List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
+        or two seeds has a second row, the mean of all data sets, without an interval or verdict.
+    """
+    return judged_rows(of_accepted(claim, gate), scale, *judged(claim, gate))
+
+
+def judged_rows(claim, scale, own, cases, over=None):
+    """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
+    names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    shown = scale in VERDICT_SCALES
+    value, of = published(claim, own, cases) if shown else (math.nan, "")
+    first = names | (over.verdict if over else own).row(_model(claim, own))
+    first |= {"published": value, "published_cases": of, "choices": over.summary if over else ""}
+    if not shown:
+        first |= {"verdict": "", "failing_cases": "", "borderline": False, "choices": ""}
+    if math.isnan(own.value_all):
+        return [first]
+    second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": own.value_all, "n_units": 0}
+    return [first, second | {"cases": ", ".join(cases), "borderline": False}]
+
+
+def table(claims, scale, gate=None):
+    """claims.csv: a row a claim, and a second one where `rows` says so.
+
+    Args:
+        claims: iterable of Claim; one without values is "not tested", and has no row at quick.
+        scale: "quick", "small" or "paper".
+        gate: from `gates`, or None.
+
+    Returns:
+        DataFrame with the columns CLAIMS.
+    """
+    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate)]
+    return pd.DataFrame(found, columns=CLAIMS)
+
+
+def stated(claims, scale):
+    """Those with a row: all where there are verdicts, elsewhere those with values."""
+    return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
+
+
+def published(claim, verdict, cases):
+    """The published statistic, recomputed for exactly the cases of ours.
+
+    Args:
+        claim: Claim.
+        verdict: its Verdict.
+        cases: {case: Interval} of its data sets.
+
+    Returns:
+        (value, names of the data sets): on average the mean over the data sets of our interval (all of them
+        where there is none), everywhere the paper's weakest of all of ours, somewhere the case that decides.
+        Where one of ours is generated, or nothing is published, (NaN, ""); where the published table lacks
+        one of ours, (NaN, "none for <data sets>").
+    """
+    names = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
+    if claim.quantifier == "somewhere" and verdict.cases:
+        names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
+    datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
+    known = [claim.published.get(dataset, math.nan) for dataset in datasets]
+    if not known or not claim.published or generated(pd.Index(datasets)).any():
+        return math.nan, ""
+    if lacking := [dataset for dataset, x in zip(datasets, known, strict=True) if math.isnan(x)]:
+        return math.nan, f"none for {', '.join(lacking)}"
+    if claim.quantifier == "everywhere":
+        worst = min(known, key=lambda value: direction(claim.relation) * value)
+        return worst, datasets[known.index(worst)]
+    return float(np.mean(known)), ", ".join(datasets)
+
+
+def _model(claim, verdict):
+    """The model in words where all data sets that the verdict rests on have the same, else ""."""
+    known = pd.DataFrame() if isinstance(claim.values, dict) else claim.values.dropna(subset="value")
+    titles = case_titles(pairs(known)) if len(known) else {}
+    models = {model for (_, model), title in titles.items() if title in verdict.cases}
+    return models.pop() if len(models) == 1 else ""

@@ -1,0 +1,126 @@
+"""The papers and studies: each is a folder in notebooks/ with a card, found by its name.
+
+A folder `notebooks/<name>/` holds `card.py` (what the paper is, what it does with each data set),
+`tables.py`, `claims.py`, `figures.py` and, in `published/`, the printed numbers as tidy CSV: data sets,
+attributions and metrics carry faithlib's names, numbers are as printed, and a row's `note` says where the
+paper contradicts itself. Of faithlib only the command line imports a paper.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+import pandas as pd
+
+from faithlib.scores import suggestion
+from faithlib.tasks.table import TASKS, Use
+
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a paper is and does.
+
+    Attributes:
+        name: the folder's name.
+        title, citation, url: as a reader would look it up.
+        claims: what the paper claims, in a sentence each.
+        kind: the kind of task it explains, one of `tasks.table.KINDS`.
+        tasks: {task: Use}, where the paper says how a data set is split and scored; others may run too.
+        tables: the CSV tables that its report writes; one that is missing calls for a new report.
+        attributions: those that it compares, in the order of its table: what its experiment explains with
+            where its parameter `attributions` is empty.
+        reads: other papers whose records its report shows.
+        hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
+        choices: {choice: (main option, other options ...)}, what the paper leaves open, fixed before the run.
+        models: those of another kind than its tasks that it takes as well.
+        minutes: by scale, what a unit asks of a cluster where it is not the scale's usual time.
+    """
+
+    name: str
+    title: str
+    citation: str
+    url: str
+    claims: tuple[str, ...]
+    tables: tuple[str, ...]
+    kind: str = "classification"
+    attributions: tuple[str, ...] = ()
+    tasks: dict = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    choices: dict = field(default_factory=dict)
+    models: tuple[str, ...] = ()
+    minutes: dict = field(default_factory=dict)
+    hours: Callable | None = None
+
+    def use(self, task):
+        """How the paper splits and scores a task: its own way, or the task's where the paper has none.
+
+        Args:
+            task: a name of `tasks.TASKS`, or one that only the user has, which is scored by accuracy.
+
+        Raises:
+            ValueError: a task of another kind than the paper explains.
+        """
+        row = TASKS.get(task)
+        if row is None:
+            return self.tasks.get(task, Use())
+        if row.kind != self.kind:
+            fitting = ", ".join(t for t in TASKS if TASKS[t].kind == self.kind)
+            raise ValueError(
+                f"task {task!r} holds {row.kind}, and {self.name} explains {self.kind}: use one of {fitting}"
+            )
+        return self.tasks.get(task) or Use(row.recipe, row.metric)
+
+    def metric(self, task):
+        """The metric that the paper reports for a task; micro F1 of one label a text is accuracy."""
+        metric = self.use(task).metric
+        return {"micro_f1": "accuracy"}.get(metric, metric)
+
+
+def names():
+    """All papers and studies, by name: the folders of notebooks/."""
+    return sorted(
+        path.name
+        for path in FOLDER.iterdir()
+        if path.is_dir() and path.name[0] not in "_." and path.name != "tutorials"
+    )
+
+
+def card(name):
+    """The `Card` of a paper.
+
+    Raises:
+        ValueError: an unknown paper, or a folder without a card.
+
+    Example:
+        >>> card("fmm").citation
+        'Madsen, Reddy and Chandar (2024), ICML'
+    """
+    if name not in names():
+        raise ValueError(f"paper {name!r} is unknown: {suggestion(name, names())}")
+    if not (FOLDER / name / "card.py").is_file():
+        raise ValueError(
+            f"paper {name!r} has no card: write {name}/card.py with CARD = Card(name={name!r}, …)"
+        )
+    return import_module(f"notebooks.{name}.card").CARD
+
+
+def published(paper, table):
+    """One published table: `published("soft_metrics", "table_6")` -> DataFrame, one row a number.
+
+    Raises:
+        ValueError: a paper or a table that is not here; the message names those that are.
+    """
+    known = [name for name in names() if (FOLDER / name / "published").is_dir()]
+    if paper not in known:
+        raise ValueError(f"no published numbers of {paper!r}: use one of {', '.join(known)}")
+    folder = FOLDER / paper / "published"
+    tables = sorted(path.stem for path in folder.glob("*.csv"))
+    if table not in tables:
+        raise ValueError(f"{paper} has no table {table!r}: use one of {', '.join(tables)}")
+    frame = pd.read_csv(folder / f"{table}.csv")
+    if "note" in frame:
+        frame["note"] = frame["note"].fillna("")
+    return frame

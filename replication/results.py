@@ -1,0 +1,456 @@
+"""Units and their results: computed once, kept in parts while they run, read together by reports.
+
+`start` makes the `Run` that a notebook computes a unit with, `load` reads the records of all units. What a
+record is stands in `faithlib.records`, what it says of code and machine in `faithlib.provenance`; what others
+need of these two is offered here as well.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import re
+import time
+from dataclasses import dataclass, field
+from functools import partial
+
+import pandas as pd
+
+from faithlib import plugins
+from faithlib.progress import bar
+from faithlib.provenance import (
+    code_digest,
+    code_provenance,
+    device_name,
+    peak_memory,
+    sources,
+    weights_digest,
+)
+from faithlib.records import (
+    DESIGNS,
+    FORMAT,
+    HOW,
+    PLACES,
+    as_text,
+    current_names,
+    design,
+    design_of,
+    differences,
+    digest,
+    expand,
+    file_digest,
+    listed,
+    missing,
+    project_root,
+    read_metadata,
+    read_part,
+    read_record,
+    record_digest,
+    save_record,
+    set_aside,
+    shown,
+    slug,
+    unit_name,
+    write_atomically,
+    write_parquet,
+)
+from faithlib.scores import one_of, whole
+from faithlib.tasks.files import is_path, task_slug
+
+SCALES = ("quick", "small", "paper")
+DEVICES = ("auto", "cpu", "cuda", "mps")
+COMPUTING = ("attributions", "metrics", "models", "statistics", "forward.py", "scores.py")  # examples' values
+
+
+def measuring(paper):
+    """The paper's own module that computes, as a part of `code_digest`; none where its notebook does."""
+    own = f"notebooks/{paper}/measure.py"
+    return [own] if own in sources() else []
+
+
+def cpu_seconds():
+    """CPU seconds of this process and of its children that have ended: neither waiting nor pauses count."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def _timed(make, *arguments):
+    """(what make(*arguments) returns, its {"seconds", "cpu_seconds"})."""
+    began, cpu, made = time.monotonic(), cpu_seconds(), make(*arguments)
+    return made, {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+
+
+@dataclass
+class Run:
+    """One unit being computed: where its parts go, and the parts kept so far."""
+
+    paper: str
+    unit: str
+    scale: str
+    params: dict
+    folder: pathlib.Path  # of the record
+    kept: pathlib.Path  # of parts that survive an interruption
+    device: "torch.device"  # noqa: F821, imported where models are run
+    dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
+    started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
+    cpu: float = field(default_factory=cpu_seconds)  # at the start
+    earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
+    earlier_cpu: float = 0.0  # CPU seconds of the same
+    trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
+    own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
+    weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
+
+    def in_parts(self, name, count, make, key, size=16):
+        """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
+
+        make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
+        (plain values); another key or other code are other parts.
+        """
+        code = code_digest(*COMPUTING, *measuring(self.paper))
+        version, parts = digest([key, size, self.dtype, code])[:12], []
+        with bar(count, name, "example") as progress:
+            for start in range(0, count, size):
+                stop = min(start + size, count)
+                path = self.kept / f"{name}.{version}.{start:05d}.parquet"
+                part = read_part(path)
+                if part is None:
+                    part, spent = _timed(make, start, stop)
+                    part.attrs = spent
+                    write_parquet(path, part)
+                    part = pd.read_parquet(path)
+                else:
+                    self._read_back(part.attrs)
+                part.attrs = {}  # they would end up in the record
+                parts.append(part)
+                progress.update(stop - start)
+        return pd.concat(parts, ignore_index=True)
+
+    def keep_weights(self, classifier, train, key):
+        """Call train() -> history and keep the weights; an interrupted run's are loaded instead.
+
+        key: everything that training depends on (plain values). Weights are kept as safetensors.
+        """
+        from safetensors.torch import load_model, save_file
+
+        code = code_digest("training.py", "minibatches.py", "salience.py", "models")
+        version = digest([key, classifier.name, self.dtype, code])[:12]
+        path = self.kept / f"weights.{version}.safetensors"
+        about = read_metadata(path)
+        if about is None:
+            history, spent = _timed(train)
+            weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
+            about = {"history": json.dumps(history)} | {name: str(of) for name, of in spent.items()}
+            write_atomically(path, partial(save_file, weights, metadata=about))
+        else:
+            load_model(classifier.model, path)
+            if path.name not in self.weights:  # else it was trained, or counted, by this process
+                self._read_back(about)
+        self.trained = float(about.get("seconds", 0))
+        self.weights[path.name] = weights_digest(classifier.model)
+        return json.loads(about["history"])
+
+    def _read_back(self, spent):
+        """Count the seconds that an interrupted run spent on what is read back."""
+        self.earlier += float(spent.get("seconds", 0))
+        self.earlier_cpu += float(spent.get("cpu_seconds", 0))
+
+    def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
+        """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.
+
+        A record that is there already is left untouched where it says the same, and kept as *.replaced where
+        it does not.
+
+        Args:
+            metrics: [{"metric": name, "value": number, ...}] of the whole unit.
+            values: DataFrame, a row a value per example.
+            excluded: [{"what", "why", "n"}] that was cut or left out.
+            provenance: what the values depend on besides code and versions, such as `data.provenance`.
+            volatile: what may differ when the unit is run again, such as the seconds of a part.
+            design: "crossed" where all seeds see the same texts, "nested" where each seed has its own; None
+                takes it from `provenance["data"]`, which tells them apart for all seeds but 0.
+            tables: further DataFrames, written as <unit>.<name>.parquet.
+
+        Returns:
+            The path of the JSON.
+
+        Raises:
+            ValueError: an unknown design, a table whose name a variant could have, NaN in the JSON.
+            OSError: what cannot be written.
+        """
+        if wrong := [name for name in tables if not name.isidentifier()]:
+            raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
+        one_of("design", design, (None, *DESIGNS))
+        record = {
+            "format": FORMAT,
+            "paper": self.paper,
+            "unit": self.unit,
+            "scale": self.scale,
+            "params": self.params,
+            "design": design or design_of(self.params, provenance or {}),
+            "metrics": metrics,
+            "excluded": list(excluded),
+            "files": {},
+            "provenance": {
+                **code_provenance(),
+                "device": device_name(self.device),
+                "dtype": self.dtype,
+                **({"weights": self.weights} if self.weights else {}),
+                **({"own": self.own} if self.own else {}),
+                **(provenance or {}),
+            },
+            "volatile": {
+                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "seconds": round(time.monotonic() - self.started + self.earlier, 1),
+                "cpu_seconds": round(cpu_seconds() - self.cpu + self.earlier_cpu, 1),
+                **peak_memory(self.device),
+                "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+                **(volatile or {}),
+            },
+        }
+        path = self.folder / f"{self.unit}.json"
+        frames = {f"{self.unit}.parquet": values}
+        frames |= {f"{self.unit}.{name}.parquet": table for name, table in tables.items()}
+        if not save_record(path, record, frames):
+            print(f"{shown(path)} is there and says the same: it stays as it is.")
+            return path
+        own = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
+        parts = [left for left in self.folder.glob("*.part") if own.fullmatch(left.name)]
+        for left in (*parts, *self.kept.rglob("*.part")):
+            left.unlink(missing_ok=True)  # of a process that was killed while it wrote
+        return path
+
+
+def start(paper, parameters):
+    """A Run for one unit, and a line in print where its record is there already.
+
+    Args:
+        paper: its short name.
+        parameters: a notebook's globals() while only its parameters cell has run. Relative folders are taken
+            from the project's root; parts that survive an interruption go to `checkpoints` beside
+            `results_dir`. `variant`, where it is given and not "", names a unit that departs from the main
+            setting.
+
+    Raises:
+        ValueError: an unknown scale, device or dtype, a seed or a limit below 0, a variant that is no slug,
+            or other parameters than those of the record that has this unit's name.
+    """
+    import torch
+
+    from faithlib.models import placement
+    from faithlib.models.precision import DTYPES, resolve
+
+    given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
+    plugins.load(given.get("plugins", []), project_root())
+    scale, seed, device = given["scale"], given["seed"], given["device"]
+    one_of("scale", scale, SCALES)
+    whole("seed", seed)
+    for name in ("examples", "tuning_examples", "max_length"):
+        if given.get(name, 0) < 0:
+            raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
+    check_device(device)
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    device = placement.existing(best if device == "auto" else device)
+    dtype = given.get("dtype", "float32")
+    one_of("dtype", dtype, (*DTYPES, "auto"))
+    dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
+    unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
+    root = project_root() / given["results_dir"]
+    folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
+    params = {name: value for name, value in given.items() if name not in PLACES}
+    path = folder / f"{unit}.json"
+    if existing(path, params):
+        print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
+    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, own=own_files(params))
+
+
+def existing(path, params):
+    """The record at `path`; None where there is none, or a damaged one, which a line in print says.
+
+    Raises:
+        ValueError: it has other parameters than these.
+    """
+    if not path.is_file():
+        return None
+    try:
+        record = read_record(path)
+    except ValueError as error:
+        print(f"{error}; this run sets it aside when it ends.")
+        return None
+    if found := differences(record.get("params", {}), params):
+        raise ValueError(
+            f"record {shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
+            "run a name of its own, such as variant='my-variant', or another results_dir"
+        )
+    return record
+
+
+def own_files(params):
+    """SHA-256 of what a unit reads that is one's own: {path in its parameters: hash of a file or a folder}.
+
+    The data where the task is a path, plugins, and the model where it is a folder's path; only what is there.
+    """
+    named = [params["task"]] * is_path(params["task"]) + params.get("plugins", [])
+    named += [params["model"]] * pathlib.Path(params["model"]).is_absolute()
+    return {n: _contents(p) for n in named if (p := project_root() / pathlib.Path(n).expanduser()).exists()}
+
+
+def _contents(path):
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    return digest([(file.name, file_digest(file)) for file in files])
+
+
+def check_device(device):
+    """Raise ValueError for a device that is not one of DEVICES or, of several GPUs, "cuda:<number>"."""
+    if not isinstance(device, str) or (device not in DEVICES and not re.fullmatch(r"cuda:\d{1,3}", device)):
+        raise ValueError(
+            f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
+            "or 'cuda:1' for the second GPU"
+        )
+
+
+def in_config(results_dir, scale, paper):
+    """(the config's path, {unit: parameters}) where the folder of results belongs to a project, else None.
+
+    It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
+    """
+    folder = project_root() / results_dir
+    path = folder.parent / "config" / f"{scale}.yaml"
+    if folder.name != "results" or not path.is_file():
+        return None
+    import yaml  # comes with transformers
+
+    try:
+        entry = yaml.safe_load(path.read_text(encoding="utf-8"))["papers"].get(paper)
+        if entry is None:
+            return None
+        units = [dict(expand(scale, entry.get("defaults", {}), row)) for row in entry["units"]]
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
+        ) from error
+    return path, {unit: given for row in units for unit, given in row.items()}
+
+
+def _is_parameter(name, value):
+    """Whether a notebook's global is a parameter; raises ValueError for one that no record can hold."""
+    if not name[0].islower():
+        return False
+    if value is None or isinstance(value, (dict, tuple, set, bytes, complex)):
+        raise ValueError(
+            f"parameter {name}={value!r} is a {type(value).__name__}, which no record holds: give "
+            "a text, a number, true, false or a list"
+        )
+    return isinstance(value, (bool, int, float, str, list))
+
+
+def load(results_dir, scale, paper, variants=("",)):
+    """(records, values): the JSON records of all units and their per-example values in one DataFrame.
+
+    In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
+    any other folder all of them. What else lies there is named in print, and so are units without a record
+    and those whose parameters are not the config's. Seeds that do not have the settings of the others are
+    left out, which a line says. Plugins of the records are imported where their files are there, so that
+    labels and colours are the registered ones.
+
+    Args:
+        variants: of the units read, "" for the main setting; None for all, which the column `variant` tells
+            apart.
+
+    Returns:
+        records, and values with the columns of the parquet files and dataset, model, seed, variant.
+
+    Raises:
+        FileNotFoundError: there is no record.
+        ValueError: a record is truncated or changed, its values do not belong to it, or the config cannot be
+            read.
+    """
+    folder = project_root() / results_dir / scale / paper
+    holes = missing(folder)
+    for hole in holes:
+        print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
+    found = {path.stem: path for path in sorted(folder.glob("*.json"))}
+    config, units = in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
+    if config and (others := sorted(set(found) - set(units))):
+        print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
+    if config and (absent := sorted(set(units) - set(found) - set(holes))):
+        print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
+    records, values, of_variants, unasked = [], [], [], []
+    for unit, path in found.items():
+        if unit not in units:
+            continue
+        record = read_record(path)
+        params = record["params"]
+        if variants is not None and params.get("variant", "") not in variants:
+            of_variants.append(unit)
+            continue
+        asked = {key: value for key, value in units[unit].items() if key not in PLACES}
+        if changed := differences({k: v for k, v in current_names(params).items() if k in asked}, asked):
+            print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
+            unasked.append(unit)
+        own = params.get("plugins", [])
+        plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
+        values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
+        records.append(record | {"params": params | {"task": task_slug(params["task"])}})
+    if of_variants:
+        print(f"Variants, which are not in these tables: {listed(of_variants)}.")
+    apart = _of_other_settings(records, unasked)
+    values = [table for record, table in zip(records, values, strict=True) if record["unit"] not in apart]
+    records = [record for record in records if record["unit"] not in apart]
+    if not records:
+        raise FileNotFoundError(
+            f"no records in {shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
+        )
+    return records, pd.concat(values, ignore_index=True)
+
+
+def _of_other_settings(records, unasked):
+    """The units whose settings are not those of the other seeds: {unit}. They cannot be one sample.
+
+    They are those that the config does not ask for, if that makes the others alike, else all seeds; a line in
+    print says so. Which attributions were computed may differ.
+
+    Args:
+        records: as they were read.
+        unasked: the units that are not what the config asks for.
+    """
+    groups, apart = {}, set()
+    for record in records:
+        groups.setdefault(str(_names(record) | {"seed": ""}), []).append(record)
+    for seeds in groups.values():
+        if not (found := _unlike(seeds)):
+            continue
+        rest = [record for record in seeds if record["unit"] not in unasked]
+        out = [r for r in seeds if r not in rest] if rest and not _unlike(rest) else seeds
+        units = [record["unit"] for record in out]
+        print(f"Left out, as not all seeds have the same settings ({listed(found)}): {listed(units)}.")
+        apart |= set(units)
+    return apart
+
+
+def _unlike(records):
+    """What tells the settings of these records from those of the first, in words."""
+    first, *others = [
+        {k: v for k, v in record["params"].items() if k not in ("seed", "attributions", "plugins")}
+        for record in records
+    ]
+    return sorted({text for other in others for text in differences(other, first)})
+
+
+def _names(record):
+    """What tells a record's rows from those of others."""
+    params = record["params"]
+    names = {"dataset": task_slug(params["task"]), "model": params["model"], "seed": params["seed"]}
+    return names | {"variant": params.get("variant", "")}
+
+
+def load_tables(results_dir, scale, paper, records, name):
+    """The tables <unit>.<name>.parquet that stand beside the records, with dataset, model, seed, variant.
+
+    Records without one are passed over; where none has it the DataFrame is empty.
+    """
+    folder, found = project_root() / results_dir / scale / paper, []
+    for record in records:
+        file = f"{record['unit']}.{name}.parquet"
+        if file in record["files"]:
+            found.append(pd.read_parquet(folder / file).assign(**_names(record)))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()

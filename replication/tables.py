@@ -1,0 +1,361 @@
+"""What the tables of all reports share: rows by group, intervals, published values, order and layout."""
+
+import numpy as np
+import pandas as pd
+
+from faithlib.attributions import registry
+from faithlib.metrics import curves
+from faithlib.report.style import cell_text
+from faithlib.scores import RANDOM
+from faithlib.statistics import mean_interval
+from replication import results
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def select(table, **given):
+    """The rows that have the given values, column=value."""
+    for column, value in given.items():
+        table = table[table[column] == value]
+    return table
+
+
+def groups(frame, keys):
+    """Pairs (row, part), one for each group of rows in order of appearance.
+
+    Args:
+        frame: the DataFrame to group.
+        keys: list of its columns.
+
+    Returns:
+        Iterator of ({column: value} of the keys, the rows that have them).
+
+    Example:
+        >>> frame = pd.DataFrame({"dataset": ["sst", "sst", "imdb"], "value": [1.0, 3.0, 5.0]})
+        >>> [row | {"n": len(part)} for row, part in groups(frame, ["dataset"])]
+        [{'dataset': 'sst', 'n': 2}, {'dataset': 'imdb', 'n': 1}]
+    """
+    for key, part in frame.groupby(list(keys), observed=True, sort=False):
+        yield dict(zip(keys, key, strict=True)), part
+
+
+def unit_columns(record):
+    """Data set, model (the last part of its name) and seed of a record: a dict."""
+    params = record["params"]
+    return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
+
+
+def variant_columns(record):
+    """`unit_columns`, and the variant of a record, "" for the main setting: a dict."""
+    return unit_columns(record) | {"variant": record["params"].get("variant", "")}
+
+
+def metric_rows(records, columns=()):
+    """The metric rows of all records in one DataFrame.
+
+    Args:
+        records: as `results.load` returns them.
+        columns: names of columns that the frame has in any case, NaN where no row has them.
+
+    Returns:
+        A row a metric, with dataset, model and seed in front.
+    """
+    frame = pd.DataFrame([unit_columns(r) | row for r in records for row in r["metrics"]])
+    return frame.reindex(columns=list(dict.fromkeys(["dataset", "model", "seed", *frame, *columns])))
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def over_examples(values, name, low="ci_low", high="ci_high"):
+    """Mean over examples with its 95 % BCa interval.
+
+    Args:
+        values: (examples,) one value an example, finite; may be empty.
+        name, low, high: the columns of the mean and of the ends of its interval.
+
+    Returns:
+        {name: mean, low: lower end, high: upper end}, NaN where there is no example. Values that are all
+        equal have no interval.
+
+    Example:
+        >>> over_examples([0.5, 0.5], "share")
+        {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
+    """
+    found = mean_interval(values) if len(values) else (np.nan,) * 3
+    return dict(zip((name, low, high), found, strict=True))
+
+
+def over_seeds(values, name):
+    """Mean over seeds with its 95 % BCa interval, which one seed has not.
+
+    Args:
+        values: (seeds,) one value a seed; may be empty.
+        name: the column of the mean.
+
+    Returns:
+        {name: mean, <name>_low: lower end, <name>_high: upper end}, NaN where there is none.
+    """
+    mean, low, high = curves.over_seeds(values) if len(values) else (np.nan,) * 3
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def over_paired_examples(frame, keys, cells, value):
+    """Means, with 95 % BCa intervals, over the examples that have a value in every cell of a group.
+
+    Args:
+        frame: long DataFrame with a column `example`, one value an example and cell.
+        keys: list of the columns that tell groups apart.
+        cells: list of the columns that make a cell.
+        value: the column of values, or a list of tie rules, whose names go to the column "ties".
+
+    Returns:
+        A row a group and cell: value, ci_low, ci_high, NaN where no example has all values, and n, the
+        examples.
+    """
+    rows = []
+    for row, part in groups(frame, keys):
+        wide = part.pivot(index="example", columns=cells, values=value).dropna()
+        names = [name or "ties" for name in wide.columns.names]
+        found = mean_interval(wide) if len(wide) else np.full((3, wide.shape[1]), np.nan)
+        for cell, *interval in zip(wide.columns, *found, strict=True):
+            mean = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
+            rows.append(row | dict(zip(names, cell, strict=True)) | mean | {"n": len(wide)})
+    return pd.DataFrame(rows)
+
+
+# Published values ---------------------------------------------------------------------------------
+
+
+def published_row(table, dataset, **given):
+    """The published row of a data set.
+
+    Args:
+        table: from `papers.published`.
+        dataset: the data set's name in our records.
+        given: further columns and their values.
+
+    Returns:
+        The first such row, a dict; {} where the paper has none, as of generated data: what a data set that
+        imitates another gives is no replication of the other's number.
+    """
+    rows = select(table, dataset=dataset, **given)
+    return rows.iloc[0].to_dict() if len(rows) else {}
+
+
+def published_value(table, dataset, **given):
+    """The column `value` of `published_row`, NaN where the paper has none."""
+    return published_row(table, dataset, **given).get("value", np.nan)
+
+
+def published_interval(row, name="published"):
+    """A value printed as per cent, with its distances to the ends of its interval, as fractions.
+
+    Args:
+        row: a published row with value, plus and minus, or {}.
+        name: the column of the value.
+
+    Returns:
+        {name: value, <name>_low: lower end, <name>_high: upper end}, NaN for what the row lacks.
+    """
+    value, plus, minus = (row.get(column, np.nan) for column in ("value", "plus", "minus"))
+    return {name: value / 100, f"{name}_low": (value - minus) / 100, f"{name}_high": (value + plus) / 100}
+
+
+# Order --------------------------------------------------------------------------------------------
+
+
+def in_order(names, known):
+    """Names as every table and figure lists them: those that are known first, then others."""
+    known = list(known)
+    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def attribution_order(published=(), baseline_last=False):
+    """All attributions in the order of a paper's tables: the paper's own, then the registry's others.
+
+    Args:
+        published: names in the order of the paper, such as a column of one of its tables.
+        baseline_last: whether the random baseline stands behind all others, not in front of them.
+
+    Returns:
+        List of names, each once.
+
+    Example:
+        >>> attribution_order(["lime", "attention"])[:4]
+        ['random', 'lime', 'attention', 'attention_rollout']
+    """
+    names = [n for n in dict.fromkeys([*published, *registry.names()]) if n != RANDOM]
+    return [*names, RANDOM] if baseline_last else [RANDOM, *names]
+
+
+def ordered(table, **known):
+    """The table sorted by some of its columns, column=names in order; without names as they came."""
+
+    def rank(column):
+        names = in_order(column.unique(), known[column.name] or dict.fromkeys(column))
+        return column.map({name: i for i, name in enumerate(names)})
+
+    by = [column for column in known if column in table]
+    return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
+
+
+# Layout -------------------------------------------------------------------------------------------
+
+
+def case_titles(cases):
+    """What tables and texts call each data set and model: the model is named where a data set has several.
+
+    Args:
+        cases: pairs (data set, model), each as often as wanted.
+
+    Returns:
+        {(data set, model): title}.
+
+    Example:
+        >>> case_titles([("sst", "bilstm"), ("imdb", "bilstm"), ("sst", "minilm")])
+        {('sst', 'bilstm'): 'sst (bilstm)', ('imdb', 'bilstm'): 'imdb', ('sst', 'minilm'): 'sst (minilm)'}
+    """
+    cases = list(dict.fromkeys(cases))
+    datasets = [dataset for dataset, _ in cases]
+    return {(d, model): f"{d} ({model})" if datasets.count(d) > 1 else d for d, model in cases}
+
+
+def bracketed(frame, precision=3):
+    """The frame with intervals behind their values, "0.61 [0.56, 0.69]".
+
+    Args:
+        frame: DataFrame with columns `x`, `x_low` and `x_high`, or `x`, `x_ci_low` and `x_ci_high`.
+        precision: digits after the point.
+
+    Returns:
+        The frame with texts in place of the values and without the columns of the ends. A value without an
+        interval stands alone; a missing one is "".
+
+    Example:
+        >>> bracketed(pd.DataFrame({"acu": [0.614], "acu_low": [0.56], "acu_high": [0.69]}), 2).acu[0]
+        '0.61 [0.56, 0.69]'
+    """
+    frame = frame.copy()
+    for low in [c for c in frame if c.endswith("_low")]:
+        high, value = f"{low.removesuffix('_low')}_high", low.removesuffix("_low").removesuffix("_ci")
+        rows = frame[[value, low, high]].to_numpy(float)
+        frame[value] = [cell_text(*row, precision=precision) for row in rows]
+        frame = frame.drop(columns=[low, high])
+    return frame
+
+
+def as_printed(table, texts, rows, columns):
+    """A long table in a paper's layout: one text a cell.
+
+    Args:
+        table: the long table, one row a cell.
+        texts: the text of each of its rows, such as those of `cell_text`.
+        rows, columns: lists of columns of `table` whose values become rows and columns, as they come.
+
+    Returns:
+        The wide table with `rows` as first columns, "" where there is no cell.
+    """
+    wide = table.assign(text=texts).pivot_table(
+        index=list(rows), columns=list(columns), values="text", aggfunc="first", sort=False
+    )
+    wide.columns = [", ".join(map(str, c)) if isinstance(c, tuple) else c for c in wide.columns]
+    return wide.fillna("").reset_index()
+
+
+# Of every report ----------------------------------------------------------------------------------
+
+
+def excluded(records):
+    """What the records cut or left out, and why: a row a unit and reason."""
+    rows = [{"unit": r["unit"], "split": "", **e} for r in records for e in r["excluded"] if e["n"]]
+    return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"])
+
+
+def sizes(records):
+    """The splits whose size is not the paper's, and why: a row a data set, model, variant and split."""
+    rows = [variant_columns(r) | split for r in records for split in r["provenance"]["sizes"]]
+    columns = ["dataset", "model", "variant", "split", "rows", "published", "note"]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
+
+
+def with_training_sets(table, records):
+    """A table of performance with the column training_set: how it departs from the paper's, else "".
+
+    Args:
+        table: with the columns dataset and model, and variant where there are some.
+        records: from `results.load`.
+
+    >>> split = {"split": "train", "rows": 8000, "published": 53879, "note": ""}
+    >>> record = {"params": {"task": "sst2", "model": "a/bert", "seed": 0}, "provenance": {"sizes": [split]}}
+    >>> table = with_training_sets(pd.DataFrame({"dataset": ["sst2", "all"], "model": "bert"}), [record])
+    >>> table.training_set.tolist()
+    ['reduced: 8,000 of 53,879', '']
+    """
+    told = {}
+    for row in sizes(records).query("split == 'train'").itertuples():
+        less = f"reduced: {row.rows:,} of {row.published:,}"
+        words = less if row.rows < row.published else f"{row.rows:,}, in the paper {row.published:,}"
+        told[row.dataset, results.slug(row.model), row.variant] = words
+    variants = table.variant if "variant" in table else [""] * len(table)
+    keys = zip(table.dataset, map(results.slug, table.model), variants, strict=True)
+    return table.assign(training_set=[told.get(key, "") for key in keys])
+
+
+def sources(records):
+    """Where a report's numbers come from: each unit's file of values, code, device and versions."""
+    return pd.DataFrame(
+        [
+            {
+                "unit": r["unit"],
+                "values": r["files"][f"{r['unit']}.parquet"][:12],
+                "code": (r["provenance"]["git"] or "")[:12],
+                "changed since": r["provenance"]["dirty"],
+                "device": r["provenance"]["device"],
+                **{name: r["provenance"]["versions"][name] for name in ("torch", "transformers")},
+            }
+            for r in records
+        ]
+    )
+
+
+def banner(records, scale):
+    """What a report was made from: models, data sets, seeds, texts, dtype and device, a line of Markdown.
+
+    Args:
+        records: from `results.load`.
+        scale: "quick", "small" or "paper".
+
+    >>> record = {"params": {"task": "sst", "model": "a/bert", "seed": 0}, "provenance": {"device": "cpu"}}
+    >>> record["provenance"] |= {"dtype": "bfloat16", "examples": {"n": 300, "of": 1821}}
+    >>> print(banner([record], "small"))
+    **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
+    """
+    units = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records])
+    parts = [
+        f"{model}: "
+        + ", ".join(
+            f"{' '.join(row.values()).strip()} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
+            for row, part in groups(own, ["dataset", "variant"])
+        )
+        for model, own in units.groupby("model", sort=False)
+    ]
+    provenance = [r["provenance"] for r in records]
+    dtypes, devices = (
+        " and ".join(dict.fromkeys(p.get(name, default) for p in provenance))
+        for name, default in (("dtype", "float32"), ("device", "an unknown device"))
+    )
+    about = f"**{scale.capitalize()} scale, {counted(len(records), 'record')}.** {'; '.join(parts)}."
+    warning = " Generated data and models of a minute: no verdict follows." if scale == "quick" else ""
+    return f"{about} Computed in {dtypes} on {devices}.{warning}"
+
+
+def _texts(record):
+    """How many texts a unit explains, ", 300 of 1,821 texts"; "" where the record does not say."""
+    of = record["provenance"].get("examples", {})
+    return f", {of['n']:,} of {of['of']:,} texts" if {"n", "of"} <= set(of) else ""
+
+
+def counted(n, what):
+    """A number and what is counted, "1 record" or "3 records"."""
+    return f"{n} {what}{'s' * (n != 1)}"

@@ -1,0 +1,147 @@
+"""Log-ratio faithfulness: means over prompts, intervals, and what has no finite ratio."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from faithlib.metrics import soft_causal
+from notebooks.noiser.log_ratio import by_number_of_draws, faithfulness
+
+# Log ratios ---------------------------------------------------------------------------------------
+
+
+def table(ns, nc, attribution, baseline, steps=1, **more):
+    """Rows of `soft_causal.over_draws`: value x step of each example."""
+    rows = [
+        (i, step, attribution, baseline, "none", "paper", ns[i], nc[i])
+        for i in range(len(ns))
+        for step in range(steps)
+    ]
+    return pd.DataFrame(rows, columns=[*soft_causal.KEYS, "soft_ns", "soft_nc"]).assign(**more)
+
+
+def test_log_ratios_are_of_means_over_prompts():
+    values = pd.concat(
+        [
+            table([0.2, 0.6], [0.4, 0.4], "a", ""),
+            table([0.1, 0.1], [0.2, 0.6], "random", "random"),
+            table([0.2, 0.2], [0.4, 0.4], "a", "matched"),
+        ]
+    )
+    found = faithfulness(values).set_index("baseline")
+    assert found.loc["random", "log_ratio"] == pytest.approx(np.log(0.4 / 0.1) + np.log(0.4 / 0.4))
+    assert found.loc["matched", "log_ratio"] == pytest.approx(np.log(2) + 0)
+    assert found.loc["matched", ["soft_ns", "soft_nc", "n", "undefined"]].tolist() == [0.4, 0.4, 2, 0]
+
+
+def test_steps_are_averaged_before_examples():
+    long, short = table([0.0], [0.5], "a", "", steps=9), table([0.8], [0.5], "a", "").assign(example=1)
+    values = pd.concat(
+        [
+            long,
+            short,
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0.2, 0.2], [0.5, 0.5], "a", "matched"),
+        ]
+    )
+    assert faithfulness(values).log_ratio.tolist() == pytest.approx([np.log(0.4 / 0.2)] * 2)
+
+
+def test_what_has_no_value_is_counted():
+    values = pd.concat(
+        [
+            table([0.5, np.nan], [0.5, np.nan], name, baseline)
+            for name, baseline in (("a", ""), ("random", "random"), ("a", "matched"))
+        ]
+    )
+    found = faithfulness(values)
+    assert found.n.tolist() == [1, 1] and found.undefined.tolist() == [1, 1]
+    assert found.log_ratio.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="no prompt has both"):
+        faithfulness(values[values.example == 1])
+
+
+def test_a_mean_of_zero_has_no_finite_ratio():
+    values = pd.concat(
+        [
+            table([0, 0], [0.5, 0.5], "a", ""),
+            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
+            table([0, 0], [0.5, 0.5], "a", "matched"),
+        ]
+    )
+    found = faithfulness(values)
+    assert found.log_ratio[0] == -np.inf and np.isnan(found.log_ratio[1])
+
+
+def test_models_and_settings_are_kept_apart():
+    parts = []
+    for model, base in (("x", 0.1), ("y", 0.4)):
+        parts.append(table([base] * 2, [0.5] * 2, "random", "random", model=model, setting=""))
+        for setting, ns in (("k_min", 0.8), ("none", 0.4)):
+            parts += [
+                table([ns] * 2, [0.5] * 2, "noiser", baseline, model=model, setting=setting)
+                for baseline in ("", "matched")
+            ]
+    found = faithfulness(pd.concat(parts), within=["model"])
+    against = found[found.baseline == "random"].set_index(["model", "setting"]).log_ratio
+    assert against.round(6).to_dict() == {
+        ("x", "k_min"): round(np.log(8), 6),
+        ("x", "none"): round(np.log(4), 6),
+        ("y", "k_min"): round(np.log(2), 6),
+        ("y", "none"): 0,
+    }
+
+
+def test_normalisations_are_compared_with_random_scores_of_their_own():
+    parts = [table([0.8] * 2, [0.5] * 2, "a", baseline) for baseline in ("", "matched")]
+    none = [*parts, table([0.4] * 2, [0.5] * 2, "random", "random")]
+    other = [
+        part.assign(normalisation="min-max")
+        for part in (*parts, table([0.1] * 2, [0.5] * 2, *["random"] * 2))
+    ]
+    found = faithfulness(pd.concat([*none, *other]))
+    ratios = found[found.baseline == "random"].set_index("normalisation").log_ratio
+    assert ratios.to_dict() == pytest.approx({"none": np.log(2), "min-max": np.log(8)})
+
+
+def test_the_first_draws_are_averaged_before_the_logarithm():
+    names = {"definition": "paper", "normalisation": "none"}
+    rows = [
+        {
+            "attribution": name,
+            "setting": setting,
+            "baseline": baseline,
+            "draw": draw,
+            "soft_ns": ns,
+            "soft_nc": 0.5,
+        }
+        for name, setting, baseline, by_draw in (
+            ("a", "", "", (0.2, 0.4, 0.9)),
+            ("a", "", "matched", (0.1, 0.1, 0.1)),
+            ("random", "", "random", (0.2, 0.1, 0.3)),
+        )
+        for draw, ns in enumerate(by_draw)
+    ]
+    found = by_number_of_draws(pd.DataFrame(rows).assign(**names))
+    ratios = found.set_index(["baseline", "draws"]).log_ratio
+    expected = {("random", 1): 1, ("random", 2): 2, ("matched", 1): 2, ("matched", 2): 3}
+    assert ratios.to_dict() == pytest.approx({key: np.log(ratio) for key, ratio in expected.items()})
+    logs = np.log([2, 4, 9])
+    error = found[found.baseline == "matched"].mc_error
+    assert error.tolist() == pytest.approx([logs.std(ddof=1) / 3**0.5] * 2)
+
+
+def test_data_sets_may_have_different_numbers_of_draws():
+    def rows(task, draws):
+        return [
+            {"task": task, "attribution": name, "setting": "", "baseline": baseline, "draw": draw}
+            | {"soft_ns": 0.1 * (1 + draw) if not baseline else 0.1, "soft_nc": 0.5}
+            for name, baseline in (("a", ""), ("a", "matched"), ("random", "random"))
+            for draw in range(draws)
+        ]
+
+    both = pd.DataFrame(rows("few", 2) + rows("many", 4)).assign(definition="paper", normalisation="none")
+    found = by_number_of_draws(both, ["task"]).query("baseline == 'random'").set_index(["task", "draws"])
+    assert found.index.tolist() == [("few", 1), ("few", 2), ("many", 1), ("many", 2), ("many", 4)]
+    alone = by_number_of_draws(pd.DataFrame(rows("few", 2)).assign(definition="paper", normalisation="none"))
+    assert found.mc_error["few", 2] == alone.mc_error[0] == pytest.approx(np.log(2) / 2)

@@ -1,0 +1,189 @@
+"""The generated block of a paper's card, and that committed cards say what the committed claims say."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from faithlib.report.markdown import with_block
+from replication import cards, papers
+from replication.cards import BLOCK, card_block, read_block
+from replication.claims import CLAIMS
+from replication.results import project_root
+
+BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
+WRITTEN = [
+    name
+    for name in papers.names()
+    if BEGIN in (project_root() / "notebooks" / name / "README.md").read_text(encoding="utf-8")
+]
+OPTIONS, AGREE = "1 of 2 options agree, sign equal in 1", "1 of 2 agree, sign equal in 1"
+ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
+ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "n_units": 3, "cases": "sst"}
+
+
+def row(claim, verdict, **more):
+    return ROW | {"claim": claim, "verdict": verdict} | more
+
+
+def test_the_paragraph_groups_claims_by_verdict():
+    nan = float("nan")
+    table = pd.DataFrame(
+        [
+            row("A above |B|", "holds (bert, 3 seeds)", published_cases="sst"),
+            row("C", "mixed (depends on ties; bert, 3 seeds)", choices=OPTIONS, published_cases="cb"),
+            row("D", "not tested (2 seeds: an interval needs 3)", ci_low=nan, ci_high=nan, published=nan)
+            | {"published_cases": "none for sst"},
+            row("E", "holds on average, not shown on cb (3 seeds)", borderline=True, failing_cases="cb"),
+        ]
+    )
+    block = card_block(table).splitlines()
+    assert block[1] == (
+        "**Holds** (2 of 4): A above \\|B\\|; E (not shown on CommitmentBank). **Mixed** (1 of 4): C "
+        "(depends on ties). **Not tested** (1 of 4): D."
+    )
+    sst = "Stanford Sentiment Treebank"
+    published = "published (the paper's models and training sets)"
+    heads = "claim", "verdict", "ours, 95 % interval", published, "data", "options"
+    assert block[3] == f"| {' | '.join(heads)} |"
+    assert block[5] == (
+        f"| A above \\|B\\| | holds (bert, 3 seeds) | +0.200 [+0.100, +0.300] | +0.500 | {sst} |  |"
+    )
+    assert block[6].endswith(f"| +0.200 [+0.100, +0.300] | +0.500 on CommitmentBank | {sst} | {AGREE} |")
+    assert block[7].endswith(f"| +0.200 | none for {sst} | {sst} |  |")
+    on = "not shown on CommitmentBank (3 seeds), borderline; the estimate fails on CommitmentBank"
+    assert f"| holds on average, {on} |" in block[8]
+
+
+def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
+    few, shown = "1 of 3 options agree, sign equal in 3", "holds (shown on sst (bilstm): |x|, cb; 3 seeds)"
+    table = pd.DataFrame(
+        [
+            row("A", "mixed (depends on ties; 3 seeds)", choices=few) | {"main": "does not hold"},
+            row("B", "mixed (above on sst, below on cb; 3 seeds)", choices=few) | {"main": "mixed"},
+            row("C", shown, failing_cases="babi_1", choices=f"{few}; full grid: 5 of 8 agree")
+            | {"main": "holds"},
+            row("F", shown, choices="2 of 3 options agree, sign equal in 3; full grid: 3 of 8 agree"),
+            row("D", "not tested (all values are equal)", choices=few) | {"main": "not tested"},
+            row("E", "inconclusive (3 seeds)", choices="0 of 0 options agree") | {"main": ""},
+        ]
+    ).fillna({"main": "holds"})
+    block = card_block(table).splitlines()
+    sst, cb = "Stanford Sentiment Treebank", "CommitmentBank"
+    both = f"(shown on {sst} (BiLSTM): \\|x\\|, {cb}; "
+    assert f"C {both}1 of 3 options agree); F {both}full grid: 3 of 8 agree)." in block[1]
+    assert "A (main setting: does not hold; depends on ties); B (1 of 3 options agree)." in block[1]
+    assert block[1].endswith("**Inconclusive** (1 of 6): E. **Not tested** (1 of 6): D.")
+    assert block[5].endswith("| main setting: does not hold; 1 of 3 agree, sign equal in 3 |")
+    assert block[6].endswith("| 1 of 3 agree, sign equal in 3 |")
+    assert f"\\|x\\|, {cb}; 3 seeds) |" in block[7]  # somewhere: that it fails elsewhere is no news
+    assert block[8].endswith("| 2 of 3 agree, sign equal in 3; full grid: 3 of 8 agree |")
+    assert block[9].endswith("|  |") and block[10].endswith("|  |")
+
+
+def test_many_cases_are_counted_and_few_are_named_in_words():
+    four = "babi_1, babi_2, sst (bilstm); without an interval: sst (all-MiniLM-L6-v2)"
+    same = "sst (bilstm), sst (all-MiniLM-L6-v2), sst (tiny-bert)"
+    rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb", same)]
+    block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
+    sst = "Stanford Sentiment Treebank"
+    assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[5]
+    assert "| +0.200 [+0.100, +0.300] | 5 cases |" in block[6]
+    assert f"| {sst} (BiLSTM, MiniLM-L6, tiny BERT) |" in block[7]
+
+
+def test_definitions_and_baselines_have_paragraphs_of_their_own():
+    table = pd.DataFrame([row("A", "holds (3 seeds)"), row("A", "holds (3 seeds)", definition="released")])
+    block = card_block(table)
+    assert "Definition paper: **Holds** (1 of 1): A." in block
+    assert "| *Definition released* |  |  |  |  |\n" in block
+
+
+def test_empty_columns_are_left_out_and_holms_p_has_one():
+    nan = float("nan")
+    table = pd.DataFrame([row("A", "holds (3 seeds)", published=nan, p_holm=p) for p in (0.0301, 1e-5, nan)])
+    lines = cards.claims_table(table).splitlines()
+    assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm |"
+    assert lines[2].endswith("| 0.030 |") and lines[4].endswith("|  |")
+    assert lines[3].endswith("| &lt; 0.001 |")
+
+
+def test_the_paper_s_definition_is_open_and_every_other_one_folded():
+    definitions = {"A": "paper", "B": "released", "C": "paper", "D": "calibrated"}
+    table = pd.DataFrame([row(name, "mixed", definition=by) for name, by in definitions.items()])
+    text = cards.claims_tables(table)
+    first, *others = text.split("<details>")
+    assert [name for name in table.claim if f"| {name} |" in first] == ["A", "C"]
+    named = [other.partition("</summary>")[0].removeprefix("<summary>") for other in others]
+    assert named == ["Definition released: 1 claim", "Definition calibrated: 1 claim"]
+    assert "| B |" in others[0] and "| D |" in others[1] and "Definition" not in first
+
+
+def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
+    assert cards._computed(tmp_path) == []
+
+    def write(name, device="cpu", **spent):
+        record = {"provenance": {"device": device}, "volatile": {"seconds": 7200} | spent}
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+
+    write("a", cpu_seconds=3600)
+    assert cards._computed(tmp_path) == ["Computed in 1 unit (1.0 core hours)."]
+    write("b")
+    assert cards._computed(tmp_path) == ["Computed in 2 units (4.0 hours on the clock)."]
+    write("b", device="a GPU", cpu_seconds=60)
+    both = "Computed in 1 unit on a GPU (2.0 hours on the clock) and 1 unit (1.0 core hours)."
+    assert cards._computed(tmp_path) == [both]
+
+
+def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="no block to write"):
+        with_block("text", BLOCK, "block")
+    folder = tmp_path / "results" / "small" / "fmm"
+    folder.mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    card = tmp_path / "notebooks" / "fmm" / "README.md"
+    card.parent.mkdir(parents=True)
+    card.write_text(f"# Title\n\n{BEGIN}\n{END}\n\nafter\n")
+    monkeypatch.setattr(cards, "project_root", lambda: tmp_path)
+    assert cards.write_cards() == ["fmm"] == cards.write_cards()
+    text = card.read_text()
+    assert "| p, Holm |" not in text
+    pd.DataFrame([row("A", "holds (3 seeds)", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
+    cards.write_cards()
+    assert "| p, Holm |" in card.read_text() and "| 0.020 |" in card.read_text()
+    assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
+
+
+@pytest.mark.parametrize("paper", WRITTEN)
+def test_committed_cards_say_what_the_claims_say(paper):
+    block = read_block(project_root() / "results" / "small" / paper)
+    card = (project_root() / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
+    assert card.count(BEGIN) == card.count(END) == 1
+    assert with_block(card, BLOCK, block) == card, "run `python -m replication small --cards`"
+
+
+def test_a_card_says_which_units_have_no_record(tmp_path):
+    folder = tmp_path / "results" / "small" / "fmm"
+    folder.mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    (folder / "sst2.tiny-bert.s0.json").write_text("{}")
+    assert "not computed yet" not in read_block(folder)  # without a config nobody knows
+    (tmp_path / "config").mkdir()
+    grid = "papers: {fmm: {defaults: {model: tiny-bert}, units: [%s]}}"
+    asked = "{task: sst2, seed: [0, 1, 2]}, {task: cola, seed: 0, variant: few-texts}"
+    (tmp_path / "config" / "small.yaml").write_text(grid % asked)
+    (tmp_path / "config" / "paper.yaml").write_text(grid % "{task: sst2, seed: 0}, {task: rte, seed: [0, 1]}")
+    block = read_block(folder)
+    assert "SST-2, tiny BERT (2 seeds of 3); CoLA, tiny BERT, few-texts (1 seed of 1)." in block
+    assert "that are not there: RTE.\n" in block
+    assert cards.read_block(folder) == block
+
+
+def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
+    for paper in ("fmm", "mine"):
+        (tmp_path / paper / "tables").mkdir(parents=True)
+    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(tmp_path / "fmm" / "claims.csv", index=False)
+    told = pd.DataFrame({"paper": ["fmm", "saloss"], "text": ["RACU is right.", "Flip is wrong."]})
+    told.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
+    block = read_block(tmp_path / "fmm")
+    assert "\n\nRACU is right.\n" in f"\n{block}" and "Flip" not in block

@@ -1,0 +1,204 @@
+"""Claims over data sets: somewhere, on average, everywhere, and what takes no part."""
+
+import math
+
+import numpy as np
+import pytest
+from sample.statistics import DOWN, EQUAL, FAILS, HOLDS, INCONCLUSIVE, TWO, UP, WIDE
+from scipy import stats
+
+from faithlib import statistics
+from faithlib.statistics import crossed_interval, seeds_interval, text_interval
+from replication import cases, verdicts
+
+
+def test_failing_cases_are_point_estimates():
+    several = {"up": UP, "down": DOWN, "zero": seeds_interval([-0.1, 0.1, 0.0]), "two": TWO}
+    assert cases.failing_cases(several) == ("down", "zero")
+    assert cases.failing_cases(several, ">=") == ("down",)
+    assert cases.failing_cases(several, "<") == ("up", "zero", "two")
+
+
+def test_somewhere_by_hand():
+    # t = .11 / (.01 / √3) = 19.05 of 2 degrees: p = .00137, more than .025 / 19, less than .025 / 18
+    p = stats.t.sf(0.11 / (0.01 / np.sqrt(3)), 2)
+    assert UP.pvalue() == pytest.approx(p)
+    several = {"up": UP} | {f"wide {i}": WIDE for i in range(17)}
+    holds, not_yet = cases.somewhere(several), cases.somewhere(several | {"wide 17": WIDE})
+    assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
+    assert (not_yet.word, not_yet.shown_on) == (INCONCLUSIVE, ()) and not_yet.low < 0
+    assert not_yet.detail == "critical t 19.5 over 19 cases"
+    assert holds.critical_t == pytest.approx(stats.t.ppf(1 - 0.025 / 18, 2))
+
+
+def test_somewhere_counts_what_was_looked_at_without_an_interval():
+    several = {"up": UP} | {f"wide {i}": WIDE for i in range(17)}
+    assert cases.somewhere(several | {"two seeds": TWO}).word == INCONCLUSIVE
+
+
+def test_somewhere_does_not_hold_only_if_every_interval_is_on_the_other_side():
+    down = {f"down {i}": DOWN for i in range(3)}
+    assert cases.somewhere(down).word == FAILS
+    assert cases.somewhere(down | {"wide": WIDE}).word == INCONCLUSIVE
+    assert cases.somewhere(down | {"two": seeds_interval([-0.3, -0.4])}).word == INCONCLUSIVE
+    assert cases.somewhere(down, "<").shown_on == tuple(down)
+
+
+def test_average_is_welchs():
+    a, b = [0.1, 0.5, 0.3], [0.2, 0.21, 0.19, 0.24, 0.2]
+    found = cases.average({"a": seeds_interval(a), "b": seeds_interval(b)})
+    # the mean of a and b is half the difference of a and -b
+    minus = np.negative(b)
+    test = stats.ttest_ind_from_stats(
+        np.mean(a), np.std(a, ddof=1), 3, minus.mean(), minus.std(ddof=1), 5, equal_var=False
+    )
+    expected = stats.ttest_ind(a, minus, equal_var=False).confidence_interval(0.95)
+    assert found.two_sided() == pytest.approx(test.pvalue)
+    assert found.ends() == pytest.approx((expected.low / 2, expected.high / 2))
+    assert found.n_units == 3
+
+
+def test_the_difference_of_two_models_is_welchs():
+    one, two = [0.5, 0.6, 0.9], [0.1, 0.2, 0.15, 0.4]
+    found = cases.difference(seeds_interval(one), seeds_interval(two))
+    low, high = stats.ttest_ind(one, two, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert not cases.difference(seeds_interval(one), seeds_interval(two[:2])).exists
+
+
+def test_average_of_one_case_is_the_case():
+    x = crossed_interval(np.random.default_rng(1).normal(size=(3, 40)))
+    for case in (UP, x):
+        assert cases.average({"one": case}).ends() == pytest.approx(case.ends())
+
+
+def test_average_of_crossed_cases_is_the_wider_of_both_variances():
+    rng = np.random.default_rng(2)
+    x = [rng.normal(size=(3, 40)) + rng.normal(size=40) for _ in range(2)]
+    found = cases.average(dict(enumerate(map(crossed_interval, x))))
+    seeds = cases.average({i: seeds_interval(part.mean(axis=1)) for i, part in enumerate(x)})
+    assert found.low <= seeds.low and found.high >= seeds.high
+    two_way = sum(crossed_interval(part).components[0][0] ** 2 for part in x)
+    assert found.components[0][0] == pytest.approx(np.sqrt(two_way) / 2)
+
+
+def test_on_average_lists_cases_that_fail():
+    slightly = seeds_interval([-0.01, -0.02, 0.01])
+    found = cases.on_average({"sst": seeds_interval([0.3, 0.31, 0.32]), "cola": slightly})
+    assert found.text("MiniLM") == "holds on average, not shown on cola (MiniLM, 3 seeds)"
+    assert found.row()["failing_cases"] == "cola"
+
+
+def test_on_average_names_the_range_of_seeds():
+    five = seeds_interval([0.1, 0.11, 0.12, 0.09, 0.13])
+    found = cases.on_average({"sst": UP, "agnews": five})
+    assert found.text() == "holds (3–5 seeds)" and found.n_units == 3
+
+
+def test_single_seeds_take_no_part_in_the_interval_but_can_change_the_sign():
+    several = {"sst": UP, "agnews": UP}
+    found = cases.on_average(several)
+    beside = cases.on_average(several | {"multirc": seeds_interval([-0.1])})
+    assert (beside.low, beside.high, beside.word) == (found.low, found.high, HOLDS)
+    assert beside.value_all == pytest.approx(0.04) and beside.other_cases == ("multirc",)
+    assert beside.text() == "holds on average, not shown on multirc (3 seeds)"
+    changed = cases.on_average(several | {"multirc": seeds_interval([-0.6])})
+    assert changed.text() == "inconclusive (depends on data sets with fewer than 3 seeds; 3 seeds)"
+    assert (changed.low, changed.high) == (found.low, found.high)
+
+
+def test_texts_of_one_model_take_no_part_beside_seeds():
+    texts = text_interval(np.linspace(-0.9, -0.8, 12))
+    found = cases.on_average({"sst": UP, "agnews": UP, "one model": texts})
+    assert found.cases == ("sst", "agnews") and found.word == INCONCLUSIVE
+    assert (
+        cases.somewhere({"sst": DOWN, "one model": text_interval(np.linspace(0.8, 0.9, 12))}).shown_on == ()
+    )
+    assert cases.everywhere({"sst": UP, "one model": texts}).word == INCONCLUSIVE
+    alone = cases.on_average({"a": texts, "b": texts})
+    assert (alone.word, alone.unit) == (FAILS, "text")
+
+
+def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
+    found = cases.on_average({"sst": UP, "constant": seeds_interval([0.0, 0.0, 0.0])})
+    alone = cases.on_average({"sst": UP})
+    ends = found.value, found.low, found.high
+    assert ends == pytest.approx([x / 2 for x in (alone.value, alone.low, alone.high)])
+    assert (found.word, found.cases) == (alone.word, ("sst", "constant")) and math.isnan(found.value_all)
+    turned = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
+    assert turned.text() == "inconclusive (depends on data sets whose values are all equal; 3 seeds)"
+    equal = seeds_interval([0.2, 0.2, 0.2])
+    assert cases.on_average({"a": equal, "b": equal}).word == "not tested"
+    few = cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])})
+    assert few.cases == ("sst",)
+
+
+def test_mixed_needs_both_sides_after_holm():
+    assert cases.on_average({"sst": UP, "babi": DOWN}).text() == (
+        "mixed (above on sst, below on babi; 3 seeds)"
+    )
+    # two-sided p of .030 each: beyond .05 / 2
+    above, below = seeds_interval([0.8, 1.0, 1.4]), seeds_interval([-0.8, -1.0, -1.4])
+    assert 0.025 < above.two_sided() < 0.05
+    assert not cases.mixed({"above": above, "below": below})
+    assert cases.mixed({"up": UP, "down": DOWN}, bound=-0.2)
+    assert not cases.mixed({"up": UP, "down": DOWN}, bound=0.2)
+
+
+def test_everywhere():
+    assert cases.everywhere({"a": UP, "b": UP}).word == HOLDS
+    weak = cases.everywhere({"a": UP, "b": WIDE})
+    assert (weak.word, weak.value, weak.detail) == (INCONCLUSIVE, WIDE.value, "not shown on b")
+    down = cases.everywhere({"a": UP, "b": DOWN})
+    assert (down.word, down.failing_cases, down.detail) == (FAILS, ("b",), "violated on b")
+    assert (down.low, down.high) == DOWN.ends()
+    two = cases.everywhere({"a": UP, "b": TWO})
+    assert (two.word, two.detail) == (INCONCLUSIVE, "not shown on b")
+
+
+def test_no_claim_holds_everywhere_with_a_failing_case():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        several = {i: seeds_interval(rng.normal(1, 0.3, 3)) for i in map(str, range(3))}
+        found = cases.everywhere(several)
+        assert found.word != HOLDS or not found.failing_cases
+
+
+@pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
+def test_claims_without_a_testable_case_are_not_tested(claim):
+    assert claim({}).text("MiniLM") == "not tested (no record has what it needs)"
+    found = claim({"sst": TWO, "agnews": EQUAL})
+    assert found.text() == "not tested (2 seeds: an interval needs 3; all values are equal)"
+    assert found.value == pytest.approx((0.55 + 0.2) / 2) and found.other_cases == ("sst", "agnews")
+
+
+@pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
+def test_claims_do_not_depend_on_the_order_of_cases_and_seeds(claim):
+    rng = np.random.default_rng(4)
+    x = {str(i): rng.normal(0.5, 0.3, 3) for i in range(4)}
+    found = claim({name: seeds_interval(values) for name, values in x.items()})
+    again = claim({name: seeds_interval(x[name][::-1]) for name in reversed(x)})
+    assert (found.word, set(found.failing_cases)) == (again.word, set(again.failing_cases))
+    assert (found.low, found.high) == pytest.approx((again.low, again.high))
+
+
+@pytest.mark.parametrize("claim", [verdicts.judge, cases.somewhere, cases.on_average, cases.everywhere])
+def test_claims_are_symmetric(claim):
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        x = {str(i): rng.normal(0.5, 0.4, 3) for i in range(1 if claim is verdicts.judge else 3)}
+        up = {name: seeds_interval(values) for name, values in x.items()}
+        down = {name: seeds_interval(-values) for name, values in x.items()}
+        if claim is verdicts.judge:
+            up, down = up["0"], down["0"]
+        first, second = claim(up, ">", 0.1), claim(down, "<", -0.1)
+        assert first.word == second.word
+        assert (first.low, first.high) == pytest.approx((-second.high, -second.low))
+
+
+def test_case_table():
+    table = cases.case_table({"sst": UP, "babi": DOWN, "cola": TWO})
+    assert list(table) == cases.CASES
+    assert table.p_holm.tolist() == pytest.approx(statistics.holm([UP.pvalue(), DOWN.pvalue(), 1.0]))
+    assert table.reason.tolist() == ["", "", "2 seeds: an interval needs 3"]
+    assert cases.case_table({}).empty

@@ -1,0 +1,213 @@
+"""From a claim to a row of claims.csv, on values whose statistics are known by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from faithlib import statistics
+from replication import claims
+from replication.claims import CLAIMS, Claim, intervals, judged, rows, table
+
+NAN = float("nan")
+
+
+def seeds(dataset, values, model="org/bert"):
+    return pd.DataFrame(
+        {"dataset": dataset, "model": model, "seed": range(len(values)), "value": np.array(values, float)}
+    )
+
+
+def texts(dataset, values, model="org/bert"):
+    """values: (seeds, texts)."""
+    values = np.atleast_2d(values)
+    return pd.concat(
+        seeds(dataset, column, model).assign(example=i) for i, column in enumerate(values.T)
+    ).reset_index(drop=True)
+
+
+def claim(*parts, design="seeds", **more):
+    return Claim("A above B", pd.concat(parts), design, **more)
+
+
+SST, AG = seeds("sst", [0.10, 0.12, 0.11]), seeds("ag_news", [0.2, 0.24, 0.22])
+
+
+def test_columns_are_those_of_the_policy():
+    wanted = "claim definition baseline verdict value ci_low ci_high unit n_units cases failing_cases"
+    assert CLAIMS == [*wanted.split(), "borderline", "published", "published_cases", "choices"]
+
+
+def test_three_seeds_have_the_t_interval_by_hand():
+    (row,) = rows(claim(SST, published={"sst": 0.3, "ag_news": 9}), "small")
+    half = 4.302653 * 0.01 / 3**0.5  # t(.975, 2) · sd / √3
+    assert (row["value"], row["ci_low"], row["ci_high"]) == pytest.approx((0.11, 0.11 - half, 0.11 + half))
+    assert row["verdict"] == "holds (bert, 3 seeds)" and (row["unit"], row["n_units"]) == ("seed", 3)
+    assert (row["published"], row["published_cases"], row["cases"]) == (0.3, "sst", "sst")
+
+
+def test_two_seeds_have_a_value_and_no_verdict():
+    (row,) = rows(claim(seeds("sst", [0.1, 0.2])), "small")
+    assert row["value"] == pytest.approx(0.15) and np.isnan(row["ci_low"]) and row["n_units"] == 0
+    assert row["verdict"] == "not tested (2 seeds: an interval needs 3)"
+
+
+def test_one_seed_of_texts_is_this_model_and_of_seeds_nothing():
+    values = np.linspace(0.1, 0.3, 20)
+    (row,) = rows(claim(texts("sst", values), design="crossed"), "small")
+    assert row["verdict"] == "holds for bert (20 texts)" and row["unit"] == "text"
+    (row,) = rows(claim(seeds("sst", [0.1])), "small")
+    assert row["verdict"] == "not tested (1 seed: an interval needs 3)"
+
+
+def test_quick_has_no_verdict_and_no_published_value():
+    (row,) = rows(claim(SST, AG, published={"sst": 0.1, "ag_news": 0.2}), "quick")
+    assert row["verdict"] == "" and np.isnan(row["published"]) and row["published_cases"] == ""
+    assert row["value"] == pytest.approx(0.165)
+
+
+def test_published_is_of_exactly_our_cases_and_never_beside_generated_corpora():
+    known = {"sst": 0.1, "ag_news": 0.3, "multirc": 0.9}
+    (row,) = rows(claim(SST, AG, published=known), "small")
+    assert row["published"] == pytest.approx(0.2) and row["published_cases"] == "sst, ag_news"
+    (row,) = rows(claim(SST, AG, published={"sst": 0.1}), "small")  # one has no published value
+    assert np.isnan(row["published"]) and row["published_cases"] == "none for ag_news"
+    (row,) = rows(
+        claim(SST, seeds("sentiment", [0.1, 0.2, 0.3]), published=known | {"sentiment": 1}), "small"
+    )
+    assert np.isnan(row["published"]) and row["published_cases"] == ""
+    (row,) = rows(claim(SST, AG, published=known, quantifier="everywhere"), "small")
+    assert row["published_cases"] == "sst" and row["published"] == 0.1  # of the case that decides
+
+
+def test_single_seed_data_sets_have_a_line_of_their_own():
+    first, second = rows(claim(SST, seeds("cb", [0.5])), "small")
+    assert first["value"] == pytest.approx(0.11) and first["cases"] == "sst; without an interval: cb"
+    assert second["claim"] == "A above B (all data sets, no interval)"
+    assert second["value"] == pytest.approx((0.11 + 0.5) / 2) and second["verdict"] == ""
+    assert np.isnan(second["ci_low"])
+    (first, _) = rows(claim(SST, seeds("cb", [-0.6])), "small")
+    assert first["verdict"] == "inconclusive (depends on data sets with fewer than 3 seeds; bert, 3 seeds)"
+    assert first["failing_cases"] == "cb"
+
+
+def test_everywhere_never_holds_with_a_failing_data_set():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        parts = [seeds(name, rng.normal(0.5, 0.5, 3)) for name in ("sst", "ag_news", "cb")]
+        (row,) = rows(claim(*parts, quantifier="everywhere"), "small")
+        assert not (row["verdict"].startswith("holds") and row["failing_cases"])
+    (row,) = rows(claim(SST, seeds("cb", [-0.1]), quantifier="everywhere"), "small")
+    assert row["verdict"].startswith("inconclusive") and row["failing_cases"] == "cb"
+
+
+def test_equal_values_have_no_interval_and_no_width_of_zero():
+    for values in ([0.1, 0.1, 0.1], [0.1, 0.1], [0.1]):
+        (row,) = rows(claim(seeds("sst", values)), "small")
+        assert np.isnan(row["ci_low"]) and row["verdict"].startswith("not tested")
+
+
+def test_another_data_set_moves_no_other_interval():
+    rng = np.random.default_rng(1)
+    one = texts("sst", rng.exponential(size=(1, 60)))
+    two = texts("ag_news", rng.exponential(size=(1, 60)))
+    alone = intervals(claim(one, design="crossed"))["sst"]
+    for both in (claim(one, two, design="crossed"), claim(two, one, design="crossed")):
+        assert intervals(both)["sst"].ends() == alone.ends()
+
+
+def test_models_tell_cases_of_one_data_set_apart():
+    cases = intervals(claim(SST, seeds("sst", [0.3, 0.4, 0.5], "lstm"), AG))
+    assert list(cases) == ["sst (bert)", "sst (lstm)", "ag_news"]
+
+
+def test_a_verdict_names_the_model_of_the_data_sets_that_it_rests_on():
+    one_seed = seeds("multirc", [0.5], "lstm")  # too few for an interval: beside the verdict, not in it
+    (row, beside) = rows(claim(SST, AG, one_seed), "small")
+    assert row["cases"] == "sst, ag_news; without an interval: multirc"
+    assert row["verdict"].endswith("(bert, 3 seeds)") and beside["verdict"] == ""
+    both = rows(claim(SST, seeds("sst", [0.3, 0.4, 0.5], "lstm")), "small")[0]
+    assert both["verdict"].endswith("(3 seeds)")
+
+
+def test_a_crossed_design_is_never_narrower_than_its_seeds():
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(3, 40)) + rng.normal(size=(3, 1))
+    crossed = intervals(claim(texts("sst", values), design="crossed"))["sst"]
+    over = statistics.seeds_interval(values.mean(axis=1))
+    assert crossed.value == pytest.approx(over.value) and crossed.high >= over.high - 1e-12
+
+
+def test_linearised_values_have_the_mean_and_the_error_of_the_statistic():
+    x = np.random.default_rng(3).normal(size=(2000, 3)) + [0, 1, 3]
+
+    def sd(m):
+        return m.std()
+
+    def gradient(m):
+        return (m - m.mean()) / (len(m) * m.std())
+
+    values = claims.linearised(x, sd, gradient)
+    assert values.mean() == pytest.approx(sd(x.mean(axis=0)))
+    jackknife = np.array([sd(np.delete(x, i, axis=0).mean(axis=0)) for i in range(0, 2000, 10)])
+    assert np.corrcoef(-jackknife, values[::10])[0, 1] > 0.999
+
+
+SCORES = pd.DataFrame(
+    [
+        {"dataset": d, "model": "bert", "seed": s, "metric": "macro_f1", "value": value}
+        for d, value in (("sst", 0.9), ("multirc", 0.37), ("no_such_task", 0.1))
+        for s in (0,)
+    ]
+)
+
+
+def test_gates_refuse_what_is_at_chance_and_a_claim_without_data_sets_is_not_tested():
+    gate = claims.gates(SCORES)
+    assert gate.set_index("dataset").accepted.to_dict() == {"sst": True, "multirc": False}
+    poor = seeds("multirc", [0.9, 0.8, 0.7])
+    (row,) = rows(claim(SST, poor), "small", gate)
+    assert row["cases"] == "sst"
+    (row,) = rows(claim(poor), "small", gate)
+    assert row["verdict"] == "not tested (no data set passes the gate)" and row["value"] == pytest.approx(0.8)
+    assert np.isnan(row["ci_low"])
+    assert claims.gates(SCORES.assign(metric="loss")).empty
+
+
+def test_what_is_behind_the_best_of_equals_is_not_shown_to_be_behind():
+    """Six rivals, one of which happens to be .1 ahead: t = 6.1 with 2 degrees, p = .013, times six."""
+    ahead, even = seeds("sst", [-0.08, -0.14, -0.09]), seeds("sst", [-0.1, 0.2, 0.1])
+    (alone,) = rows(claim(ahead, rivals={"lime": ahead}), "small")
+    assert alone["verdict"] == "does not hold (bert, 3 seeds)"
+    among = {"lime": ahead} | {f"random {i}": even for i in range(5)}
+    (row,) = rows(claim(ahead, rivals=among), "small")
+    assert row["verdict"] == "inconclusive (no single other is shown to be ahead; bert, 3 seeds)"
+    assert row["ci_high"] < 0  # the interval of the lead stays as it is
+    far = seeds("sst", [-0.5, -0.501, -0.499])
+    (row,) = rows(claim(far, rivals=among | {"lime": far}), "small")
+    assert row["verdict"] == "does not hold (bert, 3 seeds)"
+    (row,) = rows(claim(ahead, rivals=among, quantifier="everywhere"), "small")
+    assert row["verdict"].startswith("inconclusive")
+
+
+def test_one_model_has_the_same_interval_on_average_and_everywhere():
+    values = texts("sst", np.random.default_rng(0).exponential(size=60))
+    both = [
+        rows(claim(values, design="crossed", quantifier=q), "small")[0] for q in ("on average", "everywhere")
+    ]
+    assert both[0]["ci_low"] == both[1]["ci_low"] and both[0]["ci_high"] == both[1]["ci_high"]
+
+
+def test_claims_with_intervals_of_their_own():
+    share = statistics.share_interval([True] * 95 + [False] * 5)
+    own = Claim("in distribution", {"sst": share}, published={"sst": 0.97})
+    verdict, _ = judged(own)
+    assert verdict.value == 0.95 and rows(own, "small")[0]["published"] == 0.97
+
+
+def test_bad_claims_are_told():
+    with pytest.raises(ValueError, match="'often': use one of on average, somewhere, everywhere"):
+        claim(SST, quantifier="often")
+    with pytest.raises(ValueError, match="no column example"):
+        claim(SST, design="crossed")
+    assert table([claim(SST[:0])], "small").verdict.tolist() == ["not tested (no record has what it needs)"]
+    assert table([claim(SST[:0])], "quick").empty

@@ -1,0 +1,60 @@
+"""Cards: every folder has one, it fits the table of tasks, and what is wrong is one line."""
+
+import pytest
+
+from faithlib.tasks.table import KINDS, TASKS
+from replication import papers
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_every_folder_is_a_whole_paper(name):
+    card, folder = papers.card(name), papers.FOLDER / name
+    assert card.name == name and card.title and card.citation and card.url.startswith("https://")
+    assert card.claims and card.tables and card.kind in KINDS
+    for part in ("tables", "claims", "figures"):
+        assert (folder / f"{part}.py").is_file()
+    for notebook in ("experiment", "report"):
+        assert (papers.FOLDER.parent / "notebooks" / name / f"{notebook}.ipynb").is_file()
+    assert set(card.tasks) <= set(TASKS) and set(card.reads) <= set(papers.names())
+    assert {TASKS[task].kind for task in card.tasks} <= {card.kind}
+
+
+def test_a_paper_runs_on_every_task_of_its_kind():
+    for name in papers.names():
+        card = papers.card(name)
+        for task, row in TASKS.items():
+            if row.kind == card.kind:
+                assert card.use(task) == card.tasks.get(task, papers.Use(row.recipe, row.metric))
+            else:
+                with pytest.raises(ValueError, match=f"'{task}' holds {row.kind}, and {name} explains"):
+                    card.use(task)
+
+
+def test_micro_f1_of_one_label_is_accuracy():
+    assert papers.card("recursive_roar").use("snli").metric == "micro_f1"
+    assert papers.card("recursive_roar").metric("snli") == "accuracy"
+    assert papers.card("fmm").metric("cola") == "mcc"
+
+
+def test_an_unknown_paper_and_a_folder_without_a_card_are_one_line(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="paper 'fm' is unknown: did you mean 'fmm'"):
+        papers.card("fm")
+    monkeypatch.setattr(papers, "FOLDER", tmp_path)
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "__pycache__").mkdir()
+    assert papers.names() == ["bare"]
+    with pytest.raises(ValueError, match="'bare' has no card: write bare/card.py"):
+        papers.card("bare")
+
+
+def test_the_papers_own_hours_are_the_printed_ones():
+    hours = {name: papers.card(name).hours() for name in ("fmm", "recursive_roar")}
+    text = papers.published("fmm", "text").set_index("name").value
+    seeds = sum(h for (_, model), h in hours["fmm"].items() if model == "roberta-base") * 5 * 60
+    parts = ("masf", "evaluation", "measures")
+    printed = sum(float(text[f"{part}_minutes_base_all_seeds"]) for part in parts)
+    tuned = papers.published("fmm", "table_6").query("model == 'roberta-base'").minutes.sum() * 5
+    assert seeds == pytest.approx(printed + tuned, rel=0.02)  # printed minutes are cut, not rounded
+    assert sum(h for (_, model), h in hours["recursive_roar"].items() if model == "bilstm") == pytest.approx(
+        9 * (13 + 38 / 60), abs=0.2
+    )

@@ -1,0 +1,22 @@
+"""The clone's packages are found from any folder of it, and their lack is told in one line."""
+
+import sys
+
+import pytest
+
+from faithlib import clone
+
+
+def test_the_clone_is_found_from_any_folder_of_it(monkeypatch, tmp_path):
+    found = clone.root()
+    monkeypatch.setattr(clone, "__file__", str(tmp_path / "site-packages/faithlib/clone.py"))
+    monkeypatch.chdir(found / "notebooks/saloss")
+    assert clone.enter() == found and str(found) in sys.path
+
+
+def test_without_a_clone_one_line_says_what_needs_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(clone, "__file__", str(tmp_path / "site-packages/faithlib/clone.py"))
+    monkeypatch.chdir(tmp_path)
+    assert clone.root() is None
+    with pytest.raises(ValueError, match="the list of papers is not here: it is in a clone of the project"):
+        clone.enter("the list of papers")
