@@ -31,6 +31,8 @@ PYTHON ?= python3
 SCALE ?= quick
 PROFILE ?= default
 COURSE = build/course
+LESSONS_USE = ./__init__.py recursive_roar/__init__.py recursive_roar/synthetic.py noiser/__init__.py \
+  noiser/measure/__init__.py noiser/measure/judge.py noiser/measure/replies.py
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Snakemake keeps its cache in the home folder; where that cannot be written, the project's own folder serves.
@@ -75,8 +77,10 @@ endif
 site: .venv/installed-batch
 	@$(BIN)/python docs/make_site.py
 course: .venv/installed-batch
-	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks $(COURSE)/pictures
+	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks $(COURSE)/pictures $(COURSE)/replication
 	@cp notebooks/tutorials/checks/*.py $(COURSE)/checks && cp figures/method/*.svg $(COURSE)/pictures
+	@cp replication/*.py $(COURSE)/replication
+	@for file in $(LESSONS_USE); do mkdir -p "$(COURSE)/notebooks/$${file%/*}" && cp "notebooks/$$file" "$(COURSE)/notebooks/$$file" || exit 1; done
 	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \
 	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags solution \
 	  --ClearOutputPreprocessor.enabled=True notebooks/tutorials/[0-9]*.ipynb

@@ -24,7 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from benchmarks import cases, common, workloads
-from faithlib import batching, progress
+from faithlib import progress
+from faithlib.engine import batching
 
 LARGE = ("x⊙grad", "leave-one-out ±", "LIME 100")  # methods timed on the large language model
 

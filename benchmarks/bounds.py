@@ -6,7 +6,7 @@ language models sees the last position only.
 
 import torch
 
-from faithlib.batching import TOKEN_BUDGET, batches_by_length
+from faithlib.engine.batching import TOKEN_BUDGET, batches_by_length
 from faithlib.models import CausalLM
 
 

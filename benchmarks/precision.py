@@ -27,8 +27,9 @@ import torch
 from scipy.stats import spearmanr
 
 from benchmarks import common, workloads
-from faithlib import forward, models, tasks, training
+from faithlib import models, tasks, training
 from faithlib.attributions import attribute
+from faithlib.engine import forward
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
 from faithlib.models.bilstm import has_lstm

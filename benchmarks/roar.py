@@ -7,7 +7,7 @@
 The models of one level differ in their masks alone. The loop trains one after the other by the same code,
 with one thread and with as many as there are cores; as "packed" it does so with torch's bidirectional LSTM
 over packed sequences, as the paper's release and most code for texts of several lengths have it, all else
-being equal. `faithlib.roar.run` trains one in each process; the target is told beside both loops. Wall-clock
+being equal. `training.roar.run` trains one in each process; the target is told beside both loops. Wall-clock
 time, medians of repeats in which the ways take turns. On a CPU all that use one thread and the same LSTM have
 to give the very same table. What processes need to start, once a unit, is told apart. The bound of a way is
 the loop on one thread, times the threads of all its processes: as if these shared nothing. Writes roar.csv
@@ -27,7 +27,8 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks import common
-from faithlib import corpora, models, roar, training
+from faithlib import corpora, models, training
+from faithlib.training import roar
 
 TASK, BILSTM = "whereabouts_1", dict(paired=True, width=50, hidden=32)  # bAbI: Table 4, and the release
 EPOCHS, BATCH_SIZE = 3, 50

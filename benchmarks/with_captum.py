@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from captum.attr import FeatureAblation, GradientShap, InputXGradient, IntegratedGradients, Lime, Saliency
 
-from faithlib.batching import TOKEN_BUDGET, batches_by_length
+from faithlib.engine.batching import TOKEN_BUDGET, batches_by_length
 
 
 def implementations(work, few, dear):

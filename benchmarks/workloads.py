@@ -17,7 +17,7 @@ from transformers import (
     RobertaForSequenceClassification,
 )
 
-from faithlib.forward import probabilities, unchanged
+from faithlib.engine.forward import probabilities, unchanged
 from faithlib.models import CausalLM, Classifier, load
 
 WORDS = """the a and but when while because after before near under over with without from into old young

@@ -44,7 +44,6 @@ exclude_patterns = [
         "faithlib",
         "notebooks/*/published",
         "replication",
-        "papers",
         "figures",
         "results",
         "runs",

@@ -19,11 +19,10 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "docs")]
 import plan  # noqa: E402
 from gallery_page import anchor, title  # noqa: E402
 
-from faithlib import records  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers  # noqa: E402
+from replication import papers, records  # noqa: E402
 
 PAGE = """# Coverage
 

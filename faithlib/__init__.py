@@ -14,6 +14,7 @@ _HOME = {  # what faithlib offers, and the module that it stands in
     "attribute": "attributions",
     "by_segment": "study.segmented",
     "evaluate": "study",
+    "fine_tune": "training",
     "load_causal": "models",
     "load_data": "tasks",
     "load_model": "models",

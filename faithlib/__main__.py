@@ -282,8 +282,8 @@ def _ground_truth(given):
     from faithlib import attributions, clone
     from faithlib.metrics import registry
 
-    clone.enter("the study of known truth")
-    from notebooks.ground_truth import trial
+    clone.enter()
+    from notebooks.ground_truth.measure import trial
 
     _load_plugins(given.plugins)
     metric = given.metric and _own(given.metric, registry)
@@ -363,7 +363,7 @@ def _notebook(paper):
     """(a paper's card, the root of the clone that has it, its experiment)."""
     from faithlib import clone
 
-    root = clone.enter(f"the notebook of {paper}")
+    root = clone.enter()
     from replication import papers
 
     if importlib.util.find_spec("papermill") is None:
@@ -428,7 +428,7 @@ def _tasks(given):
 def _papers(given):
     from faithlib import clone
 
-    clone.enter("the list of papers")
+    clone.enter()
     from replication import papers
 
     _load_plugins(given.plugins)

@@ -1,44 +1,49 @@
 """The clone of the project: its packages `notebooks` and `replication` are not in what pip installs.
 
-Importing this module puts the clone on the path, where there is one: that in which faithlib stands,
-else that in which one works.
+Importing this module puts the clone on the path: that in which faithlib stands, else that in which one works.
+Where there is none it raises ValueError.
 """
 
 import sys
 from pathlib import Path
 
-PARTS = ("notebooks", "replication", "workflow")
-MISSING = (
-    "{what} is not here: it is in a clone of the project, not in what pip installs; go into its folder and "
-    "give the command again"
-)
+PARTS = ("notebooks", "replication")
 
 
 def root():
     """The root of the clone, or None."""
     here = Path.cwd()
     for folder in (Path(__file__).resolve().parents[1], here, *here.parents):
-        if all((folder / part).is_dir() for part in PARTS):
+        if all((folder / part / "__init__.py").is_file() for part in PARTS):
             return folder
     return None
 
 
-def enter(what="this"):
-    """The root of the clone, which is on the path then.
+def enter():
+    """Put the clone on the path.
 
-    Args:
-        what: that needs it, for the message.
+    Returns:
+        Its root.
 
     Raises:
         ValueError: there is none.
     """
-    found = root()
-    if found is None:
-        raise ValueError(MISSING.format(what=what))
-    if str(found) not in sys.path:
-        sys.path.insert(0, str(found))  # before a folder of this name where one works
-    return found
+    folder = root()
+    if folder is None:
+        raise ValueError(
+            "this needs a clone of the project, and none is here: pip installs faithlib alone, without the "
+            "papers; go into the clone's folder and give the command again"
+        )
+    for part in PARTS:
+        other = getattr(sys.modules.get(part), "__file__", None)
+        if other and Path(other).resolve().parent != folder / part:
+            raise ValueError(
+                f"{other} has the name of the project's package {part}: start again in another folder, or "
+                "rename it"
+            )
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))  # before a folder of this name where one works
+    return folder
 
 
-if root():
-    enter()
+enter()

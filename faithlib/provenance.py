@@ -7,7 +7,7 @@ import pathlib
 import platform
 import subprocess
 
-from faithlib.records import digest, file_digest
+from faithlib.store import digest, file_digest
 
 PACKAGES = (
     "faithlib",
@@ -22,26 +22,52 @@ PACKAGES = (
 )
 
 
+def paper_of(path):
+    """The paper that a file computes for: what a paper's folder draws with stands beside `measure`.
+
+    Args:
+        path: of a file, from the project's root.
+
+    Returns:
+        The name of the paper; "" for all that is no paper's, and for what makes its tables and figures.
+
+    Example:
+        >>> paper_of("notebooks/noiser/measure/judge.py"), paper_of("notebooks/noiser/tables.py")
+        ('noiser', '')
+    """
+    path = pathlib.PurePosixPath(path)
+    computes = path.match("notebooks/*/measure.py") or path.match("notebooks/*/measure/*.py")
+    return path.parts[1] if computes else ""
+
+
 def sources():
-    """{name: file} of all code that may compute: faithlib's by its path there, and each paper's own."""
+    """{name: file} of what computes: faithlib's by its path there, papers' by theirs in the project."""
     package = pathlib.Path(__file__).parent
     found = {p.relative_to(package).as_posix(): p for p in sorted(package.rglob("*.py"))}
-    papers = sorted(package.parent.glob("notebooks/*/*.py"))  # none in what pip installs
-    return found | {p.relative_to(package.parent).as_posix(): p for p in papers}
+    own = {p.relative_to(package.parent).as_posix(): p for p in package.parent.glob("notebooks/*/**/*.py")}
+    return found | {name: own[name] for name in sorted(own) if paper_of(name)}  # none in what pip installs
 
 
 def code_digest(*parts):
-    """SHA-256 of the code that may compute, or of the modules and packages named, such as "metrics".
+    """SHA-256 of the code that computes, or of the modules and packages named, such as "metrics".
 
-    A paper's own file is named by its path in the project: "notebooks/fmm/areas.py".
+    Args:
+        parts: files and folders of faithlib by their path there ("engine/forward.py"), those of a paper by
+            their path in the project ("notebooks/noiser/measure").
+
+    Raises:
+        ValueError: a part that matches no source; a hash without it would outlive edits of the code.
     """
     found = sources()
     if parts:
-        named = [pathlib.PurePosixPath(at) for at in found]
-        if lost := [part for part in parts if not any(at.is_relative_to(part) for at in named)]:
-            raise ValueError(f"no source of faithlib is called {', '.join(lost)}")
-        found = {str(at): found[str(at)] for at in named if any(at.is_relative_to(part) for part in parts)}
-    return digest([(at, file_digest(found[at])) for at in found])
+        paths = {name: pathlib.PurePosixPath(name) for name in found}
+        unmatched = [part for part in parts if not any(path.is_relative_to(part) for path in paths.values())]
+        if unmatched:
+            raise ValueError(f"no source of faithlib is called {', '.join(unmatched)}")
+        found = {
+            name: found[name] for name in found if any(paths[name].is_relative_to(part) for part in parts)
+        }
+    return digest([(name, file_digest(found[name])) for name in found])
 
 
 def code_provenance():
@@ -52,7 +78,7 @@ def code_provenance():
     versions = {"python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
     changed = _git(
-        "status", "--porcelain", "--", "faithlib", "notebooks/*/*.py", "notebooks/*/experiment.ipynb"
+        "status", "--porcelain", "--", "faithlib", "notebooks/*/measure*", "notebooks/*/experiment.ipynb"
     )
     return {
         "git": _git("rev-parse", "HEAD") or "unknown",

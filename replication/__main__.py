@@ -1,12 +1,12 @@
-"""What a scale's reports made and where it is, with the verdicts of the small scale in one screen."""
+"""What a scale's reports made and where it is, with the committed verdicts in one screen."""
 
 import argparse
 import sys
 import textwrap
 
 from replication.cards import counts, read_claims, write_cards
-from replication.claims import VERDICT_SCALES
-from replication.results import SCALES, project_root
+from replication.records import VERDICT_SCALES, check_scale, scales
+from replication.results import project_root
 
 WIDTHS = {"claim": 42, "value": 7, "interval": 17, "published": 9}
 WIDTH = 100
@@ -21,7 +21,7 @@ def main(arguments=None):
         FileNotFoundError: no results at this scale.
     """
     parser = argparse.ArgumentParser(prog="python -m replication", description=__doc__)
-    parser.add_argument("scale", nargs="?", default="quick", help=", ".join(SCALES))
+    parser.add_argument("scale", nargs="?", default="quick", help=", ".join(scales()))
     parser.add_argument("--results-dir", default="results")
     parser.add_argument("--figures-dir", default="figures")
     parser.add_argument(
@@ -30,11 +30,12 @@ def main(arguments=None):
         help="write the verdicts of the scale into notebooks/<paper>/README.md",
     )
     given = parser.parse_args(arguments)
-    if given.scale not in SCALES:
-        raise ValueError(f"scale {given.scale!r} is unknown: use one of {', '.join(SCALES)}")
+    check_scale(given.scale)
     if given.cards and given.scale not in VERDICT_SCALES:
         raise ValueError(f"scale {given.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
     found = claims_of(given.results_dir, given.scale)
+    if not found and given.scale not in scales():
+        raise ValueError(f"scale {given.scale!r} is unknown: use one of {', '.join(scales())}")
     if not found:
         raise FileNotFoundError(
             f"no results at scale {given.scale!r} in {given.results_dir}/"
@@ -44,7 +45,7 @@ def main(arguments=None):
         print(f"\n{paper} ({given.scale} scale)\n")
         print(verdict_table(claims))
     if given.scale not in VERDICT_SCALES:
-        print(f"\nThe {given.scale} scale runs everything on generated corpora and decides no claim.")
+        print(f"\nThe {given.scale} scale decides no claim: verdicts exist at {', '.join(VERDICT_SCALES)}.")
         committed = claims_of("results", COMMITTED)
         if committed:
             print(f"Verdicts of the committed {COMMITTED} scale, not of this run:\n")

@@ -6,8 +6,8 @@ from faithlib.report.display import show_figure
 from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
 from faithlib.report.io import CSV_FLOAT, save_figure
 from faithlib.report.style import labelled, role
-from replication.claims import VERDICT_SCALES
 from replication.multiverse import CROSS, MAIN
+from replication.records import VERDICT_SCALES
 
 GRID = "several choices changed"  # the row of the full grid
 NAME = "claims_by_choice"  # of the figures' files

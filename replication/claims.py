@@ -6,7 +6,7 @@ supports the sentence, a relation to a threshold, the data sets that it is about
 
 1. data sets × models that fail the gate are left out (`gates`);
 2. every data set gets the interval of its design (`intervals`);
-3. the verdict (`replication.cases`), only at the scales of `VERDICT_SCALES`;
+3. the verdict (`replication.cases`), only at the scales of `records.VERDICT_SCALES`;
 4. the published statistic, of exactly the data sets that ours has, never beside generated corpora;
 5. over the options of the choices that the paper leaves open (`replication.options`).
 """
@@ -22,12 +22,11 @@ from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
-from replication.results import slug
+from replication.records import VERDICT_SCALES, slug
 from replication.tables import case_titles
 from replication.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
 
 CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
-VERDICT_SCALES = ("small", "paper")  # generated corpora and models of a minute decide nothing
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 
@@ -270,7 +269,7 @@ def rows(claim, scale, gate=None):
 
     Args:
         claim: Claim.
-        scale: "quick", "small" or "paper": at quick there are numbers, but no verdict and no published value.
+        scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
         gate: from `gates`.
 
     Returns:
@@ -301,7 +300,7 @@ def table(claims, scale, gate=None):
 
     Args:
         claims: iterable of Claim; one without values is "not tested", and has no row at quick.
-        scale: "quick", "small" or "paper".
+        scale: its name.
         gate: from `gates`, or None.
 
     Returns:

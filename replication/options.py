@@ -7,8 +7,9 @@ import pandas as pd
 
 from faithlib.statistics import interval_from_table, seeds_interval
 from replication.cases import average, steady
-from replication.claims import CLAIMS, VERDICT_SCALES, judged, judged_rows, of_accepted, pairs, stated
+from replication.claims import CLAIMS, judged, judged_rows, of_accepted, pairs, stated
 from replication.multiverse import CHOICES, combinations, multiverse
+from replication.records import VERDICT_SCALES
 from replication.results import slug
 from replication.tables import case_titles
 from replication.verdicts import UNTESTED, Verdict
@@ -28,7 +29,7 @@ def multiverse_tables(state, choices, scale, gate=None):
             leaves as it is, or does not have, is not counted. None where no record has the option: it is
             "not tested", for all claims; a claim with `values={}` for that claim alone.
         choices: {choice: (main option, other options ...)}, as in `Card.choices`.
-        scale: "quick", "small" or "paper"; there are no combinations at quick.
+        scale: combinations exist at `VERDICT_SCALES` alone.
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
 
     Returns:

@@ -16,6 +16,7 @@ import pandas as pd
 from faithlib.scores import suggestion
 from faithlib.tasks.table import TASKS, Use
 
+ENDPOINT = "api:"  # what the name of a model behind an endpoint begins with
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
@@ -36,7 +37,12 @@ class Card:
         hours: () -> {(data set, model): hours} that the paper prints for one unit, where it prints any.
         choices: {choice: (main option, other options ...)}, what the paper leaves open, fixed before the run.
         models: those of another kind than its tasks that it takes as well.
-        minutes: by scale, what a unit asks of a cluster where it is not the scale's usual time.
+        minutes, memory: by scale, what a unit asks of a cluster (MiB) where it is not what the scale's config
+            says.
+        beside: {parameter: kind of model} of the parameters that name a further model of a unit; "" is none,
+            and what begins with ENDPOINT is asked over the network.
+        check: (parameters of a unit) -> None; raises ValueError for what its notebook would refuse.
+        demand: ([parameters]) -> None; raises ValueError where units need what is not installed here.
     """
 
     name: str
@@ -52,7 +58,11 @@ class Card:
     choices: dict = field(default_factory=dict)
     models: tuple[str, ...] = ()
     minutes: dict = field(default_factory=dict)
+    memory: dict = field(default_factory=dict)
+    beside: dict = field(default_factory=dict)
     hours: Callable | None = None
+    check: Callable | None = None
+    demand: Callable | None = None
 
     def use(self, task):
         """How the paper splits and scores a task: its own way, or the task's where the paper has none.
@@ -78,6 +88,11 @@ class Card:
         metric = self.use(task).metric
         return {"micro_f1": "accuracy"}.get(metric, metric)
 
+    def sources(self, parameters):
+        """The models that a unit reads from the hub or a folder: [name]."""
+        further = [parameters.get(name, "") for name in self.beside]
+        return [parameters["model"], *(name for name in further if name and not name.startswith(ENDPOINT))]
+
 
 def names():
     """All papers and studies, by name: the folders of notebooks/."""
@@ -100,6 +115,8 @@ def card(name):
     """
     if name not in names():
         raise ValueError(f"paper {name!r} is unknown: {suggestion(name, names())}")
+    if not name.isidentifier():
+        raise ValueError(f"paper {name!r} cannot be imported: rename its folder, with letters, digits and _")
     if not (FOLDER / name / "card.py").is_file():
         raise ValueError(
             f"paper {name!r} has no card: write {name}/card.py with CARD = Card(name={name!r}, …)"
@@ -124,3 +141,8 @@ def published(paper, table):
     if "note" in frame:
         frame["note"] = frame["note"].fillna("")
     return frame
+
+
+def refuse(name, value, reason, fix):
+    """Raise ValueError in one line for a parameter: the value, what is allowed, the fix."""
+    raise ValueError(f"{name} = {value!r}: {reason}; {fix}")

@@ -1,8 +1,8 @@
 """Units and their results: computed once, kept in parts while they run, read together by reports.
 
 `start` makes the `Run` that a notebook computes a unit with, `load` reads the records of all units. What a
-record is stands in `faithlib.records`, what it says of code and machine in `faithlib.provenance`; what others
-need of these two is offered here as well.
+record is stands in `records` and in `faithlib.store`, what it says of code and machine in
+`faithlib.provenance`; what notebooks need of these is offered here as well.
 """
 
 import json
@@ -22,25 +22,18 @@ from faithlib.provenance import (
     code_digest,
     code_provenance,
     device_name,
+    paper_of,
     peak_memory,
     sources,
     weights_digest,
 )
-from faithlib.records import (
-    DESIGNS,
+from faithlib.scores import one_of, whole
+from faithlib.store import (
     FORMAT,
-    HOW,
-    PLACES,
     as_text,
-    current_names,
-    design,
-    design_of,
-    differences,
     digest,
-    expand,
     file_digest,
     listed,
-    missing,
     project_root,
     read_metadata,
     read_part,
@@ -49,23 +42,39 @@ from faithlib.records import (
     save_record,
     set_aside,
     shown,
-    slug,
-    unit_name,
     write_atomically,
     write_parquet,
 )
-from faithlib.scores import one_of, whole
 from faithlib.tasks.files import is_path, task_slug
+from replication.records import (
+    DESIGNS,
+    HOW,
+    PLACES,
+    check_scale,
+    current_names,
+    design,
+    design_of,
+    differences,
+    expand,
+    missing,
+    slug,
+    unit_name,
+)
 
-SCALES = ("quick", "small", "paper")
 DEVICES = ("auto", "cpu", "cuda", "mps")
-COMPUTING = ("attributions", "metrics", "models", "statistics", "forward.py", "scores.py")  # examples' values
+COMPUTING = (
+    "attributions",
+    "engine/forward.py",
+    "metrics",
+    "models",
+    "statistics",
+    "scores.py",
+)  # examples' values
 
 
 def measuring(paper):
-    """The paper's own module that computes, as a part of `code_digest`; none where its notebook does."""
-    own = f"notebooks/{paper}/measure.py"
-    return [own] if own in sources() else []
+    """The files of a paper that compute, as parts of `code_digest`."""
+    return [name for name in sources() if paper_of(name) == paper]
 
 
 def cpu_seconds():
@@ -131,7 +140,7 @@ class Run:
         """
         from safetensors.torch import load_model, save_file
 
-        code = code_digest("training.py", "minibatches.py", "salience.py", "models")
+        code = code_digest("training", "models")
         version = digest([key, classifier.name, self.dtype, code])[:12]
         path = self.kept / f"weights.{version}.safetensors"
         about = read_metadata(path)
@@ -230,8 +239,8 @@ def start(paper, parameters):
             setting.
 
     Raises:
-        ValueError: an unknown scale, device or dtype, a seed or a limit below 0, a variant that is no slug,
-            or other parameters than those of the record that has this unit's name.
+        ValueError: a scale or a variant that is no slug, an unknown device or dtype, a seed or a limit
+            below 0, or other parameters than those of the record that has this unit's name.
     """
     import torch
 
@@ -241,7 +250,7 @@ def start(paper, parameters):
     given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(given.get("plugins", []), project_root())
     scale, seed, device = given["scale"], given["seed"], given["device"]
-    one_of("scale", scale, SCALES)
+    check_scale(scale)
     whole("seed", seed)
     for name in ("examples", "tuning_examples", "max_length"):
         if given.get(name, 0) < 0:

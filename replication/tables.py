@@ -9,6 +9,7 @@ from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
 from replication import results
+from replication.records import VERDICT_SCALES
 
 # Rows ---------------------------------------------------------------------------------------------
 
@@ -324,7 +325,7 @@ def banner(records, scale):
 
     Args:
         records: from `results.load`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
 
     >>> record = {"params": {"task": "sst", "model": "a/bert", "seed": 0}, "provenance": {"device": "cpu"}}
     >>> record["provenance"] |= {"dtype": "bfloat16", "examples": {"n": 300, "of": 1821}}
@@ -346,7 +347,9 @@ def banner(records, scale):
         for name, default in (("dtype", "float32"), ("device", "an unknown device"))
     )
     about = f"**{scale.capitalize()} scale, {counted(len(records), 'record')}.** {'; '.join(parts)}."
-    warning = " Generated data and models of a minute: no verdict follows." if scale == "quick" else ""
+    warning = "" if scale in VERDICT_SCALES else " No verdict follows at this scale."
+    if scale == "quick":
+        warning = " Generated data and models of a minute: no verdict follows."
     return f"{about} Computed in {dtypes} on {devices}.{warning}"
 
 

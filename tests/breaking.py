@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import tiny
 
-from faithlib import training
+from faithlib.training import fine_tuning as training
 from replication import results
 
 TEXTS = ["good film", "bad film", "good good plot", "bad plot"] * 4

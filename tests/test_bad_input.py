@@ -33,21 +33,25 @@ from toy import ROOT
 
 import faithlib
 from faithlib import attributions as methods
-from faithlib import models, training
+from faithlib import models
 from faithlib.__main__ import main
-from faithlib.imports import align
 from faithlib.metrics import registry
+from faithlib.study.imports import align
 from faithlib.tasks import Hub, Task
+from faithlib.training import fine_tuning as training
 
 REFUSALS = (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError)
 SMALL = {"train_size": 60, "validation_size": 40, "test_size": 12, "examples": 3}
 TABLE = {"review": ["a great film", "so boring and long", "a film"] * 4, "stars": ["good", "bad", "good"] * 4}
 STUDY = "--model my-model --data reviews.csv --text review --attributions gradient_l2 --metrics ns"
-MODULES = (
-    "corpora forward judge metrics.answerability metrics.curves metrics.erasure metrics.flip metrics.masf "
-    "metrics.plausibility metrics.rationales metrics.recursion metrics.soft metrics.soft_causal minibatches "
-    "plugins records report roar salience scores statistics tasks training"
+LIBRARY = (
+    "corpora engine.forward metrics.answerability metrics.curves metrics.erasure metrics.flip metrics.masf "
+    "metrics.plausibility metrics.recursion metrics.soft metrics.soft_causal plugins report scores "
+    "statistics store tasks training training.minibatches training.roar training.salience"
 ).split()
+MODULES = [f"faithlib.{name}" for name in LIBRARY]
+MODULES += [f"replication.{name}" for name in ("cases", "papers", "records", "results", "verdicts")]
+MODULES += ["notebooks.noiser.measure.judge", "notebooks.saloss.measure.rationales"]
 
 
 def rows():
@@ -101,10 +105,7 @@ def names():
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
         return Path(name)
 
-    named = {name.rpartition(".")[2]: import_module(f"faithlib.{name}") for name in MODULES}
-    named |= {
-        name: import_module(f"replication.{name}") for name in ("papers", "results", "cases", "verdicts")
-    }
+    named = {name.rpartition(".")[2]: import_module(name) for name in MODULES}
     named |= {name: getattr(faithlib, name) for name in faithlib.__all__}
     named |= dict(
         methods=methods, check=methods.check, align=align, metrics=registry, models=models, Task=Task

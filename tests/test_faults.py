@@ -19,8 +19,8 @@ import torch
 import toy
 import yaml
 
-from faithlib import training
-from faithlib.batching import halving, out_of_memory
+from faithlib.engine.batching import halving, out_of_memory
+from faithlib.training import fine_tuning as training
 from replication import results
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="signals and limits as Linux has them")

@@ -7,10 +7,12 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
-from faithlib import attributions, batching, evaluate, forward, models, training
+from faithlib import attributions, evaluate, models
 from faithlib.attributions.releases import RELEASED
+from faithlib.engine import batching, forward
 from faithlib.metrics import masf
 from faithlib.models import placement
+from faithlib.training import fine_tuning as training
 
 DEVICE = "cuda"
 GPUS = torch.cuda.device_count()

@@ -69,7 +69,7 @@ def test_a_path_out_of_the_mirror_is_no_task_of_it(mirror, name):
 def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     code = (
-        "from notebooks.noiser import judge\n"
+        "from notebooks.noiser.measure import judge\n"
         "from replication import results\n"
         f"run = results.start('paper', dict(globals(), results_dir={str(tmp_path / 'results')!r},\n"
         "                    device='cpu'))\n"

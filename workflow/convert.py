@@ -16,8 +16,8 @@ import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from faithlib.records import file_digest
 from faithlib.scores import first_line
+from faithlib.store import file_digest
 
 
 @dataclass(frozen=True)

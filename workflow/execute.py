@@ -116,11 +116,15 @@ def meanings_of_zero(notebook):
     return set(re.findall(r"^(\w+) *=.*#.*\b0 for\b", source, re.MULTILINE))
 
 
+def code(notebook):
+    """A notebook's code cells as one text."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
 def code_hash(notebook):
     """Digest of a notebook's code cells: saved outputs and prose never cause a rerun."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    return hashlib.sha256(code.encode()).hexdigest()[:12]
+    return hashlib.sha256(code(notebook).encode()).hexdigest()[:12]
 
 
 def fits(value, default):
@@ -159,7 +163,7 @@ class Log:
     def write(self, text):
         for line in filter(str.strip, text.splitlines()):
             print(time.strftime("%Y-%m-%d %H:%M:%S"), line, file=self.file, flush=True)
-            if " left, " in line and time.monotonic() >= self.next:  # a bar of faithlib.forward
+            if " left, " in line and time.monotonic() >= self.next:  # a bar of faithlib.engine.forward
                 print(f"{self.name}: {line.strip()}", flush=True)
                 self.next = time.monotonic() + EVERY
 

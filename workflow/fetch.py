@@ -21,7 +21,6 @@ from faithlib.scores import first_line
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
-from notebooks.noiser.measure import API
 from replication import papers
 from replication.results import write_parquet
 
@@ -38,8 +37,8 @@ def needs(grid_papers):
     data = {
         (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
     }
-    judges = {judge for _, p in units if (judge := p.get("judge")) and not judge.startswith(API)}
-    return sorted(data), sorted(({p["model"] for _, p in units} | judges) - set(BUILT))
+    models = {name for paper, p in units for name in grid_papers[paper].card.sources(p)}
+    return sorted(data), sorted(models - set(BUILT))
 
 
 def data_set(name, paper, folder=""):

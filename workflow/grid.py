@@ -1,21 +1,23 @@
 """The grid of one scale: config/<scale>.yaml, checked against the notebooks, expanded into units.
 
     python workflow/grid.py scale=paper device=cuda    checks only, also that this machine has the device and
-                                                        the part-of-speech taggers
+                                                        what the units left need
 
 Everything a user can get wrong here is told in one line, as ValueError or FileNotFoundError, before
 any notebook starts.
 """
 
 import json
+import re
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import units
 import yaml
-from execute import at_root, check, defaults, meanings_of_zero
+from execute import at_root, check, code, defaults, meanings_of_zero
 from jsonschema import Draft202012Validator
 
 from replication import papers, results
@@ -25,35 +27,56 @@ SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
-# What a unit asks a cluster for, by scale: MiB of memory and minutes. Measured with a margin, at the paper
-# scale set by what one GPU's host has. A paper's card may say other minutes.
-MEMORY = {"quick": 2048, "small": 8192, "paper": 32768}
-MINUTES = {"quick": 15, "small": 360, "paper": 1440}
+LAYOUT = "3"  # of the project's folders, which have moved twice
+ASKED = {"memory": 8192, "minutes": 360, "gpu": False}  # of a cluster, for a unit, where no config says
 
 
 @dataclass
 class Paper:
-    """One paper's part of the grid: its card, its two notebooks, and the parameters of every unit by name."""
+    """One paper's part of the grid: its card, its two notebooks, its units, and what each of them asks for.
+
+    Attributes:
+        units: {name: parameters}.
+        memory, minutes, gpu: of a cluster: MiB, minutes, and whether a GPU.
+    """
 
     card: papers.Card
     experiment: str
     report: str
     units: dict[str, dict]
+    memory: int = ASKED["memory"]
+    minutes: int = ASKED["minutes"]
+    gpu: bool = ASKED["gpu"]
 
 
-def memory(scale):
-    """MiB that a unit asks for; a scale of one's own asks for as much as `small`."""
-    return MEMORY.get(scale, MEMORY["small"])
+def check_tables(card, report):
+    """Raise ValueError for a table of the card that its report never names."""
+    written = code(report)
+    if missing := [table for table in card.tables if not re.search(rf"\b{re.escape(table)}\b", written)]:
+        raise ValueError(
+            f"{card.name}: its card names the table {missing[0]!r}, which {report} does not write: save it "
+            f"there as results/<scale>/{card.name}/tables/{missing[0]}.csv, or take it out of the card"
+        )
 
 
-def minutes(scale, card):
-    """Minutes that a unit of a paper asks for."""
-    return card.minutes.get(scale, MINUTES.get(scale, MINUTES["small"]))
+def forget_older_layout(folder=".snakemake"):
+    """Set aside what Snakemake noted before the project's folders moved: it would run finished units again.
 
-
-def needs_gpu(scale, paths):
-    """Whether units ask for a GPU: where one is demanded, and at the paper scale by default."""
-    return paths.get("device", "cuda" if scale == "paper" else "cpu").startswith("cuda")
+    Yields:
+        A line, where there was something.
+    """
+    mark, notes = Path(folder, "layout"), Path(folder, "metadata")
+    if mark.is_file() and mark.read_text(encoding="utf-8") == LAYOUT:
+        return
+    if notes.is_dir() and any(notes.iterdir()):
+        kept = notes.with_name(f"metadata.before-{LAYOUT}")
+        notes.rename(kept)
+        yield (
+            f"{notes.as_posix()} is of a time before the folders moved: kept as {kept.name}; finished units "
+            "stay, and none is computed twice"
+        )
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(LAYOUT, encoding="utf-8")
 
 
 def keys(given, what, allowed, required=()):
@@ -115,11 +138,12 @@ def of_arguments(arguments):
     return dict(argument.split("=", 1) for argument in arguments)
 
 
-def read_paper(name, entry, scale, paths, schema):
+def read_paper(name, entry, scale, paths, schema, asked):
     """One paper of a config, with every unit's parameters checked against the notebook and the schema."""
     card = papers.card(name)
     experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
     check(report, {"scale": scale})
+    check_tables(card, report)
     known, zeros, found = defaults(experiment), meanings_of_zero(experiment), {}
     for row in entry["units"]:
         try:
@@ -138,7 +162,9 @@ def read_paper(name, entry, scale, paths, schema):
             except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
             found[unit] = parameters
-    return Paper(card, experiment, report, found)
+    memory, minutes = (getattr(card, key).get(scale, asked[key]) for key in ("memory", "minutes"))
+    gpu = paths["device"].startswith("cuda") if "device" in paths else asked["gpu"]
+    return Paper(card, experiment, report, found, memory, minutes, gpu)
 
 
 class Loader(yaml.SafeLoader):
@@ -198,6 +224,7 @@ def read(config, folder="config"):
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
     if not scales:
         raise FileNotFoundError(f"{Path.cwd() / folder} holds no scales: run this in the project's folder")
+    results.check_scale(scale)
     if scale not in scales:
         raise ValueError(f"scale={scale}: unknown scale; choose one of {', '.join(scales)}")
     source = f"{folder}/{scale}.yaml"
@@ -213,8 +240,9 @@ def read(config, folder="config"):
     if unknown := [name for name in wanted or () if name not in entries]:
         raise ValueError(f"papers={unknown[0]}: unknown paper; {source} has {', '.join(entries)}")
     unit = {"$schema": schema["$schema"], **schema["$defs"]["unit"]}
+    asked = ASKED | content.get("asks", {})
     try:
-        papers = {n: read_paper(n, entries[n], scale, paths, unit) for n in wanted or entries}
+        papers = {n: read_paper(n, entries[n], scale, paths, unit, asked) for n in wanted or entries}
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     writable(f"results/{scale}")
@@ -249,23 +277,19 @@ def make_room(records):
             yield f"{path.as_posix()} is computed again: the record before is kept as {kept.as_posix()}"
 
 
-def demand(device="auto", papers=()):
-    """Raise ValueError for a GPU that is demanded, or the tagger of a unit not done, that is not here.
+def demand(device="auto", papers=MappingProxyType({})):
+    """Raise ValueError for a GPU that is demanded, or what units not done need, that is not here.
 
     A line in print, where units that are not done want a half precision that this processor only imitates.
     """
     # Imported where needed: they take seconds, and each job of a cluster reads this module.
-    left = [
-        p
-        for name in papers
-        for unit, p in papers[name].units.items()
-        if not Path(f"results/{p['scale']}/{name}/{unit}.json").is_file()
-    ]
-    taggers = {p.get("tagger") for p in left} - {None, ""}
-    for tagger in sorted(taggers):
-        from notebooks.saloss import pos
-
-        pos.version(tagger)
+    left = []
+    for name, entry in papers.items():
+        paths = {unit: Path(f"results/{p['scale']}/{name}/{unit}.json") for unit, p in entry.units.items()}
+        pending = [p for unit, p in entry.units.items() if not paths[unit].is_file()]
+        if pending and entry.card.demand:
+            entry.card.demand(pending)
+        left += pending
     wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]
     kind, _, number = device.partition(":")
     if kind not in ("cuda", "mps") and not wanted:

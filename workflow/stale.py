@@ -2,10 +2,10 @@
 
     python workflow/stale.py
 
-A record is stale where a part of faithlib that computes, or its notebook's code cells, are not what they were
-at the commit that the record names. All parts compute but report/, other papers, and what in a paper's folder
-makes tables. What a clean commit did not make, or a commit that git does not have, is compared by faithlib's
-hash alone.
+A record is stale where a part of faithlib that computes, what its paper computes with, or its notebook's code
+cells are not what they were at the commit that the record names. In faithlib all but report/ computes; in a
+paper's folder it is `measure`. What a clean commit did not make, or a commit that git does not have, is
+compared by the hash of the code alone.
 """
 
 import json
@@ -17,14 +17,10 @@ from pathlib import Path, PurePosixPath
 
 from execute import at_root, code_hash
 
-from replication import results
+from faithlib.provenance import paper_of
+from replication import records, results
 
-SHOWING = {"report"}  # it makes tables, not records
-# What in a paper's folder makes tables, too.
-TABLES = {
-    "__init__.py", "card.py", "tables.py", "claims.py", "figures.py", "areas.py", "ratios.py",
-    "sensitivity.py", "advice.py", "examples.py", "trial.py", "synthetic.py",
-}  # fmt: skip
+SHOWING = {"report", "papers"}  # of faithlib: what draws, and where papers stood before
 
 
 @cache
@@ -39,10 +35,9 @@ def moved(commit, paper):
     names = git("diff", "--name-only", commit, "--", "faithlib", "notebooks")
     if names is None:
         return None
-    paths = [PurePosixPath(name).parts for name in names.splitlines() if name.endswith(".py")]
-    parts = {path[1] for path in paths if path[0] == "faithlib" and path[1] != "papers"}
-    own = {path[2] for path in paths if path[:2] == ("notebooks", paper) and len(path) == 3}
-    return sorted(parts - SHOWING) + sorted(f"notebooks/{paper}/{name}" for name in own - TABLES)
+    changed = [name for name in names.splitlines() if name.endswith(".py")]
+    parts = {PurePosixPath(name).parts[1] for name in changed if name.startswith("faithlib/")}
+    return sorted(parts - SHOWING) + sorted(name for name in changed if paper_of(name) == paper)
 
 
 @cache
@@ -75,7 +70,7 @@ def why(record):
 
 
 def main():
-    paths = [path for path in sorted(Path("results").glob("*/*/*.json")) if path.parts[1] in results.SCALES]
+    paths = [path for path in sorted(Path("results").glob("*/*/*.json")) if records.scale_of(path)]
     stale = 0
     for path in paths:
         try:

@@ -61,8 +61,8 @@ def submit(scale, found, paths, config, further):
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
         listed.write_text(json.dumps(units, indent=1), encoding="utf-8")
-        asks = [f"--mem={grid.memory(scale)}M", f"--time={grid.minutes(scale, found[paper].card)}"]
-        if grid.needs_gpu(scale, paths) and not any(option.startswith("--g") for option in further):
+        asks = [f"--mem={found[paper].memory}M", f"--time={found[paper].minutes}"]
+        if found[paper].gpu and not any(option.startswith("--g") for option in further):
             asks.append("--gpus=1")
         job = slurm(
             *[*common, *asks, f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"],

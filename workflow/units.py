@@ -14,17 +14,17 @@ from faithlib import attributions, corpora, plugins
 from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
-from notebooks.noiser.measure import API, judge_options
 from replication import results
+from replication.papers import refuse
 
 PACKAGE = Path(plugins.__file__).parent
 NAMES = {  # parameter that holds names of a list: where the list is
     "perturbations": ("metrics/soft.py", "PERTURBATIONS"),
     "boundings": ("attributions/compute.py", "BOUNDINGS"),
-    "saliences": ("salience.py", "SALIENCES"),
+    "saliences": ("training/salience.py", "SALIENCES"),
 }
 CHOICES = {  # parameter that holds one name
-    "removal": ("forward.py", "REMOVALS"),
+    "removal": ("engine/forward.py", "REMOVALS"),
     "dtype": ("models/precision.py", "DTYPES"),
 }
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
@@ -47,7 +47,7 @@ def constant(file, name):
         LookupError: the module assigns none.
 
     Example:
-        >>> constant("forward.py", "REMOVALS")
+        >>> constant("engine/forward.py", "REMOVALS")
         ('mask', 'pad', 'delete')
     """
     for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:
@@ -94,7 +94,10 @@ def check(card, parameters, defaults, zeros=()):
     check_places(parameters)
     task = check_task(card, parameters)
     check_model(card, task, parameters)
-    check_together(parameters)
+    if parameters.get("ratios") == [] and not parameters.get("counts"):
+        refuse("ratios", [], "nothing would be masked", "give ratios, or counts where the notebook has them")
+    if card.check:
+        card.check(parameters)
 
 
 def check_value(name, value, zeros=(), default=None):
@@ -152,7 +155,7 @@ def check_names(parameters):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
     lists = {name: constant(*place) for name, place in NAMES.items()} | {"definitions": DEFINITIONS}
-    masking = constant("training.py", "CHOICES")
+    masking = constant("training/fine_tuning.py", "CHOICES")
     lists["strategies"] = [f"{m}/{c}" for m in masking["masking"] for c in masking["selection"]]
     lists["explained"] = parameters.get("strategies", lists["strategies"])
     for name, known in lists.items():
@@ -217,39 +220,16 @@ def check_model(card, task, parameters):
     names = {name: constant("models/loading.py", name) for name in ("TINY", "TINY_CAUSAL", "BILSTM")}
     if not results.slug(model) or re.search(r"[{}*?\\]", model) or ".." in model.split("/"):
         refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
-    judge = parameters.get("judge", "")
-    for name, value in {"model": model, "judge": judge}.items():
-        if value.startswith(("/", "./", "~")) and not Path(value).expanduser().is_dir():
-            refuse(name, value, "there is no such folder", "check the path")
+    for name in ("model", *card.beside):
+        if parameters[name].startswith(("/", "./", "~")) and not Path(parameters[name]).expanduser().is_dir():
+            refuse(name, parameters[name], "there is no such folder", "check the path")
     if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
         refuse("model", model, f"it is a classifier, and {card.name} explains language models",
                f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
     if card.kind != "prompts" and model == names["TINY_CAUSAL"] and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {names['TINY']!r} or an encoder")  # fmt: skip
-    if judge in (names["TINY"], names["BILSTM"]):
-        refuse("judge", judge, "it is a classifier, and a judge writes words", "name a language model, or ''")
-    if judge.startswith(API) and not judge.removeprefix(API).strip():
-        refuse("judge", judge, "the model behind the endpoint has no name", f"write {API}<name>")
-    if judge == names["TINY_CAUSAL"] and not (task and task.generated) and not parameters.get("tokens"):
-        refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
-
-
-def check_together(parameters):
-    """What each paper's notebook asks of parameters together."""
-    if parameters.get("ratios") == [] and not parameters.get("counts"):
-        refuse("ratios", [], "nothing would be masked", "give ratios, or counts where the notebook has them")
-    if "saliences" in parameters and "textrank" not in parameters["saliences"]:
-        refuse("saliences", parameters["saliences"], "the paper's 'textrank' is missing", "add it")
-    if "boundings" in parameters:
-        if "noiser" not in (parameters["attributions"] or ["noiser"]):  # [] stands for the paper's own
-            refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
-        if "k_min" in parameters["boundings"]:
-            refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
-    if "judge_settings" in parameters:
-        judge_options(parameters["judge_settings"], parameters["judge"])
-
-
-def refuse(name, value, reason, fix):
-    """Raise ValueError in one line: the value, what is allowed, the fix."""
-    raise ValueError(f"{name} = {value!r}: {reason}; {fix}")
+    for name, kind in card.beside.items():
+        if kind == "prompts" and parameters[name] in (names["TINY"], names["BILSTM"]):
+            refuse(name, parameters[name], "it is a classifier, where a language model is asked",
+                   "name one, or ''")  # fmt: skip

@@ -30,9 +30,10 @@ import execute
 import grid
 import pandas as pd
 
-from faithlib import tasks
+from faithlib import provenance, tasks
 from replication import cards, papers, results
 from replication.__main__ import COMMITTED
+from replication.records import scale_of
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
 BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
@@ -50,7 +51,7 @@ def by_paper(files):
     """{(scale, paper): (record files, tables and figures)} of those that belong to a paper."""
     found = {}
     for path in files:
-        if len(path.parts) < 4 or path.parts[1] not in results.SCALES:
+        if len(path.parts) < 4 or not scale_of(path):
             continue
         records, shown = found.setdefault(path.parts[1:3], ([], []))
         if path.parts[0] == "results" and len(path.parts) == 4 and path.suffix in (".json", ".parquet"):
@@ -77,28 +78,29 @@ def edited():
 
 
 def papers_of(commit):
-    """The folders of the papers' own code at a commit; none where it stood in faithlib."""
+    """The files of papers that compute, at a commit; none where they stood in faithlib."""
     done = subprocess.run(
         ["git", "ls-tree", "-r", "--name-only", commit, "notebooks"], capture_output=True, text=True
     )
-    paths = [PurePosixPath(name) for name in done.stdout.splitlines()]
-    return [str(p) for p in paths if len(p.parts) == 3 and p.suffix == ".py"]
+    return [name for name in done.stdout.splitlines() if provenance.paper_of(name)]
 
 
 @cache
 def code_of(commit):
-    """What `results.code_digest()` was at a commit; None where git does not have it."""
+    """What `provenance.code_digest()` was at a commit; None where git does not have it."""
     done = subprocess.run(["git", "archive", commit, "faithlib", *papers_of(commit)], capture_output=True)
     if done.returncode:
         return None
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        found = {m.name: archive.extractfile(m).read() for m in archive if m.name.endswith(".py")}
-    own, others = [], []  # as in `provenance.sources`, faithlib's by their paths there
-    for path in sorted(map(PurePosixPath, found)):
-        told = hashlib.sha256(found[str(path)]).hexdigest()
-        inside = path.parts[0] == "faithlib"
-        (own if inside else others).append((str(path.relative_to("faithlib") if inside else path), told))
-    return results.digest(own + others)
+        hashes = {
+            PurePosixPath(m.name): hashlib.sha256(archive.extractfile(m).read()).hexdigest()
+            for m in archive
+            if m.name.endswith(".py")
+        }
+    library = {path.relative_to("faithlib"): path for path in hashes if path.parts[0] == "faithlib"}
+    others = sorted(set(hashes) - set(library.values()))
+    named = [(name.as_posix(), hashes[library[name]]) for name in sorted(library)]
+    return results.digest(named + [(path.as_posix(), hashes[path]) for path in others])
 
 
 def check_record(path, data_dir="", with_data=True):

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 
 from faithlib.attributions.occlusion import removable
-from faithlib.forward import erased, padded, target_values, unchanged
+from faithlib.engine.forward import erased, padded, target_values, unchanged
 
 TIE = {"logit": 1e-4, "probability": 1e-6}  # sums of y this close are equal
 
@@ -23,7 +23,6 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         beam: how many sets of masked tokens each round keeps, at least 1.
         cache: a forward.Cache for the outputs of the first round, or None.

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 import faithlib.attributions.releases_inseq  # noqa: F401, registers what it has
-from faithlib import batching, forward
 from faithlib.attributions import registry
 from faithlib.attributions.gradients import RULES
 from faithlib.attributions.releases import RELEASED
 from faithlib.attributions.relevance import check_rules
 from faithlib.attributions.value_zeroing import check_values
+from faithlib.engine import batching, forward
 from faithlib.progress import bar
 from faithlib.scores import DEFINITIONS, one_of, suggestion, whole
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from faithlib import forward
-from faithlib.batching import out_of_memory, shrink, token_budget
+from faithlib.engine import forward
+from faithlib.engine.batching import out_of_memory, shrink, token_budget
 from faithlib.scores import generator
 
 CHUNK = 512  # rows of the embedding table at a time: small enough for the processor cache
@@ -32,7 +32,6 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         wanted: the names to compute; input × gradient is always returned.
         baseline: b of deeplift, "zero", "token" (the mask token) or "pad"; None for the model's default.
@@ -77,7 +76,6 @@ def integrated_gradients(
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
         baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
@@ -126,7 +124,6 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         steps: K, the integration steps of each token, at least 1.
         baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
@@ -163,7 +160,6 @@ def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progr
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         samples: S, at least 1; one forward and backward pass each.
         seed: together with a text's token ids it determines u_s, whatever the batch.
@@ -271,7 +267,6 @@ def in_passes(model, batch, points, compute):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         points: how many path points there are.
         compute: called with (examples, places, rows): a slice of the examples, a slice of the path points,
             and the Batch of their product, path points outermost, cut to the longest of these examples.
@@ -314,7 +309,6 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         embeddings: e, (batch, tokens, width).
         base: b, any shape that broadcasts to e.
@@ -343,7 +337,6 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         base: b, (batch, tokens, width).
         at: a, (points,).

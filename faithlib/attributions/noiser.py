@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from faithlib import batching
+from faithlib.engine import batching
 from faithlib.scores import generator
 
 
@@ -27,7 +27,6 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         bounding: "k_min", the minimum of k_i over the maskable tokens; "k_max", their maximum;
             "k_max_per_token", each token's own k_i; "l2", 1/√d, or "linf", 1/√(2 ln d), with d the embedding
@@ -134,7 +133,6 @@ class Noised:
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         vectors: the noise vectors, (batch, M, width).
         progress: called after each call of this object, with its share of `steps` calls; or None.

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from faithlib.forward import erased, padded, replacement, target_values, unchanged
+from faithlib.engine.forward import erased, padded, replacement, target_values, unchanged
 
 
 def leave_one_out(model, batch, target, removal="mask", cache=None, progress=None):
@@ -16,7 +16,6 @@ def leave_one_out(model, batch, target, removal="mask", cache=None, progress=Non
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         removal: "mask" or "pad" replaces the token by the mask or padding token; "delete" takes it out. Under
             "mask", tokens that are the mask token already score 0; likewise under "pad".
@@ -60,7 +59,6 @@ def losses(model, batch, target, positions, remove, of, cache, progress):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         positions: for each example the tokens to remove in turn, (tokens,) bool.
         remove: (encoding, where (tokens,) bool) -> the Variant without these tokens.

@@ -1,6 +1,6 @@
 """Random scores as attributions: the baseline that every metric compares with."""
 
-from faithlib.forward import padded
+from faithlib.engine.forward import padded
 from faithlib.scores import generator, normal, uniform
 
 
@@ -9,7 +9,6 @@ def random(model, batch, target, seed=0):
 
     Args:
         model: not used.
-        batch: the Batch to explain.
         target: not used.
         seed: together with a text's token ids it determines the text's scores, whatever the batch.
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.special import logit, softmax
 
-from faithlib.forward import Variant, padded, probabilities, unchanged
+from faithlib.engine.forward import Variant, padded, probabilities, unchanged
 from faithlib.models.causal import CausalLM
 from faithlib.scores import generator
 
@@ -32,7 +32,6 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         probes: runs of each text, at least 1.
         rounds: rounds of each run at most, at least 1; a round costs two passes.

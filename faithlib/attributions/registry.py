@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from faithlib.registry import Named, Registry
-from faithlib.scores import RANDOM
+from faithlib.scores import RANDOM, suggestion
 
 FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
 COSTS = {
@@ -43,6 +43,7 @@ class Attribution(Named):
         label: as figures print it.
         cost: one of COSTS.
         needs: what the model must expose, of NEEDS.
+        occlusion: whether a score is what the output loses when the token is taken out of the text.
         colour, marker, line: its look in every figure.
     """
 
@@ -53,6 +54,7 @@ class Attribution(Named):
     label: str
     cost: str
     needs: tuple = ()
+    occlusion: bool = False
     colour: str = ""
     marker: str = ""
     line: str | tuple = ""
@@ -62,7 +64,9 @@ _LIST = Registry("attribution")
 names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
-def register(name, *, signed, family, label="", cost="tokens", needs=(), colour="", marker="", line=""):
+def register(
+    name, *, signed, family, label="", cost="tokens", needs=(), occlusion=False, colour="", marker="", line=""
+):
     """Make a function known as the one that yields the scores called `name`.
 
     A function that yields several names is decorated once for each.
@@ -74,6 +78,8 @@ def register(name, *, signed, family, label="", cost="tokens", needs=(), colour=
         label: for figures; the name with blanks by default.
         cost: one of COSTS.
         needs: what the model must expose, of NEEDS, such as ("attention",).
+        occlusion: whether a score is what the output loses when the token is taken out of the text; claims
+            about occlusion ask for it.
         colour, marker, line: as matplotlib takes them; by default chosen from the name.
 
     Returns:
@@ -93,7 +99,8 @@ def register(name, *, signed, family, label="", cost="tokens", needs=(), colour=
     """
 
     def join(function):
-        add(Attribution(name, function, signed, family, label, cost, tuple(needs), colour, marker, line))
+        style = dict(colour=colour, marker=marker, line=line)
+        add(Attribution(name, function, signed, family, label, cost, tuple(needs), occlusion, **style))
         return function
 
     return join
@@ -103,15 +110,29 @@ def add(entry):
     """Add an `Attribution` to the list; see `register`."""
     if entry.name == RANDOM:
         raise ValueError(f"attribution {RANDOM!r} is the baseline of every table: choose another name")
-    if not isinstance(entry.signed, bool):
-        raise ValueError(f"attribution {entry.name!r}: signed={entry.signed!r} must be True or False")
+    for field in ("signed", "occlusion"):
+        if not isinstance(value := getattr(entry, field), bool):
+            raise ValueError(f"attribution {entry.name!r}: {field}={value!r} must be True or False")
     _LIST.add(_with_look(entry), family=FAMILIES, cost=COSTS, needs=NEEDS)
 
 
-def describe(name):
-    """The entry of a name, or one made from its letters: a record may hold methods that are not loaded."""
-    made = Attribution(name, "", not name.endswith("_abs"), "perturbation", "", "tokens")
-    return _LIST.get(name) or _with_look(made)
+def described(name):
+    """The entry of a name, for what is claimed of it: nothing is guessed.
+
+    Raises:
+        ValueError: a name that is not registered, whose family and sign nobody knows.
+    """
+    if name not in _LIST:
+        raise ValueError(
+            f"attribution {name!r} is not registered, so no claim can tell what it is: import the plugin "
+            f"that registers it, or leave it out; {suggestion(name, sorted(_LIST))}"
+        )
+    return _LIST[name]
+
+
+def look(name):
+    """The entry of a name, or one that has a look alone: figures may draw what is not registered here."""
+    return _LIST.get(name) or _with_look(Attribution(name, "", not name.endswith("_abs"), "", "", ""))
 
 
 def _with_look(entry):
@@ -127,9 +148,10 @@ def _with_look(entry):
     )
 
 
-def _built_in(function, family, cost, needs, *rows):
+def _built_in(function, family, cost, needs, *rows, occlusion=False):
     for name, signed, label, colour, marker, line in rows:
-        add(Attribution(name, function, signed, family, label, cost, needs, COLOURS[colour], marker, line))
+        style = COLOURS[colour], marker, line
+        add(Attribution(name, function, signed, family, label, cost, needs, occlusion, *style))
 
 
 _built_in("attention:attention", "attention", "constant", ("attention",),
@@ -164,9 +186,9 @@ _built_in("surrogates:lime", "perturbation", "steps", (),
           ("lime", True, "LIME", "yellow", "X", "-"))  # fmt: skip
 _built_in("occlusion:leave_one_out", "perturbation", "tokens", (),
           ("leave_one_out", True, "leave-one-out", "brown", ">", "--"),
-          ("leave_one_out_abs", False, "|leave-one-out|", "brown", "<", ":"))  # fmt: skip
+          ("leave_one_out_abs", False, "|leave-one-out|", "brown", "<", ":"), occlusion=True)  # fmt: skip
 _built_in("beam:beam_search", "perturbation", "tokens squared", (),
-          ("beam", True, "Beam", "rust", "*", "-"))  # fmt: skip
+          ("beam", True, "Beam", "rust", "*", "-"), occlusion=True)  # fmt: skip
 _built_in("noiser:noiser", "perturbation", "steps times tokens", (),
           ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
 _built_in("reagent:reagent", "perturbation", "steps", (),

@@ -77,7 +77,6 @@ def attention_squared(model, batch, target):
 
     Args:
         model: a Classifier that exposes attention weights.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
 
     Returns:
@@ -100,7 +99,6 @@ def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=None):
 
     Args:
         model: a Classifier.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
         wanted: the names to compute; input_x_gradient_abs is always returned.
         progress: called with the share of the work just done, or None.
@@ -121,7 +119,6 @@ def deeplift_of_raw_embeddings(model, batch, target):
 
     Args:
         model: a Classifier.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
 
     Returns:
@@ -150,7 +147,6 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
         progress: called with the share of the work just done, or None.
@@ -184,7 +180,6 @@ def weighted_from_padding(model, batch, target, steps=20, progress=None):
 
     Args:
         model: a Classifier.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
         progress: called with the share of the work just done, or None.
@@ -211,7 +206,6 @@ def attention_shares(model, batch, target, wanted=("attention", "scaled_attentio
 
     Args:
         model: a Classifier that exposes attention weights.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
         wanted: the names to compute; "attention" is always returned.
 
@@ -237,7 +231,6 @@ def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
 
     Args:
         model: a Classifier.
-        batch: the Batch to explain.
         target: (batch,) int, the class explained.
         wanted: the names to compute; input_x_gradient_abs is always returned.
         progress: called with the share of the work just done, or None.

@@ -16,7 +16,7 @@ from faithlib.attributions.noiser import Noised, search
 from faithlib.attributions.occlusion import losses, unknown_id
 from faithlib.attributions.releases import probability, released, shares
 from faithlib.attributions.surrogates import filled_probabilities
-from faithlib.forward import padded, replaced
+from faithlib.engine.forward import padded, replaced
 from faithlib.scores import generator
 
 
@@ -27,7 +27,6 @@ def attention_softmaxed(model, batch, target):
 
     Args:
         model: a CausalLM that exposes attention weights.
-        batch: the Batch to explain.
         target: (batch,) int, not used.
 
     Returns:
@@ -52,7 +51,6 @@ def lengths_of_one_pass(model, batch, target):
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
 
     Returns:
@@ -73,7 +71,6 @@ def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=Non
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         steps: K, at least 1; one forward and backward pass each.
         progress: called with the share of the work just done, or None.
@@ -95,7 +92,6 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         steps: K of each token, at least 1.
         progress: called with the share of the work just done, or None.
@@ -116,7 +112,6 @@ def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=N
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         samples: draws, at least 1; one forward and backward pass each.
         seed: together with a prompt's token ids it determines the draws, whatever the batch.
@@ -143,7 +138,6 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         norm: the divisor: "none", 1 (as in the release's notebook); "l2", √d (as in its program); "l1",
             √(2/π) d; "linf", √(2 ln d).
@@ -192,7 +186,6 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         samples: neighbours of each prompt, at least 1; one pass each.
         seed: together with a prompt's token ids it determines the neighbours, whatever the batch.
@@ -226,7 +219,6 @@ def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
 
     Args:
         model: a CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the next token explained.
         cache: a forward.Cache for the outputs, or None.
         progress: called with the share of the work just done, or None.

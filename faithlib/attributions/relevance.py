@@ -40,7 +40,6 @@ def relevance(model, batch, target, wanted=NAMES):
 
     Args:
         model: a Classifier or CausalLM of FAMILIES.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         wanted: the names to compute.
 

@@ -5,8 +5,8 @@ import torch
 from sklearn.linear_model import Ridge
 
 from faithlib.attributions.occlusion import removable
-from faithlib.batching import batches_by_length, halving, token_budget
-from faithlib.forward import erased, padded, target_values
+from faithlib.engine.batching import batches_by_length, halving, token_budget
+from faithlib.engine.forward import erased, padded, target_values
 from faithlib.models.placement import without_gradients
 from faithlib.scores import generator
 
@@ -29,7 +29,6 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=Non
 
     Args:
         model: a Classifier or CausalLM.
-        batch: the Batch to explain.
         target: (batch,) int, the class or next token explained.
         samples: neighbours of each text, at least 1.
         removal: how a token is removed, as in `leave_one_out`.

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from faithlib.forward import padded
+from faithlib.engine.forward import padded
 
 VALUES = ("v_proj", "value", "v_lin")  # what Llama, BERT and DistilBERT call the layer of values
 
@@ -19,7 +19,6 @@ def value_zeroing(model, batch, target, progress=None):
 
     Args:
         model: a Classifier or CausalLM whose layers compute values apart (BERT, DistilBERT, RoBERTa, Llama).
-        batch: the Batch to explain.
         target: not used.
         progress: called with the share of the work just done, or None.
 

@@ -101,7 +101,7 @@ def normalised(inputs, p, keep):
 
 
 def _mean_over_ratios(inputs, scores, ratios, keep):
-    from faithlib import forward  # the formulas above are used without a model, and without torch
+    from faithlib.engine import forward  # the formulas above are used without a model, and without torch
 
     variants = []
     for ratio in ratios:

@@ -46,7 +46,7 @@ def masked_count(part, tokens):
 
 
 def _mean_fall(inputs, scores, draws, top):
-    from faithlib import forward  # the formula above is used without a model, and without torch
+    from faithlib.engine import forward  # the formula above is used without a model, and without torch
 
     variants, examples = [], []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):

@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from faithlib import batching, forward
+from faithlib.engine import batching, forward
 from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics.registry import NEEDS
 from faithlib.models.causal import CausalLM
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from faithlib import batching, forward
+from faithlib.engine import batching, forward
 from faithlib.models.placement import without_gradients
 from faithlib.progress import bar
 from faithlib.scores import one_of

@@ -8,9 +8,9 @@ import numpy as np
 
 from faithlib.metrics import curves, masf
 from faithlib.metrics.recursion import RATIOS, performance, random_masking, recursive_masking
-from faithlib.minibatches import VALIDATION
-from faithlib.minibatches import masked as randomly_masked
 from faithlib.scores import mask
+from faithlib.training.minibatches import VALIDATION
+from faithlib.training.minibatches import masked as randomly_masked
 
 DRAWS = 8  # random orders that the baseline's curve is the mean of
 LEAST = 40  # texts of the reference, for p-values below REJECTED

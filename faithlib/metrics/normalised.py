@@ -132,7 +132,7 @@ def _between(inputs, values):
 
 def _falls(inputs, masks, examples):
     """y(x) − y(x with the tokens of a mask replaced): (masks,)."""
-    from faithlib import forward
+    from faithlib.engine import forward
 
     variants = [
         forward.replaced(inputs.encodings[i], m, inputs.model.mask_id)

@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from faithlib import batching, forward, training
+from faithlib import training
+from faithlib.engine import batching, forward
 from faithlib.progress import bar
 from faithlib.scores import RANDOM, check_scores, generator, mask, ranking, top, uniform
 

@@ -17,8 +17,8 @@ NEEDS = {  # what a metric asks of the study that it takes part in
     "mask": "a mask token",
     "evidence": "words that are known to decide each text",
     "judge": "a second model that answers",
-    "masked": "a model trained with masks, model.fine_tune(data, masking='half'), and data with labels and a "
-    "split 'validation' of 40 texts",
+    "masked": "a model trained with masks, fine_tune(model, data, masking='half'), and data with labels and "
+    "a split 'validation' of 40 texts",
     "retraining": "models trained again on masked texts, as its paper's notebook trains",
 }
 LEVELS = ("example", "data set")

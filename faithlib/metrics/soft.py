@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.special import expit, softmax
 from scipy.stats import rankdata
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics import erasure
 from faithlib.scores import DEFINITIONS, finite, normal, one_of, permuted, whole
 from faithlib.statistics.base import DRAW_COUNTS, stream

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics import soft
 from faithlib.metrics.soft import soft_variants
 from faithlib.scores import DEFINITIONS, RANDOM, check_scores, one_of, permuted, uniform, whole

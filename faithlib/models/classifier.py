@@ -2,9 +2,7 @@
 
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import import_module
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import linear
@@ -56,42 +54,6 @@ class Classifier(Transformer):
         finally:
             hook.remove()
         return found[0]
-
-    def fine_tune(self, data, *, epochs=3, batch_size=32, learning_rate=5e-5, **settings):
-        """Fine-tune on the splits "train" and "validation" of labelled data; the model is changed in place.
-
-        Args:
-            data: what `load_data` returns.
-            epochs, batch_size, learning_rate: the defaults suit pretrained encoders (Devlin et al. 2019,
-                appendix A.3); a model with fresh weights needs a higher rate, such as 1e-3.
-            settings: further ones of `training.fine_tune`; masking="half" trains with masks, so that
-                `evaluate(..., metrics="all")` measures RACU and MaSF too, where the split "validation" has 40
-                texts or more.
-
-        Returns:
-            The history, one dict an evaluation.
-
-        Raises:
-            ValueError: data without these splits or labels, a setting out of range.
-
-        Example:
-            >>> from faithlib import load_data, load_model
-            >>> reviews = load_data("sentiment", sizes={"train": 20, "validation": 10, "test": 4})
-            >>> model = load_model("tiny-bert", data=reviews)
-            >>> _ = model.fine_tune(reviews, epochs=1, batch_size=10, learning_rate=1e-3, masking="half")
-            >>> model.model.config.masked_training
-            'half'
-        """
-        splits = {}
-        for split in ("train", "validation"):
-            rows = getattr(data, "splits", {}).get(split)
-            if rows is None or "label" not in rows.column_names:
-                raise ValueError(
-                    f"data has no split {split!r} with labels: give what load_data returns of both"
-                )
-            splits[split] = self.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])
-        settings |= {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-        return import_module("faithlib.training").fine_tune(self, splits, **settings)
 
     def reads(self, batch):
         """The position that the prediction is read from: CLS, (batch,) zeros."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from pandas.io.formats.style import Styler
 
-from faithlib.attributions.registry import COLOURS, describe, names
+from faithlib.attributions.registry import COLOURS, look, names
 from faithlib.report.markdown import LONG
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
@@ -47,14 +47,14 @@ VERDICT_COLOURS = {
 
 def label(attribution):
     """An attribution's name as a figure or a table prints it."""
-    return "random" if attribution == RANDOM else describe(attribution).label
+    return "random" if attribution == RANDOM else look(attribution).label
 
 
 def line(attribution):
     """Keywords for `Axes.plot`: label, colour, marker and line style of an attribution, as registered."""
     if attribution == RANDOM:
         return {"label": "random", "color": COLOURS["black"], "marker": "x", "linestyle": ":"}
-    entry = describe(attribution)
+    entry = look(attribution)
     return {"label": entry.label, "color": entry.colour, "marker": entry.marker, "linestyle": entry.line}
 
 

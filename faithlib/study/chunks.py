@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from faithlib.provenance import code_digest, weights_digest
-from faithlib.records import digest, file_digest, read_part, write_parquet
+from faithlib.store import digest, file_digest, read_part, write_parquet
 
 CODE = (
-    "attributions", "metrics", "models", "study", "forward.py", "batching.py", "scores.py",
+    "attributions", "engine", "metrics", "models", "study", "scores.py",
 )  # fmt: skip
 
 

@@ -1,17 +1,18 @@
-"""RACU and MaSF in a study: of a model that was trained with masks (`Classifier.fine_tune`)."""
+"""RACU and MaSF in a study: of a model that was trained with masks (`fine_tune`)."""
 
 import numpy as np
 import pandas as pd
 
-from faithlib import attributions, batching
+from faithlib import attributions
+from faithlib.engine import batching
 from faithlib.metrics import registry
 from faithlib.metrics.masked import LEAST, masked_metrics, reference
 from faithlib.statistics import seeds_interval
 from faithlib.study import table
 
 REASON = (
-    "RACU and MaSF are left out: they need a model trained with masks, model.fine_tune(data, masking='half'),"
-    f" labels, and a split 'validation' of {LEAST} texts or more"
+    "RACU and MaSF are left out: they need a model trained with masks, fine_tune(model, data, "
+    f"masking='half'), labels, and a split 'validation' of {LEAST} texts or more"
 )
 METRICS = [registry.get(name) for name in ("masked_racu", "masf")]  # one says whether to believe the other
 GIVEN, SINGLE = "scores that are given cannot be asked again", "one value of the data set: no interval"

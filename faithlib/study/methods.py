@@ -9,7 +9,7 @@ from inspect import signature
 import torch
 
 from faithlib.attributions import registry
-from faithlib.forward import padded
+from faithlib.engine.forward import padded
 
 COLUMNS = ("example", "position", "token", "maskable")  # of the saved scores, beside those of attributions
 

@@ -6,7 +6,8 @@ from inspect import signature
 
 import numpy as np
 
-from faithlib import attributions, batching, forward
+from faithlib import attributions
+from faithlib.engine import batching, forward
 from faithlib.metrics import registry
 
 WORTH_SAYING = 3  # seconds: a shorter study starts without an estimate

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from faithlib import forward
 from faithlib.attributions import segments
 from faithlib.attributions.occlusion import removable
+from faithlib.engine import forward
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import one_of, whole
 from faithlib.study import targets as explained

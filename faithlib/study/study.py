@@ -4,19 +4,20 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 
 from faithlib import attributions as methods
-from faithlib import batching, forward, scores
+from faithlib import scores
+from faithlib.engine import batching, forward
 from faithlib.metrics.inputs import Inputs
 from faithlib.models import placement
 from faithlib.progress import bar, silent
-from faithlib.study import chunks, masked, plan, table
+from faithlib.study import chunks, masked, plan, show, table
 from faithlib.study import targets as explained
 from faithlib.study.data import check_model, class_names, labels, read
+from faithlib.study.imports import align
 from faithlib.study.methods import joined, unused
 
 
@@ -64,16 +65,16 @@ class Study:
     target_names: list | None = field(repr=False, default=None)
 
     def show(self, **options):
-        """Show the table, a figure and heat maps of a few texts: see `report.study.show`."""
-        return import_module("faithlib.report.study").show(self, **options)
+        """Show the table, a figure and heat maps of a few texts: see `study.show.show`."""
+        return show.show(self, **options)
 
     def agreement(self, **options):
-        """Rank agreement of the metrics: see `report.study.agreement`."""
-        return import_module("faithlib.report.study").agreement(self, **options)
+        """Rank agreement of the metrics: see `study.show.agreement`."""
+        return show.agreement(self, **options)
 
     def save(self, folder, **options):
-        """Save record, tables, figures and explorer in a folder: see `report.study.save`."""
-        return import_module("faithlib.report.study").save(self, folder, **options)
+        """Save record, tables, figures and explorer in a folder: see `study.show.save`."""
+        return show.save(self, folder, **options)
 
 
 def evaluate(
@@ -381,7 +382,7 @@ def _aligned(session):
     given, texts = session.wanted.given, session.texts
     if not given:
         return {}
-    align, pairs = import_module("faithlib.imports").align, texts.column("text_b")
+    pairs = texts.column("text_b")
     found = align(given, texts.column("text"), session.model, session.targets.first, pairs)
     scores.check_scores(session.encodings, found)
     return found

@@ -5,8 +5,9 @@ from numbers import Integral
 
 import numpy as np
 
-from faithlib import attributions, forward
+from faithlib import attributions
 from faithlib.attributions import segments
+from faithlib.engine import forward
 from faithlib.metrics.inputs import followed
 from faithlib.models.causal import CausalLM
 from faithlib.study.data import class_names, class_of

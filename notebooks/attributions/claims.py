@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from faithlib.attributions.registry import describe
+from faithlib.attributions.registry import described
 from faithlib.tasks.table import generated
 from notebooks.attributions.card import CARD
 from replication import results
@@ -24,7 +24,7 @@ def claims(records, values, scale):
 
     Args:
         records, values: from `results.load`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`; value: the mean difference of AUPRC.
@@ -62,7 +62,7 @@ def statements(values, design, **setting):
         for name in [name for name in own.attribution.unique() if name in gains]:
             found.append(_claim(f"{name} above a random order{by}", gains[name], design))
             signed = name.removesuffix("_abs")
-            if not describe(name).signed and signed in gains.columns.drop(name):
+            if not described(name).signed and signed in gains.columns.drop(name):
                 found.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
     return [replace(claim, quantity=setting["agreement"]) for claim in found]
 

@@ -28,7 +28,7 @@ from replication.tables import case_titles, select
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
 CONSISTENT = 0.95  # share of the in-distribution tests that must not reject
-OCCLUSION, GRADIENT = "perturbation", "gradient"  # families of the registry
+GRADIENT = "gradient"  # a family of the registry
 ONLY_MASKING = "all/masked"
 LIMITS = {  # of a difference of two; that of RACU has none
     "performance": (-2.0, 2.0),  # Matthews' correlation begins at -1
@@ -46,7 +46,7 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         points: {option: curves} from `areas.options`.
         tests: from `tables.load_parts(..., "masf")`.
         roar: from `areas.load_roar`.
-        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        scale: without verdicts where it is none of `VERDICT_SCALES`.
         gate: from `tables.gates`, or None where every data set takes part.
 
     Returns:
@@ -238,7 +238,7 @@ def _rivals(compare, found, gains):
         return {}
     leads = {}
     for key in gains:
-        others = [m for m in found[key] if registry.describe(m).family == GRADIENT]
+        others = [m for m in found[key] if registry.described(m).family == GRADIENT]
         for other in others:
             dropped = [m for m in others if m != other]
             leads.setdefault(other, {})[key] = compare(found[key].drop(columns=dropped))
@@ -247,17 +247,17 @@ def _rivals(compare, found, gains):
 
 
 def _occlusion(table):
-    return _best(table, OCCLUSION) - _best(table, GRADIENT)
+    return _best(table, lambda entry: entry.occlusion) - _best(table, lambda entry: entry.family == GRADIENT)
 
 
 def _absolute_occlusion(table):
-    absolute = table[[measure for measure in table if not registry.describe(measure).signed]]
-    return _best(absolute, OCCLUSION) - _best(absolute, GRADIENT)
+    absolute = table[[measure for measure in table if not registry.described(measure).signed]]
+    return _occlusion(absolute)
 
 
-def _best(table, family):
-    """The highest area of a family's measures, a number a seed (or a published data set); NaN without any."""
-    return table[[m for m in table if registry.describe(m).family == family]].max(axis=1)
+def _best(table, wanted):
+    """The highest area of the measures whose entry is `wanted`, a number a seed or published data set."""
+    return table[[m for m in table if wanted(registry.described(m))]].max(axis=1)
 
 
 def _difference(upper, lower):

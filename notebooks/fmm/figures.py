@@ -8,7 +8,7 @@ import re
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from faithlib.attributions.registry import describe, names
+from faithlib.attributions.registry import look, names
 from faithlib.report import label
 from faithlib.report.figures import (
     HOLLOW,
@@ -278,4 +278,4 @@ def _row_title(dataset, model, metric, several):
 
 def _of_kind(table, signed):
     """Which rows are of signed or of absolute attributions; random is both."""
-    return [name == "random" or describe(name).signed == signed for name in table.measure]
+    return [name == "random" or look(name).signed == signed for name in table.measure]

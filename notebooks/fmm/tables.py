@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from faithlib.attributions.registry import describe
+from faithlib.attributions.registry import look
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from notebooks.fmm.card import CARD
@@ -239,7 +239,7 @@ def history(epochs):
 
 def variant(measure):
     """ "signed" if a measure tells what speaks for the class from what speaks against it, else "absolute"."""
-    return "signed" if measure == RANDOM or describe(measure).signed else "absolute"
+    return "signed" if measure == RANDOM or look(measure).signed else "absolute"
 
 
 def strategy_title(strategy):

@@ -5,7 +5,7 @@ import pandas as pd
 from faithlib.report.style import cell_text
 from notebooks.ground_truth import tables
 from notebooks.ground_truth.card import CARD, NO_DIFFERENCE
-from notebooks.ground_truth.familiarity import KEPT, REMOVED
+from notebooks.ground_truth.measure.familiarity import KEPT, REMOVED
 from notebooks.ground_truth.tables import ALL, COMPILED, PLAIN, label, over_mechanisms, plain, primary
 
 CONTROLS = ("random", "oracle", "magnitude")
@@ -28,7 +28,7 @@ def sentences(scored, overview, cost, familiar, scale):
     Args:
         scored: from `tables.scores`; overview: from `tables.overview`; cost: from `tables.cost`.
         familiar: from `tables.familiarity`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
     """
     own = overview.loc[[not _control(name) for name in overview.index]]
     trained, models = _trained(scored)

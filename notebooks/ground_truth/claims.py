@@ -32,7 +32,7 @@ def claims(scored, scale):
 
     Args:
         scored: from `tables.scores`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
     """
     parts, worst = statements(scored), {}
     lines = [line for _, claim in parts for line in rows(claim, scale)]  # also of claims without a value

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from faithlib.metrics import registry
-from faithlib.records import digest
 from faithlib.report.agreement import spearman
 from faithlib.report.style import cell_text, dataset_title, model_title
 from faithlib.statistics import nested_interval, seeds_interval
 from faithlib.statistics.base import t_quantile
-from notebooks.ground_truth import language
+from faithlib.store import digest
 from notebooks.ground_truth.card import NO_DIFFERENCE, PRIMARY
-from notebooks.ground_truth.explanations import NULLS, RUNGS
-from notebooks.ground_truth.protocol import MIRROR, RELEASED, RETRAINED, RUNG
+from notebooks.ground_truth.measure import language
+from notebooks.ground_truth.measure.explanations import NULLS, RUNGS
+from notebooks.ground_truth.measure.protocol import MIRROR, RELEASED, RETRAINED, RUNG
 from replication import results
 from replication.tables import as_printed, excluded, groups, select
 

@@ -1,7 +1,24 @@
 """Noiser: what the paper is, and what it does with each set of prompts."""
 
-from faithlib.tasks.table import PROMPTS, Use
-from replication.papers import Card, published
+from faithlib.tasks.table import PROMPTS, TASKS, Use
+from replication.papers import ENDPOINT, Card, published, refuse
+
+
+def check(parameters):
+    """What the notebook asks of its parameters together."""
+    from notebooks.noiser.measure.unit import TINY, judge_options
+
+    if "noiser" not in (parameters["attributions"] or ["noiser"]):  # [] stands for the paper's own
+        refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
+    if "k_min" in parameters["boundings"]:
+        refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
+    judge, task = parameters["judge"], TASKS.get(parameters["task"])
+    if judge.startswith(ENDPOINT) and not judge.removeprefix(ENDPOINT).strip():
+        refuse("judge", judge, "the model behind the endpoint has no name", f"write {ENDPOINT}<name>")
+    if judge == TINY and not (task and task.generated) and not parameters["tokens"]:
+        refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
+    judge_options(parameters["judge_settings"], judge)
+
 
 CARD = Card(
     name="noiser",
@@ -14,6 +31,8 @@ CARD = Card(
         "The words that Noiser holds important let a second model name the completion.",
     ),
     kind="prompts",
+    beside={"judge": "prompts"},
+    check=check,
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
     tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
     # Main setting first. It is what the paper prints, where it prints anything: scores as they are

@@ -45,7 +45,7 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
         values: of soft metrics, from `results.load`.
         answers, parts, evidence: from `results.load_tables`, with the columns of `metrics.answerability`,
             `metrics.parts` and `metrics.plausibility`.
-        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        scale: without verdicts where it is none of `VERDICT_SCALES`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them. A claim without

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from faithlib.attributions.registry import describe
+from faithlib.attributions.registry import described
 from faithlib.metrics import curves
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
@@ -46,7 +46,7 @@ def claims(points, scale="small", records=(), gate=None):
 
     Args:
         points: from `tables.points`.
-        scale: "quick", "small" or "paper"; at quick there are numbers and no verdicts.
+        scale: without verdicts where it is none of `VERDICT_SCALES`.
         records: from `results.load`; without them, two models are compared whatever their settings.
         gate: from `tables.gates`, or None where every data set takes part.
 
@@ -208,7 +208,7 @@ def _cheaper_gradient(found, area):
     titles, compared = case_titles(known), {}
     for key, table in known.items():
         for measure in table:
-            about = describe(measure)
+            about = described(measure)
             one_pass = about.family == "gradient" and about.cost == "constant"
             if one_pass and "integrated_gradients_abs" in table:
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()

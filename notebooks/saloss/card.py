@@ -2,7 +2,7 @@
 
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import AG, AG_NOTE, OFFICIAL, Use
-from replication.papers import Card, published
+from replication.papers import Card, published, refuse
 
 COMPARED = published("saloss", "table_2").attribution.unique()
 FLIPS = {  # what a record calls an option: the choice and the option in words, what `decision_flip` is given
@@ -12,6 +12,21 @@ FLIPS = {  # what a record calls an option: the choice and the option in words, 
     "absolute": ("scores", "absolute", {}),
 }
 PAPER_GRID = (1e-4, 1e-3, 1e-2)  # the weights λ that footnote 7 lists
+
+
+def check(parameters):
+    """What the notebook asks of its parameters together."""
+    if "textrank" not in parameters["saliences"]:
+        refuse("saliences", parameters["saliences"], "the paper's 'textrank' is missing", "add it")
+
+
+def demand(units):
+    """The part-of-speech taggers of units are installed."""
+    from notebooks.saloss.measure import pos
+
+    for tagger in sorted({given.get("tagger") for given in units} - {None, ""}):
+        pos.version(tagger)
+
 
 CARD = Card(
     name="saloss",
@@ -24,6 +39,8 @@ CARD = Card(
     ),
     attributions=(*(name for name in COMPARED if name != RANDOM), "random_normal"),
     tables=("performance", "decision_flip", "lambdas", "fresh"),
+    check=check,
+    demand=demand,
     choices={
         "texts": (
             "all",

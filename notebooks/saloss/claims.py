@@ -48,7 +48,7 @@ def claims(records, values, scale):
 
     Args:
         records, values: from `results.load`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. `baseline` is "none": no random

@@ -13,7 +13,7 @@ import pandas as pd
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from faithlib.statistics import rank_sum, t_test
-from notebooks.saloss.rationales import contiguous
+from notebooks.saloss.measure.rationales import contiguous
 from replication import papers, results
 from replication import tables as layout
 from replication.tables import (

@@ -47,7 +47,7 @@ def claims(records, values, scale):
 
     Args:
         records, values: from `results.load`.
-        scale: "quick", "small" or "paper".
+        scale: its name.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. value: a difference of mean

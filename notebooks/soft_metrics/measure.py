@@ -58,7 +58,7 @@ def measure(classifier, texts, scores, plans, explain, variances=()):
         the model is right) and varied. Hard metrics of other rows than the main definition's are means over
         ratios, and soft metrics of options have all draws only.
     """
-    from faithlib import forward
+    from faithlib.engine import forward
     from faithlib.metrics.soft import values
 
     cache, tables, varied = forward.Cache(), [], texts[texts.varied]

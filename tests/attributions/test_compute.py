@@ -5,8 +5,9 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, batching
+from faithlib import attributions
 from faithlib.attributions import attention, attribute, gradients
+from faithlib.engine import batching
 
 SIGNED = ("input_x_gradient", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap")
 

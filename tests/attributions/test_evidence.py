@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from faithlib import models, tasks, training
+from faithlib import models, tasks
 from faithlib.attributions import attribute
 from faithlib.scores import normal, permuted
+from faithlib.training import fine_tuning as training
 
 TEXTS = 100
 

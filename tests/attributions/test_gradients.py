@@ -10,8 +10,8 @@ import torch
 from captum.testing.helpers.basic_models import BasicLinearModel2, BasicModel_MultiLayer
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from faithlib import batching
 from faithlib.attributions import attribute, gradients
+from faithlib.engine import batching
 from faithlib.models import Classifier
 from faithlib.scores import generator
 

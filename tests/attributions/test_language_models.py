@@ -6,8 +6,8 @@ import pytest
 import tiny
 import torch
 
-from faithlib import batching
 from faithlib.attributions import attribute, gradients
+from faithlib.engine import batching
 from faithlib.scores import generator
 
 SIGNED = ("input_x_gradient", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap")

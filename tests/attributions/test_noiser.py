@@ -10,9 +10,10 @@ import pytest
 import tiny
 import torch
 
-from faithlib import batching, forward, models
+from faithlib import models
 from faithlib.attributions import attribute, check, noiser, releases_inseq
 from faithlib.attributions.compute import BOUNDINGS
+from faithlib.engine import batching, forward
 from faithlib.models import CausalLM
 from faithlib.scores import generator
 

@@ -11,8 +11,8 @@ import torch
 from captum.testing.helpers.basic_models import BasicModel_MultiLayer
 from sample.lookup import BOS, EOS, MASK, A, classifier, look_up, losing, next_token, text
 
-from faithlib import batching, forward
 from faithlib.attributions import attribute, beam, occlusion, releases_inseq
+from faithlib.engine import batching, forward
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "loo_beam.json"
 

@@ -8,8 +8,8 @@ import tiny
 import torch
 from scipy.special import softmax
 
-from faithlib import forward
 from faithlib.attributions import attribute, reagent
+from faithlib.engine import forward
 from faithlib.scores import generator
 
 

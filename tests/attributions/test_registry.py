@@ -16,7 +16,8 @@ def test_every_row_is_whole(name):
     assert entry.name == name and entry.label and callable(entry.resolve()) and isinstance(entry.signed, bool)
     assert entry.family in registry.FAMILIES and entry.cost in registry.COSTS
     assert set(entry.needs) <= set(registry.NEEDS) and entry.colour and entry.marker and entry.line
-    assert registry.describe(name) is entry
+    assert registry.described(name) is registry.look(name) is entry
+    assert entry.occlusion == (name in ("leave_one_out", "leave_one_out_abs", "beam"))
 
 
 def test_a_sign_is_what_scores_have():
@@ -58,11 +59,13 @@ def test_a_registered_method_is_known_everywhere():
         attributions.check(["length"])
 
 
-def test_what_is_not_loaded_is_described_by_its_name():
-    entry = registry.describe("my_method_abs")
+def test_what_is_not_registered_has_a_look_and_nothing_is_claimed_of_it():
+    entry = registry.look("my_method_abs")
     assert (entry.signed, entry.label) == (False, "my method abs") and entry.colour and entry.marker
-    assert registry.describe("my_method_abs") == entry and "my_method_abs" not in registry.names()
-    assert registry.describe("my_method").signed
+    assert registry.look("my_method_abs") == entry and "my_method_abs" not in registry.names()
+    assert registry.look("my_method").signed and not entry.family
+    with pytest.raises(ValueError, match="attribution 'lim' is not registered, .* did you mean 'lime'"):
+        registry.described("lim")
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,7 @@ def test_what_is_not_loaded_is_described_by_its_name():
         (dict(name="my method"), "'my method': give a name of letters, digits and _"),
         (dict(name=RANDOM), "'random' is the baseline of every table"),
         (dict(signed="yes"), "signed='yes' must be True or False"),
+        (dict(occlusion=1), "occlusion=1 must be True or False"),
         (dict(family="magic"), "family='magic' is unknown: use 'attention', 'gradient'"),
         (dict(cost="high"), "cost='high' is unknown: use 'none', 'constant'"),
         (dict(needs=("gpu",)), "needs='gpu' is unknown: use 'attention'"),

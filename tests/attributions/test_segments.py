@@ -7,9 +7,9 @@ import pytest
 import tiny
 from sample.lookup import LOSSES, A, look_up, losing, text
 
-from faithlib import forward
 from faithlib.attributions import attribute
 from faithlib.attributions.segments import leave_one_out, segments
+from faithlib.engine import forward
 from faithlib.models.base import Encoding
 
 TEXT = "the plot was great . it was long !\n\nwas it unlikely ? a boring film"

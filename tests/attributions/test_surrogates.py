@@ -12,8 +12,8 @@ from captum.testing.helpers.classification_models import SoftmaxModel
 from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
 
-from faithlib import batching
 from faithlib.attributions import attribute, releases_inseq, surrogates
+from faithlib.engine import batching
 from faithlib.models import Classifier
 
 

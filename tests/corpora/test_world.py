@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sample.corpora import PROMPTS, SIZES, evidence_words
 
-from faithlib import corpora, models, tasks, training
+from faithlib import corpora, models, tasks
 from faithlib.attributions import attribute
 from faithlib.corpora import world
 from faithlib.metrics.plausibility import part_shares, plausibility, words_of
+from faithlib.training import fine_tuning as training
 
 TEXTS = 100
 

@@ -7,8 +7,9 @@ import re
 from docs.page import ROOT
 
 import faithlib as fl
-from faithlib import batching, training
+from faithlib.engine import batching
 from faithlib.models import placement, precision
+from faithlib.training import fine_tuning as training
 
 PAGE = (ROOT / "docs/models.md").read_text(encoding="utf-8")
 FUNCTIONS = {"load_model": fl.load_model, "evaluate": fl.evaluate, "fine_tune": training.fine_tune}

@@ -40,7 +40,7 @@ def anchors(page):
 
 MODEL = """
 from faithlib import load_data, load_model
-from faithlib.training import fine_tune
+from faithlib.training.fine_tuning import fine_tune
 
 reviews = load_data("sentiment", sizes={"train": 600, "validation": 60, "test": 8})
 model = load_model("tiny-bert", data=reviews)

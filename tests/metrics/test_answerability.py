@@ -18,7 +18,7 @@ from faithlib.metrics.answerability import (
     words,
 )
 from faithlib.models import CausalLM
-from notebooks.noiser.judge import EndpointJudge, Judge, JudgeError, LocalJudge
+from notebooks.noiser.measure.judge import EndpointJudge, Judge, JudgeError, LocalJudge
 
 TEXT, GOLD = "she liked the unlikely ending a lot", "indeed"  # "unlikely" is three tokens
 SCORES = np.array([0, 0.1, -0.2, 0.3, 0.2, 0.2, 0.1, 0.0, 0.05, -0.05])  # of [CLS], then a token each

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics import fidelity
 from faithlib.metrics.inputs import Inputs
-from notebooks.ground_truth.compiled import compiled
+from notebooks.ground_truth.measure.compiled import compiled
 
 TEXT = "the teacher saw the copper chair near the old station and the river"
 

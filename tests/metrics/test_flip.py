@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import batching, forward
+from faithlib.engine import batching, forward
 from faithlib.metrics import flip
 from faithlib.metrics.flip import decision_flip, steps
 from faithlib.models import Classifier

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs, continued
 

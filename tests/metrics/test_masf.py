@@ -11,7 +11,8 @@ import tiny
 import torch
 from scipy import stats
 
-from faithlib import batching, models
+from faithlib import models
+from faithlib.engine import batching
 from faithlib.metrics import masf
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tiny
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.metrics import erasure, normalised, soft, soft_causal
 from faithlib.metrics.inputs import Inputs
 

@@ -9,11 +9,14 @@ import pytest
 import tiny
 import torch
 
-from faithlib import batching, forward, roar, scores, training
+from faithlib import scores
 from faithlib.attributions import attribute
+from faithlib.engine import batching, forward
 from faithlib.metrics import curves
 from faithlib.metrics.recursion import NEVER, RATIOS, performance, random_masking, recursive_masking
 from faithlib.models import Classifier
+from faithlib.training import fine_tuning as training
+from faithlib.training import roar
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "roar_masks.json"
 GRADIENTS = ("gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs")

@@ -8,8 +8,9 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward, models
+from faithlib import models
 from faithlib.attributions import attribute
+from faithlib.engine import forward
 from faithlib.metrics import soft_causal
 from faithlib.metrics.soft_causal import Settings, continuations, hellinger
 

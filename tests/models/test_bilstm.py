@@ -6,9 +6,11 @@ import pytest
 import tiny
 import torch
 
-from faithlib import attributions, batching, forward, models, training
+from faithlib import attributions, models
+from faithlib.engine import batching, forward
 from faithlib.metrics import soft
 from faithlib.models.bilstm import has_lstm
+from faithlib.training import fine_tuning as training
 
 TEXTS = [
     "the plot was great",

@@ -6,8 +6,9 @@ import tiny
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from faithlib import batching, forward, models
+from faithlib import models
 from faithlib.attributions import attribute
+from faithlib.engine import batching, forward
 
 
 @pytest.fixture(params=tiny.CAUSAL_KINDS)

@@ -8,10 +8,12 @@ import torch
 from sample import families
 from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
-from faithlib import evaluate, forward, load_model, training
+from faithlib import evaluate, load_model
 from faithlib.attributions import attribute
+from faithlib.engine import forward
 from faithlib.metrics import masf
 from faithlib.metrics.soft import Settings, values
+from faithlib.training import fine_tuning as training
 
 SMALL = dict(samples=5, steps=2, beam=2, noise=2, halvings=2, probes=2, rounds=2)
 

@@ -14,10 +14,12 @@ import tiny
 import torch
 
 import faithlib
-from faithlib import attributions, evaluate, forward, models, training
+from faithlib import attributions, evaluate, models
 from faithlib.attributions.releases import RELEASED
+from faithlib.engine import forward
 from faithlib.metrics import masf, registry
 from faithlib.models import placement
+from faithlib.training import fine_tuning as training
 
 accelerate = pytest.importorskip("accelerate")
 

@@ -6,8 +6,10 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
-from faithlib import attributions, evaluate, forward, load_model, models, training
+from faithlib import attributions, evaluate, load_model, models
+from faithlib.engine import forward
 from faithlib.models import bilstm, precision
+from faithlib.training import fine_tuning as training
 
 TEXTS = ["the plot was great and the cast was good", "a dull film", "the cast was dull and the plot was good"]
 PAIRS = [(k, d) for k in ("tiny-bert", "tiny-llama", "bilstm") for d in ("bfloat16", "float16")][:-1]

@@ -3,7 +3,7 @@
 import pytest
 from sample.units import ROOT, ReachedTraining
 
-from faithlib import training
+from faithlib.training import fine_tuning as training
 
 
 @pytest.fixture

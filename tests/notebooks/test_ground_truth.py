@@ -9,7 +9,7 @@ import yaml
 from sample.units import ROOT, ReachedTraining, run_here, science
 
 from notebooks.ground_truth import tables
-from notebooks.ground_truth.measure import Unit
+from notebooks.ground_truth.measure.unit import Unit
 
 NOTEBOOK = ROOT / "notebooks/ground_truth/experiment.ipynb"
 REPORT = NOTEBOOK.with_name("report.ipynb")

@@ -116,6 +116,6 @@ def test_noiser_explains_own_prompts(folders, tmp_path, answers):
 
 
 def next_tokens(lm):
-    from faithlib import forward
+    from faithlib.engine import forward
 
     return forward.probabilities(lm, [forward.unchanged(e) for e in lm.encode(PROMPTS)])

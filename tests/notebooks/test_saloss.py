@@ -70,7 +70,7 @@ def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_pat
     assert found[0] == found[-1]
     places["results_dir"] = f"{tmp_path}/{name}/resumed"  # beside the same checkpoints
     with pytest.MonkeyPatch.context() as patch:  # nothing is trained or measured again
-        patch.setattr("faithlib.training.fine_tune", None)
+        patch.setattr("faithlib.training.fine_tuning.fine_tune", None)
         run_here({**SHORT, **places}, SALOSS)
     assert science(places["results_dir"], unit, "saloss") == found[0]
 

@@ -11,7 +11,8 @@ import pytest
 from sample.smollm2 import FOLDER, SMOLLM2, needs_smollm2
 from sample.units import ROOT, run_here
 
-from faithlib import forward, models
+from faithlib import models
+from faithlib.engine import forward
 from notebooks.noiser.card import CARD
 from replication import results
 

@@ -52,7 +52,7 @@ def test_right_parameters_reach_training(folders, no_training):
     [
         ({"task": "sentimnt"}, "'sentimnt'"),
         ({"model": "no-one/no-model"}, "'no-one/no-model'"),
-        ({"scale": "medium"}, "'medium'"),
+        ({"scale": "Medium"}, "'Medium'"),
         ({"seed": -1}, "seed=-1"),
         ({"device": "tpu"}, "'tpu'"),
         ({"attributions": ["attention", "atention"]}, "'atention'"),

@@ -68,8 +68,8 @@ def test_a_new_gradient_takes_part_in_the_claims_of_fmm(register):
 
 
 def test_a_new_perturbation_and_its_absolute_twin_take_part_in_the_claims_of_fmm(register):
-    register("blank", signed=True, family="perturbation", label="blanked words")
-    register("blank_abs", signed=False, family="perturbation")
+    register("blank", signed=True, family="perturbation", label="blanked words", occlusion=True)
+    register("blank_abs", signed=False, family="perturbation", occlusion=True)
     after = fmm_verdicts(blank=2.0, blank_abs=1.0)
     assert after.value[OCCLUSION] == pytest.approx((2.0 - 0.6) * 0.225, abs=1e-3)
     assert after.value[ABSOLUTE] == pytest.approx((1.0 - 0.4) * 0.225, abs=1e-3)
@@ -77,10 +77,17 @@ def test_a_new_perturbation_and_its_absolute_twin_take_part_in_the_claims_of_fmm
     assert twins.value == pytest.approx(0.225, abs=1e-3) and np.isnan(twins.published)
 
 
-def test_a_new_attribution_of_another_family_changes_no_claim_about_occlusion(register):
-    register("heads", signed=False, family="attention")
+@pytest.mark.parametrize("family", ["attention", "perturbation"])
+def test_a_new_attribution_that_is_no_occlusion_changes_no_claim_about_it(register, family):
+    register("heads", signed=False, family=family)
     after = fmm_verdicts(heads=3.0)
     assert after.value[OCCLUSION] == pytest.approx(0.5 * 0.225, abs=2e-3)
+
+
+def test_an_attribution_that_is_not_registered_is_in_no_claim():
+    """A gradient of .9 would count as an occlusion, or not at all, if its name were read instead."""
+    with pytest.raises(ValueError, match="attribution 'smooth_grad' is not registered"):
+        fmm_verdicts(smooth_grad=0.9)
 
 
 def test_a_new_attribution_has_its_row_and_its_sign_in_the_tables_of_fmm(register):

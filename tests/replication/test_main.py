@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from replication import __main__ as command
-from replication import cards
+from replication import cards, records
 from replication.claims import CLAIMS
 
 NAN = float("nan")
@@ -20,7 +20,7 @@ def write(folder, *rows):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    for module in (command, cards):
+    for module in (command, cards, records):
         monkeypatch.setattr(module, "project_root", lambda: tmp_path)
     return tmp_path
 
@@ -54,12 +54,17 @@ def test_cards_are_written_from_the_committed_claims(project, capsys):
     card.write_text(f"<!-- {cards.BLOCK} -->\n<!-- end -->\n")
     command.main(["small", "--cards"])
     assert "Cards written: fmm" in capsys.readouterr().out and "one above two" in card.read_text()
-    with pytest.raises(ValueError, match="'quick' has no verdicts: use one of small, paper"):
+    with pytest.raises(ValueError, match="'quick' has no verdicts: use one of small, base, paper"):
         command.main(["quick", "--cards"])
 
 
 def test_wrong_scales_are_told(project):
-    with pytest.raises(FileNotFoundError, match="make results SCALE=small"):
-        command.main(["small"])
-    with pytest.raises(ValueError, match="'tiny' is unknown: use one of quick, small, paper"):
+    (project / "config").mkdir()
+    for scale in ("small", "mine"):
+        (project / f"config/{scale}.yaml").touch()
+        with pytest.raises(FileNotFoundError, match=f"make results SCALE={scale}"):
+            command.main([scale])
+    with pytest.raises(ValueError, match="'tiny' is unknown: use one of mine, small"):
         command.main(["tiny"])
+    with pytest.raises(ValueError, match="scale='../tiny' is no slug"):
+        command.main(["../tiny"])

@@ -45,6 +45,9 @@ def test_an_unknown_paper_and_a_folder_without_a_card_are_one_line(tmp_path, mon
     assert papers.names() == ["bare"]
     with pytest.raises(ValueError, match="'bare' has no card: write bare/card.py"):
         papers.card("bare")
+    (tmp_path / "my-paper").mkdir()
+    with pytest.raises(ValueError, match="'my-paper' cannot be imported: rename its folder"):
+        papers.card("my-paper")
 
 
 def test_the_papers_own_hours_are_the_printed_ones():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from faithlib import batching
 from faithlib.attributions import attribute
+from faithlib.engine import batching
 
 
 def prompts(model):

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import load_data, load_model, training
+from faithlib import load_data, load_model
 from faithlib.study import evaluate
+from faithlib.training import fine_tuning as training
 
 TEXTS = [f"{word} {text}" for word in tiny.WORDS[:9] for text in tiny.TEXTS]
 
@@ -78,7 +79,7 @@ def test_elsewhere_one_line_says_why_they_are_left_out(data, capsys, without):
 def test_fine_tune_says_how_it_trained_and_a_saved_model_knows(tmp_path):
     reviews = load_data("sentiment", sizes={"train": 40, "validation": 40, "test": 4})
     model = load_model("tiny-bert", data=reviews)
-    history = model.fine_tune(reviews, epochs=1, batch_size=20, learning_rate=1e-3, masking="half")
+    history = training.fine_tune(model, reviews, epochs=1, batch_size=20, learning_rate=1e-3, masking="half")
     assert [row["epoch"] for row in history] == [1.0]
     model.model.save_pretrained(tmp_path)
     model.tokenizer.save_pretrained(tmp_path)
@@ -91,4 +92,4 @@ def test_fine_tune_says_how_it_trained_and_a_saved_model_knows(tmp_path):
     )
     assert model.model.config.masked_training == "none"  # whichever way it was trained
     with pytest.raises(ValueError, match="data has no split 'train' with labels: give what"):
-        model.fine_tune(load_data(["a film"]), epochs=1, batch_size=2, learning_rate=1e-3)
+        training.fine_tune(model, load_data(["a film"]), epochs=1, batch_size=2, learning_rate=1e-3)

@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from faithlib import forward
+from faithlib.engine import forward
 from faithlib.study import evaluate
 
 ATTRIBUTIONS = [

@@ -6,8 +6,8 @@ import tiny
 import torch
 
 import faithlib as fl
-from faithlib import forward
 from faithlib.attributions.segments import segments
+from faithlib.engine import forward
 from faithlib.study import hierarchical
 from faithlib.study import targets as explained
 from faithlib.study.data import read

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import attributions, forward, load_data, load_model
+from faithlib import attributions, load_data, load_model
+from faithlib.engine import forward
 from faithlib.metrics import registry
-from faithlib.report import explorer
 from faithlib.scores import permuted
 from faithlib.statistics import crossed_interval
-from faithlib.study import COLUMNS, evaluate, plan
+from faithlib.study import COLUMNS, evaluate, explorer, plan
 
 ATTRIBUTIONS = ["gradient_l2", "random_uniform"]
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import tiny
 
-from faithlib import attributions, forward
+from faithlib import attributions
+from faithlib.engine import forward
 from faithlib.metrics.inputs import Inputs
 from faithlib.study import data, evaluate, targets
 

@@ -14,6 +14,7 @@ import torch
 from tokenizers import pre_tokenizers
 
 from faithlib import models
+from replication import papers
 
 NAME = next(iter(convert.WHEELS))
 ORIGIN = {"package": "some-package==1.0", "training": "instruction-tuned"}
@@ -184,5 +185,6 @@ def test_local_judges_are_fetched_like_models():
     def unit(**given):
         return {"task": "world_facts", "model": "tiny-llama"} | given
 
+    card = papers.card("noiser")
     units = {"a": unit(judge="org/lm"), "b": unit(judge=""), "c": unit(judge="api:far"), "d": unit()}
-    assert fetch.needs({"noiser": SimpleNamespace(units=units)})[1] == ["org/lm"]
+    assert fetch.needs({"noiser": SimpleNamespace(units=units, card=card)})[1] == ["org/lm"]

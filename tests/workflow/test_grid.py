@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 
 import grid
@@ -169,7 +170,10 @@ def only(place, function, folder):
             "papers:\n  attributions:\n    units: &rows [*rows]\n",
             r"units: 0 = \[\[\.\.\.\]\] must be a mapping",
         ),
-        ("include: quick.yaml\npapers: {}\n", "unknown key 'include'; allowed are version, scale, papers"),
+        (
+            "include: quick.yaml\npapers: {}\n",
+            "unknown key 'include'; allowed are version, scale, asks, papers",
+        ),
     ],
 )
 def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, told):
@@ -209,3 +213,41 @@ def test_outputs_of_recursive_roar_for_babi(scale):
     units = [u for u in found["recursive_roar"].units.values() if u["task"].startswith("babi")]
     outputs = {(u.get("variant"), len(TASKS[u["task"]].labels) + u.get("unused_classes", 0)) for u in units}
     assert outputs == {(None, 36), ("6-outputs", 6)}  # the release has 36
+
+
+def test_a_table_that_no_report_writes_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD)
+    card = replace(papers.card("attributions"), tables=("evidence", "evidense"))
+    monkeypatch.setattr(papers, "card", lambda name: card)
+    with pytest.raises(ValueError, match="its card names the table 'evidense', which notebooks/attributions"):
+        grid.read({"papers": "attributions"})
+
+
+def test_any_slug_is_a_scale_and_says_what_its_units_ask_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config(tmp_path, GOOD)
+    text = GOOD.replace("scale: quick", "scale: my-own")
+    (tmp_path / "config/my-own.yaml").write_text(
+        text.replace("papers:", "asks: {memory: 99, gpu: true}\npapers:")
+    )
+    scale, found, _ = grid.read({"scale": "my-own"})
+    entry = found["attributions"]
+    assert scale == "my-own" and (entry.memory, entry.minutes, entry.gpu) == (99, grid.ASKED["minutes"], True)
+    (tmp_path / "config/My scale.yaml").write_text(text)
+    with pytest.raises(ValueError, match="scale='My scale' is no slug: give small letters"):
+        grid.read({"scale": "My scale"})
+
+
+def test_what_snakemake_noted_before_the_folders_moved_runs_nothing_again(tmp_path):
+    notes = tmp_path / ".snakemake/metadata"
+    notes.mkdir(parents=True)
+    assert list(grid.forget_older_layout(notes.parent)) == []  # there is nothing to forget
+    (notes.parent / "layout").unlink()
+    (notes / "some").touch()
+    (line,) = grid.forget_older_layout(notes.parent)
+    assert line.endswith("none is computed twice") and not notes.exists()
+    assert (notes.parent / "metadata.before-3/some").is_file()
+    notes.mkdir()
+    (notes / "new").touch()
+    assert list(grid.forget_older_layout(notes.parent)) == [] and (notes / "new").is_file()

@@ -11,10 +11,15 @@ from replication import results
 
 def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "faithlib/report").mkdir(parents=True)
-    module, shows = tmp_path / "faithlib/roar.py", tmp_path / "faithlib/report/fmm.py"
+    for folder in ("faithlib/report", "faithlib/training", "notebooks/fmm/measure"):
+        (tmp_path / folder).mkdir(parents=True)
+    module, shows = tmp_path / "faithlib/training/roar.py", tmp_path / "faithlib/report/fmm.py"
     module.write_text("x = 1")
     shows.write_text("x = 1")
+    own = tmp_path / "notebooks/fmm/measure/areas.py"
+    draws = tmp_path / "notebooks/fmm/tables.py"
+    own.write_text("x = 1")
+    draws.write_text("x = 1")
     book = notebook(tmp_path / "notebooks/fmm/experiment.ipynb", "x = 1")
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "code"]):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], check=True)
@@ -33,9 +38,13 @@ def test_results_of_edited_code_are_listed(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("0 of 0 records")
     assert listed() == "0 of 1 records are of other code than this\n"
     shows.write_text("x = 2")  # draws, and computes nothing
+    draws.write_text("x = 2")
     assert listed().startswith("0 of 1")
+    own.write_text("x = 2")
+    assert f"faithlib's notebooks/fmm/measure/areas.py since {commit[:12]}\n" in listed()
+    own.write_text("x = 1")
     module.write_text("x = 2")
-    assert f"faithlib's roar.py since {commit[:12]}\n" in listed()
+    assert f"faithlib's training since {commit[:12]}\n" in listed()
     module.write_text("x = 1")
     notebook(book, "x = 1", "print(x)")
     assert "sst.name.s0.json: the notebook's code\n" in listed()

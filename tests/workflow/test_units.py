@@ -252,9 +252,9 @@ def test_variants_are_units_of_their_own(tmp_path):
 
 
 def test_constants_are_read_without_importing_their_modules():
-    assert grid.units.constant("forward.py", "REMOVALS") == ("mask", "pad", "delete")
+    assert grid.units.constant("engine/forward.py", "REMOVALS") == ("mask", "pad", "delete")
     with pytest.raises(LookupError, match="assigns no NOTHING"):
-        grid.units.constant("forward.py", "NOTHING")
+        grid.units.constant("engine/forward.py", "NOTHING")
 
 
 def test_a_device_of_several_is_allowed(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from checks import call, check, choice, same
-from faithlib import salience
+from faithlib.training import salience
 
 
 def graph(ids, window=4):

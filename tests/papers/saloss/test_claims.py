@@ -11,7 +11,7 @@ from sample.saloss import OTHER, N, flips, record
 
 from notebooks.saloss import claims, tables
 from notebooks.saloss.card import CARD, FLIPS
-from notebooks.saloss.rationales import UNITS
+from notebooks.saloss.measure.rationales import UNITS
 from replication.claims import CLAIMS
 from replication.results import project_root
 

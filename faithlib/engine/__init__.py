@@ -1,0 +1,1 @@
+"""Perturbed inputs, and how they go through a model: all evaluations of erased texts."""

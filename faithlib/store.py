@@ -1,0 +1,198 @@
+"""What is kept on disk: whole or absent, hashed, and read back as it was written; nothing here loads torch.
+
+A record is a JSON file, written last, and the parquet files that it names. Each one, of a unit or of a study,
+has in format 2
+
+    format          2; records of format 1, which lack the keys marked *, are read as they are
+    files           {name: SHA-256} of the parquet files
+    volatile        what may differ when it is made again: seconds, memory, host, time
+    sha256 *        of the record without this key, `volatile` and `volatile_sha256`: `record_digest`
+    volatile_sha256 *  of `volatile`
+
+`read_record` checks all hashes that a record has.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+from contextlib import suppress
+from functools import partial
+
+import pandas as pd
+import pyarrow as pa
+from safetensors import SafetensorError, safe_open
+
+FORMAT = 2  # of a record, see above
+
+
+def project_root():
+    """The nearest folder above the working directory that holds pyproject.toml, else that directory."""
+    here = pathlib.Path.cwd()
+    return next((p for p in (here, *here.parents) if (p / "pyproject.toml").is_file()), here)
+
+
+def listed(names, most=4):
+    """Some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def read_record(path):
+    """A record whose files are whole and whose hashes, where it has them, are its own.
+
+    Raises:
+        ValueError: a record that is truncated or changed, or that a later faithlib wrote; with the fix.
+    """
+    path = pathlib.Path(path)
+    fix = f"delete {shown(path)} and run the unit again"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files, version = record["files"], record.get("format", 1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
+    if version not in range(1, FORMAT + 1):
+        raise ValueError(
+            f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}: "
+            "update faithlib"
+        )
+    if version > 1 or "sha256" in record:
+        hashes = record_digest(record), digest(record.get("volatile"))
+        if hashes != (record.get("sha256"), record.get("volatile_sha256")):
+            raise ValueError(f"record {path.name} was changed after it was written: {fix}")
+    for name, expected in files.items():
+        if not path.with_name(name).is_file():
+            raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
+        if file_digest(path.with_name(name)) != expected:
+            raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
+    return record
+
+
+def as_text(record):
+    """A record as its file holds it."""
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def record_digest(record):
+    """SHA-256 of what a record says: all of it but its own hashes and what may differ in another run."""
+    apart = ("sha256", "volatile", "volatile_sha256")
+    return digest({key: value for key, value in record.items() if key not in apart})
+
+
+def save_record(path, record, frames):
+    """Write a record: its parquet files first, the JSON, which has their hashes and says done, last.
+
+    A record that is there already is left untouched where it says the same, and kept as *.replaced where it
+    does not.
+
+    Args:
+        path: of the JSON.
+        record: what it says, without `files` and its own hashes.
+        frames: {name of a parquet file: DataFrame}.
+
+    Returns:
+        Whether it was written.
+
+    Raises:
+        ValueError: NaN in the JSON.
+        OSError: what cannot be written.
+    """
+    contents = {
+        name: frame.to_parquet(None, compression="zstd", index=False) for name, frame in frames.items()
+    }
+    files = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    record = json.loads(as_text(record | {"files": files}))  # as it is read: keys are texts, tuples lists
+    record |= {"sha256": record_digest(record), "volatile_sha256": digest(record["volatile"])}
+    if path.is_file():
+        try:
+            if record_digest(read_record(path)) == record["sha256"]:
+                return False
+            ending = "replaced"
+        except ValueError:
+            ending = "damaged"
+        print(f"{shown(path)} was there before: it is kept as {set_aside(path, ending).name}.")
+    for name, content in contents.items():
+        write_atomically(path.with_name(name), lambda part, content=content: part.write_bytes(content))
+    write_atomically(path, lambda part: part.write_text(as_text(record), encoding="utf-8"))
+    return True
+
+
+def set_aside(path, ending):
+    """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
+
+    Files of the unit's variants stay.
+    """
+    own = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
+    files = [file for file in path.parent.iterdir() if own.fullmatch(file.name)]
+    number = 1
+    while any(_aside(file, ending, number).exists() for file in files):
+        number += 1
+    for file in sorted(files, reverse=True):
+        file.rename(_aside(file, ending, number))
+    return _aside(path, ending, number)
+
+
+def _aside(file, ending, number):
+    return file.with_name(f"{file.name}.{ending}" + (f".{number}" if number > 1 else ""))
+
+
+def write_atomically(path, write):
+    """Call write(temporary path) and rename: a file of this name is whole or absent.
+
+    Raises OSError, in one line, for a full disk and for a folder that may not be written.
+    """
+    path = pathlib.Path(path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(part)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())  # or a power cut leaves a file of this name that is empty
+        os.replace(part, path)
+    except (OSError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise OSError(
+            f"{shown(path)} cannot be written ({reason}): make room or correct the folder's "
+            "rights, then give the same command again; what is finished is kept"
+        ) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def write_parquet(path, frame):
+    """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
+    write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
+
+
+def read_part(path):
+    """A DataFrame that an earlier run kept; None where there is none or it is damaged."""
+    try:
+        return pd.read_parquet(path)
+    except (FileNotFoundError, pa.ArrowException, OSError):
+        return None
+
+
+def read_metadata(path):
+    """The texts beside the weights in a safetensors file; None where there is no file or it is damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata()
+    except (FileNotFoundError, SafetensorError):
+        return None
+
+
+def digest(value):
+    """SHA-256 of a plain value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path):
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def shown(path):
+    root = project_root()
+    return path.relative_to(root) if path.is_relative_to(root) else path

@@ -1,0 +1,354 @@
+"""A study shown, compared and saved: its table, its figures, heat maps of texts, agreement of its metrics.
+
+All functions take a `Study`, or whatever has its attributes. matplotlib, seaborn and IPython are imported by
+the functions that draw and show.
+"""
+
+import hashlib
+import html
+import json
+import os
+import platform
+import shutil
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from faithlib import store
+from faithlib.metrics import registry
+from faithlib.provenance import code_provenance
+from faithlib.report import agreement as rank_agreement
+from faithlib.report import figures
+from faithlib.report.agreement import agreement
+from faithlib.report.display import figure_style, heat, in_notebook, show_drawn
+from faithlib.report.io import save_figure, save_table
+from faithlib.report.style import ARROWS, cell_text, label, line, styled
+from faithlib.scores import whole
+from faithlib.study import explorer
+
+__all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]
+
+TOP = 5  # tokens of a text that a terminal shows
+DIAGNOSTICITY = (
+    "Diagnosticity: share of texts on which the attribution's value is better than that of its own scores in "
+    "random order (ties count ½)."
+)
+CAPTION = (
+    "Mean of each metric over the texts, with its 95 % interval. The arrow says which direction is better; "
+    "axes differ, as the metrics' units do."
+)
+
+
+# Show ---------------------------------------------------------------------------------------------
+
+
+def show(study, texts=3):
+    """Show a study: HTML with figures in a notebook, plain text in a terminal.
+
+    Args:
+        study: a `Study`.
+        texts: of how many texts the scores are shown; see `chosen_texts` for which.
+
+    Raises:
+        ValueError: another number than 0, 1, 2, ...
+    """
+    chosen, rule = chosen_texts(study, texts)
+    if in_notebook():
+        _show_html(study, chosen, rule)
+    else:
+        print(as_text(study, chosen, rule))
+
+
+def wide(study, column="value", arrows=True):
+    """The table of a study with a row for each attribution and a column for each metric.
+
+    Args:
+        study: a `Study`.
+        column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", with the number of texts without a
+            value if there are any; or another column of the table, such as "diagnosticity".
+        arrows: whether headers say by an arrow which direction is better.
+
+    Returns:
+        DataFrame of texts, "–" where there is no value. The first column is the attribution's label, the
+        others have the metrics' labels.
+    """
+    table, names = study.table, list(study.table.attribution.unique())
+    labels = _distinct({name: label(name) for name in names})
+    found = pd.DataFrame({"attribution": [labels[name] for name in names]})
+    for metric, title in _metrics(study, arrows).items():
+        rows = table[table.metric == metric].set_index("attribution")
+        cells = {row.Index: _cell(row, column) for row in rows.itertuples()}
+        found[title] = [cells.get(name, "–") for name in names]
+    return found
+
+
+def notes(study):
+    """What a reader has to know beside the table: what intervals speak of, notes and flags, as sentences."""
+    table, found = study.table, [str(note) for note in getattr(study, "notes", None) or []]
+    units = table.unit.unique() if "unit" in table else ["texts, for this model"]
+    name = getattr(study, "model_name", "")
+    found.append(f"95 % intervals over {' and '.join(units)}{f' ({name})' if name else ''}.")
+    if table.void.any():
+        found.append("Void: texts in which the metric means nothing; they are left out.")
+    if "flag" in table:
+        flags = table[table.flag.fillna("") != ""].groupby("flag", sort=False)
+        for flag, rows in flags:
+            cells = [
+                f"{label(row.attribution)} × {registry.get(row.metric).label}" for row in rows.itertuples()
+            ]
+            found.append(f"{flag}: {store.listed(cells)}." if len(rows) < len(table) else f"{flag}.")
+    return found
+
+
+def chosen_texts(study, count):
+    """Texts that are shown, chosen by a rule and not by hand.
+
+    Texts are ordered by the first metric that has values, its mean over attributions, from the worst to the
+    best, and taken at equal steps: of three the worst, the median and the best; of one the median.
+
+    Args:
+        study: a `Study`.
+        count: how many; all if there are fewer.
+
+    Returns:
+        (indices of texts, the rule in a sentence).
+
+    Raises:
+        ValueError: another number than 0, 1, 2, ...
+    """
+    whole("texts", count)
+    metric, own = _first_metric(study)
+    if metric is None:
+        return list(range(min(count, len(study.encodings)))), "The first texts; no metric has a value."
+    means = own.groupby("example").value.mean()
+    order = (means * _sign(metric)).sort_values(kind="stable").index.to_numpy()
+    count = min(count, len(order))
+    places = np.rint(np.linspace(0, len(order) - 1, count)) if count > 1 else [(len(order) - 1) // 2] * count
+    rule = (
+        f"Texts at equal steps from the worst to the best {metric.label}, its mean over the attributions "
+        f"({len(order)} texts have one)."
+    )
+    return [int(order[int(place)]) for place in places], rule
+
+
+def as_text(study, chosen=(), rule=""):
+    """A study as plain text: table, diagnosticity, notes, and the highest tokens of the chosen texts."""
+    width = shutil.get_terminal_size((100, 24)).columns
+    parts = [_lines(wide(study), width)]
+    if study.table.diagnosticity.notna().any():
+        parts += [textwrap.fill(DIAGNOSTICITY, width), _lines(wide(study, "diagnosticity"), width)]
+    parts.append("\n".join(textwrap.fill(note, width) for note in notes(study)))
+    if len(chosen):
+        parts.append(textwrap.fill(f"{rule} The {TOP} highest scores of each:", width))
+    facts = explorer.described(study) if len(chosen) else []
+    for i in chosen:
+        rows = {label(name): _highest(facts[i], of_texts[i]) for name, of_texts in study.scores.items()}
+        indent = max(map(len, rows))
+        lines = [f"  {name:<{indent}}  {tokens}" for name, tokens in rows.items()]
+        parts.append("\n".join([textwrap.fill(f"{_about(i, facts[i])}: {facts[i]['text']}", width), *lines]))
+    return "\n\n".join(parts)
+
+
+def _lines(frame, width):
+    """A frame as text; what is wider than the terminal goes on below, with the attributions again."""
+    frame = frame.set_index("attribution").rename_axis(None)
+    return frame.to_string(line_width=width, justify="left")
+
+
+def _show_html(study, chosen, rule):
+    from IPython.display import HTML, Markdown, display
+
+    display(styled(wide(study), folded=False))
+    if study.table.diagnosticity.notna().any():
+        display(Markdown(DIAGNOSTICITY), styled(wide(study, "diagnosticity"), folded=False))
+    display(HTML("<br>".join(map(html.escape, notes(study)))))
+    with figure_style():
+        show_drawn(figure(study), CAPTION)
+    if not len(chosen):
+        return
+    display(HTML(html.escape(rule)))
+    facts, (metric, own) = explorer.described(study), _first_metric(study)
+    known = own.groupby(["example", "attribution"]).value.mean()
+    for i in chosen:
+        found = {name: cell_text(known.get((i, name), np.nan)) or "–" for name in study.scores}
+        values = {
+            name: f"{_metrics(study)[metric.name]} {text}" if metric else "" for name, text in found.items()
+        }
+        rows = {name: of_texts[i] for name, of_texts in study.scores.items()}
+        labels = _distinct({name: label(name) for name in rows})
+        display(HTML(f"<b>{html.escape(_about(i, facts[i]))}</b>"))
+        display(heat(facts[i]["tokens"], _renamed(rows, labels), _renamed(values, labels)))
+
+
+def _first_metric(study):
+    """The first `Metric` that has values, None if there is none, and its values."""
+    own = study.values[(study.values.baseline == "") & study.values.value.notna()]
+    if own.empty:
+        return None, own
+    name = own.metric.iloc[0]
+    return registry.get(name), own[own.metric == name]
+
+
+def _highest(facts, scores):
+    """The highest tokens of a text with their scores."""
+    scored = [i for i, kind in enumerate(facts["kinds"]) if kind != "o"]
+    top = sorted(scored, key=lambda i: -scores[i])[:TOP]
+    return ", ".join(f"{facts['tokens'][i]} {scores[i]:.3g}" for i in top)
+
+
+def _about(i, facts):
+    said = {"target": facts["target"], "label": facts["gold"]}
+    return ", ".join([f"Text {i + 1}", *(f"{name} {value}" for name, value in said.items() if value)])
+
+
+def _cell(row, column):
+    if column != "value":
+        return cell_text(getattr(row, column)) or "–"
+    text = cell_text(row.value, row.ci_low, row.ci_high)
+    return f"{text or '–'} ({row.void} void)" if row.void else text or "–"
+
+
+def _metrics(study, arrows=True):
+    """{metric: its label, with an arrow}, in the order of the table."""
+    entries = [registry.get(name) for name in study.table.metric.unique()]
+    labels = _distinct({entry.name: entry.label for entry in entries})
+    return {e.name: f"{labels[e.name]} {ARROWS[e.better][0]}" if arrows else labels[e.name] for e in entries}
+
+
+def _distinct(labels):
+    """Labels, with the name behind those that several names share."""
+    shared = list(labels.values())
+    return {n: text if shared.count(text) == 1 else f"{text} ({n})" for n, text in labels.items()}
+
+
+def _renamed(values, names):
+    return {names[name]: value for name, value in values.items()}
+
+
+def _sign(metric):
+    return 1 if metric.better == "higher" else -1
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def figure(study):
+    """The table of a study as a figure: a panel for each metric, a row for each attribution.
+
+    Returns:
+        A matplotlib figure, in faithlib's style inside `use_style` only.
+    """
+    table = study.table
+    names = list(table.attribution.unique())
+    titles = {m: "\N{NO-BREAK SPACE}".join(text.rsplit(" ", 1)) for m, text in _metrics(study).items()}
+    drawn = figures.panels(
+        table,
+        by=["metric"],
+        height=0.5 + 0.2 * len(names),
+        names=lambda name: titles[name],
+        left=1.5,
+        sharex=False,
+    )
+    for axis, part in drawn:
+        figures.guide(axis, 0)
+        for name in names:
+            rows = part[part.attribution == name]
+            figures.points(
+                axis, rows, "value", figures.place(rows.attribution, names), line(name), ("ci_low", "ci_high")
+            )
+        figures.attribution_rows(axis, names)
+    model = getattr(study, "model_name", "")
+    drawn.name_axes("mean over texts")
+    drawn.figure.suptitle(model, fontsize=8)
+    return drawn.figure
+
+
+# Save ---------------------------------------------------------------------------------------------
+
+
+def save(study, folder):
+    """Save a study in a folder.
+
+    | file | content |
+    |---|---|
+    | record.json | what was studied, the table, provenance, hashes, which `store.read_record` checks |
+    | record.parquet, record.scores.parquet | the values and the scores of every text |
+    | tables/ | results, diagnosticity and agreement as .csv, .html and .tex |
+    | figures/ | results and agreement as .pdf, .png and .svg |
+    | explorer.html | the texts with their scores and values, to sort and filter |
+
+    Texts stand in explorer.html and record.scores.parquet alone. A record of another study that lies in the
+    folder is kept as record.json.replaced.
+
+    Args:
+        study: a `Study`.
+        folder: made if need be.
+
+    Returns:
+        The folder, a `Path`.
+
+    Raises:
+        ValueError: the folder is a file.
+        OSError: what cannot be written.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder.as_posix()!r} is a file: give a folder")
+    _save_record(study, folder)
+    tables, drawn = folder / "tables", folder / "figures"
+    better = {title: registry.get(name).better for name, title in _metrics(study, arrows=False).items()}
+    save_table(study.table, tables / "results", better, wide(study, arrows=False))
+    preferred = study.table[["attribution", "metric", "diagnosticity"]]
+    save_table(preferred, tables / "diagnosticity", printed=wide(study, "diagnosticity", arrows=False))
+    agreed = rank_agreement.computed(study)
+    save_table(agreed, tables / "agreement")
+    with figure_style():
+        import matplotlib.pyplot as plt
+
+        made = {"results": figure(study)} | (
+            {"agreement": rank_agreement.figure(agreed)} if len(agreed) else {}
+        )
+        for name, picture in made.items():
+            picture.draw_without_rendering()
+            picture.set_layout_engine("none")  # as it is now, where each format would lay it out anew
+            save_figure(picture, drawn / name)
+            plt.close(picture)
+    explorer.write(study, folder / "explorer.html")
+    return folder
+
+
+def _save_record(study, folder):
+    """Write record.json, record.parquet and record.scores.parquet."""
+    texts = hashlib.sha256("\0".join(map(str, getattr(study, "texts", None) or [])).encode())
+    record = {
+        "format": store.FORMAT,
+        "kind": "study",
+        "model": getattr(study, "model_name", ""),
+        "texts": {"n": len(study.encodings), "sha256": texts.hexdigest()},
+        "attributions": list(study.scores),
+        "metrics": list(study.table.metric.unique()),
+        "table": json.loads(study.table.to_json(orient="records", double_precision=15)),
+        "notes": notes(study),
+        "files": {},
+        "provenance": code_provenance(),
+        "volatile": {
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        },
+    }
+    frames = {"record.parquet": study.values, "record.scores.parquet": _scores(study)}
+    store.save_record(folder / "record.json", record, frames)
+
+
+def _scores(study):
+    """A row for each token: example, position, token, maskable, and the score of each attribution."""
+    parts = []
+    tokens = getattr(study, "tokens", None) or [e.ids for e in study.encodings]
+    for i, encoding in enumerate(study.encodings):
+        about = {"example": i, "position": np.arange(len(encoding.ids)), "token": list(map(str, tokens[i]))}
+        found = {name: of_texts[i] for name, of_texts in study.scores.items()}
+        parts.append(pd.DataFrame(about | {"maskable": encoding.maskable} | found))
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,17 @@
+"""Training: fine-tuning with masks or a salience loss, and ROAR's retraining.
+
+The names that notebooks use are offered here; each is imported when it is first used.
+"""
+
+from faithlib.lazy import offers
+
+_HOME = {
+    "CHOICES": "fine_tuning",
+    "evaluate": "fine_tuning",
+    "fine_tune": "fine_tuning",
+    "masked": "minibatches",
+    "performance": "fine_tuning",
+    "recipe": "fine_tuning",
+}
+__all__ = sorted(_HOME)
+__getattr__ = offers(__name__, _HOME)

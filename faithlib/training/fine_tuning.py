@@ -1,0 +1,469 @@
+"""Fine-tuning of classifiers (plain, masked, or with a salience loss), and their performance."""
+
+import math
+from contextlib import nullcontext
+from functools import partial
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+
+from faithlib.engine.batching import batches_by_length, halving, out_of_memory, token_budget
+from faithlib.models.placement import offloaded, without_gradients
+from faithlib.models.precision import quantised
+from faithlib.progress import bar
+from faithlib.scores import DEFINITIONS, finite, one_of, whole
+from faithlib.training.minibatches import (
+    VALIDATION,
+    MaskedSplit,
+    Split,
+    masked,
+    shuffled_by_length,
+)
+from faithlib.training.salience import Guide
+
+CHOICES = {
+    "optimiser": ("adamw", "amsgrad"),
+    "schedule": ("linear", "constant"),
+    "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"),
+    "definition": DEFINITIONS,
+    "masking": ("none", "half", "all"),
+    "selection": ("unmasked", "masked", "both"),
+}
+
+
+def recipe(model, epochs):
+    """Settings of `fine_tune` as in Madsen et al. (2022): Table 4 for a BiLSTM, Table 5 for an encoder.
+
+    What the tables do not state follows the release: the BiLSTM's attention has no weight decay in models for
+    single texts; the biases and layer norms of an encoder have none, and its β₂ is 0.98. The batch size,
+    which differs between data sets, and the metric that selects the epoch are not included. Madsen et al.
+    (2024) fine-tune encoders with the same settings, in batches of 16, for the epochs of their Table 3.
+
+    Args:
+        model: the torch module of a Classifier.
+        epochs: how many epochs to train.
+
+    Returns:
+        Keyword arguments of `fine_tune`.
+    """
+    config = model.config
+    if config.model_type == "bilstm-attention":
+        return {
+            "epochs": epochs, "learning_rate": 1e-3, "optimiser": "amsgrad", "schedule": "constant",
+            "weight_decay": 1e-5, "undecayed": () if config.paired else ("attention.",), "warmup": 0,
+            "clip": None,
+        }  # fmt: skip
+    return {
+        "epochs": epochs, "learning_rate": 2e-5, "betas": (0.9, 0.98), "warmup": 0.06 * epochs,
+        "weight_decay": 0.01, "undecayed": ("bias", "LayerNorm", "layer_norm"), "clip": None,
+    }  # fmt: skip
+
+
+def fine_tune(
+    classifier,
+    data,
+    *,
+    epochs=3,
+    batch_size=32,
+    learning_rate=5e-5,
+    head_learning_rate=None,
+    optimiser="adamw",
+    betas=(0.9, 0.999),
+    weight_decay=0.01,
+    undecayed=(),
+    schedule="linear",
+    warmup=0.1,
+    clip=1.0,
+    checks_per_epoch=1,
+    best="loss",
+    patience=None,
+    seed=0,
+    masking="none",
+    selection="unmasked",
+    salience=None,
+    salience_weight=0.0,
+    definition="paper",
+    accumulate=1,
+    checkpointing=False,
+):
+    """Fine-tune a classifier in place and keep the weights of the best evaluation.
+
+    By default: AdamW with one learning rate for the encoder and one for the head, a linear schedule, and the
+    evaluation with the lowest validation loss (Zhao & Aletras 2023, appendix A).
+
+    Masked fine-tuning (Madsen et al. 2024, section 3.2, Algorithm 1) masks tokens of each mini-batch, with
+    new draws in every epoch. All strategies see the same examples in the same order. The schedule counts
+    optimiser steps; the release counts examples, so that its rate rises through almost all of the training.
+
+    With salience the loss is L = L_c + λ L_sal (Chrysostomou & Aletras 2021, Eq. 2), where L_sal is the
+    `salience_loss` of attention as the model uses it, after dropout. In both definitions L_c is the
+    cross-entropy of logits, batches are shuffled, and L_c or `best` selects the evaluation; the release's
+    cross-entropy of probabilities, its batches in order of length and its selection by L are not reproduced.
+
+    Args:
+        classifier: a Classifier; its weights are changed.
+        data: what `load_data` returns, with labels in its splits "train" and "validation"; or
+            {"train": (encodings, labels), "validation": (encodings, labels)}, labels (examples,) int.
+        epochs: how often each training example is used.
+        batch_size: examples of an optimiser step.
+        learning_rate: of the encoder, after the warm-up. The defaults of these three suit pretrained encoders
+            (Devlin et al. 2019, appendix A.3); a model with fresh weights needs a higher rate, such as 1e-3.
+        head_learning_rate: of the head; that of the encoder by default.
+        optimiser: "adamw"; or "amsgrad", a variant of Adam with weight decay as an L2 penalty.
+        betas, weight_decay: of the optimiser.
+        undecayed: parameters whose name contains one of these strings have no weight decay.
+        schedule: of the learning rate after the warm-up: "linear", to 0 at the end, or "constant".
+        warmup: epochs over which the learning rate rises linearly; a fraction is allowed.
+        clip: the largest norm of the gradient; None for no clipping.
+        checks_per_epoch: evaluations an epoch, evenly spaced.
+        best: what selects the evaluation: the validation "loss", "accuracy", "micro_f1", "macro_f1" or "mcc";
+            the earliest of equal ones.
+        patience: stop after this many evaluations without a better one; None for never. Training also stops
+            when the metric reaches 1.
+        seed: of the order of examples, dropout and masks.
+        masking: which examples of a mini-batch are masked: "none", "half" (masked fine-tuning; then
+            `evaluate` measures RACU and MaSF too, given a split "validation" of 40 texts) or "all".
+        selection: the copy of the validation split that selects: "unmasked"; "masked", with every example
+            masked by draws that depend on `seed` only; or "both" as one split.
+        salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
+        salience_weight: λ, 0 or above; 0 is plain fine-tuning.
+        definition: of the salience loss, "paper" or "released".
+        accumulate: micro-batches whose gradients are added up for an optimiser step of `batch_size` examples:
+            the same step up to rounding, except for the draws of dropout, in less memory.
+        checkpointing: keep the inputs of each layer alone and compute its activations again for the gradient:
+            the same step in less memory and about a third more time.
+
+    Returns:
+        The history, a list of one dict an evaluation: "epoch" (a float), "train_loss" and "validation_loss"
+        (L_c, nats per example), "salience_loss" (mean of L_sal over steps, with salience only),
+        f"validation_{best}" if a metric selects, and "kept", true of the evaluation whose weights are kept.
+        With masking or another selection, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
+
+    Raises:
+        ValueError: a setting out of range; splits or labels that do not fit; a model in float16 or with
+            offloaded weights; a salience that is 0 everywhere or not as `fit` returns it; salience together
+            with masking or checkpointing, and the released one with accumulation; salience for a model
+            without attention; masking for one without a mask token; checkpointing for one that cannot.
+        FloatingPointError: a loss is not finite.
+
+    Example:
+        >>> from faithlib import models
+        >>> classifier = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> split = classifier.encode(["great", "the plot"]), np.array([1, 0])
+        >>> data = {"train": split, "validation": split}
+        >>> history = fine_tune(classifier, data, epochs=2, batch_size=2, learning_rate=1e-3)
+        >>> [row["epoch"] for row in history]
+        [1.0, 2.0]
+    """
+    if masking == "half" and batch_size == 1:
+        raise ValueError("masking='half' with batch_size=1: half of one example is none, give 2 or more")
+    counts = {"epochs": epochs, "batch_size": batch_size, "checks_per_epoch": checks_per_epoch}
+    for name, value in {**counts, "patience": 1 if patience is None else patience}.items():
+        whole(name, value, 1)
+    whole("seed", seed)
+    head_learning_rate = learning_rate if head_learning_rate is None else head_learning_rate
+    rates = {"learning_rate": learning_rate, "head_learning_rate": head_learning_rate}
+    for name, value in {**rates, "clip": 1 if clip is None else clip}.items():
+        finite(name, value, 0, above=True)
+    for name, value in {"warmup": warmup, "weight_decay": weight_decay}.items():
+        finite(name, value, 0)
+    finite("salience_weight", salience_weight, 0)
+    chosen = {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition}
+    for name, value in {**chosen, "masking": masking, "selection": selection}.items():
+        one_of(name, value, CHOICES[name])
+    plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None and salience_weight
+    if isinstance(undecayed, str):
+        raise ValueError(f"undecayed={undecayed!r} is one text: give a list, [{undecayed!r}]")
+    if classifier.dtype == torch.float16:
+        raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
+    _check_memory(classifier, accumulate, checkpointing, guided, definition)
+    if guided and not plain:
+        raise ValueError(
+            f"masking={masking!r}, selection={selection!r} and a salience: masked fine-tuning and "
+            "salience loss do not go together, leave one out"
+        )
+    model, (train, validation) = classifier.model, _splits(classifier, data)
+    split = Split(classifier, *train) if masking == "none" else MaskedSplit(classifier, *train, masking, seed)
+    guide = Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
+    evaluations = (
+        _Evaluations(classifier, validation, best)
+        if plain
+        else _MaskedEvaluations(classifier, validation, best, selection, seed)
+    )
+    losses = []
+    generator = np.random.default_rng(seed)
+    steps = math.ceil(len(split.lengths) / batch_size)  # optimiser steps an epoch
+    kind = torch.optim.AdamW if optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
+    groups = _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed)
+    stepper = kind(groups, betas=betas, fused=True)  # on a CPU ten times as fast as unfused
+    rate = _rate(round(warmup * steps), steps * epochs if schedule == "linear" else math.inf)
+    rates = torch.optim.lr_scheduler.LambdaLR(stepper, rate)
+    evaluated_steps = {round(steps * (i + 1) / checks_per_epoch) for i in range(checks_per_epoch)}
+    batches = (
+        (epoch, step, rows)
+        for epoch in range(epochs)
+        for step, rows in enumerate(shuffled_by_length(split.lengths, batch_size, generator), 1)
+    )
+    random, shown = torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step")
+    recomputed = classifier.checkpointing() if checkpointing else nullcontext()
+    with random, classifier.training_precision(), recomputed, shown as progress:
+        torch.manual_seed(seed)  # dropout draws from torch's global generator
+        for epoch, step, rows in batches:
+            losses.append(_step(classifier, split, rows, stepper, clip, guide, accumulate))
+            rates.step()
+            progress.update()
+            if step in evaluated_steps:
+                evaluations.evaluate(epoch, step, steps, losses, learning_rate)
+                losses.clear()
+                if evaluations.finished(patience):
+                    break
+        model.load_state_dict(evaluations.weights)
+    if hasattr(model, "config"):
+        model.config.masked_training = masking  # a saved model says so, for RACU and MaSF of `evaluate`
+    model.eval()
+    return evaluations.history
+
+
+def _splits(classifier, data):
+    """The encodings and labels of the splits "train" and "validation": [(encodings, labels)] * 2."""
+    if not hasattr(data, "splits"):
+        if missing := {"train", "validation"} - set(data or ()):
+            raise ValueError(f"splits without {min(missing)!r}: give train and validation")
+        return data["train"], data["validation"]
+    found = []
+    for name in ("train", "validation"):
+        rows = data.splits.get(name)
+        if rows is None or "label" not in rows.column_names:
+            raise ValueError(f"data has no split {name!r} with labels: give what load_data returns of both")
+        found.append((classifier.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])))
+    return found
+
+
+@without_gradients
+def evaluate(classifier, encodings, labels):
+    """Performance of a classifier on a split.
+
+    Args:
+        classifier: a Classifier, which is put into evaluation mode.
+        encodings: the examples.
+        labels: (examples,) int.
+
+    Returns:
+        {"loss": cross-entropy, nats per example; the metrics of `performance`; "probabilities": (examples,
+        classes) float32}.
+
+    Example:
+        >>> from faithlib import models
+        >>> classifier = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> found = evaluate(classifier, classifier.encode(["great", "the plot"]), np.array([1, 0]))
+        >>> found["probabilities"].shape
+        (2, 2)
+    """
+    classifier.model.eval()
+    data, logits, labels = Split(classifier, encodings, labels), None, np.asarray(labels, np.int64)
+    for rows in batches_by_length(data.lengths, token_budget(classifier)):
+        longest = int(data.lengths[rows].max())
+        found = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)
+        found = torch.cat(found)
+        logits = torch.empty(len(encodings), found.shape[1]) if logits is None else logits
+        logits[rows] = found
+    return {
+        "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
+        **performance(logits.argmax(-1).numpy(), labels),
+        "probabilities": logits.softmax(-1).numpy(),
+    }
+
+
+def performance(predicted, labels):
+    """Accuracy, balanced accuracy, micro and macro F1, and Matthews' correlation; higher is better.
+
+    Args:
+        predicted: (examples,) int.
+        labels: (examples,) int.
+
+    Returns:
+        {"accuracy", "balanced_accuracy" (mean recall of the classes among the labels), "micro_f1" and
+        "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
+
+    Example:
+        >>> performance(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1]))["accuracy"]
+        0.75
+    """
+    from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
+
+    accuracy = float((predicted == labels).mean())
+    recall = recall_score(labels, predicted, labels=np.unique(labels), average="macro")
+    return {
+        "accuracy": accuracy,
+        "balanced_accuracy": float(recall),
+        "micro_f1": accuracy,  # equal, because each example has one label
+        "macro_f1": float(f1_score(labels, predicted, average="macro")),
+        "mcc": float(matthews_corrcoef(labels, predicted)),
+    }
+
+
+class _Evaluations:
+    """The evaluations of one training, and the weights of the best of them.
+
+    Attributes:
+        history: the rows that `fine_tune` returns.
+        weights: the state dict of the best evaluation so far.
+    """
+
+    def __init__(self, classifier, validation, best):
+        self.classifier, self.validation, self.best = classifier, validation, best
+        self.history, self.weights, self.top = [], None, -math.inf
+
+    def performance(self):
+        """The performance that selects, and further entries for the history's row."""
+        return evaluate(self.classifier, *self.validation), {}
+
+    def evaluate(self, epoch, step, steps, losses, learning_rate):
+        """Evaluate after `step` of an epoch's `steps`; losses: the results of `_step` since the last time."""
+        losses = torch.stack(losses).tolist()  # all at once, so that a GPU is not synchronised at each step
+        for i, values in enumerate(losses, step - len(losses) + 1):
+            for loss, kind in zip(values, ("training", "salience"), strict=False):
+                if not math.isfinite(loss):
+                    raise FloatingPointError(
+                        f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
+                        f"lower learning_rate ({learning_rate})"
+                    )
+        found, extra = self.performance()
+        loss = found["loss"]
+        if not math.isfinite(loss):
+            raise FloatingPointError(
+                f"validation loss is {loss} in epoch {epoch + 1}: lower learning_rate ({learning_rate})"
+            )
+        means = [float(np.mean(values)) for values in zip(*losses, strict=True)]
+        row = {"epoch": epoch + step / steps, "train_loss": means[0], "validation_loss": loss}
+        if len(means) > 1:
+            row["salience_loss"] = means[1]
+        value = -loss
+        if self.best != "loss":
+            row[f"validation_{self.best}"] = value = found[self.best]
+        row.update(extra)
+        row["kept"] = value > self.top
+        if row["kept"]:
+            for earlier in self.history:
+                earlier["kept"] = False
+            self.top = value
+            self.weights = {k: v.detach().clone() for k, v in self.classifier.model.state_dict().items()}
+        self.history.append(row)
+
+    def finished(self, patience):
+        """Whether to stop: the metric is 1, or the last `patience` evaluations were not better."""
+        since = [row["kept"] for row in reversed(self.history)].index(True)
+        return since == patience or (self.best != "loss" and self.top == 1)
+
+
+class _MaskedEvaluations(_Evaluations):
+    """Selection by a masked copy of the validation split, or by both copies."""
+
+    def __init__(self, classifier, validation, best, selection, seed):
+        super().__init__(classifier, validation, best)
+        self.selection = selection
+        encodings, labels = validation
+        copy = masked(classifier, encodings, np.random.default_rng([seed, VALIDATION]))
+        self.copies = {"unmasked": validation, "masked": (copy, labels)}
+
+    def performance(self):
+        found = {name: evaluate(self.classifier, *copy) for name, copy in self.copies.items()}
+        one, other = found.values()
+        predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
+        found["both"] = {
+            "loss": (one["loss"] + other["loss"]) / 2,
+            **performance(predicted, np.tile(self.validation[1], 2)),
+        }
+        extra = {f"validation_{self.best}_{name}": found[name][self.best] for name in self.copies}
+        return found[self.selection], extra
+
+
+def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):
+    """Take an optimiser step on the examples `rows`; returns L_c and, with a guide, L_sal: (1 or 2,).
+
+    The gradients of `accumulate` pieces are added up. When memory runs out, the step is retried with twice as
+    many pieces, and so on: the same step except for the draws of dropout.
+    """
+    classifier.model.train()
+    batch, labels = data.at(rows)
+    pieces = min(accumulate, len(rows))
+    while True:
+        stepper.zero_grad()
+        try:
+            losses = [
+                _backward(classifier, batch, labels, rows, piece, guide)
+                for piece in np.array_split(np.arange(len(rows)), pieces)
+            ]
+            break
+        except (RuntimeError, MemoryError) as error:
+            whole = guide is not None and guide.definition == "released"  # squares a sum over the batch
+            if not out_of_memory(error) or pieces >= len(rows) or whole:
+                raise
+        pieces = min(2 * pieces, len(rows))
+    if clip is not None:
+        torch.nn.utils.clip_grad_norm_(classifier.model.parameters(), clip)
+    stepper.step()
+    return torch.stack(losses).sum(0)
+
+
+def _backward(classifier, batch, labels, rows, piece, guide):
+    """Add the gradients of a piece of a batch, weighted by its share; returns the losses, so weighted."""
+    share = len(piece) / len(rows)
+    if share < 1:
+        index = torch.as_tensor(piece, device=labels.device)
+        batch, labels, rows = batch.at(index), labels[index], np.asarray(rows)[piece]
+    if guide is None:
+        loss = cross_entropy(classifier.logits(batch), labels)
+        losses = [loss]
+    else:
+        logits, divergence = guide.logits_and_loss(batch, rows)
+        losses = [cross_entropy(logits, labels), divergence]
+        loss = losses[0] + guide.weight * losses[1]
+    (loss * share if share < 1 else loss).backward()
+    return torch.stack(losses).detach() * share
+
+
+def _check_memory(classifier, accumulate, checkpointing, guided, definition):
+    """Raise ValueError for what of memory and its savings a training cannot have."""
+    whole("accumulate", accumulate, 1)
+    if accumulate > 1 and guided and definition == "released":
+        raise ValueError(
+            f"accumulate={accumulate} and the released salience loss, which squares a sum over the batch: "
+            "set accumulate=1 or definition='paper'"
+        )
+    if checkpointing and guided:
+        raise ValueError("checkpointing=True and a salience, which keeps attention weights: leave one out")
+    if checkpointing and not getattr(classifier.model, "supports_gradient_checkpointing", False):
+        raise ValueError(f"checkpointing=True: {classifier.name} cannot recompute its layers: leave it out")
+    if offloaded(classifier.model):
+        raise ValueError(f"{classifier.name} has offloaded weights: load it without device_map to train it")
+    if any(map(quantised, classifier.model.parameters())):
+        raise ValueError(f"{classifier.name} has quantised weights: load it without quantisation to train it")
+
+
+def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):
+    """Parameter groups of the optimiser: encoder and head, each with and without weight decay."""
+    encoder, groups = {id(p) for p in model.base_model.parameters()}, {}
+    for name, p in model.named_parameters():
+        decay = 0.0 if any(text in name for text in undecayed) else weight_decay
+        groups.setdefault((id(p) not in encoder, decay), []).append(p)
+    return [
+        {
+            "params": groups[head, decay],
+            "lr": head_learning_rate if head else learning_rate,
+            "weight_decay": decay,
+        }
+        for head, decay in sorted(groups)
+    ]
+
+
+def _rate(warmup_steps, total):
+    """The factor of the learning rate at a step: linear warm-up, then linear decay to 0 at `total` steps."""
+
+    def rate(step):
+        if step < warmup_steps:
+            return (step + 1) / warmup_steps
+        return (total - step) / max(1, total - warmup_steps) if total < math.inf else 1.0
+
+    return rate

@@ -1,0 +1,141 @@
+"""Mini-batches of a split: padded once, shuffled by length and, for masked fine-tuning, randomly masked."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from faithlib.engine.forward import replaced
+from faithlib.scores import one_of
+
+TRAINING, VALIDATION = 1, 2  # streams of random masks: the draws of one do not change those of the other
+
+
+class Split:
+    """A split that is padded and moved to the device once, and from which batches are cut.
+
+    Args:
+        classifier: a Classifier.
+        encodings: the examples.
+        labels: (examples,) int.
+
+    Raises:
+        ValueError: no examples, labels of another number or type, a label that is no output of the model.
+    """
+
+    def __init__(self, classifier, encodings, labels):
+        _check_labels(classifier, encodings, labels)
+        self.lengths = np.array([len(e.ids) for e in encodings])
+        self.padded = classifier.collate(encodings)
+        self.labels = torch.as_tensor(np.array(labels, np.int64), device=classifier.device)
+
+    def at(self, rows):
+        """The examples `rows`: a Batch padded to the longest of them, and their labels (batch,)."""
+        index = torch.as_tensor(rows, device=self.labels.device)
+        return self.padded.at(index, stop=int(self.lengths[rows].max())), self.labels[index]
+
+
+def _check_labels(classifier, encodings, labels):
+    given = np.asarray(labels)
+    if wrong := [e for e in encodings if not hasattr(e, "ids")]:
+        raise ValueError(f"{wrong[0]!r} among the encodings: give what model.encode(texts) returns")
+    if not len(encodings) or given.shape != (len(encodings),) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels of shape {given.shape} and {given.dtype} for {len(encodings)} encodings: give a whole "
+            "number for each, at least one"
+        )
+    if (wrong := given[(given < 0) | (given >= classifier.outputs)]).size:
+        raise ValueError(f"label {wrong[0]}: {classifier.name} has the classes 0 to {classifier.outputs - 1}")
+
+
+class MaskedSplit(Split):
+    """A split whose batches have new random masks each time, as `masked` draws them.
+
+    Args:
+        classifier: a Classifier with a mask token.
+        encodings: the examples.
+        labels: (examples,) int.
+        masking: "half" or "all" of the examples of a batch.
+        seed: of the masks.
+    """
+
+    def __init__(self, classifier, encodings, labels, masking, seed):
+        super().__init__(classifier, encodings, labels)
+        self.encodings, self.masking, self.mask_id = encodings, masking, _mask_id(classifier)
+        self.generator = np.random.default_rng([seed, TRAINING])
+
+    def at(self, rows):
+        batch, labels = super().at(rows)
+        masks = np.zeros(batch.ids.shape, bool)
+        drawn = _random_masks([self.encodings[i] for i in rows], self.generator, self.masking)
+        for row, mask in zip(masks, drawn, strict=True):
+            row[: len(mask)] = mask
+        masks = torch.from_numpy(masks).to(batch.ids.device)
+        return replace(batch, ids=batch.ids.masked_fill(masks, self.mask_id)), labels
+
+
+def masked(classifier, encodings, generator, masking="all"):
+    """The encodings with the random masks of masked fine-tuning (Madsen et al. 2024, Algorithm 1).
+
+    For each example a ratio r ~ U[0, 1) is drawn, and each of its tokens becomes the mask token with
+    probability r. Tokens of text_b are masked too: Algorithm 1 masks the whole input, and so does the release
+    (explanations mask `text` only). Special tokens are not masked.
+
+    Args:
+        classifier: a Classifier with a mask token.
+        encodings: the examples.
+        generator: a numpy Generator.
+        masking: "all" examples, or "half", ⌊n / 2⌋ of them at random.
+
+    Returns:
+        The encodings, in the same order.
+
+    Raises:
+        ValueError: another masking, or a model without a mask token.
+    """
+    one_of("masking", masking, ("half", "all"))
+    mask_id = _mask_id(classifier)
+    return [
+        replaced(e, mask, mask_id).encoding
+        for e, mask in zip(encodings, _random_masks(encodings, generator, masking), strict=True)
+    ]
+
+
+def shuffled_by_length(lengths, batch_size, generator, pool=50):
+    """Batches of row indices in random order, each of examples of similar length.
+
+    Args:
+        lengths: (examples,) int.
+        batch_size: examples in a batch.
+        generator: a numpy Generator.
+        pool: rows are shuffled, then sorted by length within pools of this many batches.
+
+    Returns:
+        A list of arrays of row indices.
+    """
+    rows = generator.permutation(len(lengths))
+    size = batch_size * pool
+    batches = []
+    for start in range(0, len(rows), size):
+        chosen = rows[start : start + size]
+        chosen = chosen[np.argsort(np.asarray(lengths)[chosen], kind="stable")]
+        batches += [chosen[i : i + batch_size] for i in range(0, len(chosen), batch_size)]
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def _random_masks(encodings, generator, masking):
+    """The masks that `masked` applies: [(tokens,) bool]."""
+    n = len(encodings)
+    ratios = generator.random(n)
+    if masking == "half":  # at random: a fixed half of a batch sorted by length would be the longer texts
+        ratios[generator.permutation(n) >= n // 2] = 0
+    return [
+        (e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
+        for e, r in zip(encodings, ratios, strict=True)
+    ]
+
+
+def _mask_id(classifier):
+    if classifier.mask_id is None:
+        raise ValueError(f"{classifier.name} has no mask token to replace others by: choose another model")
+    return classifier.mask_id

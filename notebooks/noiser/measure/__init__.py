@@ -1,0 +1,1 @@
+"""What a unit of this paper computes: prompts, models, scores, a judge."""

@@ -1,0 +1,434 @@
+"""What Noiser's experiment notebook does besides its lesson: checks, prompts, tiny models, scores, judges.
+
+torch is imported where a model runs, so that this module, like all of `replication.papers`, loads without it.
+"""
+
+import os
+from ast import literal_eval
+from copy import deepcopy
+from functools import partial
+from importlib.util import find_spec
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+
+from replication.papers import ENDPOINT
+
+TINY = "tiny-llama"  # a language model that learns the generated prompts
+BATCH_SIZE, LEARNING_RATE = 32, 3e-3  # of the tiny models
+MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's setting of what has several
+
+
+def check_parameters(given, answers):
+    """Refuse parameters that do not fit together, before any work.
+
+    Args:
+        given: {name: value}, the parameters of the unit.
+        answers: the folder (a Path) that keeps the answers of judges behind an endpoint.
+
+    Raises:
+        ValueError: naming the parameters and the fix.
+    """
+    from notebooks.noiser.measure.judge import KEY, EndpointJudge
+
+    attributions, boundings = given["attributions"], given["boundings"]
+    tokens, every, judge, share = (given[name] for name in ("tokens", "every", "judge", "judge_share"))
+    if "noiser" not in attributions or "k_min" in boundings or tokens < 0 or every < 1:
+        raise ValueError(
+            f"attributions={attributions}, boundings={boundings}, tokens={tokens}, every={every}: give "
+            "'noiser', no 'k_min' again, tokens of at least 0 and every of at least 1"
+        )
+    if given["bounding_examples"] < 0:
+        raise ValueError(
+            f"bounding_examples={given['bounding_examples']} must be at least 0, which stands for all prompts"
+        )
+    if not 0 < share <= 1:
+        raise ValueError(
+            f"judge_share={share} is outside (0, 1]: give the share of words to show, such as 0.5"
+        )
+    if judge.startswith(ENDPOINT) and not judge.removeprefix(ENDPOINT).strip():
+        raise ValueError(f"judge={judge!r} names no model: write '{ENDPOINT}<name>', or '' for no judge")
+    options = judge_options(given["judge_settings"], judge)
+    if judge.startswith(ENDPOINT) and not tokens and not any(answers.glob("*.json")):
+        if not os.environ.get(KEY):
+            raise ValueError(
+                f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
+                "answerability out"
+            )
+        if not find_spec("openai"):
+            raise ValueError(
+                f"judge={judge!r} needs the openai client, which is not installed: run python -m pip install "
+                "-c constraints.txt -e .[judge], or judge='' to leave answerability out"
+            )
+    if judge.startswith(ENDPOINT) and not tokens and os.environ.get(KEY):
+        EndpointJudge(judge.removeprefix(ENDPOINT), answers, **options)  # a wrong address is told now
+
+
+def judge_options(settings, judge):
+    """Keyword arguments of a judge from the parameter judge_settings, ["tokens=200", ...].
+
+    Args:
+        settings: ["<name>=<value>"]; names are arguments of `judge.EndpointJudge` or `judge.LocalJudge`;
+            values are read as Python, else as text; template may be a name of `judge.TEMPLATES`.
+        judge: the judge's name.
+
+    Raises:
+        ValueError: another form, an unknown name or template, a value out of range.
+
+    Example:
+        >>> judge_options(["tokens=8", "template=paper"], "my-lm")["tokens"]
+        8
+    """
+    from notebooks.noiser.measure.judge import TEMPLATES, EndpointJudge, LocalJudge, check_settings
+
+    kind = EndpointJudge if judge.startswith(ENDPOINT) else LocalJudge
+    known = sorted(set(signature(kind).parameters) - {"name", "folder", "model", "file"})
+    options = {}
+    for item in settings:
+        name, equal, value = str(item).partition("=")
+        if not equal or name not in known:
+            raise ValueError(
+                f"judge_settings: {item!r}: write '<name>=<value>' with one of {', '.join(known)}"
+            )
+        if name in options:
+            raise ValueError(f"judge_settings: {name!r} is given twice: give it once")
+        try:
+            options[name] = literal_eval(value)
+        except (ValueError, SyntaxError, TypeError):
+            options[name] = value
+    if isinstance(template := options.get("template"), str):
+        options["template"] = TEMPLATES.get(template, template)
+    try:
+        check_settings(**options)
+    except ValueError as error:
+        raise ValueError(f"judge_settings: {error}; change it or leave it out") from None
+    return options
+
+
+def select_prompts(data, given):
+    """The prompts of a unit, and how many there are.
+
+    Args:
+        data: as `tasks.load` gives it.
+        given: {name: value}, the parameters of the unit.
+
+    Returns:
+        (a DataFrame with the columns text and target, {stage of the selection: prompts}).
+
+    Raises:
+        ValueError: prompts without a gold word for which no tokens are generated, or a model or judge that
+            cannot know them.
+    """
+    rows, tokens = data.splits["test"].to_pandas(), given["tokens"]
+    task, model, judge = given["task"], given["model"], given["judge"]
+    if not tokens and (rows.target == "").all():
+        raise ValueError(
+            f"tokens=0, but the prompts of {task!r} have no gold word: say how many tokens, such as 10"
+        )
+    generated = data.task.generated
+    if (model == "tiny-llama") != generated or (judge == "tiny-llama" and not generated and not tokens):
+        raise ValueError(
+            f"task={task!r}, model={model!r}, judge={judge!r}: 'tiny-llama' is trained on generated prompts, "
+            "and only on them; give a pretrained model for other prompts"
+        )
+    counts = {"all": len(rows)}
+    if "noiser_prompt_ok" in rows:
+        counts["malformed as released"] = int((~rows.noiser_prompt_ok).sum())
+        if given["released_prompts"]:
+            rows["text"] = rows.prompt_noiser
+    if tokens and "kind" in rows:  # a generated biography has rows that continue its prompt
+        rows = rows[rows.kind == "prompt"].reset_index(drop=True)
+        counts["all"] = len(rows)
+    return rows, counts
+
+
+def facts(rows, tokens=0):
+    """Which prompts ask for the same fact, and so are one observation: (prompts,) int.
+
+    Prompts of one subject and relation, of one pair of words or on one person are a fact; where the data do
+    not tell, each prompt is its own.
+
+    Args:
+        rows: of `select_prompts`.
+        tokens: above 0, what is explained is a continuation and not the target.
+    """
+    by = [c for c in ("antecedent", "subject", "relation_id", "kind") if c in rows]
+    if not {"antecedent", "subject"} & set(by):
+        return np.arange(len(rows))
+    return rows.groupby([*by, *([] if tokens else ["target"])], sort=False, dropna=False).ngroup().to_numpy()
+
+
+def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
+    """A tiny language model trained on the generated prompts.
+
+    Args:
+        run: the `results.Run`, which keeps the weights.
+        data: as `tasks.load` gives it.
+        name: of the model, such as "tiny-llama".
+        epochs: over the training prompts.
+        seed: of the weights and the batches.
+        gaps: None, or the seed of the words that are left out of the prompts, for a judge.
+        model_dir: a folder of models.
+
+    Returns:
+        (the `CausalLM`, its training history).
+    """
+    from faithlib import models, training
+    from faithlib.corpora.grammar import with_gaps
+
+    splits = {split: data.splits[split] for split in ("train", "validation")}
+    words = [f"{row['text']} {row['target']}" for row in splits["train"]]
+    lm = models.load_causal(name, words, model_dir, seed, run.device)
+    change = str if gaps is None else partial(with_gaps, seed=gaps)
+    encoded = {
+        split: (
+            lm.encode([change(text) for text in rows["text"]]),
+            np.array(lm.tokenizer.convert_tokens_to_ids(list(rows["target"]))),
+        )
+        for split, rows in splits.items()
+    }
+    settings = dict(epochs=epochs, learning_rate=LEARNING_RATE, batch_size=BATCH_SIZE, seed=seed)
+    key = [settings, data.provenance, gaps]
+    return lm, run.keep_weights(lm, lambda: training.fine_tune(lm, encoded, **settings), key)
+
+
+def several_tokens(lm, rows, encodings):
+    """How many prompts have a gold word of more than one token."""
+    complete = lm.encode([f"{text} {gold}" for text, gold in zip(rows.text, rows.target, strict=True)])
+    return sum(len(after.ids) > len(e.ids) + 1 for e, after in zip(encodings, complete, strict=True))
+
+
+def sample(kept, examples, given):
+    """At most `examples` of the prompts kept (0: all), in order, the same ones for every seed.
+
+    Raises:
+        ValueError: no prompt is kept.
+    """
+    if not len(kept):
+        raise ValueError(
+            f"{given['model']} predicts the gold word of no prompt of {given['task']}: there is nothing to "
+            "explain; give another model, or tokens above 0"
+        )
+    return kept[np.sort(np.random.default_rng(0).permutation(len(kept))[: examples or None])]
+
+
+def explained_steps(lm, encodings, predicted, tokens, every):
+    """The predictions that are explained, as `soft_causal.Steps`.
+
+    Args:
+        predicted: (prompts,) the next token of each prompt, explained where tokens is 0.
+        tokens: how many tokens are generated after each prompt; every `every`-th is explained.
+    """
+    from faithlib.metrics import soft_causal
+
+    if not tokens:
+        return soft_causal.Steps(
+            encodings, predicted, np.arange(len(encodings)), np.zeros(len(encodings), int)
+        )
+    steps = soft_causal.continuations(lm, encodings, tokens)
+    taken = np.flatnonzero(steps.steps % every == 0)
+    return soft_causal.Steps([steps.encodings[i] for i in taken], *(column[taken] for column in steps[1:]))
+
+
+def behind_context(lm, prompts, golds, target, attributions, settings):
+    """The first prompt behind another one with its answer, a distractor: what each method says of it.
+
+    Args:
+        lm: the `CausalLM`.
+        prompts, golds: [str]; the context is the first prompt with another answer. Without one, or where both
+            do not fit into the model, the prompt stands alone.
+        target: the next token of the first prompt.
+        attributions: names of methods.
+        settings: of the methods.
+
+    Returns:
+        (tokens, {attribution: scores (tokens,)}, {attribution: "<share> on the context, <n> passes"}): the
+        share of its absolute scores, and how many texts the model reads for them.
+    """
+    from faithlib.attributions import attribute
+
+    said = [f"{prompt} {gold}".strip() for prompt, gold in zip(prompts, golds, strict=True)]
+    others = [i for i, text in enumerate(said) if text != said[0]]
+    others = sorted(others, key=lambda i: golds[i] == golds[0])  # another answer first
+    context = said[others[0]] if others else ""
+    for stop in (".", " .", ""):  # as the model's vocabulary has it
+        (encoding,) = lm.encode([f"{context}{stop} {prompts[0]}" if context else prompts[0]])
+        if lm.tokenizer.unk_token_id not in encoding.ids:
+            break
+    if len(encoding.ids) > lm.max_length:
+        context, (encoding,) = "", lm.encode([prompts[0]])
+    before = len(f"{context}{stop}".split()) if context else 0
+    on_context = encoding.maskable & (encoding.words < before)
+    read = []
+
+    def count(_, given, named):
+        first = named.get("inputs_embeds")
+        read.append(len(named["input_ids"] if first is None else first))
+
+    hook = lm.model.base_model.register_forward_pre_hook(count, with_kwargs=True)
+    found, notes = {}, {}
+    for name in attributions:
+        read.clear()
+        found[name] = attribute(lm, [encoding], np.array([target]), [name], **settings)[name][0]
+        size = np.abs(found[name])
+        share, n = size[on_context].sum() / max(size.sum(), 1e-12), sum(read)
+        notes[name] = f"{share:.0%} on the context, {n:,} pass{'es' * (n != 1)}"
+    hook.remove()
+    return lm.tokens(encoding), found, notes
+
+
+def scores(lm, encodings, targets, attributions, boundings, samples, settings):
+    """Scores of all methods in all settings, by both definitions: {column: values}, a row for each prompt.
+
+    LIME's line is fitted to `samples` texts, by the release to its own 50. GradientSHAP has the 20 random
+    points of its default, the release 5.
+
+    Columns: <definition>.<attribution>.<setting>, where the setting is a bounding of Noiser, the baseline of
+    integrated gradients ("zero", as the paper has it, and "token", the model's own), or "". Boundings other
+    than k_min are not in the release: "released" are those of all tokens, divided by their signed sum. Beside
+    them k.<bounding> and flipped.<bounding>, what the search for the noise's scale has found;
+    completeness_gap.<baseline>; tied. All of them share the passes of the model.
+    """
+    from faithlib.attributions import attribute
+    from faithlib.engine import forward
+    from faithlib.metrics.soft_causal import NORMALISATIONS, everywhere
+
+    columns, cache, whole = {}, forward.Cache(), everywhere(encodings)
+    by_sum = NORMALISATIONS["sum 1, signed"]
+    for bounding in sorted(boundings, reverse=True, key=lambda name: name.startswith("k_max")):
+        how, notes = dict(bounding=bounding, cache=cache, **settings), {}
+        released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]  # of all tokens
+        columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
+        own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
+        if bounding.startswith("k_"):  # the scale depends on which tokens are maskable
+            own = attribute(lm, encodings, targets, ["noiser"], notes=notes, **how)["noiser"]
+        columns[f"paper.noiser.{bounding}"] = own
+        columns |= {f"{note}.{bounding}": notes[note] for note in ("k", "flipped") if note in notes}
+    integral = "integrated_gradients"
+    groups = [  # of attributions with settings of their own, and what tells them apart
+        ({integral}, {"baseline": "zero"}, "zero"),
+        ({integral}, {"baseline": "token"}, "token"),
+        ({"lime"}, {"samples": samples}, ""),
+        ({*attributions} - {integral, "lime"}, {}, ""),
+    ]
+    for names, given, setting in groups:
+        wanted = [a for a in attributions if a in names]
+        if not wanted:
+            continue
+        notes = {}
+        found = attribute(lm, encodings, targets, wanted, notes=notes, cache=cache, **given, **settings)
+        columns |= {f"paper.{a}.{setting or MAIN.get(a, '')}": found[a] for a in wanted}
+        columns |= {f"{note}.k_min": notes[note] for note in ("k", "flipped") if note in notes}
+        columns |= {"tied": notes["tied"]} if "tied" in notes else {}
+        if setting:
+            columns[f"completeness_gap.{setting}"] = notes["completeness_gap"]
+    how = dict(definition="released", paper="noiser", cache=cache, **settings)
+    found = attribute(lm, whole, targets, attributions, **how)
+    return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": found[a] for a in attributions}
+
+
+def searched(found):
+    """What the searches for k and the integrals have found, as rows for the record.
+
+    Args:
+        found: DataFrame of `scores`.
+    """
+    rows = []
+    for column in found:
+        note, _, setting = column.partition(".")
+        if note in ("k", "flipped", "completeness_gap", "tied"):
+            known = found[column].dropna().astype(float)
+            row = {"metric": note, "setting": setting, "value": float(known.mean()), "n": len(known)}
+            rows.append(row | ({"median": float(known.median()), "largest": float(known.max())}
+                               if note == "completeness_gap" else {}))  # fmt: skip
+    return rows
+
+
+def in_dtype(lm, dtype):
+    """The model with weights and products in a dtype; itself where that is float32."""
+    import torch
+
+    from faithlib.models import CausalLM
+
+    if dtype == "float32":
+        return lm
+    return CausalLM(deepcopy(lm.model).to(getattr(torch, dtype)), lm.tokenizer, lm.name, lm.max_length)
+
+
+def prompt_parts(rows):
+    """The words of each prompt that belong to its subject, its relation and its distractor.
+
+    Returns:
+        [{part: [index of a word]}], or None where the data do not say what the subject is.
+    """
+    from faithlib.metrics.plausibility import words_of
+
+    subjects = rows.get("subject", rows.get("antecedent"))
+    if subjects is None:
+        return None
+    parts = [{"subject": words_of(text, subject)} for text, subject in zip(rows.text, subjects, strict=True)]
+    for i, distractor in enumerate(rows.get("distractor", [])):
+        if distractor and distractor in rows.text[i]:
+            parts[i]["distractor"] = words_of(rows.text[i], distractor)
+    if "evidence" in rows:
+        for part, evidence in zip(parts, rows.evidence, strict=True):
+            part["relation"] = [int(word) for word in evidence if word not in part["subject"]]
+    return parts
+
+
+def summarise_parts(tables, attributions):
+    """Mean share of each part and mean AUPRC, with a row for each attribution and one for random scores.
+
+    Args:
+        tables: {"parts": of `plausibility.part_shares`, "evidence": of `plausibility.plausibility`}, or less.
+    """
+    columns = {}
+    if "parts" in tables:
+        for part, rows in tables["parts"].groupby("part", sort=False):
+            columns[f"share of the {part}"] = rows.groupby("attribution").share.mean()
+    if "evidence" in tables:
+        evidence = tables["evidence"]
+        auprc = evidence[evidence.metric == "auprc"].groupby("attribution")
+        columns |= {"AUPRC": auprc.value.mean(), "AUPRC of a random order": auprc.chance.mean()}
+    return pd.DataFrame(columns).reindex([*attributions, "random"] if columns else []).round(2)
+
+
+def make_judge(name, run, data, given, answers, model_dir=""):
+    """The judge of a name: "api:<model>" behind an endpoint, a tiny model trained now, or a pretrained one.
+
+    Args:
+        given: {name: value}, the parameters of the unit: epochs, seed and judge_settings.
+        answers: the folder that keeps the answers of an endpoint.
+    """
+    from faithlib import models
+    from notebooks.noiser.measure.judge import EndpointJudge, LocalJudge
+    from replication.results import digest, weights_digest
+
+    options, seed = judge_options(given["judge_settings"], name), given["seed"]
+    if name.startswith(ENDPOINT):
+        return EndpointJudge(name.removeprefix(ENDPOINT), answers, **options)
+    if data.task.generated:
+        lm, _ = train_tiny(run, data, name, given["epochs"], seed + 1000, seed, model_dir)
+        return LocalJudge(lm, **{"tokens": 1, **options})
+    lm = models.load_causal(name, [], model_dir, seed, run.device, dtype=run.dtype)
+    key = [options, run.dtype, weights_digest(lm.model)]
+    file = run.kept / f"judge.{digest(key)[:12]}.json"
+    return LocalJudge(lm, **{"file": file, **options})
+
+
+def summarise_answers(answers, minimum, attributions):
+    """Rate and score of the judge and the words it needs, with a row for each attribution and one for random.
+
+    Args:
+        answers, minimum: of `metrics.answerability`, with a column baseline ("" or "matched").
+    """
+    answers = answers.assign(right=answers.place == 1)
+    own, matched = (answers[answers.baseline == baseline] for baseline in ("", "matched"))
+    columns = {
+        "rate": own.groupby("attribution").right.mean(),
+        "rate, order at random": matched.groupby("attribution").right.mean(),
+        "score": own[own.right].groupby("attribution").mass.mean(),
+        "words needed": minimum[minimum.baseline == ""].groupby("attribution").share.mean(),
+    }
+    return pd.DataFrame(columns).reindex([*attributions, "random"]).round(2)

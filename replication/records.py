@@ -1,0 +1,157 @@
+"""Units of papers: how they are named, expanded from a config and told apart; nothing loads torch.
+
+A unit is one task, model, seed and, where it departs from the main setting, a named variant. Its record is
+`<unit>.json`, written last, and beside it `<unit>.parquet` (values per example) and `<unit>.<table>.parquet`:
+
+    sst.all-MiniLM-L6-v2.s0.json                      task, last part of the model's name, seed
+    sst.all-MiniLM-L6-v2.s0.only-masking.json         the same, variant "only-masking"
+
+Besides what every record has (`faithlib.store`), that of a unit has
+
+    paper, unit, scale
+    params          the notebook's parameters, without those that say where and not what (PLACES)
+    design          "crossed" (all seeds see the same texts) or "nested" (each seed has texts of its own);
+                    records of format 1 lack it
+    metrics         [{metric, value, ...}] of the whole unit
+    excluded        [{what, why, n}] that was cut or left out
+    provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
+                    device, data (source, rows and a hash of each split), hashes of weights
+
+A record is never overwritten: `results.start` refuses parameters other than those of the record that has the
+unit's name, and what `save` replaces is kept as `*.replaced`.
+"""
+
+import pathlib
+import re
+
+import pandas as pd
+
+from faithlib.store import project_root
+from faithlib.tasks.files import task_slug
+
+PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
+# Parameters that not all records have, and what is the same as to lack them.
+EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05}
+HOW = ("workers",)  # parameters that change no value
+DESIGNS = ("crossed", "nested")
+VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
+RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
+
+
+def check_scale(name):
+    """Raise ValueError for what cannot name a scale, its config and its folders of results and figures.
+
+    Example:
+        >>> check_scale("mine")
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+        raise ValueError(f"scale={name!r} is no slug: give small letters, digits, - and _, such as 'mine'")
+    if name in RESERVED:
+        raise ValueError(f"scale={name!r}: results/{name} holds something else; give another name")
+
+
+def scales():
+    """The scales that have a config in the project, by name."""
+    return sorted(path.stem for path in (project_root() / "config").glob("*.yaml"))
+
+
+def scale_of(path):
+    """The scale of a path below results/ or figures/; "" of what is no paper's of a scale."""
+    parts = pathlib.PurePath(path).parts
+    return parts[1] if len(parts) > 3 and parts[1] not in RESERVED else ""
+
+
+def slug(model):
+    """The last part of a model's name, as records and tables show it."""
+    return model.rstrip("/").split("/")[-1]
+
+
+def unit_name(task, model, seed, variant=""):
+    """The name of a unit, and of its files.
+
+    Args:
+        task, model, seed: as in the notebook's parameters; of a task that is a path, its last part names
+            the unit.
+        variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
+            that it is never the name of a table.
+
+    Raises:
+        ValueError: another variant.
+
+    Example:
+        >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
+        'sst.all-MiniLM-L6-v2.s0.only-masking'
+    """
+    if variant and (
+        not isinstance(variant, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", variant) or variant.isidentifier()
+    ):
+        raise ValueError(
+            f"variant={variant!r} is no slug: give letters, digits, - and _, with a hyphen in it or a digit "
+            "first, such as 'only-masking' or '36-outputs'"
+        )
+    return f"{task_slug(task)}.{slug(str(model))}.s{seed}" + (f".{variant}" if variant else "")
+
+
+def expand(scale, defaults, row):
+    """(unit name, parameters) for each seed of one row of a config's `units`.
+
+    Raises:
+        ValueError: no task, model or seed, a scale that is not the config's, a variant that is no slug.
+    """
+    parameters = {**defaults, **row}
+    if missing := [key for key in ("task", "model", "seed") if key not in parameters]:
+        raise ValueError(f"unit {row}: {missing[0]!r} is missing; name task, model and seed")
+    if parameters.get("scale", scale) != scale:
+        raise ValueError(f"unit {row}: scale={parameters['scale']!r} in the config of {scale}; leave it out")
+    parameters["scale"] = scale
+    seeds = parameters["seed"] if isinstance(parameters["seed"], list) else [parameters["seed"]]
+    for seed in seeds:
+        unit = unit_name(parameters["task"], parameters["model"], seed, parameters.get("variant", ""))
+        yield unit, {**parameters, "seed": seed}
+
+
+def differences(old, new):
+    """What tells the parameters of two units apart: a list of texts such as "epochs=3, not 5".
+
+    Parameters that change no value (HOW) are passed over, and so is one that only one of them has and that is
+    empty there, as records older than a parameter lack it.
+    """
+    old, new = current_names(old), current_names(new)
+    found = []
+    for name in dict.fromkeys([*old, *new]):
+        if name in old and name in new:
+            same = old[name] == new[name]
+        else:
+            same = old.get(name, new.get(name)) in ("", [], EARLIER.get(name))
+        if not same and name not in HOW:
+            has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
+            found.append(f"{name}={has}, not {wanted}")
+    return found
+
+
+def current_names(params):
+    """Parameters by their present names: `dtype` was called `precision` in one notebook."""
+    return {"dtype" if name == "precision" else name: value for name, value in params.items()}
+
+
+def design(records):
+    """ "nested" where each seed of these records has texts of its own, else "crossed".
+
+    Records of format 1 do not say it; their data's seed does, for all seeds but 0.
+    """
+    found = {r["design"] if "design" in r else design_of(r["params"], r["provenance"]) for r in records}
+    return "nested" if "nested" in found else "crossed"
+
+
+def design_of(params, provenance):
+    """A unit's design by its data, whose seed is the unit's own only where the corpus depends on it."""
+    data = provenance.get("data") or {}
+    own = data.get("seed", data.get("subset_seed"))
+    return "nested" if own == params["seed"] != 0 else "crossed"
+
+
+def missing(folder):
+    """The units that missing.csv says have failed, in a folder of records: a list of names."""
+    listed = pathlib.Path(folder) / "missing.csv"
+    units = pd.read_csv(listed).unit if listed.is_file() else []
+    return [unit for unit in units if not (listed.parent / f"{unit}.json").is_file()]

@@ -1,0 +1,252 @@
+"""Scores from elsewhere, on the model's tokens: by hand, and as captum, inseq and shap return them."""
+
+import captum.attr
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from faithlib.attributions import attribute
+from faithlib.study.imports import align
+
+TEXTS = ["a long , not unlikely film", "boring"]  # [CLS] a long , not un ##like ##ly film [SEP]
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return tiny.classifier()
+
+
+@pytest.fixture(scope="module")
+def causal():
+    return tiny.causal()
+
+
+def one(model, values, texts=TEXTS, **more):
+    return align({"mine": values}, texts, model, **more)["mine"]
+
+
+# By hand ------------------------------------------------------------------------------------------
+
+TOKENS = [[9, 1, 2, 3, 4, 5, 6, 7, 8, 9], [9, 1, 9]]
+ALIGNED = [[0, 1, 2, 3, 4, 5, 6, 7, 8, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("values", [TOKENS, [row[1:-1] for row in TOKENS]], ids=["tokens", "maskable"])
+def test_a_value_a_token_stays_and_others_than_maskable_ones_are_zero(classifier, values):
+    found = one(classifier, values)
+    assert [row.tolist() for row in found] == ALIGNED
+    assert all(row.dtype == np.float64 for row in found)
+
+
+def test_sub_words_share_the_value_of_their_word(classifier):
+    found = one(classifier, [[1, 2, 3, 4, -9, 6], [7]])
+    assert [row.tolist() for row in found] == [[0, 1, 2, 3, 4, -3, -3, -3, 6, 0], [0, 7, 0]]
+
+
+def test_blanks_that_belong_to_tokens_are_no_words():
+    model = tiny.classifier("roberta")
+    values = [np.arange(1.0, len(text.split()) + 1) for text in tiny.TEXTS]
+    for row, given, encoding in zip(
+        one(model, values, tiny.TEXTS), values, model.encode(tiny.TEXTS), strict=True
+    ):
+        sums = [row[encoding.words == word].sum() for word in range(len(given))]
+        assert sums == pytest.approx(given.tolist()) and row.sum() == pytest.approx(given.sum())
+
+
+def test_the_auxiliary_part_gets_no_scores(classifier):
+    found = one(classifier, [[1], [2]], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
+    assert [row.tolist() for row in found] == [[0, 1, 0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]]
+    whole = np.arange(8.0)
+    found = one(classifier, [whole, whole], ["boring", "great"], texts_b=["was it good ?", "is it long ?"])
+    assert found[0].tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_batches_lose_their_padding(classifier, side):
+    batch = np.zeros((2, 10))
+    batch[0] = TOKENS[0]
+    batch[1, slice(0, 3) if side == "right" else slice(7, 10)] = TOKENS[1]
+    for given in (batch, torch.tensor(batch), [torch.tensor(batch).bfloat16()], [batch[:1], batch[1:, :]]):
+        if isinstance(given, list) and len(given) == 2:  # a batch of its own has no padding
+            given[1] = given[1][:, :3] if side == "right" else given[1][:, 7:]
+        assert [row.tolist() for row in one(classifier, given)] == ALIGNED
+
+
+def test_a_tensor_with_a_gradient_is_read(classifier):
+    batch = torch.tensor([[9.0, 1, 9]], requires_grad=True)
+    assert one(classifier, batch, ["boring"])[0].tolist() == [0, 1, 0]
+
+
+def test_a_word_without_a_token_keeps_no_score():
+    model = tiny.classifier()
+    text = "boring \u200b\u0007 film"  # the normaliser drops control characters
+    assert [len(e.ids) for e in model.encode([text])] == [4]
+    assert one(model, [[1, 0, 2]], [text])[0].tolist() == [0, 1, 2, 0]
+    with pytest.raises(ValueError, match="the model reads no token of .* whose score is 0.5: take it out"):
+        one(model, [[1, 0.5, 2]], [text])
+
+
+# captum -------------------------------------------------------------------------------------------
+
+
+def test_captums_batches_are_ours(classifier):
+    """Input x gradient of a padded batch, as captum returns it, is that of the registry."""
+    encodings = classifier.encode(tiny.TEXTS)
+    targets = np.array([0, 1, 2, 0, 1])
+    batch = classifier.collate(encodings)
+    method = captum.attr.InputXGradient(lambda x: classifier.logits(batch, embeddings=x))
+    embeddings = classifier.embed(batch.ids).detach().requires_grad_()
+    found = method.attribute(embeddings, target=torch.tensor(targets))
+    ours = attribute(classifier, encodings, targets, ["input_x_gradient"])["input_x_gradient"]
+    for a, b in zip(one(classifier, found.sum(-1), tiny.TEXTS), ours, strict=True):
+        assert a == pytest.approx(b, abs=1e-5)
+    with pytest.raises(ValueError, match="sum over the width"):
+        one(classifier, found, tiny.TEXTS)
+
+
+def test_captums_language_model_results(causal):
+    method = captum.attr.LLMAttribution(captum.attr.FeatureAblation(causal.model), causal.tokenizer)
+    found = []
+    for text in tiny.PROMPTS:
+        words = captum.attr.TextTokenInput(text, causal.tokenizer, skip_tokens=[2])  # [CLS] is no feature
+        found.append(method.attribute(words, target=torch.tensor([15])))
+    rows = one(causal, found, tiny.PROMPTS)
+    for row, result, encoding in zip(rows, found, causal.encode(tiny.PROMPTS), strict=True):
+        assert row[encoding.maskable] == pytest.approx(result.seq_attr.numpy(), rel=1e-6)
+    assert one(causal, found[0], tiny.PROMPTS[:1])[0].tolist() == rows[0].tolist()
+    with pytest.raises(ValueError, match="text 0: 3 scores, but tiny-llama reads 10 tokens, 9 maskable"):
+        one(causal, found[:1], tiny.PROMPTS[1:2])
+
+
+def test_captums_words_share(causal):
+    """A template whose features are words."""
+    method = captum.attr.LLMAttribution(captum.attr.FeatureAblation(causal.model), causal.tokenizer)
+    words = captum.attr.TextTemplateInput("{} {} film", values=["the", "unlikely"], baselines=["a", "great"])
+    found = method.attribute(words, target=torch.tensor([15]))
+    first, second = found.seq_attr.double().tolist()
+    row = one(causal, [[first, second, 0.0]], ["the unlikely film"])[0]
+    assert row.tolist() == pytest.approx([0, first, *[second / 3] * 3, 0])
+
+
+# inseq --------------------------------------------------------------------------------------------
+
+
+def test_inseqs_sequences(causal):
+    """Saliency, whose norms inseq divides by their sum over the prompt."""
+    inseq = pytest.importorskip("inseq")
+    explained = inseq.load_model(causal.model, "saliency", tokenizer=causal.tokenizer, device="cpu")
+    whole = [f"{text} great" for text in tiny.PROMPTS]
+    found = explained.attribute(tiny.PROMPTS, whole, attributed_fn="probability", show_progress=False)
+    rows = one(causal, found.aggregate(), tiny.PROMPTS)
+    assert [row.tolist() for row in one(causal, found.aggregate().sequence_attributions, tiny.PROMPTS)] == [
+        row.tolist() for row in rows
+    ]
+    for row, encoding in zip(rows, causal.encode(tiny.PROMPTS), strict=True):
+        embeddings = causal.embed(torch.tensor(encoding.ids)[None]).detach().requires_grad_()
+        probability = causal.model(inputs_embeds=embeddings).logits[0, -1].softmax(-1)[15]  # of "great"
+        norms = torch.autograd.grad(probability, embeddings)[0][0].norm(dim=-1)
+        wanted = np.where(encoding.maskable, norms / norms.sum(), 0)
+        assert row == pytest.approx(wanted, rel=1e-3)
+    with pytest.raises(ValueError, match=r"shape \(5, 1, 16\): call aggregate\(\)"):
+        one(causal, found, tiny.PROMPTS)
+    with pytest.raises(ValueError, match="text 0: its prompt has 4 tokens, tiny-llama reads 2, and they"):
+        one(causal, found.aggregate(), tiny.PROMPTS[2:3])
+
+
+class Token:
+    def __init__(self, number):
+        self.id = number
+
+
+class Sequence:
+    """What inseq calls a sequence: values (prompt + generated, generated)."""
+
+    source_attributions = None
+
+    def __init__(self, ids, prompt, values):
+        self.target, self.attr_pos_start = [Token(number) for number in ids], prompt
+        self.target_attributions = torch.tensor(values)
+
+
+def test_generated_tokens_are_summed_and_specials_may_be_absent(causal):
+    ids = causal.encode(["the plot"])[0].ids.tolist()
+    values = [[9.0, 9.0], [1.0, 2.0], [3.0, -1.0], [np.nan, 5.0], [np.nan, np.nan]]
+    whole = Sequence([*ids, 15, 13], 3, values)
+    assert one(causal, [whole], ["the plot"])[0].tolist() == [0, 3, 2]
+    bare = Sequence([*ids[1:], 15, 13], 2, values[1:])
+    assert one(causal, [bare], ["the plot"])[0].tolist() == [0, 3, 2]
+    with pytest.raises(ValueError, match="its prompt has 3 tokens, tiny-llama reads 3, and they differ"):
+        one(causal, [whole], ["the film"])
+
+
+# shap ---------------------------------------------------------------------------------------------
+
+
+class Explanation:
+    """What shap calls an Explanation."""
+
+    base_values = 0.0
+
+    def __init__(self, values, data):
+        self.values, self.data = values, data
+
+
+def test_shaps_explanations(classifier):
+    shap = pytest.importorskip("shap")
+
+    def probabilities(texts):
+        with torch.no_grad():
+            batch = classifier.collate(classifier.encode([str(text) for text in texts]))
+            return classifier.logits(batch).softmax(-1).numpy()
+
+    texts = tiny.TEXTS[:3]
+    explain = shap.Explainer(probabilities, shap.maskers.Text(classifier.tokenizer))
+    found = explain(texts, silent=True)
+    rows = one(classifier, found, texts, targets=[0, 1, 2])
+    for i, row in enumerate(rows):
+        assert row[1:-1] == pytest.approx(found.values[i][1:-1, i])  # a slice a token
+    singles = one(classifier, [found[i] for i in range(3)], texts, targets=[0, 1, 2])
+    assert [row.tolist() for row in singles] == [row.tolist() for row in rows]
+    explain = shap.Explainer(probabilities, shap.maskers.Text(r"\W+"))  # words
+    found = explain(texts[1:2], silent=True)
+    row = one(classifier, found, texts[1:2], targets=[2])[0]
+    assert row.sum() == pytest.approx(found.values[0][:, 2].sum(), abs=1e-6)
+    assert row[5] == row[6] == row[7] != 0  # un ##like ##ly
+
+
+def test_slices_are_aligned_by_characters(classifier):
+    """Slices that are words, parts of tokens, and several tokens."""
+    slices = ["", "a ", "long , ", "no", "t ", "unlike", "ly film", ""]
+    values = np.array([8.0, 1.0, 4.0, 2.0, 3.0, 6.0, 10.0, 8.0])
+    row = one(classifier, [Explanation(values, slices)], TEXTS[:1])[0]
+    assert row.tolist() == [0, 1, 2, 2, 5, 3, 3, 5, 5, 0]
+    assert row.sum() == values[1:-1].sum()
+
+
+def test_special_tokens_may_be_spelt_and_case_may_differ(classifier):
+    found = one(classifier, [Explanation(np.arange(4.0), ["[CLS]", "The ", "PLOT", "[SEP]"])], ["the plot"])
+    assert found[0].tolist() == [0, 1, 2, 0]
+
+
+def test_several_outputs_need_a_target(classifier):
+    values = [np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])]
+    explanation = Explanation(values, (["the ", "plot"], ["boring"]))
+    found = one(classifier, explanation, ["the plot", "boring"], targets=[1, 0])
+    assert [row.tolist() for row in found] == [[0, 2, 4, 0], [0, 5, 0]]
+    with pytest.raises(ValueError, match="values of 2 outputs: give targets"):
+        one(classifier, explanation, ["the plot", "boring"])
+    with pytest.raises(ValueError, match="text 0: target 2 is none of its 2 outputs: give 0 to 1"):
+        one(classifier, explanation, ["the plot", "boring"], targets=[2, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "slices", "message"),
+    [
+        ([1.0, 2.0], ["the ", "film"], "its 2 slices spell 'the film' and the text is 'the plot'"),
+        ([1.0, 2.0, 3.0], ["the ", "plot"], r"values of shape \(3,\) for 2 slices: give one a slice"),
+    ],
+)
+def test_slices_of_another_text_are_told(classifier, values, slices, message):
+    with pytest.raises(ValueError, match=f"attribution 'mine', text 0: {message}"):
+        one(classifier, [Explanation(np.array(values), slices)], ["the plot"])

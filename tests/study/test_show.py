@@ -1,0 +1,194 @@
+"""A study as a table, as text, in a notebook, and in a folder."""
+
+import json
+from types import SimpleNamespace
+
+import IPython
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from studies import NASTY, SCORES, TEXTS, study
+
+from faithlib import store
+from faithlib.report import display
+from faithlib.study import show as report
+
+
+def test_attributions_are_rows_and_metrics_columns():
+    found = report.wide(study())
+    assert list(found) == ["attribution", "NS ↑", "decision flip (fraction) ↓"]
+    assert found.values.tolist() == [
+        ["leave-one-out", "0.300 [0.100, 0.500] (1 void)", "0.400 [0.200, 0.600]"],
+        ["LIME", "0.433", "– (3 void)"],
+    ]
+    found = report.wide(study(), "diagnosticity", arrows=False)
+    assert list(found) == ["attribution", "NS", "decision flip (fraction)"]
+    assert found.iloc[:, 1:].values.tolist() == [["0.500", "1.000"], ["0.500", "–"]]
+
+
+def test_labels_that_two_share_are_told_apart():
+    given = study()
+    given.table = given.table.replace({"decision_flip": "causal_soft_ns", "ns": "soft_ns"})
+    assert list(report.wide(given))[1:] == ["Soft-NS (soft_ns) ↑", "Soft-NS (causal_soft_ns) ↑"]
+
+
+def test_notes_say_what_intervals_speak_of_and_where_flags_hold():
+    assert report.notes(study()) == [
+        "A note & a <tag>.",
+        "95 % intervals over texts, for this model (tiny-bert).",
+        "Void: texts in which the metric means nothing; they are left out.",
+        "too few texts: LIME × NS.",
+        "no text has a value: LIME × decision flip (fraction).",
+    ]
+    chance = study()
+    chance.table["flag"] = "at chance"
+    assert report.notes(chance)[-1] == "at chance."
+
+
+def values(means):
+    """Two attributions whose mean NS of each text is given."""
+    rows = [
+        (i, name, "ns", "", mean + shift)
+        for i, mean in enumerate(means)
+        for name, shift in (("lime", 0.1), ("leave_one_out", -0.1))
+    ]
+    return pd.DataFrame(rows, columns=["example", "attribution", "metric", "baseline", "value"])
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"),
+    [(0, []), (1, [4]), (2, [1, 3]), (3, [1, 4, 3]), (5, [1, 0, 4, 2, 3]), (9, [1, 0, 4, 2, 3])],
+)
+def test_texts_are_chosen_from_the_worst_to_the_best(count, wanted):
+    chosen, rule = report.chosen_texts(study(values=values([0.2, 0.1, 0.4, 0.5, 0.3])), count)
+    assert chosen == wanted and "from the worst to the best NS" in rule
+
+
+def test_texts_without_a_value_are_not_chosen_and_lower_may_be_better():
+    given = values([0.2, np.nan, 0.4])
+    assert report.chosen_texts(study(values=given), 3)[0] == [0, 2]
+    assert report.chosen_texts(study(values=given.replace("ns", "decision_flip")), 3)[0] == [2, 0]
+    chosen, rule = report.chosen_texts(study(values=values([np.nan] * 3)), 2)
+    assert chosen == [0, 1] and rule == "The first texts; no metric has a value."
+
+
+@pytest.mark.parametrize("texts", [-1, 1.5, True, "all"])
+def test_how_many_texts_is_a_whole_number(texts):
+    with pytest.raises(ValueError, match=f"texts={texts!r} must be at least 0, a whole number"):
+        report.show(study(), texts=texts)
+
+
+def test_a_terminal_shows_text(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    report.show(study(), texts=2)
+    printed = capsys.readouterr().out
+    assert "0.300 [0.100, 0.500] (1 void)" in printed and "Diagnosticity: share" in printed
+    assert "Text 3, target good, label good: boring" in printed
+    assert "leave-one-out  ly 0.2, un 0.1, <b> 0, like -0.4" in printed
+    assert max(map(len, printed.splitlines())) <= 72
+    report.show(study(), texts=0)
+    assert "Text 3" not in capsys.readouterr().out
+
+
+def test_a_wide_table_names_the_attributions_in_each_part(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    report.show(study(), texts=0)
+    table = capsys.readouterr().out.split("Diagnosticity")[0]
+    assert table.count("leave-one-out") == 2
+
+
+def test_a_notebook_shows_html_and_a_figure(monkeypatch):
+    shown = []
+    monkeypatch.setattr(report, "in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda *things: shown.extend(things))
+    report.show(study(), texts=3)
+    html = "".join(t._repr_html_() for t in shown if hasattr(t, "_repr_html_") and t._repr_html_())
+    assert "0.300 [0.100, 0.500]" in html and "&lt;b&gt;" in html and "A note &amp; a &lt;tag&gt;." in html
+    assert "<script>" not in html and NASTY not in html
+    assert sum(type(thing).__name__ == "Image" for thing in shown) == 1
+    assert html.count("<table>") == 3  # heat maps
+    assert not plt.get_fignums()
+
+
+def test_a_notebook_is_told_by_its_kernel(monkeypatch):
+    assert not display.in_notebook()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=1))
+    assert display.in_notebook()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace())  # a terminal
+    assert not display.in_notebook()
+
+
+def test_the_users_style_of_figures_stays():
+    before = dict(plt.rcParams)
+    with display.figure_style():
+        assert plt.rcParams["svg.hashsalt"] == "faithlib"
+    assert dict(plt.rcParams) == before
+
+
+def test_the_figure_has_a_panel_for_each_metric():
+    drawn = report.figure(study())
+    titles = [axis.get_title() for axis in drawn.axes if axis.get_visible()]
+    assert [" ".join(title.split()) for title in titles] == ["NS ↑", "decision flip (fraction) ↓"]
+    points = [
+        line.get_xdata()[0] for line in drawn.axes[0].lines if line.get_marker() not in ("", "None", "|")
+    ]
+    assert points == pytest.approx([0.3, 0.4333])
+    assert [text.get_text() for text in drawn.axes[0].get_yticklabels()] == ["leave-one-out", "LIME"]
+    plt.close(drawn)
+
+
+FILES = [
+    "explorer.html",
+    *(f"figures/{name}.{kind}" for name in ("agreement", "results") for kind in ("pdf", "png", "svg")),
+    "record.json", "record.parquet", "record.scores.parquet",
+    *(f"tables/{name}.{kind}" for name in ("agreement", "diagnosticity", "results")
+      for kind in ("csv", "html", "tex")),
+]  # fmt: skip
+
+
+def test_a_folder_holds_the_study(tmp_path):
+    folder = report.save(study(), tmp_path / "my" / "study")
+    assert folder == tmp_path / "my" / "study"
+    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert sorted(found) == sorted(FILES)
+    record = store.read_record(folder / "record.json")
+    assert (record["kind"], record["model"], record["texts"]["n"]) == ("study", "tiny-bert", 3)
+    assert record["attributions"] == list(SCORES) and record["metrics"] == ["ns", "decision_flip"]
+    assert record["table"][0]["value"] == 0.3 and record["table"][3]["value"] is None
+    assert {"git", "code", "versions"} <= set(record["provenance"])
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(folder / "record.parquet"), study().values, check_dtype=False
+    )
+    scores = pd.read_parquet(folder / "record.scores.parquet")
+    assert scores[scores.example == 0].lime.tolist() == SCORES["lime"][0]
+    assert scores.columns.tolist() == ["example", "position", "token", "maskable", *SCORES]
+    table = pd.read_csv(folder / "tables" / "results.csv")
+    assert table.value.tolist()[:3] == pytest.approx([0.3, 0.4, 0.4333])
+    latex = (folder / "tables" / "results.tex").read_text()
+    assert r"NS $\uparrow$" in latex and "↑" not in latex
+    assert not any(text in (folder / "record.json").read_text() for text in TEXTS)
+
+
+def test_the_same_study_is_left_and_another_is_set_aside(tmp_path, capsys):
+    report.save(study(), tmp_path)
+    before = (tmp_path / "record.json").read_bytes()
+    report.save(study(), tmp_path)
+    assert (tmp_path / "record.json").read_bytes() == before and capsys.readouterr().out == ""
+    report.save(study(model_name="other"), tmp_path)
+    assert "it is kept as record.json.replaced" in capsys.readouterr().out
+    assert json.loads((tmp_path / "record.json.replaced").read_text())["model"] == "tiny-bert"
+    assert store.read_record(tmp_path / "record.json")["model"] == "other"
+
+
+def test_a_single_metric_has_no_agreement_to_draw(tmp_path):
+    given = study()
+    given.table, given.values = (frame[frame.metric == "ns"] for frame in (given.table, given.values))
+    report.save(given, tmp_path)
+    assert not list((tmp_path / "figures").glob("agreement*"))
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ValueError, match="is a file: give a folder"):
+        report.save(study(), tmp_path / "out")
