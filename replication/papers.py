@@ -6,6 +6,7 @@ attributions and metrics carry faithlib's names, numbers are as printed, and a r
 paper contradicts itself. Of faithlib only the command line imports a paper.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -16,8 +17,25 @@ import pandas as pd
 from faithlib.scores import suggestion
 from faithlib.tasks.table import TASKS, Use
 
+SHARE, SCORE, LOG_RATIO = 0.01, 0.02, math.log(1.1)  # margins: of fractions and ACU, of F1, of log ratios
 ENDPOINT = "api:"  # what the name of a model behind an endpoint begins with
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One of the at most eight claims that a paper's card shows, by the paper's own definition and baseline.
+
+    Attributes:
+        claim: its sentence, as `claims.Claim` has it.
+        margin: what counts as no difference, for two one-sided tests; None where the statistic is no effect.
+        baseline, definition: of the claim.
+    """
+
+    claim: str
+    margin: float | None = None
+    baseline: str = "none"
+    definition: str = "paper"
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,7 @@ class Card:
             says.
         beside: {parameter: kind of model} of the parameters that name a further model of a unit; "" is none,
             and what begins with ENDPOINT is asked over the network.
+        headline: the `Headline`s, at most eight, frozen before a scale's first unit.
         check: (parameters of a unit) -> None; raises ValueError for what its notebook would refuse.
         demand: ([parameters]) -> None; raises ValueError where units need what is not installed here.
     """
@@ -60,6 +79,7 @@ class Card:
     minutes: dict = field(default_factory=dict)
     memory: dict = field(default_factory=dict)
     beside: dict = field(default_factory=dict)
+    headline: tuple = ()
     hours: Callable | None = None
     check: Callable | None = None
     demand: Callable | None = None

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from faithlib.tasks.table import HIDDEN_TEST, OFFICIAL, Recipe, Use
-from replication.papers import Card, published
+from replication.papers import SCORE, SHARE, Card, Headline, published
 
 OPTIONS = {  # (choice, option): what the records call it
     ("explained label", "predicted"): "predicted label",
@@ -28,6 +28,18 @@ CARD = Card(
         "A model fine-tuned once with masked texts predicts as well as one fine-tuned without.",
         "Masked texts are in distribution for it, by a statistical test (MaSF).",
         "Measured on it, explanations by occlusion are the most faithful, more so than any by retraining.",
+    ),
+    # Frozen on 2026-11-28. The margins were set after the first data of the small scale were seen; new data
+    # sets, models and scales are tested with them unchanged.
+    headline=(
+        Headline("masked fine-tuning loses no performance: at most 0.02", SCORE),
+        Headline("everything masked: at or above the class majority with masked fine-tuning (models)"),
+        Headline("masked data is in distribution with masked fine-tuning (mean share of tests)", SHARE),
+        Headline("masked data is in distribution in more tests than with plain fine-tuning", SHARE),
+        Headline("occlusion is the most faithful (best of it less the best gradient)", SHARE, "random"),
+        Headline("most explanations are faithful (share of areas above random masking)", SHARE, "random"),
+        Headline("x∇x is the worst (lead of the next over it)", SHARE, "random"),
+        Headline("more faithful than the same measures by Recursive ROAR (RACU)", SHARE, "random"),
     ),
     tables=("performance", "racu", "curves", "masf", "random_draws", "walltime"),
     reads=("recursive_roar",),

@@ -19,6 +19,13 @@ def test_every_folder_is_a_whole_paper(name):
     assert {TASKS[task].kind for task in card.tasks} <= {card.kind}
 
 
+def test_a_card_has_at_most_eight_headline_claims_each_once():
+    for name in papers.names():
+        claims = [(own.claim, own.definition, own.baseline) for own in papers.card(name).headline]
+        assert len(set(claims)) == len(claims) <= 8
+        assert all(own.margin is None or 0 < own.margin < 0.1 for own in papers.card(name).headline)
+
+
 def test_a_paper_runs_on_every_task_of_its_kind():
     for name in papers.names():
         card = papers.card(name)
