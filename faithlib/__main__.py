@@ -4,6 +4,7 @@
     faithlib run saloss --data reviews.csv --text review --label stars --model my-model -p epochs=3
     faithlib ground-truth --metric my.py:metric
     faithlib attributions | metrics | tasks | papers
+    faithlib env
 
 `python -m faithlib` is the same. What is wrong is told in one line, with status 2; Ctrl-C ends with one line
 and status 130, and the same command goes on from what is finished.
@@ -18,6 +19,7 @@ import sys
 from pathlib import Path
 
 from faithlib import __version__
+from faithlib.scores import suggestion
 
 PROGRAM = "faithlib"
 COLUMNS = ("text", "text_b", "label", "evidence", "target", "contrast")
@@ -26,10 +28,26 @@ ATTRIBUTIONS = ["input_x_gradient", "leave_one_out", "random_uniform"]  # of any
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, with the nearest name."""
 
     def error(self, message):
         raise ValueError(f"{message}: see {self.prog} --help")
+
+    def _check_value(self, action, value):
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"{value!r} is unknown: {suggestion(value, action.choices)}")
+
+
+class _Command(_Parser):
+    """The parser of one command, which names an unknown option before it misses another."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        for word in args:
+            name = word.partition("=")[0]
+            if name.startswith("--") and name not in ["--", *options]:
+                self.error(f"option {name!r} is unknown: {suggestion(name, options)}")
+        return super().parse_known_args(args, namespace)
 
 
 def main(arguments=None):
@@ -69,14 +87,12 @@ def _say(message, status):
 def _parser():
     parser = _Parser(PROGRAM, description="Are explanations of NLP models faithful?", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Parser)
+    commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Command)
 
     def command(name, function, text):
         found = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         found.set_defaults(command=function)
-        found.add_argument(
-            "--plugins", type=_names, default=[], metavar="FILES", help="my.py,… that register"
-        )
+        found.add_argument("--plugins", type=_names, default=[], metavar="FILES", help="my.py,…, to import")
         return found
 
     evaluate = command("evaluate", _evaluate, "score attributions of a model by faithfulness metrics")
@@ -99,9 +115,7 @@ def _parser():
     add("--model-dir", default="", help="a folder of models to look in first")
     add("--data-dir", default=None, help="a folder of data sets, for a task by its name")
     add("--seed", type=_whole, default=0)
-    _add_parameters(
-        evaluate, "a setting of the attributions, such as steps=50, or budget=4096, the tokens of a pass"
-    )
+    _add_parameters(evaluate, "a setting of attributions, such as steps=50, or budget=4096, tokens of a pass")
     add("-o", "--output", type=_output, default="out",
         help="the folder of tables, figures and explorer.html (out)")  # fmt: skip
 
@@ -110,17 +124,13 @@ def _parser():
     add("paper", help=f"see {PROGRAM} papers")
     add("--data", default="", help="a file or folder of your own, or a task's name")
     _add_columns(run, COLUMNS[:-1])
-    add(
-        "--model", default="", help="a folder, a name on the hub, or what the paper builds, such as tiny-bert"
-    )
+    add("--model", default="", help="a folder, a name on the hub, or tiny-bert and others of the paper")
     _add_parameters(run, "a parameter of the notebook, such as epochs=3")
     add("--again", action="store_true", help="compute a unit again that is finished")
     add("-o", "--output", type=_output, default="out",
         help="the folder of the record and the executed notebook (out)")  # fmt: skip
 
-    truth = command(
-        "ground-truth", _ground_truth, "score a metric or an attribution of your own by known truth"
-    )
+    truth = command("ground-truth", _ground_truth, "score a metric or an attribution by known truth")
     add = truth.add_argument
     add("--metric", help="a name, or my.py:function of (inputs, scores)")
     add("--attribution", help="a name, or my.py:function of (model, batch, target)")
@@ -132,6 +142,7 @@ def _parser():
     command("metrics", _metrics, "list the metrics")
     command("tasks", _tasks, "list the data sets that are known by name")
     command("papers", _papers, "list the papers and studies")
+    command("env", _env, "print versions, devices and caches, to paste into a report")
     return parser
 
 
@@ -158,8 +169,11 @@ def _metrics_of(text):
 
 
 def _output(text):
-    if not text or Path(text).exists() and not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is {'a file' if text else 'no name'}: name a folder")
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no name: name a folder")
+    for place in (Path(text), *Path(text).parents):
+        if place.is_file():
+            raise argparse.ArgumentTypeError(f"{place.as_posix()!r} is a file: name a folder")
     return text
 
 
@@ -272,6 +286,9 @@ def _named(attributions, metrics):
 def _load_plugins(files):
     from faithlib import plugins
 
+    for file in files:
+        if Path(file).is_dir():
+            raise ValueError(f"plugins: {file!r} is a folder: name a Python file, such as {file}/my.py")
     return plugins.load(files)
 
 
@@ -375,8 +392,6 @@ def _path(data, known):
     """The absolute path of one's own data."""
     path = Path(data).expanduser()
     if not path.exists():
-        from faithlib.scores import suggestion
-
         raise ValueError(f"--data {data!r} is no task and no file or folder: {suggestion(data, known)}")
     return path.resolve().as_posix() + ("/" if path.is_dir() else "")
 
@@ -433,6 +448,12 @@ def _papers(given):
 
     _load_plugins(given.plugins)
     _table((card.name, card.title) for card in map(papers.card, papers.names()))
+
+
+def _env(given):
+    from faithlib import environment
+
+    _table(environment.summary())
 
 
 def _table(rows):
