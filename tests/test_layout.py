@@ -33,7 +33,7 @@ TIERS = (  # a module may import what stands in its own tier or in a later one
     ("report", "metrics", "training"),
     ("attributions",),
     ("engine",),
-    ("models",),
+    ("models", "environment"),
     ("tasks", "corpora"),
     ("statistics", "store", "provenance", "scores", "progress", "registry", "plugins", "lazy", "clone"),
 )
