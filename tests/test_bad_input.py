@@ -14,6 +14,7 @@ import ast
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -167,6 +168,8 @@ def process(arguments):
 
 
 def make(given):
+    if not shutil.which("make"):
+        pytest.skip("needs make")
     fresh = ["-o", ".venv/installed-batch", f"BIN={Path(sys.executable).parent}"]  # installed as it is
     process(["make", "-s", *fresh, *shlex.split(given)])
 
