@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,6 +38,7 @@ class Paper:
     Attributes:
         units: {name: parameters}.
         memory, minutes, gpu: of a cluster: MiB, minutes, and whether a GPU.
+        missing: {unit: the line that says which of its files is not there}.
     """
 
     card: papers.Card
@@ -47,6 +48,7 @@ class Paper:
     memory: int = ASKED["memory"]
     minutes: int = ASKED["minutes"]
     gpu: bool = ASKED["gpu"]
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 def check_tables(card, report):
@@ -144,7 +146,7 @@ def read_paper(name, entry, scale, paths, schema, asked):
     experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
     check(report, {"scale": scale})
     check_tables(card, report)
-    known, zeros, found = defaults(experiment), meanings_of_zero(experiment), {}
+    known, zeros, found, missing = defaults(experiment), meanings_of_zero(experiment), {}, {}
     for row in entry["units"]:
         try:
             expanded = list(results.expand(scale, entry.get("defaults", {}), row))
@@ -158,13 +160,15 @@ def read_paper(name, entry, scale, paths, schema, asked):
             check(experiment, parameters | paths)
             try:
                 conform(known | parameters, schema)
-                units.check(card, known | parameters, known, zeros)
+                units.check(card, known | paths | parameters, known, zeros)
+            except FileNotFoundError as error:
+                missing[unit] = f"{name}: {unit}: {error}"
             except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
             found[unit] = parameters
     memory, minutes = (getattr(card, key).get(scale, asked[key]) for key in ("memory", "minutes"))
     gpu = paths["device"].startswith("cuda") if "device" in paths else asked["gpu"]
-    return Paper(card, experiment, report, found, memory, minutes, gpu)
+    return Paper(card, experiment, report, found, memory, minutes, gpu, missing)
 
 
 class Loader(yaml.SafeLoader):
@@ -219,7 +223,24 @@ def writable(folder):
 
 
 def read(config, folder="config"):
-    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary."""
+    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary.
+
+    A unit whose files are missing is left out, with a line on stderr; FileNotFoundError if none is left.
+    """
+    scale, entries, paths = read_all(config, folder=folder)
+    lines = [line for entry in entries.values() for line in entry.missing.values()]
+    for entry in entries.values():
+        entry.units = {unit: p for unit, p in entry.units.items() if unit not in entry.missing}
+    ready = {name: entry for name, entry in entries.items() if entry.units}
+    if not ready:
+        raise FileNotFoundError(f"{folder}/{scale}.yaml: {lines[0]}")
+    for line in lines:
+        print(f"Left out: {line}", file=sys.stderr)
+    return scale, ready, paths
+
+
+def read_all(config, folder="config"):
+    """As `read`, with all units, also those whose files are missing."""
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
     if not scales:

@@ -10,6 +10,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from sources import SOURCES
+
 from faithlib import attributions, corpora, plugins
 from faithlib.scores import DEFINITIONS, one_of, suggestion
 from faithlib.tasks import files
@@ -166,11 +168,16 @@ def check_names(parameters):
             one_of(name, parameters[name], constant(*place))
 
 
+def absent(name, value, reason, fix):
+    """Raise FileNotFoundError, in `refuse`'s form, for a file or folder of one unit."""
+    raise FileNotFoundError(f"{name} = {value!r}: {reason}; {fix}")
+
+
 def check_places(parameters):
     """Folders and files are there, and the device is one; results are where the workflow looks for them."""
     for name in ("data_dir", "model_dir"):
         if (value := parameters.get(name)) and not Path(value).expanduser().is_dir():
-            refuse(name, value, "there is no such folder", "check the path")
+            absent(name, value, "there is no such folder", "check the path")
     if (value := parameters.get("results_dir", "results")) != "results":
         refuse("results_dir", value, "the workflow keeps results/", "leave it out; execute.py takes it")
     if "device" in parameters:
@@ -178,12 +185,10 @@ def check_places(parameters):
     if value := parameters.get("vectors"):
         folder = Path(parameters.get("model_dir", "")).expanduser()
         if not any(path.is_file() for path in (folder / value, Path(value).expanduser())):
-            refuse(
-                "vectors",
-                value,
-                "there is no such file",
-                "check the path, or leave it empty",
-            )
+            fix = "check the path, or leave it empty"
+            if value in SOURCES:
+                fix = "get it by make fetch, and give its folder (MODELS=<folder>, model_dir=<folder>)"
+            absent("vectors", value, "there is no such file", fix)
 
 
 def check_task(card, parameters):
@@ -222,7 +227,7 @@ def check_model(card, task, parameters):
         refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
     for name in ("model", *card.beside):
         if parameters[name].startswith(("/", "./", "~")) and not Path(parameters[name]).expanduser().is_dir():
-            refuse(name, parameters[name], "there is no such folder", "check the path")
+            absent(name, parameters[name], "there is no such folder", "check the path")
     if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
         refuse("model", model, f"it is a classifier, and {card.name} explains language models",
                f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
