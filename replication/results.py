@@ -62,6 +62,7 @@ from replication.records import (
 )
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 COMPUTING = (
     "attributions",
     "engine/forward.py",
@@ -106,6 +107,7 @@ class Run:
     earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
+    origins: dict = field(default_factory=dict)  # `origins` of what it reads
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
 
     def in_parts(self, name, count, make, key, size=16):
@@ -204,6 +206,7 @@ class Run:
                 "dtype": self.dtype,
                 **({"weights": self.weights} if self.weights else {}),
                 **({"own": self.own} if self.own else {}),
+                **({"origins": self.origins} if self.origins else {}),
                 **(provenance or {}),
             },
             "volatile": {
@@ -268,7 +271,8 @@ def start(paper, parameters):
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, own=own_files(params))
+    read = {"own": own_files(params), "origins": origins(params, given.get("model_dir", ""))}
+    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, **read)
 
 
 def existing(path, params):
@@ -300,6 +304,16 @@ def own_files(params):
     named = [params["task"]] * is_path(params["task"]) + params.get("plugins", [])
     named += [params["model"]] * pathlib.Path(params["model"]).is_absolute()
     return {n: _contents(p) for n in named if (p := project_root() / pathlib.Path(n).expanduser()).exists()}
+
+
+def origins(params, model_dir):
+    """Where the models and vectors of a unit come from, as `make fetch` wrote it: {name: its origin.json}."""
+    folder, found = project_root() / pathlib.Path(model_dir).expanduser(), {}
+    for name in filter(None, map(params.get, FETCHED)):
+        for path in (folder / name / "origin.json", folder / f"{name}.origin.json"):
+            if path.is_file():
+                found[name] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def _contents(path):
