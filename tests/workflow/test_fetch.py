@@ -63,6 +63,7 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     config(tmp_path, GRID, "fmm")
     notebook(tmp_path / "notebooks/fmm/experiment.ipynb", PARAMETERS + 'model_dir = ""')
+    notebook(tmp_path / "notebooks/fmm/report.ipynb", 'scale = "small"', repr(papers.card("fmm").tables))
     for folder in ("mirror", "models"):
         (tmp_path / folder).mkdir()
 

