@@ -27,6 +27,7 @@ PEAK = 14_000.0  # GFLOP a second in float32 of the papers' GPU, a V100, where t
 MODELS = {  # parameters in millions: all, and those that compute (all but the table of embeddings)
     "bilstm": (6, 0.44), "tiny-bert": (0.1, 0.07), "tiny-llama": (0.2, 0.09), "stories260K": (0.26, 0.2),
     "all-MiniLM-L6-v2": (22.7, 10.6), "SmolLM2-135M-Instruct": (135, 106),
+    "all-mpnet-base-v2": (109, 86), "gemma-3-270m": (268, 100),
     "bert-base-uncased": (110, 85), "scibert_scivocab_uncased": (110, 85),
     "roberta-base": (125, 85), "roberta-large": (355, 302), "Qwen2-0.5B": (494, 358),
     "Qwen2-1.5B": (1544, 1310), "Llama-3.2-1B": (1236, 973), "Meta-Llama-3-8B": (8030, 6980),
