@@ -17,7 +17,7 @@ BUDGETS = {
     "faithlib/*.py": 810,
     "faithlib/attributions": 1_270,
     "faithlib/corpora": 650,
-    "faithlib/engine": 300,
+    "faithlib/engine": 345,  # 45 more: operators, which all erasing metrics take
     "faithlib/metrics": 1_600,
     "faithlib/models": 1_450,
     "faithlib/report": 620,
@@ -41,7 +41,7 @@ BUDGETS = {
     "benchmarks": 1_650,
     "javascript": 190,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 8_800  # lines, of faithlib, replication, papers and workflow
+DOCSTRINGS = 8_840  # lines, of faithlib, replication, papers and workflow
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

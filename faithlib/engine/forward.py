@@ -106,7 +106,7 @@ def erased(model, encoding, where, removal="mask"):
 
 def replacement(model, removal):
     """The id that takes an erased token's place; −1, which no token has, for "delete"."""
-    token = {"mask": model.mask_id, "pad": model.pad_id, "delete": -1}[removal]
+    token = -1 if removal == "delete" else getattr(model, f"{removal}_id")
     if token is None:
         raise ValueError(f"{model.name} has no {removal} token: give its tokenizer one")
     return token

@@ -76,7 +76,7 @@ def ns(inputs, scores, ratios=RATIOS):
 
     Args:
         inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
-        ratios: fractions of the maskable tokens that are kept; the others become zero vectors.
+        ratios: fractions of the maskable tokens that are kept; the others are erased, by default zero.
 
     Returns:
         (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `LEAST`.
@@ -101,13 +101,11 @@ def normalised(inputs, p, keep):
 
 
 def _mean_over_ratios(inputs, scores, ratios, keep):
-    from faithlib.engine import forward  # the formulas above are used without a model, and without torch
-
-    variants = []
+    masks = []
     for ratio in ratios:
         for e, s in zip(inputs.encodings, scores, strict=True):
             chosen = rationale(s, e.maskable, ratio)
-            variants.append(forward.zeroed(e, e.maskable & ~chosen if keep else chosen))
+            masks.append(e.maskable & ~chosen if keep else chosen)
     examples = np.tile(np.arange(len(scores)), len(ratios))
-    p = inputs.target_probabilities(variants, examples).reshape(len(ratios), -1)
+    p = inputs.without(masks, examples, "zero").reshape(len(ratios), -1)
     return normalised(inputs, p, keep)

@@ -46,9 +46,7 @@ def masked_count(part, tokens):
 
 
 def _mean_fall(inputs, scores, draws, top):
-    from faithlib.engine import forward  # the formula above is used without a model, and without torch
-
-    variants, examples = [], []
+    masks, examples = [], []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
         n, places = int(e.maskable.sum()), ranking(np.asarray(s, float), e.maskable, False)
         drawn = [np.random.default_rng(seed).random(len(e.ids)) for seed in inputs.seeds(i, draws)]
@@ -58,8 +56,8 @@ def _mean_fall(inputs, scores, draws, top):
             for order in drawn:  # the same for every ranking
                 erased = np.zeros(len(e.ids), bool)
                 erased[part[np.argsort(order[part])[: masked_count(len(part), n)]]] = True
-                variants.append(forward.replaced(e, erased, inputs.model.mask_id))
+                masks.append(erased)
         examples += [i] * len(SIZES) * draws
-    falls = inputs.p_full[examples] - inputs.target_probabilities(variants, examples)
+    falls = inputs.p_full[examples] - inputs.without(masks, examples, "mask")
     several = np.array([e.maskable.sum() > 1 for e in inputs.encodings])
     return np.where(several, falls.reshape(len(scores), -1).mean(1), np.nan)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.engine import batching, forward
+from faithlib.engine.operators import Operator
 from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
 
@@ -27,7 +28,7 @@ def steps(n, step=0.05):
     return np.unique(removed.clip(max=n).astype(int))
 
 
-def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0, cache=None):
+def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0, cache=None, operator=None):
     """Fraction of tokens removed until the predicted class changes: a DataFrame with COLUMNS.
 
     fraction = k / n for the first k of `steps` at which argmax f(x without its k highest scores) is not
@@ -36,14 +37,15 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     scores: {attribution: [scores (tokens,) of each encoding]}, signed ones ranked as they are, the earlier
     of equal ones first. removal: tokens become the "mask" or "pad" token, with all others and the attention
     mask as they were (the release: id 0), or "delete": what follows moves up. cache: a forward.Cache shared
-    with attributions or other metrics.
+    with attributions or other metrics. operator: an `operators.Operator`, in place of `removal`.
     In each round the next step of all texts and attributions without a flip is evaluated at once, or, where
     these are too few to fill a batch, several steps.
     Raises ValueError for another step, removal or never, for scores that do not fit or are not finite, and
     for an example that is empty or too long.
     """
-    _check(model, encodings, step, removal, never)
+    _check(model, encodings, step, removal, never, operator)
     check_scores(encodings, scores)
+    operator = operator or Operator(model, removal)
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]
@@ -55,13 +57,13 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     with bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as progress:
 
         def predicted(tried):
-            variants = [
-                forward.erased(model, encodings[pair[1]], places[pair] < k, removal) for pair, k in tried
-            ]
+            variants = []
+            for pair, k in tried:
+                variants += operator.variants(encodings[pair[1]], places[pair] < k)
             p = forward.probabilities(
                 model, variants, cache, lambda share: progress.update(share * len(tried))
             )
-            return p.argmax(1)  # (variants,)
+            return p.reshape(len(tried), operator.texts, -1).mean(1).argmax(1)  # (tried,)
 
         while pending:
             tokens = sum(len(encodings[i].ids) for _, i in pending)
@@ -81,18 +83,23 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _check(model, encodings, step, removal, never):
+def _check(model, encodings, step, removal, never, operator):
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not (whole and step >= 1 or isinstance(step, float) and 0 < step <= 1):
         raise ValueError(
             f"step={step!r}: give a share of the text in (0, 1], such as 0.05, or a whole number of tokens"
         )
-    one_of("removal", removal, forward.REMOVALS)
-    if removal == "mask" and model.mask_id is None:
-        raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
+    if operator is None:
+        _check_removal(model, encodings, removal)
     if not 0 <= never <= 1:
         raise ValueError(f"never={never!r}: give the fraction in [0, 1] that a text without a flip counts as")
     model.check(encodings)
+
+
+def _check_removal(model, encodings, removal):
+    one_of("removal", removal, forward.REMOVALS)
+    if removal == "mask" and model.mask_id is None:
+        raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
     if removal == "delete" and any(e.maskable.all() for e in encodings):
         raise ValueError(
             f"{model.name} has no special token that is left when a text is deleted: "
@@ -105,5 +112,7 @@ def fraction_to_flip(inputs, scores, step=0.05, removal="mask"):
 
     It is the predicted class that flips, whichever target is explained. A text that never flips counts as 1.
     """
-    table = decision_flip(inputs.model, inputs.encodings, {"": scores}, step, removal, cache=inputs.cache)
+    table = decision_flip(
+        inputs.model, inputs.encodings, {"": scores}, step, removal, 1.0, inputs.cache, inputs.operator
+    )
     return table.fraction.to_numpy()

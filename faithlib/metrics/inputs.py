@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from faithlib.engine import forward
+from faithlib.engine.operators import Operator
 from faithlib.metrics.registry import NEEDS
 from faithlib.models.causal import CausalLM
 
@@ -26,23 +27,31 @@ class Inputs:
             forcing). Its first tokens are `targets`.
         contrast: as answers; then p(answer) − p(contrast) is what is explained.
         masking: "half" or "all" where the model was trained with masks and metrics can use it, else "".
+        operator: an `operators.Operator`, or the name of one, with which all metrics erase; by default that
+            of each metric's paper.
+
+    Raises:
+        ValueError: an operator that the model cannot have.
     """
 
     def __init__(
         self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None,
-        masking="",
+        masking="", operator=None,
     ):  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
         self.answers, self.contrast, self.masking = answers, contrast, masking
         self.cache = forward.Cache() if cache is None else cache
         self._kept, self._distances = {}, {}
+        self.operator = Operator(model, operator) if isinstance(operator, str) else operator
+        if self.operator is not None:
+            self.operator.check(encodings)
 
     @property
     def has(self):
         """What this study can give a metric, of `registry.NEEDS`."""
         found = {"causal"} if isinstance(self.model, CausalLM) else {"classifier"}
-        found |= {"mask"} if self.model.mask_id is not None else set()
+        found |= {"mask"} if self.operator or self.model.mask_id is not None else set()
         found |= {"masked"} if self.masking else set()
         return found | ({"evidence"} if self.evidence is not None else set())
 
@@ -59,6 +68,24 @@ class Inputs:
         """Seeds of the random draws of example i, [[int]]: equal for every attribution."""
         of_text = zlib.crc32(self.encodings[i].ids.tobytes())
         return [[self.seed, of_text, draw] for draw in range(draws)]
+
+    def erasing(self, default):
+        """The study's `operators.Operator`; where it has none, the one that a metric's paper names."""
+        return self.operator or self.once(("operator", default), lambda: Operator(self.model, default))
+
+    def without(self, masks, examples, default):
+        """The probability of the target without some tokens: (len(masks),) float.
+
+        Args:
+            masks: [(tokens,) bool], the tokens that are erased.
+            examples: (len(masks),) int, of which text each mask is.
+            default: the name of the metric's own operator.
+        """
+        operator, variants = self.erasing(default), []
+        for i, mask in zip(examples, masks, strict=True):
+            variants += operator.variants(self.encodings[i], mask)
+        p = self.target_probabilities(variants, np.repeat(examples, operator.texts))
+        return p.reshape(-1, operator.texts).mean(1)
 
     def target_probabilities(self, variants, examples=None):
         """The probability of each variant's target: (len(variants),) float.
@@ -141,8 +168,9 @@ class Inputs:
 
     @cached_property
     def p_empty(self):
-        """The probability of the target where every maskable token is a zero vector: (examples,)."""
-        return self.target_probabilities([forward.zeroed(e, e.maskable) for e in self.encodings])
+        """The probability of the target without any maskable token, by default zero vectors: (examples,)."""
+        masks = [e.maskable for e in self.encodings]
+        return self.without(masks, np.arange(len(masks)), "zero")
 
 
 def continued(variant, tokens):

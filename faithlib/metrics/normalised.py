@@ -131,14 +131,8 @@ def _between(inputs, values):
 
 
 def _falls(inputs, masks, examples):
-    """y(x) − y(x with the tokens of a mask replaced): (masks,)."""
-    from faithlib.engine import forward
-
-    variants = [
-        forward.replaced(inputs.encodings[i], m, inputs.model.mask_id)
-        for i, m in zip(examples, masks, strict=True)
-    ]
-    return inputs.p_full[examples] - inputs.target_probabilities(variants, examples)
+    """y(x) − y(x with the tokens of a mask erased): (masks,)."""
+    return inputs.p_full[examples] - inputs.without(masks, examples, "mask")
 
 
 def _bounds(inputs, beam):

@@ -304,13 +304,29 @@ def soft_nc(inputs, scores, draws=3):
 
 def of_attribution(inputs, scores, draws, keep, how="minmax"):
     """Soft-NS (keep) or Soft-NC of one attribution, with scores made probabilities by `how`: (examples,)."""
-    width, variants = inputs.model.factor_width, []
-    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
-        a = to_probability(s, e.maskable, how)
-        variants += soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws), shared=True)
+    variants = softly_erased(inputs, scores, draws, keep, how)
     examples = np.repeat(np.arange(len(scores)), draws)
     p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
     return erasure.normalised(inputs, p, keep)
+
+
+def softly_erased(inputs, scores, draws, keep, how):
+    """The texts under soft erasure by the study's operator: [Variant], `draws` of each text.
+
+    By token, a whole token is erased where a draw would erase an element; draw d of "resample" takes
+    replacement text d.
+    """
+    operator, variants = inputs.erasing("zero"), []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        a, where, seeds = to_probability(s, e.maskable, how), e.maskable, inputs.seeds(i, draws)
+        if operator.by == "element":
+            width = inputs.model.factor_width
+            variants += soft_variants(e, a, where, keep, width, seeds, shared=True)
+            continue
+        for draw, seed in enumerate(seeds):
+            erased = factor("bernoulli", a, where, keep, 1, seed)[:, 0] == 0
+            variants.append(operator.variant(e, erased, draw))
+    return variants
 
 
 class _Rows:

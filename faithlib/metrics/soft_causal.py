@@ -295,12 +295,13 @@ def of_attribution(inputs, scores, draws, keep, how="clip"):
 
     Where an answer has several tokens, the distance is a mean over the distributions that predict them.
     """
-    encodings, variants = inputs.encodings, []
-    width, rows = inputs.model.factor_width, np.arange(len(encodings))
-    for i, (e, s) in enumerate(zip(encodings, scores, strict=True)):
-        a = soft.to_probability(s, e.maskable, how)
-        variants += soft.soft_variants(e, a, e.maskable, keep, width, inputs.seeds(i, draws), shared=True)
-    zero = [forward.zeroed(e, e.maskable) for e in encodings]
-    delta = inputs.distances(zero + variants, np.r_[rows, np.repeat(rows, draws)], hellinger)
-    delta_zero, moved = delta[: len(encodings), None], delta[len(encodings) :].reshape(-1, draws)
+    operator, empty = inputs.erasing("zero"), []
+    for e in inputs.encodings:
+        empty += operator.variants(e, e.maskable)
+    variants = soft.softly_erased(inputs, scores, draws, keep, how)
+    rows = np.arange(len(inputs.encodings))
+    examples = np.r_[np.repeat(rows, operator.texts), np.repeat(rows, draws)]
+    delta = inputs.distances(empty + variants, examples, hellinger)
+    delta_zero = delta[: len(empty)].reshape(-1, operator.texts).mean(1, keepdims=True)
+    moved = delta[len(empty) :].reshape(-1, draws)
     return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
