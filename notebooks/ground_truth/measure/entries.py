@@ -1,11 +1,13 @@
 """Entries of the benchmark: a metric, an operator, a map from scores to probabilities, and draws."""
 
+import time
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from faithlib.engine import forward
 from faithlib.metrics import erasure, soft
 from faithlib.metrics.inputs import Inputs
 from faithlib.metrics.registry import get
@@ -18,6 +20,7 @@ TEN = tuple(n / 10 for n in range(1, 11))  # ratios of NS and NC beside the publ
 HARD = ("aopc_sufficiency", "aopc_comprehensiveness", "decision_flip", "f_fidelity_plus", "f_fidelity_minus")
 DRAWN = ("f_fidelity_plus", "f_fidelity_minus")  # of HARD, those that draw
 KEYS = ["metric", "map", "operator", "by", "draws"]
+CONDITIONS = ["room", "p", "empty_keeps"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def entries(draws=DRAWS):
     return chosen
 
 
-def values(operator, encodings, targets, explanations, chosen, seed=0):
+def values(operator, encodings, targets, explanations, chosen, seed=0, spent=None):
     """The values of entries for all explanations of texts under one operator.
 
     Args:
@@ -66,10 +69,12 @@ def values(operator, encodings, targets, explanations, chosen, seed=0):
         explanations: for each text {explanation: (maskable tokens,) scores}.
         chosen: [Entry].
         seed: of draws.
+        spent: {KEYS: (CPU seconds, values)}, to which those of this call are added, or None.
 
     Returns:
         DataFrame, a row a text, explanation and entry: KEYS, text, explanation, value (higher is better, NaN
-        where it means nothing), room (1 − S0, in [0, 1]) and p (of the target).
+        where it means nothing), and CONDITIONS of the text: room (1 − S0, in [0, 1]), p (of the target) and
+        empty_keeps (whether the target is the class of the text without its tokens).
     """
     texts, names, rows = [], [], []
     scores = []
@@ -87,14 +92,28 @@ def values(operator, encodings, targets, explanations, chosen, seed=0):
         seed=seed,
         operator=operator,
     )
-    room = np.maximum(0, inputs.p_full - inputs.p_empty)
+    columns = {"text": texts, "explanation": names, "p": inputs.p_full}
+    columns["room"] = np.maximum(0, inputs.p_full - inputs.p_empty)
+    columns["empty_keeps"] = _empty_keeps(operator, encodings, targets)[texts]
     for entry in chosen:
-        about = {"metric": entry.metric, "map": entry.map, "draws": entry.draws}
-        about |= {"operator": operator.name, "by": operator.by}
+        about = {"metric": entry.metric, "map": entry.map, "operator": operator.name}
+        about |= {"by": operator.by, "draws": entry.draws}
+        began = time.process_time()
         measured = entry.sign * np.asarray(entry.function(inputs, scores), float)
-        columns = {"text": texts, "explanation": names, "value": measured, "room": room, "p": inputs.p_full}
-        rows.append(pd.DataFrame(columns).assign(**about))
+        if spent is not None:
+            seconds, count = spent.get(tuple(about.values()), (0.0, 0))
+            spent[tuple(about.values())] = seconds + time.process_time() - began, count + len(measured)
+        rows.append(pd.DataFrame({**columns, "value": measured}).assign(**about))
     return pd.concat(rows, ignore_index=True)
+
+
+def _empty_keeps(operator, encodings, targets):
+    """Whether the class of each text without its tokens is the target: (texts,) bool."""
+    variants = []
+    for encoding in encodings:
+        variants += operator.variants(encoding, encoding.maskable)
+    p = forward.probabilities(operator.model, variants)
+    return p.reshape(len(encodings), operator.texts, -1).mean(1).argmax(1) == np.asarray(targets)
 
 
 def right(values, pairs, tie=TIE):
@@ -106,16 +125,17 @@ def right(values, pairs, tie=TIE):
         tie: difference of values up to which they are equal.
 
     Returns:
-        DataFrame, a row a text, pair and entry: KEYS, text, error, shape, right, void, difference, room, p.
+        DataFrame, a row a text, pair and entry: KEYS, text, error, shape, right, void, difference and
+        CONDITIONS.
     """
     rows = []
     for (*about, text), of_text in values.groupby([*KEYS, "text"], sort=False):
         measured = dict(zip(of_text.explanation, of_text.value, strict=True))
-        room, p = of_text.room.iloc[0], of_text.p.iloc[0]
+        conditions = of_text[CONDITIONS].iloc[0]
         for error, shape, better, worse in pairs[text]:
             difference = measured[better] - measured[worse]
-            rows.append((*about, text, error, shape, difference, room, p))
-    table = pd.DataFrame(rows, columns=[*KEYS, "text", "error", "shape", "difference", "room", "p"])
+            rows.append((*about, text, error, shape, difference, *conditions))
+    table = pd.DataFrame(rows, columns=[*KEYS, "text", "error", "shape", "difference", *CONDITIONS])
     void = table.difference.isna()
     correct = np.where(table.difference > 0, 1.0, 0.0)
     undecided = void | (table.difference.abs() <= tie)

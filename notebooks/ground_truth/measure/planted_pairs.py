@@ -33,8 +33,8 @@ def explanations(mechanism, evidence, weights, generator, ordered=(True, True, T
     worth[np.flatnonzero(evidence)] = weights
     best = [int(t) for t in np.argsort(-worth, kind="stable")[: evidence.sum()]]
     others = [int(t) for t in generator.permutation(np.flatnonzero(~evidence))]
-    nulls = _nulls(n, others, generator)
-    scores, pairs = {(name, ""): null for name, null in nulls.items()}, []
+    null = nulls(n, others, generator)
+    scores, pairs = {(name, ""): values for name, values in null.items()}, []
     for shape in SHAPES:
         of_shape, errors = _of_shape(mechanism, best, others, shape, ordered)
         scores |= {(name, shape): values for name, values in of_shape.items()}
@@ -42,7 +42,7 @@ def explanations(mechanism, evidence, weights, generator, ordered=(True, True, T
             if error != "false below" and not dominates(of_shape[better], of_shape[worse], worth):
                 raise AssertionError(f"{better} does not dominate {worse} of {mechanism.name}")
             pairs.append((error, shape, (better, shape), (worse, shape)))
-        pairs += [(name, shape, ("near 0", shape), (name, "")) for name in nulls]
+        pairs += [(name, shape, ("near 0", shape), (name, "")) for name in null]
     return scores, pairs
 
 
@@ -82,8 +82,8 @@ def with_scores(scores, tokens, values):
     return changed
 
 
-def _nulls(n, others, generator):
-    """{null: (tokens,) scores}, whose odd token is unused."""
+def nulls(n, others, generator):
+    """Scores that know nothing of n tokens, {null: (tokens,)}; an odd token is one of `others`, unused."""
     ones = np.ones(n)
     return {
         "constant": ones,

@@ -32,8 +32,11 @@ def test_the_evidence_first_beats_the_evidence_last(name):
     best[[0, 4]] = best[[4, 0]]
     explanations = [{"best": best, "worst": best.max() - best}]
     operator = Operator(model, name, "", encodings[0].ids[[1, 2, 3]], "test")
-    values = entries.values(operator, encodings, [0], explanations, entries.entries(4))
+    spent = {}
+    values = entries.values(operator, encodings, [0], explanations, entries.entries(4), spent=spent)
+    assert len(spent) == 15 and {count for _, count in spent.values()} == {2}
     assert values.room.min() > 0.5 and values.p.min() > 0.9 and set(values.operator) == {name}
+    assert not values.empty_keeps.any()
     table = entries.right(values, [[("near", "linear", "best", "worst")]])
     certain = table[~table.metric.str.startswith("f_fidelity")]  # whose draws may miss the word
     assert len(table) == 15 and (certain.right == 1).all(), certain
@@ -42,6 +45,7 @@ def test_the_evidence_first_beats_the_evidence_last(name):
 def test_ties_and_void_values_count_half():
     value = [0.5, 0.496, 0.49, np.nan]
     values = pd.DataFrame({"text": 0, "explanation": list("abcd"), "value": value, "room": 0.8, "p": 0.9})
+    values = values.assign(empty_keeps=False)
     pairs = [[("near", "linear", *pair) for pair in (("a", "b"), ("a", "c"), ("c", "a"), ("a", "d"))]]
     table = entries.right(values.assign(**KEYS), pairs)
     assert table.right.tolist() == [0.5, 1, 0, 0.5] and table.void.tolist() == [False, False, False, True]

@@ -1,0 +1,119 @@
+"""One read-half unit of version 2: a trained and certified model, its texts, and the values of entries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from faithlib import models
+from faithlib.engine import forward
+from faithlib.engine.operators import OPERATORS
+from faithlib.statistics import stream
+from notebooks.ground_truth.measure import entries, read_pairs, read_training, read_truth
+from notebooks.ground_truth.measure.certificate import certificate, operators_of
+from notebooks.ground_truth.measure.natural_texts import long_enough, unigrams
+from notebooks.ground_truth.measure.read_half import ReadHalf, half_read, read_tokens
+
+UNIGRAM_TEXTS = 500  # training texts whose tokens "resample" draws from
+CERTIFIED_TEXTS = 60  # texts that the certificate is about
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """A trained model, its test texts with their bits, and what it was checked for.
+
+    Attributes:
+        model: a `read_half.ReadHalf`.
+        seed: of the unit.
+        encodings: [Encoding], test texts that are long enough.
+        targets: (texts,) int, the predicted classes, which are explained.
+        operators: {name: Operator}.
+        accuracy: with half of the words read, in [0, 1].
+        refused: why the model is not scored, "" if it is.
+        certificate: from `certificate.certificate`.
+    """
+
+    model: object
+    seed: int
+    encodings: list
+    targets: np.ndarray
+    operators: dict
+    accuracy: float
+    refused: str
+    certificate: pd.DataFrame
+
+
+def trained(splits, labels, kind, name, settings, model_dir="", device="cpu"):
+    """A model of one data set, trained, checked and certified: a ReadModel.
+
+    Args:
+        splits: from `natural_texts.texts`.
+        labels: names of the classes.
+        kind: of `read_half.KINDS`.
+        name: of a masked language model.
+        settings: `read_training.Settings`, whose seed is that of the unit.
+        model_dir: a folder of models to look in first; "" for none.
+        device: where the model is put.
+
+    Raises:
+        AssertionError: the certificate does not hold.
+    """
+    words, seed = splits["train"][0], settings.seed
+    model = ReadHalf(models.load(name, labels, words, model_dir, seed, device), kind)
+    encodings = model.encode(words)
+    read_training.train(model, encodings, splits["train"][1], settings)
+    half, test_labels = half_read(model.encode(splits["test"][0]), seed), splits["test"][1]
+    p = forward.probabilities(model, [forward.unchanged(e) for e in half])
+    accuracy = float((p.argmax(1) == test_labels).mean())
+    refused = read_training.refused(accuracy, test_labels)
+    kept = [i for i, encoding in enumerate(half) if long_enough(encoding)]
+    chosen, targets = [half[i] for i in kept], p[kept].argmax(1)
+    operators = operators_of(model, unigrams(encodings[:UNIGRAM_TEXTS]), seed)
+    first = slice(CERTIFIED_TEXTS)
+    table = certificate(model, chosen[first], targets[first], operators)
+    by_name = {operator.name: operator for operator in operators}
+    return ReadModel(model, seed, chosen, targets, by_name, accuracy, refused, table)
+
+
+def explained(of, count):
+    """The first `count` texts with enough positive words: [(text, explanations, pairs)].
+
+    Args:
+        of: a ReadModel.
+        count: at most so many.
+    """
+    texts = []
+    for text, encoding in enumerate(of.encodings):
+        generator, target = stream("effects", of.seed, text), int(of.targets[text])
+        effect = read_truth.effects(of.model, encoding, target, generator)
+        words = read_truth.positive(of.model, encoding, target, effect, of.operators)
+        maskable, read = encoding.words[encoding.maskable], read_tokens(encoding)[encoding.maskable]
+        tokens = [int(t) for word in words for t in np.flatnonzero(maskable == word)]
+        top = read_pairs.top_of(tokens, int((~read).sum()), len(read))
+        if len(words) < read_truth.POSITIVE or len(top) < 2:
+            continue
+        of_tokens = np.array([effect.get(int(word), 0.0) for word in maskable])
+        generator = stream("explanations", of.seed, text)
+        texts.append((text, *read_pairs.explanations(top, read, of_tokens, generator)))
+        if len(texts) == count:
+            break
+    return texts
+
+
+def unit(of, count, operators=OPERATORS, draws=entries.DRAWS):
+    """The accuracies of all entries on the texts of one model: the table of `entries.right`.
+
+    Args:
+        of: a ReadModel.
+        count: texts, at most.
+        operators: names.
+        draws: of every metric that draws.
+    """
+    texts, scores, pairs = map(list, zip(*explained(of, count), strict=True))
+    encodings, targets = [of.encodings[i] for i in texts], of.targets[texts]
+    tables = []
+    for name in operators:
+        chosen = entries.entries(draws)
+        values = entries.values(of.operators[name], encodings, targets, scores, chosen, of.seed)
+        tables.append(entries.right(values, pairs))
+    return pd.concat(tables, ignore_index=True)

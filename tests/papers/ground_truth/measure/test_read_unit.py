@@ -1,0 +1,42 @@
+"""One read-half unit, end to end, on a tiny model of generated texts."""
+
+import numpy as np
+import pytest
+
+from notebooks.ground_truth.measure import read_unit
+from notebooks.ground_truth.measure.read_training import Settings
+
+GOOD, BAD = ("good", "great", "fine", "nice"), ("bad", "poor", "weak", "dull")
+
+
+def texts(count, generator):
+    """Texts of 14 words, of which six say the class: ([str], labels)."""
+    rows, labels = [], generator.integers(2, size=count)
+    for label in labels:
+        words = [*generator.choice((BAD, GOOD)[label], 6), *generator.choice(["a", "the", "film", "plot"], 8)]
+        rows.append(" ".join(generator.permutation(words)))
+    return rows, labels
+
+
+@pytest.fixture(scope="module")
+def of():
+    generator = np.random.default_rng(0)
+    splits = {"train": texts(600, generator), "test": texts(60, generator)}
+    settings = Settings(epochs=6, learning_rate=2e-3, head_learning_rate=2e-3, seed=1)
+    return read_unit.trained(splits, ("no", "yes"), "attention", "tiny-bert", settings)
+
+
+def test_a_trained_model_is_checked_and_certified(of):
+    assert of.accuracy > 0.9 and of.refused == ""
+    assert of.certificate.set_index("operator").largest[["zero", "mask", "pad", "resample"]].max() < 1e-5
+    assert len(of.encodings) == len(of.targets) > 20
+
+
+def test_entries_are_scored_on_texts_with_positive_words(of):
+    texts = read_unit.explained(of, 3)
+    assert len(texts) == 3
+    table = read_unit.unit(of, 3, ("mask", "delete"), 2)
+    assert set(table.text) == {0, 1, 2} and set(table.operator) == {"mask", "delete"}
+    assert {"halves", "order", "missed", "false above", "ones but one"} <= set(table.error)
+    curves = table[(table.metric == "aopc_sufficiency") & (table.operator == "mask")]
+    assert curves[curves.error.isin(["halves", "order"])].right.mean() > 0.7
