@@ -26,6 +26,7 @@ class PlantedModel:
         splits: {split: [example]}.
         accuracy: on the test texts, in [0, 1].
         least: the accuracy that the model needs to be scored.
+        length: of its long texts, of `planted_texts.LENGTHS`.
     """
 
     mechanism: object
@@ -34,6 +35,7 @@ class PlantedModel:
     splits: dict
     accuracy: float
     least: float
+    length: int = 12
 
     @property
     def refused(self):
@@ -43,7 +45,7 @@ class PlantedModel:
         return f"accuracy {self.accuracy:.3f} on test texts is below {self.least:.3f}"
 
 
-def trained(mechanism, seed, model="tiny-bert", model_dir="", device="cpu"):
+def trained(mechanism, seed, model="tiny-bert", model_dir="", device="cpu", length=12):
     """A model of a mechanism, trained on its texts: a PlantedModel.
 
     Args:
@@ -52,15 +54,17 @@ def trained(mechanism, seed, model="tiny-bert", model_dir="", device="cpu"):
         model: of MODELS.
         model_dir: a folder of models to look in first (the BiLSTM's word vectors); "" for none.
         device: where the model is put.
+        length: of `planted_texts.LENGTHS`: half of the texts have this length.
     """
-    splits = texts(mechanism, seed)
+    splits = texts(mechanism, seed, length)
     words = [row["text"] for row in splits["train"]]
     sizes = SIZE.get(model, {})
     classifier = models.load(model, mechanism.labels, words, model_dir, seed, device, **sizes)
     data = {split: encoded(classifier, splits[split]) for split in ("train", "validation")}
     training.fine_tune(classifier, data, epochs=mechanism.epochs, seed=seed, **SETTINGS)
     accuracy = training.evaluate(classifier, *encoded(classifier, splits["test"]))["accuracy"]
-    return PlantedModel(mechanism, seed, classifier, splits, accuracy, least(mechanism, splits["test"]))
+    asked = least(mechanism, splits["test"])
+    return PlantedModel(mechanism, seed, classifier, splits, accuracy, asked, length)
 
 
 def encoded(classifier, rows):

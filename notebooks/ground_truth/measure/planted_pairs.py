@@ -10,6 +10,7 @@ from notebooks.ground_truth.measure.shapes import SHAPES, ranked
 BEHIND = (0, 1, 2, 4)  # other tokens before the block of evidence
 INVERSIONS = ((0, 1, 2), (0, 2, 1), (2, 0, 1), (2, 1, 0))  # of three words by weight: 0, 1, 2, 3
 EXCHANGED = ((1, 2), (0, 2), (0, 1))  # the two words whose exchange leads from each of them to the next
+FIFTHS, FIFTHS_SHAPE = 5, "exponential"  # as version 1 has them; beside the score, not in it
 RAISED = 2  # unused tokens that are put above all others
 NULLS = ("constant", "ones but one", "one", "permuted", "1 to 1.01")
 BELOW = 0.98  # of the lowest score of the evidence: what "false below" gives to unused tokens
@@ -52,6 +53,9 @@ def _of_shape(mechanism, best, others, shape, ordered):
     for k in BEHIND:
         scores[f"near {k}"] = ranked([*others[:k], *best, *others[k:]], shape)
     pairs += [("near", f"near {k}", f"near {further}") for k, further in combinations(BEHIND, 2)]
+    if shape == FIFTHS_SHAPE:
+        scores |= _fifths(best, others)
+        pairs += [("fifths", f"fifth {k}", f"fifth {lower}") for k, lower in combinations(range(FIFTHS), 2)]
     first = scores["near 0"]
     if mechanism.needs == "one":
         scores["one of two"] = ranked([best[0], *others, best[1]], shape)
@@ -73,6 +77,15 @@ def _of_shape(mechanism, best, others, shape, ordered):
     scores["false below"] = with_scores(first, raised, BELOW * first[best].min())
     pairs.append(("false below", "near 0", "false below"))
     return scores, pairs
+
+
+def _fifths(best, others):
+    """{name: scores} with the evidence as a block at the beginning of each fifth of the ranking."""
+    scores = {}
+    for fifth in range(FIFTHS):
+        k = min(fifth * (len(best) + len(others)) // FIFTHS, len(others))
+        scores[f"fifth {fifth}"] = ranked([*others[:k], *best, *others[k:]], FIFTHS_SHAPE)
+    return scores
 
 
 def with_scores(scores, tokens, values):

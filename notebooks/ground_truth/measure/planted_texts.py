@@ -11,6 +11,7 @@ SLOPE = 0.35  # of the log odds of the first class, for each unit of weight
 WHOLE = 0.35  # share of graded texts that have all three words of one class
 PRESENT = 0.55  # chance of each word of a text in all others, whose class is drawn word by word
 SIZES = {"validation": 300, "test": 1_500}
+LENGTHS = {12: 1, 40: 3, 120: 8}  # words of a neutral text, about: neutral texts that it joins
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,30 @@ PLANTED = {
 }
 
 
-def texts(mechanism, seed):
+def texts(mechanism, seed, length=12):
     """The texts of a mechanism and seed: {split: [example]}, splits "train", "validation" and "test".
 
     Args:
         mechanism: a `Planted`.
         seed: determines all texts.
+        length: of LENGTHS; above 12, half of the texts of every split are so long and all others short.
 
     Returns:
         Examples as `corpora.planted.make` returns them; graded ones also have `p`, the chance of their class
-        "first" in [0, 1], and no decoy.
+        "first" in [0, 1], and no decoy. `joined` is how many neutral texts an example joins.
     """
     sizes = {"train": mechanism.train_size, **SIZES}
     count = sum(sizes.values())
+    joined = [1] * count
+    if length != 12:
+        joined = stream("lengths", length, seed).choice([1, LENGTHS[length]], count).tolist()
     if mechanism.corpus == "graded":
-        rows = graded(count, seed)
+        rows = graded(count, seed, joined)
     else:
-        rows = planted.make(mechanism.corpus, count, seed, mechanism.classes)
+        generator = stream("neutral texts", length, seed)
+        sentences = None if length == 12 else [neutral(n, generator) for n in joined]
+        rows = planted.make(mechanism.corpus, count, seed, mechanism.classes, sentences)
+    rows = [{**row, "joined": n} for row, n in zip(rows, joined, strict=True)]
     splits, first = {}, 0
     for split, size in sizes.items():
         splits[split] = rows[first : first + size]
@@ -91,7 +99,12 @@ def chance(total):
     return float(1 / (1 + np.exp(-SLOPE * total)))
 
 
-def graded(size, seed):
+def neutral(joined, generator):
+    """A text without evidence, of so many neutral texts joined by "and"."""
+    return " and ".join(planted.neutral(generator) for _ in range(joined))
+
+
+def graded(size, seed, joined=()):
     """Texts with up to three words, of weights 4, 2 and 1, whose class is drawn with `chance`.
 
     Because labels are drawn, a model that fits them must weigh the words: no word decides alone. A word of
@@ -101,6 +114,7 @@ def graded(size, seed):
     Args:
         size: how many texts.
         seed: determines all texts.
+        joined: (size,) int, how many neutral texts each one joins; 1 by default.
 
     Returns:
         [example], kind "whole" for all three words of one class and "part" for all others.
@@ -111,11 +125,11 @@ def graded(size, seed):
         ['evidence', 'kind', 'label', 'p', 'text', 'text_b', 'weights']
     """
     generator = stream("graded texts", seed)
-    return [_graded_text(generator) for _ in range(size)]
+    return [_graded_text(generator, n) for n in joined or [1] * size]
 
 
-def _graded_text(generator):
-    words = planted.neutral(generator).split()
+def _graded_text(generator, joined):
+    words = neutral(joined, generator).split()
     whole = generator.random() < WHOLE
     side = int(generator.integers(2))
     chosen = []  # (word, weight, class)
@@ -145,13 +159,14 @@ def _graded_text(generator):
     }
 
 
-def scored(mechanism, rows, count):
+def scored(mechanism, rows, count, length=12):
     """The first `count` examples that have the whole evidence of their class, in their order.
 
     Args:
         mechanism: a `Planted`.
         rows: [example] of the test split.
         count: at most so many.
+        length: of LENGTHS, the texts' own.
     """
     whole = [row for row in rows if row["kind"] == "whole" and len(row["evidence"]) == mechanism.words]
-    return whole[:count]
+    return [row for row in whole if row["joined"] == LENGTHS[length]][:count]

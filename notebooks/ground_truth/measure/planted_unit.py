@@ -27,7 +27,7 @@ def unit(model, count, operators=OPERATORS, by_token=False, draws=entries.DRAWS)
         texts whose three words are used in their order, else NaN}).
     """
     classifier, mechanism, seed = model.classifier, model.mechanism, model.seed
-    rows = scored(mechanism, model.splits["test"], count)
+    rows = scored(mechanism, model.splits["test"], count, model.length)
     targets = planted_models.explained(model, rows)
     swaps = stream("swaps", mechanism.name, seed)
     counts = planted_truth.used(classifier, rows, targets, swaps)

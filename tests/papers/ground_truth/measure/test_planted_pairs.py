@@ -38,10 +38,11 @@ def explained(name, **settings):
 def test_pairs_of_a_mechanism(name):
     _, scores, pairs = explained(name)
     expected = COUNTS[name] | dict.fromkeys(planted_pairs.NULLS, 1)
-    counts = {(e, s): 0 for e, s in product(expected, SHAPES)}
+    counts = {(e, s): 0 for e, s in product(expected, SHAPES)} | {("fifths", "exponential"): 0}
     for error, shape, better, worse in pairs:
         counts[error, shape] += 1
         assert better in scores and worse in scores
+    assert counts.pop(("fifths", "exponential")) == 10
     assert counts == {(e, s): n for (e, n), s in product(expected.items(), SHAPES)}
     assert all(s.shape == (15,) and np.isfinite(s).all() for s in scores.values())
 
@@ -64,6 +65,9 @@ def test_the_evidence_stands_where_its_name_says():
     assert evidence[ranking["near 2", "linear"][2:5]].all()
     assert not evidence[ranking["false above", "linear"][:2]].any()
     assert evidence[ranking["false below", "linear"][:3]].all()
+    for k in range(5):
+        order = np.argsort(-scores[f"fifth {k}", "exponential"])
+        assert evidence[order[min(3 * k, 12) :][:3]].all()
     _, scores, _ = explained("redundant")
     ranking = np.argsort(-scores["one of two", "linear"])
     assert (ranking[0], ranking[-1]) == (3, 7)

@@ -33,6 +33,20 @@ def test_graded_texts_have_three_words_of_one_class_or_any_of_them():
     assert all(len(set(row["weights"])) == len(row["weights"]) for row in ROWS)
 
 
+@pytest.mark.parametrize("name", ["redundant", "graded"])
+def test_half_of_the_texts_may_be_long(name):
+    mechanism = PLANTED[name]
+    rows = texts(mechanism, 1, 40)["test"]
+    assert np.mean([row["joined"] == 3 for row in rows]) == pytest.approx(0.5, abs=0.05)
+    long = scored(mechanism, rows, 30, 40)
+    assert len(long) == 30 and {row["joined"] for row in long} == {3}
+    words = [len(row["text"].split()) for row in long]
+    assert np.mean(words) == pytest.approx(46, abs=6) and {len(row["evidence"]) for row in long} == {
+        mechanism.words
+    }
+    assert all(row["text"].split()[i] in planted.PLANTED for row in long for i in row["evidence"])
+
+
 def test_a_seed_is_a_set_of_texts():
     assert graded(5, 3) == ROWS[:5] != graded(5, 4)
     assert chance(0) == 0.5 and chance(-7) == pytest.approx(1 - chance(7))
