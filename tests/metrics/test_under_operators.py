@@ -28,16 +28,16 @@ def inputs(name, by="", model=None):
     return Inputs(model, model.encode([TEXT]), [1], seed=3, operator=operator(model, name, by))
 
 
-def scores(given):
+def scores(study):
     """Scores 0 to 9 of the ten tokens, in a fixed order of no pattern."""
-    values = np.zeros(len(given.encodings[0].ids))
-    values[given.encodings[0].maskable] = [3, 9, 0, 7, 1, 5, 8, 2, 6, 4]
+    values = np.zeros(len(study.encodings[0].ids))
+    values[study.encodings[0].maskable] = [3, 9, 0, 7, 1, 5, 8, 2, 6, 4]
     return [values]
 
 
-def by_hand(given, name, erased):
+def by_hand(study, name, erased):
     """The class probabilities of the text without the tokens at `erased`: (classes,)."""
-    (e,), model = given.encodings, given.model
+    (e,), model = study.encodings, study.model
     at = np.flatnonzero(erased)
     if name == "delete":
         shorter = e.at(np.delete(np.arange(len(e.ids)), at))
@@ -46,7 +46,7 @@ def by_hand(given, name, erased):
         kept = np.ones(len(e.ids))
         kept[at] = 0
         return forward.probabilities(model, [forward.Variant(e, factor=lambda: kept, key=None)])[0]
-    rows = given.erasing("").variants(e, np.ones(len(e.ids), bool)) if name == "resample" else [None]
+    rows = study.erasing("").variants(e, np.ones(len(e.ids), bool)) if name == "resample" else [None]
     p = []
     for row in rows:
         ids = e.ids.copy()
@@ -56,9 +56,9 @@ def by_hand(given, name, erased):
     return np.mean(p, axis=0)
 
 
-def order(given):
+def order(study):
     """The tokens, most important first."""
-    (s,), (e,) = scores(given), given.encodings
+    (s,), (e,) = scores(study), study.encodings
     return [i for i in np.argsort(-s, kind="stable") if e.maskable[i]]
 
 
@@ -69,63 +69,63 @@ def at(tokens, n):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_hard_metrics_by_hand(name):
-    given = inputs(name)
-    ranked, n = order(given), len(given.encodings[0].ids)
-    full = given.p_full[0]
-    s_zero = 1 - max(0, full - by_hand(given, name, at(ranked, n))[1])
+    study = inputs(name)
+    ranked, n = order(study), len(study.encodings[0].ids)
+    full = study.p_full[0]
+    s_zero = 1 - max(0, full - by_hand(study, name, at(ranked, n))[1])
     s, c = [], []
     for k in (1, 1, 1, 2, 5):  # of ten tokens, at the five ratios
-        s.append(1 - max(0, full - by_hand(given, name, at(ranked[k:], n))[1]))
-        c.append(max(0, full - by_hand(given, name, at(ranked[:k], n))[1]))
+        s.append(1 - max(0, full - by_hand(study, name, at(ranked[k:], n))[1]))
+        c.append(max(0, full - by_hand(study, name, at(ranked[:k], n))[1]))
     void = 1 - s_zero < erasure.LEAST
     expected = [np.nan] * 2 if void else [(np.mean(s) - s_zero) / (1 - s_zero), np.mean(c) / (1 - s_zero)]
-    found = [metric(given, scores(given))[0] for metric in (erasure.ns, erasure.nc)]
-    assert found == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    measured = [metric(study, scores(study))[0] for metric in (erasure.ns, erasure.nc)]
+    assert measured == pytest.approx(expected, abs=1e-5, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_curves_by_hand(name):
-    given = inputs(name)
-    ranked, n, full = order(given), len(given.encodings[0].ids), given.p_full[0]
-    p = [by_hand(given, name, at(ranked[:k], n)) for k in range(1, 11)]
-    back = [by_hand(given, name, at(ranked[::-1][:k], n)) for k in range(1, 11)]
+    study = inputs(name)
+    ranked, n, full = order(study), len(study.encodings[0].ids), study.p_full[0]
+    p = [by_hand(study, name, at(ranked[:k], n)) for k in range(1, 11)]
+    back = [by_hand(study, name, at(ranked[::-1][:k], n)) for k in range(1, 11)]
     falls = [full - row[1] for row in p]
-    assert normalised.aopc_comprehensiveness(given, scores(given))[0] == pytest.approx(
+    assert normalised.aopc_comprehensiveness(study, scores(study))[0] == pytest.approx(
         np.mean(falls), abs=1e-5
     )
     falls = [full - row[1] for row in back]
-    assert normalised.aopc_sufficiency(given, scores(given))[0] == pytest.approx(np.mean(falls), abs=1e-5)
-    predicted = forward.probabilities(given.model, [forward.unchanged(given.encodings[0])])[0].argmax()
+    assert normalised.aopc_sufficiency(study, scores(study))[0] == pytest.approx(np.mean(falls), abs=1e-5)
+    predicted = forward.probabilities(study.model, [forward.unchanged(study.encodings[0])])[0].argmax()
     changed = [k for k, row in enumerate(p, 1) if row.argmax() != predicted]
-    assert flip.fraction_to_flip(given, scores(given))[0] == (changed[0] / 10 if changed else 1)
+    assert flip.fraction_to_flip(study, scores(study))[0] == (changed[0] / 10 if changed else 1)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_f_fidelity_by_hand(name):
-    given = inputs(name)
-    n, total = len(given.encodings[0].ids), 0
-    for (seed,) in zip(given.seeds(0, 2), strict=True):
+    study = inputs(name)
+    n, total = len(study.encodings[0].ids), 0
+    for (seed,) in zip(study.seeds(0, 2), strict=True):
         drawn = np.random.default_rng(seed).random(n)
         for first in (1, 3, 5):  # of ten tokens, at most one is erased
-            token = min(order(given)[:first], key=lambda i: drawn[i])
-            total += given.p_full[0] - by_hand(given, name, at([token], n))[1]
-    assert fidelity.f_fidelity_plus(given, scores(given), 2)[0] == pytest.approx(total / 6, abs=1e-5)
+            token = min(order(study)[:first], key=lambda i: drawn[i])
+            total += study.p_full[0] - by_hand(study, name, at([token], n))[1]
+    assert fidelity.f_fidelity_plus(study, scores(study), 2)[0] == pytest.approx(total / 6, abs=1e-5)
 
 
-def soft_by_hand(given, name, draws, keep):
+def soft_by_hand(study, name, draws, keep):
     """Soft-NS or Soft-NC of whole tokens; a replacement text a draw."""
-    (e,), a = given.encodings, scores(given)[0] / 9
-    full, raw = given.p_full[0], []
-    for draw, seed in enumerate(given.seeds(0, draws)):
+    (e,), a = study.encodings, scores(study)[0] / 9
+    full, raw = study.p_full[0], []
+    for draw, seed in enumerate(study.seeds(0, draws)):
         u = np.random.default_rng(seed).random((len(a), 1), dtype=np.float32)[:, 0]
         erased = e.maskable & ((u >= a) if keep else (u < a))
         if name == "resample":
-            variant = given.erasing("").variants(e, erased)[draw % 3]
-            p = forward.probabilities(given.model, [forward.unchanged(variant.encoding)])[0, 1]
+            variant = study.erasing("").variants(e, erased)[draw % 3]
+            p = forward.probabilities(study.model, [forward.unchanged(variant.encoding)])[0, 1]
         else:
-            p = by_hand(given, name, erased)[1]
+            p = by_hand(study, name, erased)[1]
         raw.append(1 - max(0, full - p) if keep else max(0, full - p))
-    s_zero = 1 - max(0, full - by_hand(given, name, e.maskable)[1])
+    s_zero = 1 - max(0, full - by_hand(study, name, e.maskable)[1])
     if 1 - s_zero < erasure.LEAST:
         return np.nan
     return (np.mean(raw) - (s_zero if keep else 0)) / (1 - s_zero)
@@ -133,10 +133,10 @@ def soft_by_hand(given, name, draws, keep):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_soft_metrics_by_token_by_hand(name):
-    given = inputs(name, "token")
+    study = inputs(name, "token")
     for keep, metric in ((True, soft.soft_ns), (False, soft.soft_nc)):
-        expected = soft_by_hand(given, name, 5, keep)
-        assert metric(given, scores(given), 5)[0] == pytest.approx(expected, abs=1e-5, nan_ok=True)
+        expected = soft_by_hand(study, name, 5, keep)
+        assert metric(study, scores(study), 5)[0] == pytest.approx(expected, abs=1e-5, nan_ok=True)
 
 
 def test_zero_by_element_is_the_published_operator():
@@ -165,19 +165,19 @@ def test_every_erasing_metric_takes_every_operator(name):
     rest = {"auprc", "precision", "first_hit"}
     known = {n for n in registry.names() if registry.get(n).level == "example"}
     assert known - rest == {*ERASING, *CAUSAL}
-    given = inputs(name)
+    study = inputs(name)
     for metric in ERASING:
-        assert registry.get(metric).resolve()(given, scores(given)).shape == (1,)
+        assert registry.get(metric).resolve()(study, scores(study)).shape == (1,)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "mask"])
 def test_language_models_take_operators(name):
     model = tiny.causal()
     prompts = model.encode(tiny.PROMPTS)
-    given = Inputs(model, prompts, [5] * 4, seed=3, operator=operator(model, name))
+    study = Inputs(model, prompts, [5] * 4, seed=3, operator=operator(model, name))
     ones = [np.ones(len(e.ids)) for e in prompts]
-    assert soft_causal.causal_soft_ns(given, ones, 2) == pytest.approx(1)  # everything is kept
-    moved = soft_causal.causal_soft_nc(given, ones, 3)  # everything goes, in each of three texts
+    assert soft_causal.causal_soft_ns(study, ones, 2) == pytest.approx(1)  # everything is kept
+    moved = soft_causal.causal_soft_nc(study, ones, 3)  # everything goes, in each of three texts
     assert moved == pytest.approx(1)
 
 

@@ -75,45 +75,45 @@ def trained(splits, labels, kind, name, settings, model_dir="", device="cpu"):
     return ReadModel(model, seed, chosen, targets, by_name, accuracy, refused, table)
 
 
-def explained(of, count):
+def explained(reader, count):
     """The first `count` texts with enough positive words: [(text, explanations, pairs)].
 
     Args:
-        of: a ReadModel.
+        reader: a ReadModel.
         count: at most so many.
     """
     texts = []
-    for text, encoding in enumerate(of.encodings):
-        generator, target = stream("effects", of.seed, text), int(of.targets[text])
-        effect = read_truth.effects(of.model, encoding, target, generator)
-        words = read_truth.positive(of.model, encoding, target, effect, of.operators)
+    for text, encoding in enumerate(reader.encodings):
+        generator, target = stream("effects", reader.seed, text), int(reader.targets[text])
+        effect = read_truth.effects(reader.model, encoding, target, generator)
+        words = read_truth.positive(reader.model, encoding, target, effect, reader.operators)
         maskable, read = encoding.words[encoding.maskable], read_tokens(encoding)[encoding.maskable]
         tokens = [int(t) for word in words for t in np.flatnonzero(maskable == word)]
         top = read_pairs.top_of(tokens, int((~read).sum()), len(read))
         if len(words) < read_truth.POSITIVE or len(top) < 2:
             continue
         of_tokens = np.array([effect.get(int(word), 0.0) for word in maskable])
-        generator = stream("explanations", of.seed, text)
+        generator = stream("explanations", reader.seed, text)
         texts.append((text, *read_pairs.explanations(top, read, of_tokens, generator)))
         if len(texts) == count:
             break
     return texts
 
 
-def unit(of, count, operators=OPERATORS, draws=entries.DRAWS):
+def unit(reader, count, operators=OPERATORS, draws=entries.DRAWS):
     """The accuracies of all entries on the texts of one model: the table of `entries.right`.
 
     Args:
-        of: a ReadModel.
+        reader: a ReadModel.
         count: texts, at most.
         operators: names.
         draws: of every metric that draws.
     """
-    texts, scores, pairs = map(list, zip(*explained(of, count), strict=True))
-    encodings, targets = [of.encodings[i] for i in texts], of.targets[texts]
+    texts, scores, pairs = map(list, zip(*explained(reader, count), strict=True))
+    encodings, targets = [reader.encodings[i] for i in texts], reader.targets[texts]
     tables = []
     for name in operators:
         chosen = entries.entries(draws)
-        values = entries.values(of.operators[name], encodings, targets, scores, chosen, of.seed)
+        values = entries.values(reader.operators[name], encodings, targets, scores, chosen, reader.seed)
         tables.append(entries.right(values, pairs))
     return pd.concat(tables, ignore_index=True)

@@ -58,6 +58,6 @@ def test_resolution():
 
 
 def test_the_flag():
-    found = worst_case.flag([0.01, 0.02, 0.5, 0.6], [0, 1, 1, 0.5])
-    assert found == {"share": 0.5, "inside": 0.5, "outside": 0.75, "auroc": 1}
+    flagged = worst_case.flag([0.01, 0.02, 0.5, 0.6], [0, 1, 1, 0.5])
+    assert flagged == {"share": 0.5, "inside": 0.5, "outside": 0.75, "auroc": 1}
     assert np.isnan(worst_case.flag([0.5], [1])["inside"])

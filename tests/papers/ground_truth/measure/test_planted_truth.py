@@ -46,5 +46,5 @@ def test_the_order_of_graded_words_is_that_of_their_effects():
     row = {"text": "the copper saw pepper velvet", "evidence": [1, 3, 4], "weights": [4, 1, 2]}
     model = compiled("graded", words(row))
     turned = {**row, "weights": [1, 4, 2]}
-    found = planted_truth.ordered(model, [row, turned], [0, 0], np.random.default_rng(0))
-    assert found.tolist() == [[True] * 3, [False] * 3]
+    columns = planted_truth.ordered(model, [row, turned], [0, 0], np.random.default_rng(0))
+    assert columns.tolist() == [[True] * 3, [False] * 3]

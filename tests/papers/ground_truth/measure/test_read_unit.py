@@ -19,23 +19,23 @@ def texts(count, generator):
 
 
 @pytest.fixture(scope="module")
-def of():
+def reader():
     generator = np.random.default_rng(0)
     splits = {"train": texts(600, generator), "test": texts(60, generator)}
     settings = Settings(epochs=6, learning_rate=2e-3, head_learning_rate=2e-3, seed=1)
     return read_unit.trained(splits, ("no", "yes"), "attention", "tiny-bert", settings)
 
 
-def test_a_trained_model_is_checked_and_certified(of):
-    assert of.accuracy > 0.9 and of.refused == ""
-    assert of.certificate.set_index("operator").largest[["zero", "mask", "pad", "resample"]].max() < 1e-5
-    assert len(of.encodings) == len(of.targets) > 20
+def test_a_trained_model_is_checked_and_certified(reader):
+    assert reader.accuracy > 0.9 and reader.refused == ""
+    assert reader.certificate.set_index("operator").largest[["zero", "mask", "pad", "resample"]].max() < 1e-5
+    assert len(reader.encodings) == len(reader.targets) > 20
 
 
-def test_entries_are_scored_on_texts_with_positive_words(of):
-    texts = read_unit.explained(of, 3)
+def test_entries_are_scored_on_texts_with_positive_words(reader):
+    texts = read_unit.explained(reader, 3)
     assert len(texts) == 3
-    table = read_unit.unit(of, 3, ("mask", "delete"), 2)
+    table = read_unit.unit(reader, 3, ("mask", "delete"), 2)
     assert set(table.text) == {0, 1, 2} and set(table.operator) == {"mask", "delete"}
     assert {"halves", "order", "missed", "false above", "ones but one"} <= set(table.error)
     curves = table[(table.metric == "aopc_sufficiency") & (table.operator == "mask")]
