@@ -28,7 +28,7 @@ BUDGETS = {
     "replication": 2_000,
     "notebooks/attributions": 160,
     "notebooks/fmm": 810,
-    "notebooks/ground_truth": 2_335,  # 1,500 and version 2, until version 1 leaves
+    "notebooks/ground_truth": 2_340,  # 1,500 and version 2, until version 1 leaves
     "notebooks/noiser": 1_390,
     "notebooks/recursive_roar": 630,
     "notebooks/saloss": 690,
@@ -41,7 +41,7 @@ BUDGETS = {
     "benchmarks": 1_650,
     "javascript": 190,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 9_360  # lines, of faithlib, replication, papers and workflow
+DOCSTRINGS = 9_365  # lines, of faithlib, replication, papers and workflow
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

@@ -25,6 +25,9 @@ def unit(model, count, operators=OPERATORS, by_token=False, draws=entries.DRAWS)
     Returns:
         (the table of `entries.right`, {"texts", "used": those that count, "ordered": the share of graded
         texts whose three words are used in their order, else NaN}).
+
+    Raises:
+        ValueError: no text counts.
     """
     classifier, mechanism, seed = model.classifier, model.mechanism, model.seed
     rows = scored(mechanism, model.splits["test"], count, model.length)
@@ -35,6 +38,8 @@ def unit(model, count, operators=OPERATORS, by_token=False, draws=entries.DRAWS)
     if mechanism.needs == "sum":
         order = planted_truth.ordered(classifier, rows, targets, swaps)
     kept = np.flatnonzero(counts)
+    if not len(kept):
+        raise ValueError(f"none of {len(rows)} texts of {mechanism.name} uses its evidence: train longer")
     encodings = classifier.encode([rows[i]["text"] for i in kept])
     of_texts = [
         _explained(mechanism, rows[i], encoding, order[i], stream("explanations", mechanism.name, seed, i))

@@ -108,8 +108,16 @@ def unit(reader, count, operators=OPERATORS, draws=entries.DRAWS):
         count: texts, at most.
         operators: names.
         draws: of every metric that draws.
+
+    Raises:
+        ValueError: no text has enough positive words.
     """
-    texts, scores, pairs = map(list, zip(*explained(reader, count), strict=True))
+    rows = explained(reader, count)
+    if not rows:
+        raise ValueError(
+            f"none of {len(reader.encodings)} texts has {read_truth.POSITIVE} positive words: train longer"
+        )
+    texts, scores, pairs = map(list, zip(*rows, strict=True))
     encodings, targets = [reader.encodings[i] for i in texts], reader.targets[texts]
     tables = []
     for name in operators:

@@ -1,5 +1,7 @@
 """One planted unit, end to end, on a model that is written down."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,13 @@ def test_a_unit_scores_the_texts_that_count(model):
     assert cells["aopc_comprehensiveness", "one of two"] == 0.5  # one copy is enough: none is missed
     again, _ = planted_unit.unit(model, 4, ("mask",), draws=2)
     assert again.equals(table)
+
+
+def test_a_model_that_uses_nothing_has_no_texts(model):
+    rows = [{**row, "evidence": row["evidence"][:1] * 2} for row in model.splits["test"]]  # one copy of two
+    blind = replace(model, splits={**model.splits, "test": rows})
+    with pytest.raises(ValueError, match="none of 3 texts of redundant uses its evidence: train longer"):
+        planted_unit.unit(blind, 3)
 
 
 def test_zero_may_reach_whole_tokens(model):

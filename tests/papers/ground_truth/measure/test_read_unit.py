@@ -1,5 +1,7 @@
 """One read-half unit, end to end, on a tiny model of generated texts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,12 @@ def test_a_trained_model_is_checked_and_certified(reader):
     assert reader.accuracy > 0.9 and reader.refused == ""
     assert reader.certificate.set_index("operator").largest[["zero", "mask", "pad", "resample"]].max() < 1e-5
     assert len(reader.encodings) == len(reader.targets) > 20
+
+
+def test_texts_without_positive_words_are_told(reader):
+    short = replace(reader, encodings=[], targets=reader.targets[:0])
+    with pytest.raises(ValueError, match="none of 0 texts has 2 positive words: train longer"):
+        read_unit.unit(short, 3)
 
 
 def test_entries_are_scored_on_texts_with_positive_words(reader):
