@@ -7,6 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from faithlib.engine import forward
+from faithlib.scores import one_of
 from faithlib.statistics import stream
 from notebooks.ground_truth.measure.read_half import with_bits
 
@@ -27,6 +28,8 @@ class Settings:
         clip: the largest norm of a gradient.
         pool: texts that are sorted by length together, so that batches have little padding.
         seed: of order, bits and dropout.
+        dtype: what products are computed in while training: "bfloat16", or "float32", which is faster on a
+            processor without bfloat16 units.
     """
 
     epochs: int = 2
@@ -38,10 +41,14 @@ class Settings:
     clip: float = 1.0
     pool: int = 640
     seed: int = 0
+    dtype: str = "bfloat16"
+
+    def __post_init__(self):
+        one_of("dtype", self.dtype, ("bfloat16", "float32"))
 
 
 def train(model, encodings, labels, settings):
-    """Train a model in place; products are computed in bfloat16, and in float32 afterwards.
+    """Train a model in place; afterwards it computes in float32.
 
     Args:
         model: a `read_half.ReadHalf` with float32 weights.
@@ -58,7 +65,7 @@ def train(model, encodings, labels, settings):
     losses = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        model.dtype = torch.bfloat16
+        model.dtype = getattr(torch, settings.dtype)
         model.model.train()
         for _ in range(settings.epochs):
             total = []

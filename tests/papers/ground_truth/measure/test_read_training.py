@@ -1,13 +1,16 @@
 """Training with bits that change: batches, precision, and a model that learns to read a word."""
 
 import numpy as np
+import pytest
 import torch
 
 from faithlib import models
 from notebooks.ground_truth.measure import read_training
 from notebooks.ground_truth.measure.read_half import ReadHalf, half_read, read_tokens
 
-SETTINGS = read_training.Settings(epochs=12, learning_rate=2e-3, head_learning_rate=2e-3, pool=64)
+SETTINGS = read_training.Settings(
+    dtype="float32", epochs=12, learning_rate=2e-3, head_learning_rate=2e-3, pool=64
+)
 
 
 def test_batches_hold_texts_of_about_one_length():
@@ -16,6 +19,11 @@ def test_batches_hold_texts_of_about_one_length():
     assert len(batches) == 20 and sorted(np.concatenate(batches)) == list(range(640))
     assert np.mean([np.ptp(lengths[batch]) for batch in batches]) < 5
     assert len(read_training.batches(lengths[:70], SETTINGS, np.random.default_rng(1))) == 2
+
+
+def test_another_precision_is_refused():
+    with pytest.raises(ValueError, match="dtype='float16' is unknown: use 'bfloat16', 'float32'"):
+        read_training.Settings(dtype="float16")
 
 
 def test_a_model_learns_from_the_words_that_it_reads():
