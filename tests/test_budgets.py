@@ -26,13 +26,13 @@ BUDGETS = {
     "faithlib/tasks": 1_000,
     "faithlib/training": 860,
     "replication": 2_000,
-    "notebooks/attributions": 160,
-    "notebooks/fmm": 810,
+    "notebooks/attributions": 170,
+    "notebooks/fmm": 820,
     "notebooks/ground_truth": 2_340,  # 1,500 and version 2, until version 1 leaves
-    "notebooks/noiser": 1_390,
-    "notebooks/recursive_roar": 630,
-    "notebooks/saloss": 690,
-    "notebooks/soft_metrics": 760,
+    "notebooks/noiser": 1_400,
+    "notebooks/recursive_roar": 650,
+    "notebooks/saloss": 700,
+    "notebooks/soft_metrics": 770,
     "notebooks/tutorials": 760,
     "notebooks' code": 3_540,
     "workflow": 2_300,
@@ -41,7 +41,7 @@ BUDGETS = {
     "benchmarks": 1_650,
     "javascript": 190,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 9_365  # lines, of faithlib, replication, papers and workflow
+DOCSTRINGS = 9_410  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
