@@ -13,6 +13,12 @@ BY = ("element", "token")
 TEXTS = 4  # replacement texts that "resample" averages
 
 
+def takes_factor(model):
+    """Whether a model's logits can be had with its embedding output multiplied by a factor."""
+    parameters = signature(model.logits).parameters.values()
+    return any(one.name == "factor" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
 class Operator:
     """How one model's erased tokens are replaced.
 
@@ -63,7 +69,7 @@ class Operator:
             raise ValueError(
                 f"operator={name!r}, but {self.model.name} has no {name} token: use one of {others}"
             )
-        if name == "zero" and "factor" not in signature(self.model.logits).parameters:
+        if name == "zero" and not takes_factor(self.model):
             raise ValueError(
                 f"operator='zero', but {self.model.name} gives no access to its embeddings (its logits take "
                 f"no factor): use one of {others}"

@@ -137,3 +137,12 @@ def test_the_engine_evaluates_every_operator(model):
     for name in OPERATORS:
         p = forward.probabilities(model, operator(model, name).variants(E, SOME))
         assert p.shape[1] == 3 and p.sum(1) == pytest.approx(1)
+
+
+def test_logits_that_pass_their_settings_on_can_be_zeroed(model, monkeypatch):
+    logits = model.logits
+    monkeypatch.setattr(model, "logits", lambda batch, **given: logits(batch, **given))
+    assert Operator(model, "zero").name == "zero"
+    monkeypatch.setattr(model, "logits", lambda batch: logits(batch))
+    with pytest.raises(ValueError, match="gives no access to its embeddings"):
+        Operator(model, "zero")

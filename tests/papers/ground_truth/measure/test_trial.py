@@ -83,7 +83,7 @@ def test_a_registered_metric_and_an_attribution(here, capsys):
         ),
         (["--metric", "racu"], "metric 'racu' has no value of a text"),
         (["--metric", "my.py:nothing"], "metric 'nothing' is NaN for 100% of the pairs of one_word"),
-        (["--metric", "ns", "--better", "up"], "invalid choice: 'up'"),
+        (["--metric", "ns", "--better", "up"], "'up' is unknown: Known are higher, lower"),
     ],
 )
 def test_what_is_wrong_is_one_line(here, capsys, arguments, told):
