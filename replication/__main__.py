@@ -5,8 +5,10 @@ import sys
 import textwrap
 
 from replication.cards import counts, read_claims, write_cards
+from replication.multiverse import summary
 from replication.records import VERDICT_SCALES, check_scale, scales
 from replication.results import project_root
+from replication.verdicts import sentence
 
 WIDTHS = {"claim": 42, "value": 7, "interval": 17, "published": 9}
 WIDTH = 100
@@ -92,7 +94,7 @@ def verdict_table(claims):
                 "published": f"{row.published:.3f}" if known else "",
             }
             lines += [_line(cells), *(f"  {line}" for line in rest)]
-            told = "; ".join(filter(None, [str(row.verdict or ""), str(row.choices or "")]))
+            told = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
             lines += textwrap.wrap(told, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines[1:])
 

@@ -11,8 +11,10 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
+from replication.multiverse import COUNTS, summary
 from replication.results import in_config, project_root, shown, slug
 from replication.tables import counted
+from replication.verdicts import JOIN, ON_AVERAGE, UNTESTED, WORDS, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -25,9 +27,7 @@ BASELINES = {  # of claims, in words
 }
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
-LIMITS = r"not shown on .*(?= \()|(?<=\()(?:shown|depends) on [^;]*"  # in the words of a verdict
 LISTED = 4  # cases that a cell names; more are counted
-OF_CLAIM = ["claim", "definition", "baseline"]
 HEADER = (
     "claim",
     "verdict",
@@ -37,8 +37,9 @@ HEADER = (
     "p, Holm",
     "options",
 )
-NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "p_holm")  # the other columns are texts
-GROUPS = ("holds", "does not hold", "mixed", "inconclusive", "not tested")  # what a verdict begins with
+NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "most_units", "p_holm", *COUNTS)
+FLAGS = ("headline", "borderline")  # the other columns are texts
+SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
 
 
 def card_block(claims, note=""):
@@ -51,14 +52,15 @@ def card_block(claims, note=""):
     Returns:
         The content of the card's block BLOCK. The paragraph is of the first definition.
 
-    >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "sst"}
-    >>> row |= {"verdict": "holds (bert, 3 seeds)", "value": 0.11, "ci_low": 0.09, "ci_high": 0.13}
-    >>> row |= {"failing_cases": "", "borderline": False, "published": 0.3, "published_cases": "sst"}
-    >>> print(card_block(pd.DataFrame([row | {"choices": ""}])).splitlines()[1])
+    >>> from replication.verdicts import Verdict
+    >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none"}
+    >>> row |= Verdict("holds", 0.11, 0.09, 0.13, "seed", (3,), ("sst",)).row() | {"model": "bert"}
+    >>> row |= dict.fromkeys(COUNTS, 0) | {"published": 0.3, "published_cases": "sst"}
+    >>> print(card_block(pd.DataFrame([row])).splitlines()[1])
     **Holds** (1 of 1): A above B.
     """
     texts = [note] if note else []
-    judged = claims[claims.verdict.astype(str) != ""]
+    judged = claims[claims.verdict != ""]
     first = judged[judged.definition == claims.definition.iloc[0]]
     for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
         texts.append(_about(definition, baseline, judged) + _paragraph(part))
@@ -104,16 +106,13 @@ def claims_tables(claims):
 def read_claims(path):
     """claims.csv with texts that are never NaN."""
     table = pd.read_csv(path)
-    texts = [name for name in table if name not in NUMBERS]
+    texts = [name for name in table if name not in (*NUMBERS, *FLAGS)]
     return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
 
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims, choices = read_claims(folder / "claims.csv"), folder / "choices.csv"
-    if choices.is_file():
-        main = read_claims(choices).query("choice == 'main'").rename(columns={"verdict": "main"})
-        claims = claims.merge(main[[*OF_CLAIM, "main"]], "left", OF_CLAIM).fillna({"main": ""})
+    claims = read_claims(folder / "claims.csv")
     return card_block(claims, "\n\n".join([*_computed(folder), *_untested(folder), *_judged(folder)]))
 
 
@@ -123,14 +122,13 @@ def counts(claims):
     A claim counts once: in the first definition, which is the paper's, and against its first baseline.
 
     >>> rows = pd.DataFrame({"claim": ["a", "a", "b", "b"], "definition": ["paper"] * 3 + ["released"]})
-    >>> counts(rows.assign(verdict=["holds (3 seeds)", "mixed", "not tested", "holds"]))
+    >>> counts(rows.assign(verdict=["holds", "depends", "not tested", "holds"]))
     '1 holds, 1 not tested'
     """
-    own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict.astype(str) != "")]
-    verdicts = own.drop_duplicates("claim").verdict.astype(str)
-    found = {name: verdicts.str.startswith(name).sum() for name in GROUPS}
-    several = {"holds": "hold", "does not hold": "do not hold"}
-    return ", ".join(f"{n} {several.get(name, name) if n > 1 else name}" for name, n in found.items() if n)
+    own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict != "")]
+    found = own.drop_duplicates("claim").verdict.value_counts()
+    words = {word: n for word in WORDS if (n := found.get(word, 0))}
+    return ", ".join(f"{n} {SEVERAL.get(word, word) if n > 1 else word}" for word, n in words.items())
 
 
 def with_counts(text, folder):
@@ -182,10 +180,13 @@ def write_cards(results_dir="results", scale="small"):
 
 def _cases(names):
     """Cases in words, a data set once with all its models; of many, how many they are."""
-    cases = re.split("[,;] ", names)
+    cases = names.split(JOIN) if names else []
+    if len(cases) > LISTED:
+        return f"{len(cases)} cases"
+    listed = ", ".join(cases)
     for _ in cases:
-        names = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", names)
-    return labelled(names) if len(cases) <= LISTED else f"{len(cases)} cases"
+        listed = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", listed)
+    return labelled(listed)
 
 
 def _computed(folder):
@@ -243,50 +244,44 @@ def _about(definition, baseline, claims):
 
 def _paragraph(part):
     texts = []
-    for verdict in GROUPS:
-        own = part[part.verdict.str.startswith(verdict)]
+    for word in WORDS:
+        own = part[part.verdict == word]
         if len(own):
-            names = "; ".join(escaped(labelled(row.claim) + _limits(row)) for row in own.itertuples())
-            texts.append(f"**{verdict.capitalize()}** ({len(own)} of {len(part)}): {names}.")
+            names = "; ".join(escaped(labelled(row.claim + _limits(row))) for row in own.itertuples())
+            texts.append(f"**{word.capitalize()}** ({len(own)} of {len(part)}): {names}.")
     return " ".join(texts)
 
 
 def _limits(row):
-    """What limits a verdict: " (depends on ...)", where it is shown, that few settings agree; or ""."""
-    limits = [*_main_setting(row), *re.findall(LIMITS, row.verdict)]
-    if not _main_setting(row):
-        shares = re.finditer(r"(?:full grid: )?(\d+) of (\d+) (?:options )?agree", _options(row))
-        limits += [agree[0] for agree in shares if 2 * int(agree[1]) < int(agree[2])]
-    return f" ({labelled('; '.join(limits))})" if limits else ""
-
-
-def _main_setting(row):
-    """[the verdict of the main setting alone], of a row that options make mixed."""
-    main = getattr(row, "main", "mixed") or "mixed"
-    return [f"main setting: {main}"] * (row.verdict.startswith("mixed") and main != "mixed")
-
-
-def _options(row):
-    """How many options agree with a verdict; "" without a verdict, or without an option."""
-    none = row.verdict.startswith("not tested") or row.choices.startswith("0 of 0 ")
-    return "" if none else row.choices
+    """What limits a verdict: " (on ties; not shown with ...)", where it is shown; or ""."""
+    names = {"on": row.depends_on, "not shown with": row.not_shown_with, "shown on": row.shown_on}
+    limits = [f"{word} {listed.replace(JOIN, ', ')}" for word, listed in names.items() if listed]
+    return f" ({'; '.join(limits)})" if limits else ""
 
 
 def _cells(row):
-    verdict = labelled(row.verdict) + (", borderline" if str(row.borderline) == "True" else "")
-    if row.failing_cases and "not shown on" in verdict:
+    cells = row._asdict()
+    verdict = labelled(sentence(cells)) + (", borderline" if row.borderline else "")
+    if row.failing_cases and row.quantifier == ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
     of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
     on = "" if row.published_cases == row.cases else f" on {of}"
-    known = of if math.isnan(row.published) else _number(row.published) + on
+    published = of if math.isnan(row.published) else _number(row.published) + on
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    options = "; ".join(
-        filter(None, [*_main_setting(row), _options(row).replace(" options agree", " agree")])
-    )
-    return labelled(row.claim), verdict, ours, known, _cases(row.cases), holm, options
+    options = "" if row.verdict == UNTESTED else summary(cells)
+    return labelled(row.claim), verdict, ours, published, _data(row), holm, options
+
+
+def _data(row):
+    """The cases of a row, those without an interval last; of many, how many they are."""
+    every = JOIN.join(filter(None, [row.cases, row.other_cases]))
+    if len(every.split(JOIN)) > LISTED or not row.cases:
+        return _cases(every)
+    others = f"; without an interval: {_cases(row.other_cases)}" if row.other_cases else ""
+    return f"{_cases(row.cases)}{others}"
 
 
 def _number(x):

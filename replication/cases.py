@@ -14,10 +14,13 @@ from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, h
 from faithlib.statistics.intervals import EQUAL, Interval
 from replication.verdicts import (
     ALPHA,
+    DEPENDS,
+    EVERYWHERE,
     FAILS,
     HOLDS,
-    INCONCLUSIVE,
-    MIXED,
+    ON_AVERAGE,
+    SOMEWHERE,
+    UNDECIDED,
     UNTESTED,
     Verdict,
     _equal,
@@ -86,9 +89,10 @@ def case_table(cases, relation=">", bound=0.0):
 def somewhere(cases, relation=">", bound=0.0):
     """The claim that the relation is satisfied on at least one case.
 
-    One-sided p-values with Holm's correction at .025 over all cases looked at, those without an interval
-    (p = 1) included. Variances are not pooled over cases. The interval is that of the case with the smallest
-    p at the level of Holm's first step, 1 - 2 · .025 / m: it excludes the threshold where the claim holds.
+    A case's p is the larger of two one-sided ones: its own t, and t with the variance pooled over all cases
+    (`pooled`). Holm's correction at .025 is over all cases looked at, those without an interval (p = 1)
+    included. The interval is that of the case with the smallest p at the level of Holm's first step,
+    1 - 2 · .025 / m: it excludes the threshold where the claim holds.
 
     Args:
         cases: {name: Interval}, all cases that were looked at.
@@ -97,37 +101,72 @@ def somewhere(cases, relation=">", bound=0.0):
 
     Returns:
         Verdict: holds if a case is rejected (`shown_on`); does not hold only if the unadjusted 95 % interval
-        of every case lies on the other side; else inconclusive, with the critical t.
+        of every case lies on the other side; else undecided, with the critical t.
 
     Raises:
         ValueError: for another relation.
 
     >>> from faithlib.statistics.intervals import seeds_interval
-    >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
+    >>> cases = {"sst": seeds_interval([0.43, 0.44, 0.45]), "babi-1": seeds_interval([-0.1, 0.0, 0.1])}
     >>> somewhere(cases).text("BiLSTM")
     'holds (shown on sst; BiLSTM, 3 seeds)'
-    >>> somewhere(cases | {f"babi-{i}": cases["babi-1"] for i in range(2, 18)}).detail
-    'critical t 18.9 over 18 cases'
+    >>> near = {f"babi-{i}": seeds_interval([0.01, 0.02, 0.03]) for i in range(18)}
+    >>> somewhere(near).reason
+    'too few seeds: critical t 18.9 over 18 cases'
     """
     tested, others = _split(cases)
     if not tested:
         return _untested(cases, relation, bound)
+    own, cases = tested, cases | pooled(tested)
+    tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
     shown = tuple(name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA)
     leading = min(tested, key=p.get)
     level = 1 - 2 * ALPHA / len(cases)
     low, high = tested[leading].ends(level)
-    critical = t_quantile(0.5 + level / 2, tested[leading].df)
+    critical = t_quantile(0.5 + level / 2, own[leading].df)
     if shown:
-        word, detail = HOLDS, f"shown on {', '.join(shown)}" if len(cases) > 1 else ""
+        word, reason = HOLDS, ""
     elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
-        word, detail = FAILS, ""
+        word, reason = FAILS, ""
     else:
-        word = INCONCLUSIVE
-        detail = f"critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
+        word, unit = UNDECIDED, tested[leading].unit
+        reason = f"too few {unit}s: critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
     ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
-    about = {"word": word, "detail": detail, "shown_on": shown, "critical_t": critical}
+    about = {"word": word, "reason": reason, "shown_on": shown, "critical_t": critical}
+    about |= {"quantifier": SOMEWHERE} if len(cases) > 1 else {}
     return _verdict(tested[leading], cases, relation, bound, **ends, **about)
+
+
+def pooled(cases):
+    """Cases whose intervals also count the variance pooled over all of them, if they are over seeds.
+
+    The own variance of three seeds is small by chance in one of many cases, and under a long tail its t alone
+    is too large too often. The pooled variance Σ df_k v_k / Σ df_k, v_k the variance of a seed, adds a second
+    t interval to each case, and the wider one counts.
+
+    Args:
+        cases: {name: Interval}, each with an interval.
+
+    Returns:
+        {name: Interval}.
+
+    >>> from faithlib.statistics.intervals import seeds_interval
+    >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
+    >>> round(cases["sst"].pvalue(), 4), round(pooled(cases)["sst"].pvalue(), 4)
+    (0.0101, 0.365)
+    """
+    parts = {name: case.components[-1] for name, case in cases.items() if case.unit == "seed"}
+    if len(parts) < 2:
+        return cases
+    freedom = sum(df for _, df in parts.values())
+    variance = sum(df * se**2 * cases[name].n_units for name, (se, df) in parts.items()) / freedom
+    return {
+        name: replace(case, components=(*case.components, (math.sqrt(variance / case.n_units), freedom)))
+        if name in parts
+        else case
+        for name, case in cases.items()
+    }
 
 
 def average(cases):
@@ -222,10 +261,9 @@ def on_average(cases, relation=">", bound=0.0):
         bound: the threshold.
 
     Returns:
-        Verdict: "mixed" if, after Holm over the data sets, one lies wholly above and one wholly below the
-        threshold; "inconclusive (depends on data sets with fewer than 3 seeds)" if `value_all` is on the
-        other side of the threshold than `value`, and if data sets whose values are all equal change the
-        verdict; else by the interval. "not tested" where no data set has an interval.
+        Verdict: "depends on the data set" if, after Holm over the data sets, one lies wholly above and one
+        wholly below the threshold; "undecided" if `value_all` is on the other side of the threshold than
+        `value`, and if data sets whose values are all equal change the verdict; else by the interval.
 
     Raises:
         ValueError: for another relation.
@@ -235,7 +273,7 @@ def on_average(cases, relation=">", bound=0.0):
     >>> on_average(cases).text("MiniLM")
     'holds (MiniLM, 3 seeds)'
     >>> on_average(cases | {"multirc": seeds_interval([-0.6])}).text("MiniLM")
-    'inconclusive (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
+    'undecided (depends on data sets with fewer than 3 seeds; MiniLM, 3 seeds)'
     """
     within, others = _split(cases)
     if not within:
@@ -244,20 +282,20 @@ def on_average(cases, relation=">", bound=0.0):
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
     found = _mean(within)
-    verdict = _verdict(found, cases, relation, bound, average=len(cases) > 1)
+    verdict = _verdict(found, cases, relation, bound, quantifier=ON_AVERAGE if len(cases) > 1 else "")
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
     if mixed(varying, bound):
-        return replace(verdict, word=MIXED, detail=_sides(varying, bound))
+        return replace(verdict, word=DEPENDS, depends_on=("the data set",), reason=_sides(varying, bound))
     if judge(_mean(varying), relation, bound).word != verdict.word:
-        return replace(verdict, word=INCONCLUSIVE, detail="depends on data sets whose values are all equal")
+        return replace(verdict, word=UNDECIDED, reason="depends on data sets whose values are all equal")
     if others and _satisfies(value, relation, bound) != _satisfies(found.value, relation, bound):
         few = found.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
         )
         kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
-        verdict = replace(verdict, word=INCONCLUSIVE, detail=f"depends on {kind}")
+        verdict = replace(verdict, word=UNDECIDED, reason=f"depends on {kind}")
     return verdict
 
 
@@ -272,7 +310,7 @@ def everywhere(cases, relation=">", bound=0.0):
     Returns:
         Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
         case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025
-        over those with an interval, one lies on the other side; else it is inconclusive.
+        over those with an interval, one lies on the other side; else it is undecided.
 
     Raises:
         ValueError: for another relation.
@@ -280,7 +318,7 @@ def everywhere(cases, relation=">", bound=0.0):
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}
     >>> everywhere(cases).text()
-    'inconclusive (not shown on agnews; 3 seeds)'
+    'undecided (not shown on agnews; 3 seeds)'
     """
     tested, _ = _split(cases)
     if not tested:
@@ -295,14 +333,16 @@ def everywhere(cases, relation=">", bound=0.0):
     ]
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != HOLDS]
-    word = FAILS if against else INCONCLUSIVE if unshown else HOLDS
-    detail = f"violated on {', '.join(against)}" if against else ""
-    if word == INCONCLUSIVE:
-        detail = f"not shown on {', '.join(unshown)}"
-        if all(name in tested and tested[name].out_of_reach(relation, bound) for name in unshown):
-            detail += f", and cannot be with so few {tested[weakest].unit}s"
+    word = FAILS if against else UNDECIDED if unshown else HOLDS
+    reason = f"violated on {', '.join(against)}" if against else ""
+    if word == UNDECIDED:
+        reason = f"not shown on {', '.join(unshown)}"
+        without = [tested[name] for name in unshown if name in tested]
+        if without and all(case.out_of_reach(relation, bound) for case in without):
+            reason += f", and cannot be with so few {tested[weakest].unit}s"
     borderline = any(case.borderline(bound) for case in tested.values())
-    about = {"word": word, "detail": detail, "borderline": borderline}
+    about = {"word": word, "reason": reason, "borderline": borderline}
+    about |= {"quantifier": EVERYWHERE} if len(cases) > 1 else {}
     return _verdict(tested[weakest], cases, relation, bound, **about)
 
 
@@ -418,12 +458,13 @@ def _verdict(interval, cases, relation, bound, **changes):
 
 
 def _untested(cases, relation, bound):
-    reasons = dict.fromkeys(case.reason or "one model" for case in cases.values())
+    """The verdict of cases none of which has an interval: measured and undecided, or not tested."""
+    reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
     return Verdict(
-        UNTESTED,
-        _mean_value(cases),
+        UNTESTED if math.isnan(value) else UNDECIDED,
+        value,
         failing_cases=failing_cases(cases, relation, bound),
-        detail="; ".join(reasons) or "no record has what it needs",
+        reason="; ".join(reasons) or "no record has what it needs",
         other_cases=tuple(cases),
         relation=relation,
         bound=bound,

@@ -22,11 +22,25 @@ from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
+from replication.multiverse import COUNTS
 from replication.records import VERDICT_SCALES, slug
 from replication.tables import case_titles
-from replication.verdicts import FAILS, INCONCLUSIVE, MIXED, ROW, UNTESTED, Verdict
+from replication.verdicts import (
+    DEPENDS,
+    FAILS,
+    JOIN,
+    ROW,
+    UNDECIDED,
+    UNTESTED,
+    Verdict,
+    at_least_half,
+    within_margin,
+)
 
-CLAIMS = ["claim", "definition", "baseline", *ROW, "published", "published_cases", "choices"]
+CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
+          "within_margin", "published", "published_cases"]  # fmt: skip
+UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "at_least_half",
+          "within_margin")  # fmt: skip
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 
@@ -51,6 +65,8 @@ class Claim:
         cluster: column of clusters of texts (facts), "" where texts are independent.
         limits: range of the statistic.
         quantity: what is measured, such as "ACU"; an option that measures another is not subtracted.
+        tested: whether it has a verdict; a ratio has none, as its numerator is tested.
+        instance_of: the sentence of which this is the claim for one model; "" where it is that itself.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
             over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
             than chance: the claim does not hold only if one of them is ahead after Holm over all.
@@ -61,7 +77,7 @@ class Claim:
     >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
     >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds")
     >>> table([claim], "small").verdict.tolist()
-    ['inconclusive (bert, 3 seeds)']
+    ['undecided']
     """
 
     claim: str
@@ -76,6 +92,8 @@ class Claim:
     cluster: str = ""
     limits: tuple[float, float] = (-math.inf, math.inf)
     quantity: str = ""
+    tested: bool = True
+    instance_of: str = ""
     rivals: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -237,7 +255,8 @@ def judged(claim, gate=None):
     """
     apply = QUANTIFIERS[claim.quantifier]
     if isinstance(claim.values, dict):
-        return apply(claim.values, claim.relation, claim.threshold), claim.values
+        verdict = apply(claim.values, claim.relation, claim.threshold)
+        return (verdict if claim.tested else replace(verdict, word=UNTESTED)), claim.values
     kept = of_accepted(claim, gate)
     cases = intervals(kept)
     if not cases and len(claim.values):
@@ -247,55 +266,72 @@ def judged(claim, gate=None):
         return Verdict(
             UNTESTED,
             float(np.mean(means)) if means else math.nan,
-            detail=reason,
+            reason=reason,
             other_cases=tuple(every),
             relation=claim.relation,
             bound=claim.threshold,
         ), {}
     verdict = apply(cases, claim.relation, claim.threshold)
-    if verdict.word in (FAILS, MIXED) and claim.rivals:
+    if verdict.word in (FAILS, DEPENDS) and claim.rivals:
         averaged = claim.quantifier == "on average" and verdict.word == FAILS
         each = {
             name: intervals(replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)))
             for name, values in claim.rivals.items()
         }
         if not behind(each, claim.relation, claim.threshold, averaged):
-            verdict = replace(verdict, word=INCONCLUSIVE, detail="no single other is shown to be ahead")
+            reason = "no single other is shown to be ahead"
+            verdict = replace(verdict, word=UNDECIDED, depends_on=(), reason=reason)
     return verdict, cases
 
 
-def rows(claim, scale, gate=None):
+def rows(claim, scale, gate=None, headline=()):
     """The rows of claims.csv of one claim.
 
     Args:
         claim: Claim.
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
         gate: from `gates`.
+        headline: of the card.
 
     Returns:
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    return judged_rows(of_accepted(claim, gate), scale, *judged(claim, gate))
+    return judged_rows(of_accepted(claim, gate), scale, *judged(claim, gate), headline=headline)
 
 
-def judged_rows(claim, scale, own, cases, over=None):
+def judged_rows(claim, scale, own, cases, over=None, headline=()):
     """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
+    key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
+    names |= {"model": _model(claim, own), "headline": key in margin}
     shown = scale in VERDICT_SCALES
     value, of = published(claim, own, cases) if shown else (math.nan, "")
-    first = names | (over.verdict if over else own).row(_model(claim, own))
-    first |= {"published": value, "published_cases": of, "choices": over.summary if over else ""}
+    first = (
+        names | (over.verdict if over else own).row() | (over.counts if over else dict.fromkeys(COUNTS, 0))
+    )
+    first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
+    if names["headline"] and margin[key]:
+        first["within_margin"] = within_margin(own, margin[key])
+        if claim.relation in (">", "<"):  # of an effect; the others say that there is none
+            first["at_least_half"] = at_least_half(own, value)
     if not shown:
-        first |= {"verdict": "", "failing_cases": "", "borderline": False, "choices": ""}
+        first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
     if math.isnan(own.value_all):
         return [first]
     second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": own.value_all, "n_units": 0}
-    return [first, second | {"cases": ", ".join(cases), "borderline": False}]
+    second |= dict.fromkeys(COUNTS, 0) | {
+        "n_units": 0,
+        "most_units": 0,
+        "borderline": False,
+        "headline": False,
+    }
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": own.value_all}
+    return [first, second | {"cases": JOIN.join(cases), "model": ""}]
 
 
-def table(claims, scale, gate=None):
+def table(claims, scale, gate=None, headline=()):
     """claims.csv: a row a claim, and a second one where `rows` says so.
 
     Args:
@@ -306,7 +342,7 @@ def table(claims, scale, gate=None):
     Returns:
         DataFrame with the columns CLAIMS.
     """
-    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate)]
+    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, headline)]
     return pd.DataFrame(found, columns=CLAIMS)
 
 

@@ -73,6 +73,20 @@ def areas(wide, area="ACU", flat=True):
     return pd.DataFrame(found)
 
 
+def falling(wide):
+    """The curves of the seeds whose random curve falls: where it is flat, areas say nothing.
+
+    Args:
+        wide: as `areas` takes it.
+
+    Returns:
+        The rows of `wide` of these seeds.
+    """
+    room = racu_denominator(wide.columns.to_numpy(float) / 100, wide.loc[RANDOM].to_numpy())
+    kept = wide.loc[RANDOM].index[room >= FLAT]
+    return wide[wide.index.get_level_values("seed").isin(kept)]
+
+
 def _seeds(x, measure, baseline, area, flat=True):
     """One of `AREAS`, seed by seed; where the random curve hardly falls RACU is NaN, ACU with flat=False."""
     values = acu(x, measure, baseline) if area == "acu" else racu(x, measure, baseline, "clipped" in area)

@@ -40,8 +40,8 @@ ROLES = {
 VERDICT_COLOURS = {
     "holds": "#009E73",
     "does not hold": "#D55E00",
-    "mixed": "#0072B2",
-    "inconclusive": "#777777",
+    "depends": "#0072B2",
+    "undecided": "#777777",
 }
 
 

@@ -40,4 +40,4 @@ from faithlib.statistics.intervals import (
     seeds_interval,
     text_interval,
 )
-from faithlib.statistics.shares import ShareInterval, interval_from_table, share_interval
+from faithlib.statistics.shares import ShareInterval, count_interval, interval_from_table, share_interval

@@ -51,6 +51,50 @@ class ShareInterval(Interval):
         return float(special.stdtr(self.components[0][1], -t))
 
 
+@dataclass(frozen=True)
+class CountInterval(Interval):
+    """A share of independent units and its Clopper–Pearson interval.
+
+    Attributes:
+        count: how many of `n_units` are true.
+    """
+
+    count: int = 0
+
+    def _ends(self, level):
+        k, n, tail = self.count, self.n_units, (1 - level) / 2
+        low = special.betaincinv(k, n - k + 1, tail) if k else 0.0
+        high = special.betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
+        return float(low), float(high)
+
+    def _pvalue(self, side, bound):
+        k, n = self.count, self.n_units
+        return float(special.bdtrc(k - 1, n, bound) if side > 0 else special.bdtr(k, n, bound))
+
+
+def count_interval(true, unit="model"):
+    """Clopper–Pearson interval (1934) of a share of independent units, such as trained models.
+
+    Args:
+        true: (units,), truth values.
+        unit: what is counted.
+
+    Returns:
+        CountInterval; without ends for fewer than three units.
+
+    >>> print(count_interval([True] * 12))
+    +1.000 [+0.735, +1.000] (12 models)
+    """
+    x = np.asarray(true, dtype=bool)
+    result = CountInterval(
+        float(x.mean()), unit, len(x), design="share", limits=(0.0, 1.0), count=int(x.sum())
+    )
+    if len(x) < FEWEST_UNITS:
+        return replace(result, reason=_too_few(len(x), unit))
+    low, high = result._ends(LEVEL)
+    return replace(result, components=(((high - low) / 2, len(x) - 1),))
+
+
 def share_interval(true, clusters=None, unit="cluster"):
     """Wilson interval of a share, corrected for observations that come in clusters.
 

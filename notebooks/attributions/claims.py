@@ -32,7 +32,7 @@ def claims(records, values, scale):
     gate = gates(select(metric_rows(records), split="test"), "macro_f1")
     design = results.design(records)
     return multiverse_tables(
-        lambda **options: statements(values, design, **options), CARD.choices, scale, gate
+        lambda **options: statements(values, design, **options), CARD.choices, scale, gate, CARD.headline
     )
 
 

@@ -16,6 +16,7 @@ from notebooks.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, pri
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import average, steady
 from replication.claims import CLAIMS, Claim, intervals, rows
+from replication.verdicts import FAILS, HOLDS, UNDECIDED
 
 UNIT = ["dataset", "model", "seed"]
 TEXTS = ["claim", "value", "ci_low", "ci_high", "value_more", "ci_low_more", "ci_high_more", "same"]
@@ -45,14 +46,13 @@ def claims(scored, scale):
     found["p_holm"] = found.claim.map(of)
     against = {claim.claim: _p(claim, "<") for _, claim in parts}
     refuted = dict(zip(against, holm(list(against.values())), strict=True))
-    word, opposite = found.verdict.astype(str), found.claim.map(refuted)
-    late = word.str.startswith("holds") & (found.p_holm > HOLM)
-    late |= word.str.startswith("does not hold") & (opposite > HOLM)
+    opposite = found.claim.map(refuted)
+    late = (found.verdict == HOLDS) & (found.p_holm > HOLM)
+    late |= (found.verdict == FAILS) & (opposite > HOLM)
     weakest = {claim.claim: own[claim.claim] == worst[number] for number, claim in parts}
     for row in found[late].itertuples():
-        why = LATE[0] if weakest[row.claim] or row.verdict.startswith("does") else LATE[1]
-        units = row.verdict.rpartition("(")[2]
-        found.loc[row.Index, "verdict"] = f"inconclusive ({why}; {units}"
+        reason = LATE[0] if weakest[row.claim] or row.verdict == FAILS else LATE[1]
+        found.loc[row.Index, ["verdict", "reason"]] = UNDECIDED, reason
     return found
 
 
@@ -71,8 +71,7 @@ def with_more_texts(fixed, more):
     both = fixed[["claim", "verdict", *numbers]].merge(
         more[["claim", "verdict", *numbers]], on="claim", suffixes=("", "_more"), sort=False
     )
-    one, other = (both[name].astype(str).str.partition(" (")[0] for name in ("verdict", "verdict_more"))
-    return both.assign(same=one == other)[TEXTS]
+    return both.assign(same=both.verdict == both.verdict_more)[TEXTS]
 
 
 def both_numbers(table):

@@ -53,7 +53,9 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]
     further = cache(partial(_further, *others))
-    return multiverse_tables(partial(statements, task_columns(values), further), CARD.choices, scale)
+    return multiverse_tables(
+        partial(statements, task_columns(values), further), CARD.choices, scale, None, CARD.headline
+    )
 
 
 def statements(
@@ -118,7 +120,13 @@ def _by_model(claim):
     kind = values.model.mask(generated(values.dataset), "")
     named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
     return [
-        replace(claim, claim=named[model], values=part, rivals=_of(claim.rivals, part))
+        replace(
+            claim,
+            claim=named[model],
+            instance_of=claim.claim,
+            values=part,
+            rivals=_of(claim.rivals, part),
+        )
         for model, part in values.groupby(kind, sort=False)
     ]
 

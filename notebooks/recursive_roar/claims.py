@@ -14,6 +14,7 @@ import pandas as pd
 
 from faithlib.attributions.registry import described
 from faithlib.metrics import curves
+from faithlib.metrics.curves import falling
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
 from notebooks.recursive_roar.card import CARD
@@ -41,7 +42,7 @@ RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean ov
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
-def claims(points, scale="small", records=(), gate=None):
+def claims(points, scale="small", records=(), gate=None, shares=None):
     """claims.csv and choices.csv.
 
     Args:
@@ -49,23 +50,26 @@ def claims(points, scale="small", records=(), gate=None):
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         records: from `results.load`; without them, two models are compared whatever their settings.
         gate: from `tables.gates`, or None where every data set takes part.
+        shares: rows of `scores.sparsity`, from `results.load_tables`; None: no claim about them.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
     """
-    return multiverse_tables(
-        lambda **options: statements(points, records, gate, **options),
-        CARD.choices,
-        scale,
-        None if gate is None else main(gate),
-    )
+
+    def state(**options):
+        return statements(points, records, gate, shares, **options)
+
+    taking_part = None if gate is None else main(gate)
+    return multiverse_tables(state, CARD.choices, scale, taking_part, CARD.headline)
 
 
 def statements(
     points,
     records=(),
     gate=None,
+    shares=None,
     area="ACU",
+    flat_random_curves="left out",
     collapsed_models="kept",
     masking_levels="all",
     share_of_random="subtracted",
@@ -79,7 +83,8 @@ def statements(
         points, records: from `tables.points` and `results.load`.
         gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
             others `replication.claims` takes those.
-        area, collapsed_models, masking_levels, share_of_random: options of `CARD.choices`.
+        shares: as `claims` takes them.
+        area, flat_random_curves, ..., share_of_random: options of `CARD.choices`.
         outputs_of_bAbI, integrated_gradients, training_texts: the same, of units.
 
     Returns:
@@ -99,14 +104,20 @@ def statements(
     )
     released = setting(points, form="released")
     printed = complete_curves(accepted(setting(points) if released is None else released, gates["main"]))
+    measured = (found, kept, same)
+    if flat_random_curves == "left out":
+        measured = [
+            {key: rows for key, table in some.items() if len(rows := falling(table))} for some in measured
+        ]
     stated = [
-        *_attention(found, printed, area),
-        _cheaper_gradient(kept, area),
-        _models_differ(same, _settings(records, alike), area),
-        _tasks_differ(kept, area),
+        *_attention(measured[0], printed, area),
+        *_cheaper_gradient(measured[1], area),
+        _models_differ(measured[2], _settings(records, alike), area),
+        _tasks_differ(measured[1], area),
         *_early(found, share_of_random),
-        *_recursion(found, area),
+        *_recursion(measured[0], area),
         *_leakage(found, kept),
+        *_sparser(shares),
     ]
     return [replace(claim, quantity=area) for claim in stated]
 
@@ -168,7 +179,7 @@ def _printed(claim, per_case, known):
         values = values.dropna()
         if len(values):
             found[titles[case]] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
-    return Claim(claim, found, "seeds", baseline="random", published=known)
+    return Claim(claim, found, "seeds", baseline="random", published=known, tested=False)
 
 
 # Claims -------------------------------------------------------------------------------------------
@@ -205,7 +216,7 @@ def _attention(found, published, area):
 def _cheaper_gradient(found, area):
     """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
     known = areas(found, area)
-    titles, compared = case_titles(known), {}
+    titles, compared, gains = case_titles(known), {}, {}
     for key, table in known.items():
         for measure in table:
             about = described(measure)
@@ -214,8 +225,13 @@ def _cheaper_gradient(found, area):
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
                 if len(gain):
                     compared[f"{titles[key]}: {measure}"] = seeds_interval(gain)
-    claim = "a cheaper gradient is somewhere more faithful than integrated gradients (ACU)"
-    return _somewhere(claim, compared)
+                    gains.setdefault(key, []).append(gain)
+    claim = "a cheaper gradient is {}more faithful than integrated gradients (ACU{})"
+    mean = {key: pd.concat(gains[key], axis=1).mean(axis=1) for key in gains}
+    return [
+        _somewhere(claim.format("somewhere ", ""), compared),
+        _on_average(claim.format("", ", mean over gradients"), mean),
+    ]
 
 
 def _models_differ(found, settings, area):
@@ -303,6 +319,30 @@ def _recursion(found, area):
     return result
 
 
+def _sparser(shares):
+    """How much more of its importance attention has on the top 20 % than the next measure (appendix E)."""
+    if shares is None or shares.empty:
+        return []
+    own = select(shares, job="unmasked", by="ratio", top=EARLY, variant="")
+    wide = {
+        key: part.groupby(["seed", "measure"]).share.mean().unstack("measure")
+        for key, part in own.groupby(["dataset", "model"], sort=False)
+    }
+    wide = {key: table for key, table in wide.items() if "attention" in table and table.shape[1] > 1}
+    lead = {key: table.attention - table.drop(columns="attention").max(axis=1) for key, table in wide.items()}
+    rivals = {
+        other: {key: table.attention - table[other] for key, table in wide.items() if other in table}
+        for other in dict.fromkeys(m for table in wide.values() for m in table if m != "attention")
+    }
+    claim = "attention is sparser than the other measures (share of importance on the top 20 %{})"
+    result = []
+    for found, of in _by_kind(claim, lead):
+        behind = {other: {key: by[key] for key in of if key in by} for other, by in rivals.items()}
+        each = {other: long(by) for other, by in behind.items() if by}
+        result.append(replace(found, baseline="none", rivals=each))
+    return result
+
+
 def _by_kind(claim, gains):
     """[(claim on average, its gains)] of the BiLSTM and, if there are any, of encoders.
 
@@ -328,6 +368,7 @@ def _leakage(found, kept):
     curve = {
         (*key, measure): seeds_interval(rise)
         for key, rises in _rises(kept).items()
+        if key[0].startswith("babi")
         for measure, rise in rises.groupby("measure", sort=False)
     }
     titles = case_titles([key[:2] for key in curve])
@@ -339,7 +380,7 @@ def _leakage(found, kept):
             threshold=RISE,
         ),
         _somewhere(
-            "class leakage of one measure: its curve rises with masking, by more than .01",
+            "class leakage of one measure on bAbI: its curve rises with masking, by more than .01",
             named,
             threshold=RISE,
         ),

@@ -55,7 +55,7 @@ def claims(records, values, scale):
         baseline takes part.
     """
     statements_at = partial(statements, records, values)
-    return multiverse_tables(statements_at, CARD.choices, scale, gate_of(records))
+    return multiverse_tables(statements_at, CARD.choices, scale, gate_of(records), CARD.headline)
 
 
 def gate_of(records):

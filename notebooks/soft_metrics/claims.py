@@ -58,7 +58,7 @@ def claims(records, values, scale):
     changes = values.groupby("option").metric.unique().map(set).to_dict()
     measured = cache(partial(preferred, values, aopc(values)))
     state = partial(statements, measured, changes, results.design(records), about(values), gate)
-    return multiverse_tables(state, CARD.choices, scale, gate)
+    return multiverse_tables(state, CARD.choices, scale, gate, CARD.headline)
 
 
 def preferred(values, main, option=""):

@@ -9,6 +9,7 @@ from faithlib.report.markdown import with_block
 from replication import cards, papers
 from replication.cards import BLOCK, card_block, read_block
 from replication.claims import CLAIMS
+from replication.multiverse import COUNTS
 from replication.results import project_root
 
 BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
@@ -17,9 +18,11 @@ WRITTEN = [
     for name in papers.names()
     if BEGIN in (project_root() / "notebooks" / name / "README.md").read_text(encoding="utf-8")
 ]
-OPTIONS, AGREE = "1 of 2 options agree, sign equal in 1", "1 of 2 agree, sign equal in 1"
+AGREE = "1 of 2 options agree, sign equal in 1"
 ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
-ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "n_units": 3, "cases": "sst"}
+ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "cases": "sst", "unit": "seed"}
+ROW |= dict.fromkeys(COUNTS, 0) | {"n_units": 3, "most_units": 3}
+AGREED = {"agree": 1, "of": 2, "sign_equal": 1}
 
 
 def row(claim, verdict, **more):
@@ -28,19 +31,19 @@ def row(claim, verdict, **more):
 
 def test_the_paragraph_groups_claims_by_verdict():
     nan = float("nan")
+    few = "2 seeds: an interval needs 3"
+    none = {"ci_low": nan, "ci_high": nan, "published": nan, "published_cases": "none for sst", "n_units": 0}
     table = pd.DataFrame(
         [
-            row("A above |B|", "holds (bert, 3 seeds)", published_cases="sst"),
-            row("C", "mixed (depends on ties; bert, 3 seeds)", choices=OPTIONS, published_cases="cb"),
-            row("D", "not tested (2 seeds: an interval needs 3)", ci_low=nan, ci_high=nan, published=nan)
-            | {"published_cases": "none for sst"},
-            row("E", "holds on average, not shown on cb (3 seeds)", borderline=True, failing_cases="cb"),
+            row("A above |B|", "holds", model="bert", published_cases="sst"),
+            row("C", "depends", depends_on="ties", model="bert", published_cases="cb", **AGREED),
+            row("D", "undecided", reason=few, **none),
+            row("E", "holds", borderline=True, failing_cases="cb", quantifier="on average"),
         ]
     )
     block = card_block(table).splitlines()
     assert block[1] == (
-        "**Holds** (2 of 4): A above \\|B\\|; E (not shown on CommitmentBank). **Mixed** (1 of 4): C "
-        "(depends on ties). **Not tested** (1 of 4): D."
+        "**Holds** (2 of 4): A above \\|B\\|; E. **Depends** (1 of 4): C (on ties). **Undecided** (1 of 4): D."
     )
     sst = "Stanford Sentiment Treebank"
     published = "published (the paper's models and training sets)"
@@ -56,35 +59,33 @@ def test_the_paragraph_groups_claims_by_verdict():
 
 
 def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
-    few, shown = "1 of 3 options agree, sign equal in 3", "holds (shown on sst (bilstm): |x|, cb; 3 seeds)"
+    counted = {"agree": 1, "of": 3, "sign_equal": 3}
+    shown = {"shown_on": "sst (bilstm): |x|; cb", "cases": "sst (bilstm): |x|; cb; mrpc"}
     table = pd.DataFrame(
         [
-            row("A", "mixed (depends on ties; 3 seeds)", choices=few) | {"main": "does not hold"},
-            row("B", "mixed (above on sst, below on cb; 3 seeds)", choices=few) | {"main": "mixed"},
-            row("C", shown, failing_cases="babi_1", choices=f"{few}; full grid: 5 of 8 agree")
-            | {"main": "holds"},
-            row("F", shown, choices="2 of 3 options agree, sign equal in 3; full grid: 3 of 8 agree"),
-            row("D", "not tested (all values are equal)", choices=few) | {"main": "not tested"},
-            row("E", "inconclusive (3 seeds)", choices="0 of 0 options agree") | {"main": ""},
+            row("A", "depends", depends_on="ties; sign", reason="main setting: does not hold", **counted),
+            row("B", "does not hold", not_shown_with="ties", **counted),
+            row("C", "holds", grid_agree=5, grid_of=8, **shown, **counted),
+            row("D", "not tested", reason="no records", n_units=0, **counted),
+            row("E", "undecided", reason="all values are equal"),
         ]
-    ).fillna({"main": "holds"})
+    )
     block = card_block(table).splitlines()
     sst, cb = "Stanford Sentiment Treebank", "CommitmentBank"
-    both = f"(shown on {sst} (BiLSTM): \\|x\\|, {cb}; "
-    assert f"C {both}1 of 3 options agree); F {both}full grid: 3 of 8 agree)." in block[1]
-    assert "A (main setting: does not hold; depends on ties); B (1 of 3 options agree)." in block[1]
-    assert block[1].endswith("**Inconclusive** (1 of 6): E. **Not tested** (1 of 6): D.")
-    assert block[5].endswith("| main setting: does not hold; 1 of 3 agree, sign equal in 3 |")
-    assert block[6].endswith("| 1 of 3 agree, sign equal in 3 |")
-    assert f"\\|x\\|, {cb}; 3 seeds) |" in block[7]  # somewhere: that it fails elsewhere is no news
-    assert block[8].endswith("| 2 of 3 agree, sign equal in 3; full grid: 3 of 8 agree |")
-    assert block[9].endswith("|  |") and block[10].endswith("|  |")
+    assert f"C (shown on {sst} (BiLSTM): \\|x\\|, {cb})." in block[1]
+    assert "A (on ties, sign)." in block[1] and "B (not shown with ties)." in block[1]
+    assert block[1].endswith("**Undecided** (1 of 5): E. **Not tested** (1 of 5): D.")
+    assert "| depends on ties, sign (main setting: does not hold; 3 seeds) |" in block[5]
+    assert "| does not hold (not shown with ties; 3 seeds) |" in block[6]
+    assert block[7].endswith("| 1 of 3 options agree, sign equal in 3; full grid: 5 of 8 agree |")
+    assert block[8].endswith("|  |") and block[9].endswith("|  |")
 
 
 def test_many_cases_are_counted_and_few_are_named_in_words():
-    four = "babi_1, babi_2, sst (bilstm); without an interval: sst (all-MiniLM-L6-v2)"
-    same = "sst (bilstm), sst (all-MiniLM-L6-v2), sst (tiny-bert)"
-    rows = [row("A", "holds", cases=cases) for cases in (four, f"{four}, cb", same)]
+    four = {"cases": "babi_1; babi_2; sst (bilstm)", "other_cases": "sst (all-MiniLM-L6-v2)"}
+    five = four | {"other_cases": "sst (all-MiniLM-L6-v2); cb"}
+    same = {"cases": "sst (bilstm); sst (all-MiniLM-L6-v2); sst (tiny-bert)"}
+    rows = [row("A", "holds", **cases) for cases in (four, five, same)]
     block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
     sst = "Stanford Sentiment Treebank"
     assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[5]
@@ -93,7 +94,7 @@ def test_many_cases_are_counted_and_few_are_named_in_words():
 
 
 def test_definitions_and_baselines_have_paragraphs_of_their_own():
-    table = pd.DataFrame([row("A", "holds (3 seeds)"), row("A", "holds (3 seeds)", definition="released")])
+    table = pd.DataFrame([row("A", "holds"), row("A", "holds", definition="released")])
     block = card_block(table)
     assert "Definition paper: **Holds** (1 of 1): A." in block
     assert "| *Definition released* |  |  |  |  |\n" in block
@@ -101,7 +102,7 @@ def test_definitions_and_baselines_have_paragraphs_of_their_own():
 
 def test_empty_columns_are_left_out_and_holms_p_has_one():
     nan = float("nan")
-    table = pd.DataFrame([row("A", "holds (3 seeds)", published=nan, p_holm=p) for p in (0.0301, 1e-5, nan)])
+    table = pd.DataFrame([row("A", "holds", published=nan, p_holm=p) for p in (0.0301, 1e-5, nan)])
     lines = cards.claims_table(table).splitlines()
     assert lines[0] == "| claim | verdict | ours, 95 % interval | data | p, Holm |"
     assert lines[2].endswith("| 0.030 |") and lines[4].endswith("|  |")
@@ -110,7 +111,7 @@ def test_empty_columns_are_left_out_and_holms_p_has_one():
 
 def test_the_paper_s_definition_is_open_and_every_other_one_folded():
     definitions = {"A": "paper", "B": "released", "C": "paper", "D": "calibrated"}
-    table = pd.DataFrame([row(name, "mixed", definition=by) for name, by in definitions.items()])
+    table = pd.DataFrame([row(name, "undecided", definition=by) for name, by in definitions.items()])
     text = cards.claims_tables(table)
     first, *others = text.split("<details>")
     assert [name for name in table.claim if f"| {name} |" in first] == ["A", "C"]
@@ -140,7 +141,7 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
         with_block("text", BLOCK, "block")
     folder = tmp_path / "results" / "small" / "fmm"
     folder.mkdir(parents=True)
-    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    pd.DataFrame([row("A", "holds")]).to_csv(folder / "claims.csv", index=False)
     card = tmp_path / "notebooks" / "fmm" / "README.md"
     card.parent.mkdir(parents=True)
     card.write_text(f"# Title\n\n{BEGIN}\n{END}\n\nafter\n")
@@ -148,7 +149,7 @@ def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
     assert cards.write_cards() == ["fmm"] == cards.write_cards()
     text = card.read_text()
     assert "| p, Holm |" not in text
-    pd.DataFrame([row("A", "holds (3 seeds)", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
+    pd.DataFrame([row("A", "holds", p_holm=0.02)]).to_csv(folder / "claims.csv", index=False)
     cards.write_cards()
     assert "| p, Holm |" in card.read_text() and "| 0.020 |" in card.read_text()
     assert text.startswith("# Title") and text.endswith("after\n") and "+0.200 [+0.100, +0.300]" in text
@@ -165,7 +166,7 @@ def test_committed_cards_say_what_the_claims_say(paper):
 def test_a_card_says_which_units_have_no_record(tmp_path):
     folder = tmp_path / "results" / "small" / "fmm"
     folder.mkdir(parents=True)
-    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(folder / "claims.csv", index=False)
+    pd.DataFrame([row("A", "holds")]).to_csv(folder / "claims.csv", index=False)
     (folder / "sst2.tiny-bert.s0.json").write_text("{}")
     assert "not computed yet" not in read_block(folder)  # without a config nobody knows
     (tmp_path / "config").mkdir()
@@ -182,7 +183,7 @@ def test_a_card_says_which_units_have_no_record(tmp_path):
 def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
     for paper in ("fmm", "mine"):
         (tmp_path / paper / "tables").mkdir(parents=True)
-    pd.DataFrame([row("A", "holds (3 seeds)")]).to_csv(tmp_path / "fmm" / "claims.csv", index=False)
+    pd.DataFrame([row("A", "holds")]).to_csv(tmp_path / "fmm" / "claims.csv", index=False)
     told = pd.DataFrame({"paper": ["fmm", "saloss"], "text": ["RACU is right.", "Flip is wrong."]})
     told.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
     block = read_block(tmp_path / "fmm")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from sample.statistics import DOWN, EQUAL, FAILS, HOLDS, INCONCLUSIVE, TWO, UP, WIDE
+from sample.statistics import DOWN, EQUAL, FAILS, HOLDS, TWO, UNDECIDED, UP, WIDE
 from scipy import stats
 
 from faithlib import statistics
@@ -19,28 +19,45 @@ def test_failing_cases_are_point_estimates():
     assert cases.failing_cases(several, "<") == ("up", "zero", "two")
 
 
+NULL = seeds_interval([-0.01, 0.0, 0.01])
+
+
 def test_somewhere_by_hand():
     # t = .11 / (.01 / √3) = 19.05 of 2 degrees: p = .00137, more than .025 / 19, less than .025 / 18
     p = stats.t.sf(0.11 / (0.01 / np.sqrt(3)), 2)
     assert UP.pvalue() == pytest.approx(p)
-    several = {"up": UP} | {f"wide {i}": WIDE for i in range(17)}
-    holds, not_yet = cases.somewhere(several), cases.somewhere(several | {"wide 17": WIDE})
+    several = {"up": UP} | {f"null {i}": NULL for i in range(17)}
+    holds, not_yet = cases.somewhere(several), cases.somewhere(several | {"null 17": NULL})
     assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
-    assert (not_yet.word, not_yet.shown_on) == (INCONCLUSIVE, ()) and not_yet.low < 0
-    assert not_yet.detail == "critical t 19.5 over 19 cases"
+    assert (not_yet.word, not_yet.shown_on) == (UNDECIDED, ()) and not_yet.low < 0
+    assert not_yet.reason == "too few seeds: critical t 19.5 over 19 cases"
     assert holds.critical_t == pytest.approx(stats.t.ppf(1 - 0.025 / 18, 2))
 
 
 def test_somewhere_counts_what_was_looked_at_without_an_interval():
-    several = {"up": UP} | {f"wide {i}": WIDE for i in range(17)}
-    assert cases.somewhere(several | {"two seeds": TWO}).word == INCONCLUSIVE
+    several = {"up": UP} | {f"null {i}": NULL for i in range(17)}
+    assert cases.somewhere(several).word == HOLDS
+    assert cases.somewhere(several | {"two seeds": TWO}).word == UNDECIDED
+
+
+def test_somewhere_takes_the_larger_of_the_own_and_the_pooled_p():
+    # s of UP is .01, of WIDE .2646: pooled over 2 + 2 degrees √((.01² + .2646²) / 2) = .1872
+    assert WIDE.components[-1][0] * np.sqrt(3) == pytest.approx(0.26458, abs=1e-5)
+    pooled = cases.pooled({"up": UP, "wide": WIDE})
+    p = stats.t.sf(0.11 / (np.sqrt((0.01**2 + 0.07) / 2) / np.sqrt(3)), 4)
+    assert pooled["up"].pvalue() == pytest.approx(p) and p > UP.pvalue()
+    assert pooled["wide"].pvalue() == WIDE.pvalue()  # its own is the larger
+    assert cases.somewhere({"up": UP}).word == HOLDS
+    assert cases.somewhere({"up": UP, "wide": WIDE}).word == UNDECIDED
+    texts = text_interval(np.linspace(0.1, 0.3, 12))
+    assert cases.pooled({"texts": texts, "up": UP})["texts"] is texts
 
 
 def test_somewhere_does_not_hold_only_if_every_interval_is_on_the_other_side():
     down = {f"down {i}": DOWN for i in range(3)}
     assert cases.somewhere(down).word == FAILS
-    assert cases.somewhere(down | {"wide": WIDE}).word == INCONCLUSIVE
-    assert cases.somewhere(down | {"two": seeds_interval([-0.3, -0.4])}).word == INCONCLUSIVE
+    assert cases.somewhere(down | {"wide": WIDE}).word == UNDECIDED
+    assert cases.somewhere(down | {"two": seeds_interval([-0.3, -0.4])}).word == UNDECIDED
     assert cases.somewhere(down, "<").shown_on == tuple(down)
 
 
@@ -103,18 +120,18 @@ def test_single_seeds_take_no_part_in_the_interval_but_can_change_the_sign():
     assert beside.value_all == pytest.approx(0.04) and beside.other_cases == ("multirc",)
     assert beside.text() == "holds on average, not shown on multirc (3 seeds)"
     changed = cases.on_average(several | {"multirc": seeds_interval([-0.6])})
-    assert changed.text() == "inconclusive (depends on data sets with fewer than 3 seeds; 3 seeds)"
+    assert changed.text() == "undecided (depends on data sets with fewer than 3 seeds; 3 seeds)"
     assert (changed.low, changed.high) == (found.low, found.high)
 
 
 def test_texts_of_one_model_take_no_part_beside_seeds():
     texts = text_interval(np.linspace(-0.9, -0.8, 12))
     found = cases.on_average({"sst": UP, "agnews": UP, "one model": texts})
-    assert found.cases == ("sst", "agnews") and found.word == INCONCLUSIVE
+    assert found.cases == ("sst", "agnews") and found.word == UNDECIDED
     assert (
         cases.somewhere({"sst": DOWN, "one model": text_interval(np.linspace(0.8, 0.9, 12))}).shown_on == ()
     )
-    assert cases.everywhere({"sst": UP, "one model": texts}).word == INCONCLUSIVE
+    assert cases.everywhere({"sst": UP, "one model": texts}).word == UNDECIDED
     alone = cases.on_average({"a": texts, "b": texts})
     assert (alone.word, alone.unit) == (FAILS, "text")
 
@@ -126,7 +143,7 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
     assert ends == pytest.approx([x / 2 for x in (alone.value, alone.low, alone.high)])
     assert (found.word, found.cases) == (alone.word, ("sst", "constant")) and math.isnan(found.value_all)
     turned = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
-    assert turned.text() == "inconclusive (depends on data sets whose values are all equal; 3 seeds)"
+    assert turned.text() == "undecided (depends on data sets whose values are all equal; 3 seeds)"
     equal = seeds_interval([0.2, 0.2, 0.2])
     assert cases.on_average({"a": equal, "b": equal}).word == "not tested"
     few = cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])})
@@ -135,7 +152,7 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
 
 def test_mixed_needs_both_sides_after_holm():
     assert cases.on_average({"sst": UP, "babi": DOWN}).text() == (
-        "mixed (above on sst, below on babi; 3 seeds)"
+        "depends on the data set (above on sst, below on babi; 3 seeds)"
     )
     # two-sided p of .030 each: beyond .05 / 2
     above, below = seeds_interval([0.8, 1.0, 1.4]), seeds_interval([-0.8, -1.0, -1.4])
@@ -148,12 +165,12 @@ def test_mixed_needs_both_sides_after_holm():
 def test_everywhere():
     assert cases.everywhere({"a": UP, "b": UP}).word == HOLDS
     weak = cases.everywhere({"a": UP, "b": WIDE})
-    assert (weak.word, weak.value, weak.detail) == (INCONCLUSIVE, WIDE.value, "not shown on b")
+    assert (weak.word, weak.value, weak.reason) == (UNDECIDED, WIDE.value, "not shown on b")
     down = cases.everywhere({"a": UP, "b": DOWN})
-    assert (down.word, down.failing_cases, down.detail) == (FAILS, ("b",), "violated on b")
+    assert (down.word, down.failing_cases, down.reason) == (FAILS, ("b",), "violated on b")
     assert (down.low, down.high) == DOWN.ends()
     two = cases.everywhere({"a": UP, "b": TWO})
-    assert (two.word, two.detail) == (INCONCLUSIVE, "not shown on b")
+    assert (two.word, two.reason) == (UNDECIDED, "not shown on b")
 
 
 def test_no_claim_holds_everywhere_with_a_failing_case():
@@ -166,9 +183,9 @@ def test_no_claim_holds_everywhere_with_a_failing_case():
 
 @pytest.mark.parametrize("claim", [cases.somewhere, cases.on_average, cases.everywhere])
 def test_claims_without_a_testable_case_are_not_tested(claim):
-    assert claim({}).text("MiniLM") == "not tested (no record has what it needs)"
+    assert claim({}).text() == "not tested (no record has what it needs)"
     found = claim({"sst": TWO, "agnews": EQUAL})
-    assert found.text() == "not tested (2 seeds: an interval needs 3; all values are equal)"
+    assert found.text() == "undecided (2 seeds: an interval needs 3; all values are equal)"
     assert found.value == pytest.approx((0.55 + 0.2) / 2) and found.other_cases == ("sst", "agnews")
 
 

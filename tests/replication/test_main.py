@@ -6,10 +6,12 @@ import pytest
 from replication import __main__ as command
 from replication import cards, records
 from replication.claims import CLAIMS
+from replication.multiverse import COUNTS
 
 NAN = float("nan")
 LONG = "a claim of so many words that the terminal has to wrap it into a second line"
 ROW = dict.fromkeys(CLAIMS, "") | {"value": 0.25, "ci_low": 0.1, "ci_high": 0.375, "published": 0.5}
+ROW |= dict.fromkeys([*COUNTS, "n_units", "most_units"], 0)
 ROW |= {"definition": "paper", "baseline": "random", "n_units": 3, "borderline": False}
 
 
@@ -26,29 +28,29 @@ def project(tmp_path, monkeypatch):
 
 
 def test_verdicts_come_first_then_where_to_look(project, capsys):
-    wrapped = {"claim": LONG, "verdict": "not tested (2 seeds)", "ci_low": NAN, "ci_high": NAN}
-    write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds (3 seeds)"}, wrapped)
+    wrapped = {"claim": LONG, "verdict": "undecided", "reason": "2 seeds", "ci_low": NAN, "ci_high": NAN}
+    write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
     command.main(["small"])
     out = capsys.readouterr().out
-    assert "[0.100, 0.375]" in out and "nan" not in out and "not tested (2 seeds)" in out
-    assert out.index("holds (3 seeds)") < out.index("Where to look") < out.index("figures/small/fmm/")
+    assert "[0.100, 0.375]" in out and "nan" not in out and "undecided (2 seeds)" in out
+    assert out.index("holds") < out.index("Where to look") < out.index("figures/small/fmm/")
     assert max(map(len, out.splitlines())) <= 100
 
 
 def test_quick_prints_numbers_and_the_committed_verdicts_marked_as_such(project, capsys):
     row = {"claim": "one above two", "verdict": "", "published": NAN}
     write(project / "results/quick/fmm", row)
-    other = row | {"claim": "two above three", "verdict": "mixed (x)"}
-    again = other | {"definition": "released", "verdict": "does not hold (y)"}  # a claim counts once
-    write(project / "results/small/fmm", row | {"verdict": "holds (3 seeds)"}, other, again)
+    other = row | {"claim": "two above three", "verdict": "depends"}
+    again = other | {"definition": "released", "verdict": "does not hold"}  # a claim counts once
+    write(project / "results/small/fmm", row | {"verdict": "holds"}, other, again)
     command.main(["quick"])
     out = capsys.readouterr().out
     assert "decides no claim" in out and "committed small scale, not of this run" in out
-    assert "1 holds, 1 mixed" in out and "holds (" not in out and "0.250" in out
+    assert "1 holds, 1 depends" in out and "holds (" not in out and "0.250" in out
 
 
 def test_cards_are_written_from_the_committed_claims(project, capsys):
-    write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds (3 seeds)"})
+    write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"})
     card = project / "notebooks/fmm/README.md"
     card.parent.mkdir(parents=True)
     card.write_text(f"<!-- {cards.BLOCK} -->\n<!-- end -->\n")

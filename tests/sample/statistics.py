@@ -5,7 +5,7 @@ import pandas as pd
 from faithlib.statistics import seeds_interval
 from replication import verdicts
 
-HOLDS, FAILS, MIXED, INCONCLUSIVE, UNTESTED = verdicts.WORDS
+HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED = verdicts.WORDS
 UP = seeds_interval([0.10, 0.11, 0.12])
 DOWN = seeds_interval([-0.30, -0.31, -0.32])
 WIDE = seeds_interval([-0.1, 0.0, 0.4])
@@ -29,7 +29,10 @@ def scores_of_models(**changed):
 
 
 def verdict_of(word, value=0.1):
-    return verdicts.Verdict(word, value, value - 0.05, value + 0.05, "seed", (3,), ("sst",))
+    """A verdict whose interval has the p that its word asks for: nothing is decided by WIDE."""
+    interval = WIDE if word in (UNDECIDED, UNTESTED) else UP
+    ends = value - 0.05, value + 0.05
+    return verdicts.Verdict(word, value, *ends, "seed", (3,), ("sst",), interval=interval)
 
 
 def table_of(seeds, texts, value=lambda seed, text: seed + (text % 7) + (seed * text) % 3):
