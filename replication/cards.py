@@ -13,6 +13,7 @@ from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
 from replication.multiverse import COUNTS, summary
 from replication.results import in_config, project_root, shown, slug
+from replication.seeds import level
 from replication.tables import counted
 from replication.verdicts import JOIN, ON_AVERAGE, UNTESTED, WORDS, sentence
 
@@ -37,7 +38,8 @@ HEADER = (
     "p, Holm",
     "options",
 )
-NUMBERS = ("value", "ci_low", "ci_high", "published", "n_units", "most_units", "p_holm", *COUNTS)
+WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
+NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
 FLAGS = ("headline", "borderline")  # the other columns are texts
 SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
 
@@ -55,7 +57,8 @@ def card_block(claims, note=""):
     >>> from replication.verdicts import Verdict
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none"}
     >>> row |= Verdict("holds", 0.11, 0.09, 0.13, "seed", (3,), ("sst",)).row() | {"model": "bert"}
-    >>> row |= dict.fromkeys(COUNTS, 0) | {"published": 0.3, "published_cases": "sst"}
+    >>> row |= dict.fromkeys((*COUNTS, "to_come"), 0) | {"looks": 1}
+    >>> row |= {"published": 0.3, "published_cases": "sst"}
     >>> print(card_block(pd.DataFrame([row])).splitlines()[1])
     **Holds** (1 of 1): A above B.
     """
@@ -265,6 +268,8 @@ def _cells(row):
     if row.failing_cases and row.quantifier == ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
+    if ends and row.looks > 1:
+        ends += f" ({level(row.looks):.4g}: {row.looks} looks)"
     ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
     of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
     on = "" if row.published_cases == row.cases else f" on {of}"

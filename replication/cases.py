@@ -124,7 +124,7 @@ def somewhere(cases, relation=">", bound=0.0):
     leading = min(tested, key=p.get)
     level = 1 - 2 * ALPHA / len(cases)
     low, high = tested[leading].ends(level)
-    critical = t_quantile(0.5 + level / 2, own[leading].df)
+    critical = t_quantile(1 - ALPHA / len(cases) / own[leading].looks, own[leading].df)
     if shown:
         word, reason = HOLDS, ""
     elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
@@ -212,6 +212,7 @@ def average(cases):
         components,
         "average",
         limits=(low, high),
+        looks=max(case.looks for case in cases.values()),
     )
 
 

@@ -24,6 +24,7 @@ from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import COUNTS
 from replication.records import VERDICT_SCALES, slug
+from replication.seeds import Seeds
 from replication.tables import case_titles
 from replication.verdicts import (
     DEPENDS,
@@ -38,9 +39,9 @@ from replication.verdicts import (
 )
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
-          "within_margin", "published", "published_cases"]  # fmt: skip
+          "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
 UNSAID = ("verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "at_least_half",
-          "within_margin")  # fmt: skip
+          "within_margin", "device")  # fmt: skip
 VALUES = ["dataset", "model", "seed", "value"]  # columns of a claim's values
 QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": everywhere}
 
@@ -64,8 +65,8 @@ class Claim:
         baseline: random baseline that takes part, "none" where there is none.
         cluster: column of clusters of texts (facts), "" where texts are independent.
         limits: range of the statistic.
-        quantity: what is measured, such as "ACU"; an option that measures another is not subtracted.
         tested: whether it has a verdict; a ratio has none, as its numerator is tested.
+        variant: of the units that it is about.
         instance_of: the sentence of which this is the claim for one model; "" where it is that itself.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
             over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
@@ -91,8 +92,8 @@ class Claim:
     baseline: str = "none"
     cluster: str = ""
     limits: tuple[float, float] = (-math.inf, math.inf)
-    quantity: str = ""
     tested: bool = True
+    variant: str = ""
     instance_of: str = ""
     rivals: dict = field(default_factory=dict)
 
@@ -125,30 +126,36 @@ def long(by_case):
 # Intervals ----------------------------------------------------------------------------------------
 
 
-def intervals(claim):
+def intervals(claim, seeds=None):
     """The interval of every data set of a claim, by its design.
 
     Args:
         claim: Claim.
+        seeds: from `seeds.by_case`: how often each case was looked at. Of {case: Interval} all count as often
+            as the one with the most looks.
 
     Returns:
         {case: Interval}; a case is a data set, with its model where a data set has several. The random stream
         is named by data set, model and claim: another data set does not move it. Values that are NaN are left
         out; a crossed design keeps the texts that all seeds have.
     """
+    seeds = seeds or {}
     if isinstance(claim.values, dict):
-        return claim.values
+        looks = max((case.looks for case in seeds.values()), default=1)
+        return {name: replace(case, looks=looks) for name, case in claim.values.items()}
     found, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
     titles = case_titles(pairs(values))
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
         short = slug(model)
-        found[titles[dataset, short]] = interval_from_table(
+        interval = interval_from_table(
             part,
             claim.design,
             (dataset, short, *claim.key),
             cluster=claim.cluster or None,
             limits=claim.limits,
         )
+        looks = seeds.get((dataset, short, claim.variant), Seeds()).looks
+        found[titles[dataset, short]] = replace(interval, looks=looks)
     return found
 
 
@@ -242,12 +249,13 @@ def of_accepted(claim, gate):
 # Rows ---------------------------------------------------------------------------------------------
 
 
-def judged(claim, gate=None):
+def judged(claim, gate=None, seeds=None):
     """The verdict on a claim.
 
     Args:
         claim: Claim.
         gate: from `gates`, or None where every data set takes part.
+        seeds: from `seeds.by_case`.
 
     Returns:
         (Verdict, {case: Interval}). "not tested" where no data set passes the gate; the value is then that of
@@ -255,10 +263,11 @@ def judged(claim, gate=None):
     """
     apply = QUANTIFIERS[claim.quantifier]
     if isinstance(claim.values, dict):
-        verdict = apply(claim.values, claim.relation, claim.threshold)
-        return (verdict if claim.tested else replace(verdict, word=UNTESTED)), claim.values
+        cases = intervals(claim, seeds)
+        verdict = apply(cases, claim.relation, claim.threshold)
+        return (verdict if claim.tested else replace(verdict, word=UNTESTED)), cases
     kept = of_accepted(claim, gate)
-    cases = intervals(kept)
+    cases = intervals(kept, seeds)
     if not cases and len(claim.values):
         every = intervals(claim)
         means = [case.value for case in every.values()]
@@ -275,7 +284,9 @@ def judged(claim, gate=None):
     if verdict.word in (FAILS, DEPENDS) and claim.rivals:
         averaged = claim.quantifier == "on average" and verdict.word == FAILS
         each = {
-            name: intervals(replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)))
+            name: intervals(
+                replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)), seeds
+            )
             for name, values in claim.rivals.items()
         }
         if not behind(each, claim.relation, claim.threshold, averaged):
@@ -284,25 +295,28 @@ def judged(claim, gate=None):
     return verdict, cases
 
 
-def rows(claim, scale, gate=None, headline=()):
+def rows(claim, scale, gate=None, card=None, seeds=None):
     """The rows of claims.csv of one claim.
 
     Args:
         claim: Claim.
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
         gate: from `gates`.
-        headline: of the card.
+        card: the paper's `Card`, whose headline claims are asked two further questions.
+        seeds: from `seeds.by_case`.
 
     Returns:
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    return judged_rows(of_accepted(claim, gate), scale, *judged(claim, gate), headline=headline)
+    own, cases = judged(claim, gate, seeds)
+    return judged_rows(of_accepted(claim, gate), scale, own, cases, None, card, seeds)
 
 
-def judged_rows(claim, scale, own, cases, over=None, headline=()):
+def judged_rows(claim, scale, own, cases, over=None, card=None, seeds=None):
     """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
+    headline = card.headline if card else ()
     margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
     names |= {"model": _model(claim, own), "headline": key in margin}
@@ -312,6 +326,7 @@ def judged_rows(claim, scale, own, cases, over=None, headline=()):
         names | (over.verdict if over else own).row() | (over.counts if over else dict.fromkeys(COUNTS, 0))
     )
     first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
+    first |= _seeds_of(claim, own, cases, seeds or {})
     if names["headline"] and margin[key]:
         first["within_margin"] = within_margin(own, margin[key])
         if claim.relation in (">", "<"):  # of an effect; the others say that there is none
@@ -321,7 +336,7 @@ def judged_rows(claim, scale, own, cases, over=None, headline=()):
     if math.isnan(own.value_all):
         return [first]
     second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
-    second |= dict.fromkeys(COUNTS, 0) | {
+    second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {
         "n_units": 0,
         "most_units": 0,
         "borderline": False,
@@ -331,7 +346,19 @@ def judged_rows(claim, scale, own, cases, over=None, headline=()):
     return [first, second | {"cases": JOIN.join(cases), "model": ""}]
 
 
-def table(claims, scale, gate=None, headline=()):
+def _seeds_of(claim, verdict, cases, seeds):
+    """The columns looks, to_come (seeds that are planned and not computed) and device of a claim's row."""
+    looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
+    used, to_come = seeds.values(), 0
+    if not isinstance(claim.values, dict):
+        titles = case_titles(pairs(claim.values))
+        keys = [(*pair, claim.variant) for pair, title in titles.items() if title in verdict.cases]
+        used = [seeds[key] for key in keys if key in seeds]
+        to_come = sum(max(0, case.planned - case.computed) for case in used)
+    return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
+
+
+def table(claims, scale, gate=None, card=None, seeds=None):
     """claims.csv: a row a claim, and a second one where `rows` says so.
 
     Args:
@@ -342,7 +369,7 @@ def table(claims, scale, gate=None, headline=()):
     Returns:
         DataFrame with the columns CLAIMS.
     """
-    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, headline)]
+    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, card, seeds)]
     return pd.DataFrame(found, columns=CLAIMS)
 
 

@@ -8,12 +8,13 @@ import pandas as pd
 from replication.claims import CLAIMS, judged, judged_rows, of_accepted, stated
 from replication.multiverse import CHOICES, combinations, multiverse
 from replication.records import VERDICT_SCALES
+from replication.seeds import by_case
 from replication.verdicts import UNTESTED, Verdict
 
 UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `multiverse_tables`
 
 
-def multiverse_tables(state, choices, scale, gate=None, headline=()):
+def multiverse_tables(state, card, scale, gate=None, seeds=None):
     """claims.csv and choices.csv: each claim as in the main setting and with the options of each choice.
 
     Options vary one at a time. Where a claim has at most `replication.multiverse.CELLS` combinations of the
@@ -24,10 +25,10 @@ def multiverse_tables(state, choices, scale, gate=None, headline=()):
             those of these choices changed; keywords are choices with "_" for " ". A claim that the option
             leaves as it is, or does not have, is not counted. None where no record has the option: it is
             "not tested", for all claims; a claim with `values={}` for that claim alone.
-        choices: {choice: (main option, other options ...)}, as in `Card.choices`.
+        card: the paper's `Card`: `choices`, {choice: (main option, other options ...)}, and `headline`.
         scale: combinations exist at `VERDICT_SCALES` alone.
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
-        headline: of the card: the claims that are asked two further questions.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames with the columns CLAIMS, rows as `claims.table` has them, and of
@@ -36,6 +37,7 @@ def multiverse_tables(state, choices, scale, gate=None, headline=()):
     """
 
     main = state()
+    counted = {} if seeds is None else by_case(seeds)
 
     @cache
     def changed(*options):
@@ -45,28 +47,28 @@ def multiverse_tables(state, choices, scale, gate=None, headline=()):
 
     found, options_of = [], []
     for claim in stated(main, scale):
-        one, cases = judged(claim, gate)
+        one, cases = judged(claim, gate, counted)
         is_table = not isinstance(claim.values, dict)
         kept = of_accepted(claim, gate)
         options = {}
-        names = [(choice, option) for choice, (_, *others) in choices.items() for option in others]
+        names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
         for name in names if len(claim.values) else ():
             others = changed(name)
             other = None if others is None else others.get(claim.key)
             if others is None or (other is not None and isinstance(other.values, dict) and not other.values):
                 options[name] = Verdict(UNTESTED, reason="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
-                options[name] = judged(other, gate)[0]
+                options[name] = judged(other, gate, counted)[0]
         if is_table and 0 < len(kept.values) < len(claim.values):
-            every = judged(claim)[0]
+            every = judged(claim, None, counted)[0]
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every
         if not options:
-            found += judged_rows(kept, scale, one, cases, headline=headline)
+            found += judged_rows(kept, scale, one, cases, card=card, seeds=counted)
             continue
-        grid = _grid(claim, options, changed, gate) if scale in VERDICT_SCALES else {}
+        grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
         over = multiverse(claim.claim, one, options, grid)
-        found += judged_rows(kept, scale, one, cases, over, headline)
+        found += judged_rows(kept, scale, one, cases, over, card, counted)
         options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
@@ -75,7 +77,7 @@ def multiverse_tables(state, choices, scale, gate=None, headline=()):
     return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
 
 
-def _grid(claim, options, changed, gate):
+def _grid(claim, options, changed, gate, seeds):
     """{cell: Verdict} of `combinations`, but for cells that differ in no value from one of fewer options."""
     cells, grid, looked_at = combinations(options), {}, {}
     for cell in ((), *((name,) for name in options), *cells) if cells else ():
@@ -87,7 +89,7 @@ def _grid(claim, options, changed, gate):
         looked_at[frozenset(cell)] = taken = of_accepted(other, own_gate)
         fewer = (looked_at.get(frozenset(cell) - {name}) for name in cell)
         if len(cell) > 1 and not any(x is not None and _same(x, taken) for x in fewer):
-            grid[cell] = judged(other, own_gate)[0]
+            grid[cell] = judged(other, own_gate, seeds)[0]
     return {cell: verdict for cell, verdict in grid.items() if len(cell) > 1}
 
 

@@ -60,6 +60,8 @@ class Card:
         beside: {parameter: kind of model} of the parameters that name a further model of a unit; "" is none,
             and what begins with ENDPOINT is asked over the network.
         headline: the `Headline`s, at most eight, frozen before a scale's first unit.
+        looks: {scale: {(data set, model, variant): numbers of seeds with which its verdicts were or will be
+            drawn}}, where they are several; the last one is the number planned.
         check: (parameters of a unit) -> None; raises ValueError for what its notebook would refuse.
         demand: ([parameters]) -> None; raises ValueError where units need what is not installed here.
     """
@@ -80,6 +82,7 @@ class Card:
     memory: dict = field(default_factory=dict)
     beside: dict = field(default_factory=dict)
     headline: tuple = ()
+    looks: dict = field(default_factory=dict)
     hours: Callable | None = None
     check: Callable | None = None
     demand: Callable | None = None

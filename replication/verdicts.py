@@ -163,6 +163,8 @@ def sentence(row):
         fewest, most = row["n_units"], row["most_units"]
         count = f"{fewest}–{most}" if fewest < most else f"{fewest}"
         covers = f"{count} {row['unit']}{'s' * (count != '1')}"
+        if row.get("to_come"):
+            covers += f", {row['to_come']} to come"
         if model and row["unit"] != "seed":
             words, model = f"{words} for {model}", ""
         reasons.append(", ".join(filter(None, [model, covers])))

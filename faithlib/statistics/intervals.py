@@ -40,6 +40,8 @@ class Interval:
         n_texts: texts of a crossed design, else 0.
         limits: range of the statistic; the ends are clipped to it.
         reason: why there is no interval, else "".
+        looks: at a verdict, with another number of units each time; ends and p-values allow for all of them
+            (Bonferroni).
 
     >>> interval = seeds_interval([0.1, 0.2, 0.3])
     >>> print(interval)
@@ -56,6 +58,7 @@ class Interval:
     n_texts: int = 0
     limits: tuple[float, float] = (-math.inf, math.inf)
     reason: str = ""
+    looks: int = 1
 
     @property
     def exists(self):
@@ -88,7 +91,7 @@ class Interval:
         _check_level(level)
         if not self.exists:
             return math.nan, math.nan
-        low, high = self._ends(level)
+        low, high = self._ends(1 - (1 - level) / self.looks)
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def pvalue(self, relation=">", bound=0.0):
@@ -105,7 +108,7 @@ class Interval:
             ValueError: for another relation.
         """
         side = direction(relation)
-        return self._pvalue(side, bound) if self.exists else 1.0
+        return min(1.0, self.looks * self._pvalue(side, bound)) if self.exists else 1.0
 
     def two_sided(self, bound=0.0):
         """Two-sided p of `value = bound`; 1 where there is no interval."""
@@ -113,7 +116,7 @@ class Interval:
 
     def borderline(self, bound=0.0, level=LEVEL):
         """Is an end so near the bound that another stream may cross it? Never without a bootstrap."""
-        errors = self._errors(level) if self.exists else (0.0, 0.0)
+        errors = self._errors(1 - (1 - level) / self.looks) if self.exists else (0.0, 0.0)
         return any(
             error > 0 and abs(end - bound) <= BORDERLINE * error
             for end, error in zip(self.ends(level), errors, strict=True)

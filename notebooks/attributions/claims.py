@@ -1,6 +1,7 @@
 """What the agreement of attributions with known evidence supports."""
 
 from dataclasses import replace
+from functools import partial
 
 from faithlib.attributions.registry import described
 from faithlib.tasks.table import generated
@@ -14,7 +15,7 @@ KNOWN = "known exactly"  # the baseline: what a random order has is computed, no
 MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(records, values, scale):
+def claims(records, values, scale, seeds=None):
     """Each attribution against a random order, and each absolute score against its signed twin.
 
     Claims are about attributions: models and texts vary, so intervals are crossed over seeds × texts, and
@@ -25,15 +26,14 @@ def claims(records, values, scale):
     Args:
         records, values: from `results.load`.
         scale: its name.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`; value: the mean difference of AUPRC.
     """
     gate = gates(select(metric_rows(records), split="test"), "macro_f1")
     design = results.design(records)
-    return multiverse_tables(
-        lambda **options: statements(values, design, **options), CARD.choices, scale, gate, CARD.headline
-    )
+    return multiverse_tables(partial(statements, values, design), CARD, scale, gate, seeds)
 
 
 def statements(values, design, **setting):
@@ -64,7 +64,7 @@ def statements(values, design, **setting):
             signed = name.removesuffix("_abs")
             if not described(name).signed and signed in gains.columns.drop(name):
                 found.append(_claim(f"{name} above {signed}{by}", gains[name] - gains[signed], design))
-    return [replace(claim, quantity=setting["agreement"]) for claim in found]
+    return found
 
 
 def _claim(claim, gain, design):

@@ -39,7 +39,7 @@ LIMITS = {  # of a difference of two; that of RACU has none
 }
 
 
-def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
+def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seeds=None):
     """claims.csv and choices.csv.
 
     Args:
@@ -49,6 +49,7 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
         roar: from `areas.load_roar`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         gate: from `tables.gates`, or None where every data set takes part.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
@@ -57,7 +58,7 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None):
     def state(**options):
         return statements(scores, points, tests, roar, gate, **options)
 
-    return multiverse_tables(state, CARD.choices, scale, gate, CARD.headline)
+    return multiverse_tables(state, CARD, scale, gate, seeds)
 
 
 def statements(
@@ -104,7 +105,7 @@ def statements(
         *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
         _roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
-    return [replace(claim, quantity=area) for claim in stated]
+    return stated
 
 
 # Performance and distribution ---------------------------------------------------------------------

@@ -48,6 +48,13 @@ CARD = Card(
             "Noiser ignores the distractor (its share of tokens less its share of scores)", SHARE, "matched"
         ),
     ),
+    looks={
+        "small": {
+            ("world_agreement", "tiny-llama", ""): (3, 5),
+            ("world_biographies", "tiny-llama", ""): (3, 5),
+            ("world_facts", "tiny-llama", ""): (3, 5),
+        },
+    },
     tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
     # Main setting first. It is what the paper prints, where it prints anything: scores as they are
     # (section 3), integrated gradients from all zero embeddings (section 4.2).

@@ -38,7 +38,7 @@ from replication.tables import select
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 
 
-def claims(values, answers=(), parts=(), evidence=(), scale="small"):
+def claims(values, answers=(), parts=(), evidence=(), scale="small", seeds=None):
     """claims.csv and choices.csv: faithfulness, answerability, the distractor and the evidence.
 
     Args:
@@ -46,6 +46,7 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
         answers, parts, evidence: from `results.load_tables`, with the columns of `metrics.answerability`,
             `metrics.parts` and `metrics.plausibility`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them. A claim without
@@ -53,9 +54,8 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small"):
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]
     further = cache(partial(_further, *others))
-    return multiverse_tables(
-        partial(statements, task_columns(values), further), CARD.choices, scale, None, CARD.headline
-    )
+    state = partial(statements, task_columns(values), further)
+    return multiverse_tables(state, CARD, scale, seeds=seeds)
 
 
 def statements(

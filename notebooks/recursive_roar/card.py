@@ -50,6 +50,12 @@ CARD = Card(
         ),
         Headline("attention is sparser than the other measures (share of importance on the top 20 %)", SHARE),
     ),
+    looks={
+        "small": {
+            ("sst", "bilstm", ""): (3, 4, 5),
+            ("babi_1", "bilstm", ""): (3, 6),
+        },
+    },
     tables=("performance", "racu", "curves", "sparsity"),
     tasks={
         "sst": Use(Recipe(words=(5, 10_000)), "macro_f1", (6579, 848, 1776), "the paper counts spaCy tokens"),

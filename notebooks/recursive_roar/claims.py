@@ -42,7 +42,7 @@ RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean ov
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
-def claims(points, scale="small", records=(), gate=None, shares=None):
+def claims(points, scale="small", records=(), gate=None, shares=None, seeds=None):
     """claims.csv and choices.csv.
 
     Args:
@@ -51,6 +51,7 @@ def claims(points, scale="small", records=(), gate=None, shares=None):
         records: from `results.load`; without them, two models are compared whatever their settings.
         gate: from `tables.gates`, or None where every data set takes part.
         shares: rows of `scores.sparsity`, from `results.load_tables`; None: no claim about them.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
@@ -60,7 +61,7 @@ def claims(points, scale="small", records=(), gate=None, shares=None):
         return statements(points, records, gate, shares, **options)
 
     taking_part = None if gate is None else main(gate)
-    return multiverse_tables(state, CARD.choices, scale, taking_part, CARD.headline)
+    return multiverse_tables(state, CARD, scale, taking_part, seeds)
 
 
 def statements(
@@ -119,7 +120,7 @@ def statements(
         *_leakage(found, kept),
         *_sparser(shares),
     ]
-    return [replace(claim, quantity=area) for claim in stated]
+    return stated
 
 
 def cases(points, records=(), gate=None):

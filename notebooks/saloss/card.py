@@ -50,6 +50,12 @@ CARD = Card(
         Headline("better top-k rationales on SST and SemEval (macro-F1)", SCORE),
         Headline("better contiguous rationales on SST and SemEval (macro-F1)", SCORE),
     ),
+    looks={
+        "small": {
+            ("sst", "all-MiniLM-L6-v2", ""): (3, 5),
+            ("semeval", "all-MiniLM-L6-v2", ""): (3, 5),
+        },
+    },
     tables=("performance", "decision_flip", "lambdas", "fresh"),
     check=check,
     demand=demand,

@@ -9,6 +9,7 @@ trained without salience.
 from dataclasses import replace
 from functools import cache, partial
 
+import numpy as np
 import pandas as pd
 
 from faithlib.scores import RANDOM
@@ -25,7 +26,8 @@ from notebooks.saloss.tables import (
     test_f1,
 )
 from replication import papers, results
-from replication.claims import Claim, gates, long
+from replication.cases import average
+from replication.claims import Claim, gates, intervals, long
 from replication.options import multiverse_tables
 from replication.tables import metric_rows, select
 
@@ -34,6 +36,7 @@ MARGIN = 0.02  # of macro-F1: the most that any data set of Table 1 loses
 HARD = {"sst", "semeval"}  # the data sets whose rationales the paper finds better
 OTHERS = ("tfidf", "chi2", "uniform")  # TextRank is compared with; uniform is no claim of the paper
 TITLES = {"top_k": "top-k", "contiguous": "contiguous"}
+FEWEST_DOSES = 3  # weights λ of a dose–response
 ROUNDING = 1e-9  # of means: closer ones are equal, and no win
 MODEL = ["dataset", "model", "seed", "salience", "definition"]
 UNIT = ["dataset", "model", "seed", "example"]
@@ -43,19 +46,20 @@ FLIPPED, CORRECT, MEDIAN, ATTENTION = "those that flip", "correctly predicted", 
 LOSS, PRINTED = "lowest loss", "the paper's choice"
 
 
-def claims(records, values, scale):
+def claims(records, values, scale, seeds=None):
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
     Args:
         records, values: from `results.load`.
         scale: its name.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. `baseline` is "none": no random
         baseline takes part.
     """
     statements_at = partial(statements, records, values)
-    return multiverse_tables(statements_at, CARD.choices, scale, gate_of(records), CARD.headline)
+    return multiverse_tables(statements_at, CARD, scale, gate_of(records), seeds)
 
 
 def gate_of(records):
@@ -82,6 +86,7 @@ def statements(records, values, **setting):
     if more:  # measured one at a time
         return None
     flips = values[(values.attribution != RANDOM) & (values.option == option)]
+    doses = flips.assign(model=flips.model.map(results.slug)) if setting == MAIN else flips[:0]
     flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
     scores = test_f1(records)
     unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
@@ -98,6 +103,7 @@ def statements(records, values, **setting):
             gain("none", "fewer tokens to a flip than the baseline, on average"),
             gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
             _share(own),
+            *_doses(doses, definition, design),
             _attention(cells),
             *(
                 gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")
@@ -244,6 +250,30 @@ def _share(cells):
         published=published,
         limits=(0, 1),
     )
+
+
+def _doses(flips, definition, design):
+    """Whether more of the loss means fewer tokens: the slope on lg λ, and the gain at each λ, a case each."""
+    slopes, gains = {}, {}
+    for key, part in select_definition(flips, definition).groupby(["dataset", "model"], sort=False):
+        part = part[part.salience.isin(["none", "textrank"])]
+        means = part.groupby([*UNIT[2:], "weight"], sort=False).fraction.mean().unstack("weight")
+        gain = (means[[0.0]].to_numpy() - means.drop(columns=0.0)).dropna() if 0.0 in means else means[:0]
+        if gain.shape[1] < FEWEST_DOSES:
+            continue
+        x = np.log10(gain.columns.to_numpy(float))
+        slopes[key] = gain @ ((x - x.mean()) / ((x - x.mean()) ** 2).sum())
+        for weight in gain:
+            gains.setdefault(weight, {})[key] = gain[weight]
+    claim = "the larger the weight λ, the fewer tokens to a flip{}"
+    yield Claim(claim.format(" (gain for ten times λ)"), long(slopes), design)
+    cases = {}
+    for weight in sorted(gains):
+        each = intervals(Claim(f"gain at {weight:g}", long(gains[weight]), design))
+        over_seeds = {name: case for name, case in each.items() if case.exists and case.unit == "seed"}
+        if over_seeds:
+            cases[f"λ = {weight:g}"] = average(over_seeds)
+    yield Claim("fewer tokens to a flip than the baseline at some weight λ", cases, quantifier="somewhere")
 
 
 def _attention(cells):

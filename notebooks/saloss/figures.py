@@ -1,12 +1,16 @@
 """The figures of Chrysostomou & Aletras 2021, drawn from the tables of `notebooks.saloss.tables`."""
 
+import numpy as np
+
 from faithlib.attributions.registry import names
 from faithlib.report import label
 from faithlib.report.figures import (
     HOLLOW,
+    attribution_looks,
     attribution_rows,
     beside,
     guide,
+    lines,
     mark,
     name_rows,
     panels,
@@ -14,7 +18,7 @@ from faithlib.report.figures import (
     points,
     published_label,
 )
-from faithlib.report.style import role
+from faithlib.report.style import line, role
 from notebooks.saloss.tables import SALIENCES, select_definition
 from replication.papers import published
 from replication.tables import in_order
@@ -42,6 +46,13 @@ CAPTIONS = {
         "in training; hollow marks are published. Compare colours within a row, and look at *random* first: "
         "a model that changes its mind more easily has lower values in every row (Tables 2 and 8 of the "
         "paper)."
+    ),
+    "dose_response": (
+        "**Does more of the loss help more?** Share of a test text's tokens removed until the prediction "
+        "flips, against the common logarithm of λ, the weight of the salience loss; *none* is the model "
+        "trained without it. A curve for each attribution, with 95 % intervals over seeds and texts. "
+        "Falling curves would say that more of the loss makes explanations more faithful; where *random* "
+        "falls as well, the model has become less stable."
     ),
     "rationale_f1": (
         "**Can a classifier learn from the rationale alone?** Macro-F1 of classifiers trained on the tokens "
@@ -103,6 +114,28 @@ def fresh(table, scale="", definition="paper"):
     whole = mark("model on the whole text", dashes=":")
     ours = mark("ours", "#555555", "o")
     return grid.finish([ours, *_published(table, "table_6"), whole], scale)
+
+
+def doses(table, scale="", definition="paper"):
+    """The fraction of tokens to a flip against λ: a panel a data set, a curve an attribution.
+
+    Args:
+        table: from `tables.doses`.
+        scale: "quick" is noted on the figure.
+        definition: of the loss, "paper" or "released".
+    """
+    table = table[table.definition == definition]
+    weights = sorted(table.weight.unique())
+    table = table.assign(place=table.weight.map(weights.index))
+    known = in_order(table.attribution.unique(), names())
+    grid = panels(table, height=1.9)
+    for axis, part in grid:
+        for name in known:
+            lines(axis, part[part.attribution == name], "place", "fraction", line(name), ("low", "high"))
+        axis.set_xticks(range(len(weights)), [f"{np.log10(w):g}" if w else "none" for w in weights])
+    grid.include(0, 1, which="y")
+    grid.name_axes("lg λ, weight of the salience loss", "tokens to a flip (share) ↓")
+    return grid.finish(attribution_looks(known), scale)
 
 
 def pos(table, scale="", definition="paper", attribution="scaled_attention", salience="textrank"):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
-from faithlib.statistics import rank_sum, t_test
+from faithlib.statistics import interval_from_table, rank_sum, t_test
 from notebooks.saloss.measure.rationales import contiguous
 from replication import papers, results
 from replication import tables as layout
@@ -217,6 +217,31 @@ def lambdas(records):
         for dataset, salience in zip(table.dataset, table.salience, strict=True)
     ]
     return _sorted(table)
+
+
+def doses(values, design="crossed"):
+    """How the fraction of tokens to a flip changes with λ, on test texts, TextRank's weights beside λ = 0.
+
+    Args:
+        values: from `results.load`.
+        design: of the records, from `results.design`.
+
+    Returns:
+        A row a model, definition, attribution (random scores too) and λ, 0 for the baseline. fraction: mean
+        over seeds and texts, 1 for a text that never flips, with the 95 % interval over seeds × texts.
+    """
+    own = values[(values.option == "main") & values.salience.isin(["none", "textrank"])]
+    own = own.assign(model=_slugs(own.model), value=own.fraction.astype(float)).rename(
+        columns={"example": "text"}
+    )
+    rows = []
+    for definition in own.definition[own.salience == "textrank"].unique():
+        table = select_definition(own, definition).assign(definition=definition)
+        for row, part in groups(table, ["dataset", "model", "definition", "attribution", "weight"]):
+            ends = interval_from_table(part, design, ("doses", *map(str, row.values())))
+            rows.append(row | {"seeds": part.seed.nunique(), "fraction": ends.value})
+            rows[-1] |= {"fraction_low": ends.low, "fraction_high": ends.high}
+    return pd.DataFrame(rows)
 
 
 def development(records):

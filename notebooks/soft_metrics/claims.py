@@ -38,7 +38,7 @@ UNIT = ["dataset", "model", "seed", "example"]
 MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(records, values, scale):
+def claims(records, values, scale, seeds=None):
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
     (a) soft more diagnostic than hard, on average and on every data set, (b) in 16 of 18 averages, taken as
@@ -48,6 +48,7 @@ def claims(records, values, scale):
     Args:
         records, values: from `results.load`.
         scale: its name.
+        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. value: a difference of mean
@@ -58,7 +59,7 @@ def claims(records, values, scale):
     changes = values.groupby("option").metric.unique().map(set).to_dict()
     measured = cache(partial(preferred, values, aopc(values)))
     state = partial(statements, measured, changes, results.design(records), about(values), gate)
-    return multiverse_tables(state, CARD.choices, scale, gate, CARD.headline)
+    return multiverse_tables(state, CARD, scale, gate, seeds)
 
 
 def preferred(values, main, option=""):

@@ -10,13 +10,14 @@ import pytest
 from notebooks.ground_truth.claims import of_more_texts
 from notebooks.ground_truth.tables import MORE
 from replication import papers, results
-from replication.cards import OF_CLAIM, WITHOUT_INTERVAL, read_claims
+from replication.cards import WITHOUT_INTERVAL, read_claims
 from replication.claims import CLAIMS
 from replication.multiverse import CELLS, CROSS
 from replication.options import UNGATED
 from replication.verdicts import UNTESTED
 
 ROOT = results.project_root()
+OF_CLAIM = ["claim", "definition", "baseline"]
 PAPERS = [path.parent.name for path in sorted(ROOT.glob("results/small/*/claims.csv"))]
 
 

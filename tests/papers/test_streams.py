@@ -23,7 +23,9 @@ def test_twenty_other_streams_change_verdicts_of_borderline_rows_alone(module, m
     further = FURTHER.get(paper, ())
     tables = [results.load_tables("results", "small", paper, records, name) for name in further]
     given = (values, *tables, "small") if tables else (records, values, "small")
-    monkeypatch.setattr(module, "multiverse_tables", lambda state, choices, scale, gate=None: (state(), gate))
+    monkeypatch.setattr(
+        module, "multiverse_tables", lambda state, card, scale, gate=None, seeds=None: (state(), gate)
+    )
     stated, gate = module.claims(*given)
 
     def verdicts(salt):

@@ -7,9 +7,8 @@ import pytest
 
 from faithlib.report.markdown import with_block
 from replication import cards, papers
-from replication.cards import BLOCK, card_block, read_block
+from replication.cards import BLOCK, WHOLE, card_block, read_block
 from replication.claims import CLAIMS
-from replication.multiverse import COUNTS
 from replication.results import project_root
 
 BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
@@ -21,7 +20,7 @@ WRITTEN = [
 AGREE = "1 of 2 options agree, sign equal in 1"
 ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
 ROW |= {"definition": "paper", "baseline": "none", "value": 0.2, "cases": "sst", "unit": "seed"}
-ROW |= dict.fromkeys(COUNTS, 0) | {"n_units": 3, "most_units": 3}
+ROW |= dict.fromkeys(WHOLE, 0) | {"n_units": 3, "most_units": 3, "looks": 1}
 AGREED = {"agree": 1, "of": 2, "sign_equal": 1}
 
 
@@ -43,7 +42,8 @@ def test_the_paragraph_groups_claims_by_verdict():
     )
     block = card_block(table).splitlines()
     assert block[1] == (
-        "**Holds** (2 of 4): A above \\|B\\|; E. **Depends** (1 of 4): C (on ties). **Undecided** (1 of 4): D."
+        "**Holds** (2 of 4): A above \\|B\\|; E. **Depends** (1 of 4): C (on ties). "
+        "**Undecided** (1 of 4): D."
     )
     sst = "Stanford Sentiment Treebank"
     published = "published (the paper's models and training sets)"

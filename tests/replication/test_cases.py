@@ -145,7 +145,7 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
     turned = cases.on_average({"sst": UP, "constant": seeds_interval([-1.0, -1.0, -1.0])})
     assert turned.text() == "undecided (depends on data sets whose values are all equal; 3 seeds)"
     equal = seeds_interval([0.2, 0.2, 0.2])
-    assert cases.on_average({"a": equal, "b": equal}).word == "not tested"
+    assert cases.on_average({"a": equal, "b": equal}).word == UNDECIDED
     few = cases.on_average({"sst": UP, "two": seeds_interval([0.0, 0.0])})
     assert few.cases == ("sst",)
 

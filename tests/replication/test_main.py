@@ -5,13 +5,13 @@ import pytest
 
 from replication import __main__ as command
 from replication import cards, records
+from replication.cards import WHOLE
 from replication.claims import CLAIMS
-from replication.multiverse import COUNTS
 
 NAN = float("nan")
 LONG = "a claim of so many words that the terminal has to wrap it into a second line"
 ROW = dict.fromkeys(CLAIMS, "") | {"value": 0.25, "ci_low": 0.1, "ci_high": 0.375, "published": 0.5}
-ROW |= dict.fromkeys([*COUNTS, "n_units", "most_units"], 0)
+ROW |= dict.fromkeys(WHOLE, 0)
 ROW |= {"definition": "paper", "baseline": "random", "n_units": 3, "borderline": False}
 
 
@@ -28,11 +28,19 @@ def project(tmp_path, monkeypatch):
 
 
 def test_verdicts_come_first_then_where_to_look(project, capsys):
-    wrapped = {"claim": LONG, "verdict": "undecided", "reason": "2 seeds", "ci_low": NAN, "ci_high": NAN}
+    wrapped = {
+        "claim": LONG,
+        "verdict": "undecided",
+        "reason": "2 seeds",
+        "n_units": 0,
+        "ci_low": NAN,
+        "ci_high": NAN,
+    }
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
     command.main(["small"])
     out = capsys.readouterr().out
-    assert "[0.100, 0.375]" in out and "nan" not in out and "undecided (2 seeds)" in out
+    assert "[0.100, 0.375]" in out and "undecided (2 seeds)" in out
+    assert "nan" not in out.split("Where to look")[0]
     assert out.index("holds") < out.index("Where to look") < out.index("figures/small/fmm/")
     assert max(map(len, out.splitlines())) <= 100
 

@@ -1,5 +1,7 @@
 """Claims with the options of the choices that papers leave open, on values known by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from replication import claims
 from replication.claims import Claim
 from replication.multiverse import summary
-from replication.options import UNGATED, multiverse_tables
+from replication.options import UNGATED
+from replication.options import multiverse_tables as over_card
 from replication.verdicts import sentence
 
 
@@ -15,6 +18,10 @@ def seeds(dataset, values, model="org/bert"):
     return pd.DataFrame(
         {"dataset": dataset, "model": model, "seed": range(len(values)), "value": np.array(values, float)}
     )
+
+
+def multiverse_tables(state, choices, scale, gate=None):
+    return over_card(state, SimpleNamespace(choices=choices, headline=()), scale, gate)
 
 
 def claim(*parts, **more):

@@ -55,7 +55,7 @@ def test_judge_fills_the_columns_of_the_claims_table():
 def test_without_an_interval_a_claim_is_undecided_and_without_a_value_not_tested():
     for interval, reason in ((TWO, "2 seeds: an interval needs 3"), (EQUAL, "all values are equal")):
         found = verdicts.judge(interval, name="sst")
-        assert found.text("MiniLM") == f"undecided ({reason}; MiniLM)"
+        assert found.text("MiniLM") == f"undecided ({reason})"
         assert found.value == interval.value and math.isnan(found.low)
         assert found.row()["n_units"] == 0 and found.row()["other_cases"] == "sst"
     assert verdicts.judge(Interval(math.nan, "seed", 0, reason="no record")).word == UNTESTED

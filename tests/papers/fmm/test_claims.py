@@ -13,8 +13,7 @@ from faithlib.report.style import dataset_title
 from faithlib.statistics import share_interval
 from notebooks.fmm import areas, claims, tables
 from notebooks.fmm.card import CARD
-from replication.claims import CLAIMS, intervals, judged
-from replication.options import _deciding, _difference
+from replication.claims import CLAIMS
 from replication.results import project_root
 
 DATASETS = ("sst2", "cola", "whereabouts_2")
@@ -210,17 +209,6 @@ def test_what_only_masking_and_the_chosen_epoch_do(records, points):
     of = table.index.str.contains("copy chooses|copy.s epoch")  # no record of these strategies
     chosen = table.verdict[of]
     assert len(chosen) == 3 and set(chosen) == {"not tested (no record has what it needs)"}
-
-
-def test_an_area_and_a_ratio_of_areas_are_not_subtracted(records, points):
-    scores, given = tables.scores(records), {"main": points}
-    settings = {}, {"occlusion": "leave-one-out alone"}, {"area": "RACU"}
-    made = (claims.statements(scores, given, **setting) for setting in settings)
-    area, other, ratio = (next(claim for claim in of if claim.claim == OCCLUSION) for of in made)
-    assert intervals(area).keys() == intervals(ratio).keys()
-    deciding = _deciding(area, *judged(area))
-    assert _difference(area, other, deciding).value == pytest.approx(0.1 * 0.225, abs=2e-3)
-    assert _difference(area, ratio, deciding) is None
 
 
 def test_options_that_records_have_are_in_the_multiverse(records, points, tests_of):

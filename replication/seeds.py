@@ -1,0 +1,114 @@
+"""How many seeds a case has of those that were planned, where they ran, and how often it was looked at."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL
+from faithlib.tasks.files import task_slug
+from replication.records import VERDICT_SCALES, slug
+from replication.results import in_config, project_root
+
+SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
+FILE = "tables/seeds.csv"  # of results/<scale>/<paper>: what the last report was drawn from
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What a verdict on a case may count with.
+
+    Attributes:
+        computed: number of seeds that have a record.
+        planned: number of seeds in the scale's config, fixed before the first unit; 0 without one.
+        looks: number of times that a verdict on the case is drawn with another number of seeds, planned
+            ones included. Each interval has the level 1 - .05 / looks.
+        device: where its units ran.
+    """
+
+    computed: int = 0
+    planned: int = 0
+    looks: int = 1
+    device: str = ""
+
+
+def level(looks):
+    """The level of an interval that is looked at several times (Bonferroni).
+
+    >>> level(1), level(2)
+    (0.95, 0.975)
+    """
+    return 1 - (1 - LEVEL) / looks
+
+
+def table(records, card, scale, results_dir="results"):
+    """The seeds of each case: a DataFrame with the columns SEEDS.
+
+    Args:
+        records: from `results.load`.
+        card: the paper's `Card`, whose `looks` are at scale small.
+        scale: its name.
+        results_dir: folder of the records.
+
+    Raises:
+        ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and
+            one that had a verdict with fewer seeds, which the card does not say.
+    """
+    planned, before = _planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
+    units = {}
+    for record in records:
+        params = record["params"]
+        key = params["task"], slug(params["model"]), params.get("variant", "")
+        units.setdefault(key, []).append(record["provenance"])
+    rows = []
+    for key, places in units.items():
+        declared = card.looks.get(scale, {}).get(key, ())
+        computed = {(place["device"], place["versions"]["torch"]) for place in places}
+        if scale in VERDICT_SCALES:
+            _check(key, len(places), computed, declared, before.get(key, 0))
+        device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
+        looks = max(1, len(declared))
+        rows.append((*key, len(places), planned.get(key, 0), looks, level(looks), device, torch))
+    return pd.DataFrame(rows, columns=SEEDS)
+
+
+def by_case(seeds):
+    """{(data set, model, variant): Seeds} of a `table`."""
+    return {
+        (row.dataset, row.model, row.variant): Seeds(row.seeds, row.planned, row.looks, row.device)
+        for row in seeds.itertuples()
+    }
+
+
+def _check(key, count, computed, declared, before):
+    """Raise ValueError for a case that mixes places, and for a look that is not declared."""
+    name = " ".join(filter(None, key))
+    if len(computed) > 1:
+        places = "; ".join(f"{device}, torch {torch}" for device, torch in sorted(computed))
+        raise ValueError(
+            f"{name}: its seeds were computed on different devices or versions of torch ({places}): compute "
+            "those of one of them again, or give them a variant"
+        )
+    if before >= FEWEST_UNITS and before != count and before not in declared:
+        raise ValueError(
+            f"{name}: its verdicts were drawn with {before} seeds before, now there are {count}: add "
+            f"{before} to `looks` in the card, whose intervals are then wider"
+        )
+
+
+def _planned(paper, scale, results_dir):
+    """{(data set, model, variant): number of seeds} of the scale's config."""
+    _, units = in_config(results_dir, scale, paper) or ("", {})
+    found = {}
+    for given in units.values():
+        key = task_slug(given["task"]), slug(str(given["model"])), given.get("variant", "")
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _before(paper, scale, results_dir):
+    """{(data set, model, variant): number of seeds} of the last report's table."""
+    path = project_root() / results_dir / scale / paper / FILE
+    if not path.is_file():
+        return {}
+    last = pd.read_csv(path, keep_default_na=False)
+    return {(row.dataset, row.model, row.variant): int(row.seeds) for row in last.itertuples()}
