@@ -1,6 +1,5 @@
 """What the agreement of attributions with known evidence supports."""
 
-from dataclasses import replace
 from functools import partial
 
 from faithlib.attributions.registry import described

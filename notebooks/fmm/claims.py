@@ -7,7 +7,6 @@ seed as its cluster, and the test of fully masked texts, the same input for ever
 measures occlude, which are gradients and which are signed is what the registry says of them.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -99,13 +98,12 @@ def statements(
     if occlusion != "with Beam":
         curves = curves[curves.measure != "beam"]
     relative = "RACU" if area == "ACU" else area  # where models are compared
-    stated = [
+    return [
         *_performance(scores, gate),
         *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
         *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
         _roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
-    return stated
 
 
 # Performance and distribution ---------------------------------------------------------------------

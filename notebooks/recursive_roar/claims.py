@@ -110,7 +110,7 @@ def statements(
         measured = [
             {key: rows for key, table in some.items() if len(rows := falling(table))} for some in measured
         ]
-    stated = [
+    return [
         *_attention(measured[0], printed, area),
         *_cheaper_gradient(measured[1], area),
         _models_differ(measured[2], _settings(records, alike), area),
@@ -120,7 +120,6 @@ def statements(
         *_leakage(found, kept),
         *_sparser(shares),
     ]
-    return stated
 
 
 def cases(points, records=(), gate=None):
