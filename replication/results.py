@@ -419,11 +419,30 @@ def load(results_dir, scale, paper, variants=("",)):
     apart = _of_other_settings(records, unasked)
     values = [table for record, table in zip(records, values, strict=True) if record["unit"] not in apart]
     records = [record for record in records if record["unit"] not in apart]
+    _check_copies(records, values)
     if not records:
         raise FileNotFoundError(
             f"no records in {shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
         )
     return records, pd.concat(values, ignore_index=True)
+
+
+def _check_copies(records, values):
+    """Raise ValueError for two seeds of a case with the same model; without trained ones, the same values."""
+    seen = {}
+    for record, table in zip(records, values, strict=True):
+        case = str(_names(record) | {"seed": ""})
+        own = {"weights": set((record["provenance"].get("weights") or {}).values())}
+        if not own["weights"] and len(table):
+            own["values"] = {record["files"].get(f"{record['unit']}.parquet")}
+        for what, hashes in own.items():
+            for found in hashes - {None}:
+                other = seen.setdefault((case, found), record["unit"])
+                if other != record["unit"]:
+                    raise ValueError(
+                        f"units {other} and {record['unit']} have the same {what} ({found[:12]}): one is a "
+                        "copy of the other; take it away and compute the unit"
+                    )
 
 
 def _of_other_settings(records, unasked):

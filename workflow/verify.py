@@ -8,7 +8,8 @@ fit its files, its code the commit that it names, its data what the loader gives
 copy of the committed records, and must give the committed tables and figures, and the outputs that it was
 saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
 record of them. Records under results/archive/ must be whole, and named in a README.md beside them. The
-verdicts in cards and README must be those of the committed claims. Everything that differs is named; then the
+verdicts in cards and README must be those of the committed claims, the papers' tables those of
+notebooks/published.sha256. Everything that differs is named; then the
 exit status is 1.
 """
 
@@ -36,6 +37,7 @@ from replication.__main__ import COMMITTED
 from replication.records import scale_of
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
+SUMS = Path("notebooks/published.sha256")  # of the tables copied from the papers, as sha256sum writes it
 BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
 
 
@@ -302,6 +304,21 @@ def archived(files):
     return told
 
 
+def transcribed():
+    """The published tables that are not as SUMS has them: one line each."""
+    lines = SUMS.read_text(encoding="utf-8").splitlines() if SUMS.is_file() else []
+    listed = {name: told for told, name in map(str.split, lines)}
+    there = {
+        path.as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in Path("notebooks").glob("*/published/*.csv")
+    }
+    return [
+        f"{name}: is not what {SUMS} lists: look it up in the paper, then write the hash with sha256sum"
+        for name in sorted({*listed, *there})
+        if listed.get(name) != there.get(name)
+    ]
+
+
 def unwritten():
     """Which cards, and whether the README, do not say what the committed claims say: one line each."""
     told = f"its verdicts are not those of claims.csv: run `python -m replication {COMMITTED} --cards`"
@@ -338,7 +355,12 @@ def main(arguments):
         for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
             print(f"  {line}")
         bad += len(wrong)
-    for name, wrong in (("archive", archived(files)), ("cards and README", unwritten())):
+    others = {
+        "archive": archived(files),
+        "published tables": transcribed(),
+        "cards and README": unwritten(),
+    }
+    for name, wrong in others.items():
         print(*[f"{name}: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
         bad += len(wrong)
     if bad:

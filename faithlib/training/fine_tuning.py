@@ -127,7 +127,8 @@ def fine_tune(
         selection: the copy of the validation split that selects: "unmasked"; "masked", with every example
             masked by draws that depend on `seed` only; or "both" as one split.
         salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
-        salience_weight: λ, 0 or above; 0 is plain fine-tuning.
+        salience_weight: λ, 0 or above. With a salience and 0 the loss is that of plain fine-tuning, and
+            attention and dropout are computed as with any other λ, so that models can be compared as pairs.
         definition: of the salience loss, "paper" or "released".
         accumulate: micro-batches whose gradients are added up for an optimiser step of `batch_size` examples:
             the same step up to rounding, except for the draws of dropout, in less memory.
@@ -172,7 +173,7 @@ def fine_tune(
     chosen = {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition}
     for name, value in {**chosen, "masking": masking, "selection": selection}.items():
         one_of(name, value, CHOICES[name])
-    plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None and salience_weight
+    plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None
     if isinstance(undecayed, str):
         raise ValueError(f"undecayed={undecayed!r} is one text: give a list, [{undecayed!r}]")
     if classifier.dtype == torch.float16:

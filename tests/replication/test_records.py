@@ -32,6 +32,7 @@ def given(tmp_path):
 
 
 def save(given, values=VALUES, **more):
+    values = values.assign(value=values.value + np.float32(given["seed"] - 1))  # no two seeds are equal
     return results.start("paper", given).save(METRICS, values, **more)
 
 
@@ -257,6 +258,20 @@ def test_seeds_of_other_settings_are_no_sample(project, given, capsys):
         results.load(str(project / "mine"), "quick", "paper")
     told = capsys.readouterr().out
     assert "Left out" in told and "sst.tiny.s1, sst.tiny.s2, sst.tiny.s5" in told
+
+
+def test_a_copy_of_a_seed_under_another_name_is_refused(project, given):
+    save(given | {"seed": 2}, VALUES.assign(value=VALUES.value - 1))
+    with pytest.raises(ValueError, match="units sst.tiny.s1 and sst.tiny.s2 have the same values"):
+        units(project)
+    path = project / "results/quick/paper/sst.tiny.s2.json"
+    for seed in (1, 2):
+        run = results.start("paper", given | {"seed": seed})
+        run.weights["weights.ab.safetensors"] = "ab" * 32
+        path.with_name(f"sst.tiny.s{seed}.json").unlink()
+        run.save(METRICS, VALUES.assign(value=VALUES.value * seed))
+    with pytest.raises(ValueError, match="have the same weights .abab.* one is a copy of the other"):
+        units(project)
 
 
 def test_seeds_may_have_other_attributions(project, given):

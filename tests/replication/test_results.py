@@ -151,7 +151,7 @@ def test_a_record_comes_back_as_it_was(run, given):
 
 def test_several_units_are_read_together(given):
     for seed in (0, 1):
-        results.start("soft_metrics", {**given, "seed": seed}).save(METRICS, VALUES)
+        results.start("soft_metrics", {**given, "seed": seed}).save(METRICS, VALUES + seed)
     records, values = results.load(given["results_dir"], "quick", "soft_metrics")
     assert [r["unit"] for r in records] == ["sst.Some-Model.s0", "sst.Some-Model.s1"]
     assert values.groupby("seed").size().to_dict() == {0: 3, 1: 3} and values.index.tolist() == list(range(6))

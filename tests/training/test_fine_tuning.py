@@ -402,13 +402,12 @@ def bilstm():
     return models.load("bilstm", tiny.LABELS, tiny.TEXTS, width=16, hidden=8)
 
 
-@pytest.mark.parametrize("given", [{"salience_weight": 0.0}, {"salience_weight": 1.0, "salience": None}])
-def test_without_weight_or_without_salience_it_is_plain_fine_tuning(monkeypatch, given):
+def test_without_salience_it_is_plain_fine_tuning(monkeypatch):
     plain, history = trained(seed=3)
     classifier = tiny.classifier()
-    data, sigma = salient(classifier)
+    data, _ = salient(classifier)
     monkeypatch.setattr(classifier, "attentions", None)  # is not called
-    rows = training.fine_tune(classifier, data, **QUICK, seed=3, **{"salience": sigma, **given})
+    rows = training.fine_tune(classifier, data, **QUICK, seed=3, salience=None, salience_weight=1.0)
     assert rows == history and same(classifier.model.state_dict(), plain)
 
 
@@ -573,3 +572,36 @@ def test_a_salience_loss_that_is_not_finite_is_told(monkeypatch):
     monkeypatch.setattr(salience, "salience_loss", lambda *given: torch.tensor(float("nan")))
     with pytest.raises(FloatingPointError, match="salience loss is nan in epoch 1, step 1: lower"):
         training.fine_tune(classifier, data, **QUICK, salience=sigma, salience_weight=1.0)
+
+
+def weights_after(weight, device="cpu"):
+    """The weights of a model with dropout after training beside a salience of this λ."""
+    torch.manual_seed(0)
+    classifier = tiny.classifier()
+    for module in classifier.model.modules():
+        for name in ("p", "dropout_prob", "attention_dropout"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.1)
+    classifier.model.to(device)
+    data, sigma = salient(classifier)
+    settings = dict(epochs=2, batch_size=2, learning_rate=1e-2, seed=3, salience_weight=weight)
+    training.fine_tune(classifier, data, **settings, salience=sigma)
+    return torch.cat([p.detach().flatten().cpu() for p in classifier.model.parameters()])
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda",
+            marks=[
+                pytest.mark.gpu,
+                pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+            ],
+        ),
+    ],
+)
+def test_a_pair_trains_along_the_same_path_and_draws_the_same_dropout(device):
+    nothing, vanishing, some = (weights_after(weight, device) for weight in (0.0, 1e-30, 0.5))
+    assert torch.equal(nothing, vanishing) and not torch.equal(nothing, some)

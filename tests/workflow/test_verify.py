@@ -145,6 +145,18 @@ def test_what_is_said_of_many_files_is_one_line():
     assert verify.summed_up(lines) == ["a.json and 2 more: its data", "b.json: its code (abc)"]
 
 
+def test_a_published_table_that_was_edited_is_named(project):
+    table = Path("notebooks/toy/published/table_1.csv")
+    table.parent.mkdir(parents=True)
+    table.write_text("dataset,value\nsst,0.5\n")
+    assert len(verify.transcribed()) == 1  # not listed
+    verify.SUMS.write_text(f"{results.file_digest(table)}  {table}\n")
+    assert verify.transcribed() == []
+    table.write_text("dataset,value\nsst,0.6\n")
+    (told,) = verify.transcribed()
+    assert told.startswith(f"{table}: is not what {verify.SUMS} lists")
+
+
 def test_an_archived_record_is_whole_and_named(project):
     archive = Path("results/archive/toy")
     archive.mkdir(parents=True)
