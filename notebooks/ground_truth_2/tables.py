@@ -1,0 +1,160 @@
+"""From records to tables: accuracies by cell, the worst cell of each entry, transfer between mechanisms.
+
+`values` is what `replication.results.load` returns: a row a unit, entry, error, shape and condition, with the
+counts of `measure.scoring.counts`.
+"""
+
+from itertools import combinations
+
+import pandas as pd
+from scipy.stats import kendalltau
+
+from faithlib.statistics import seeds_interval
+from notebooks.ground_truth_2 import worst_case
+from notebooks.ground_truth_2.card import ORDER_PAIRS
+from notebooks.ground_truth_2.worst_case import CORE, KIND
+
+ENTRY = ["metric", "map", "operator", "by"]
+CONTROLS = ("random", "oracle", "magnitude", "mirror")
+SHAPES = 3
+TIES = {"right": 0.005, "right_1e4": 1e-4, "right_1e6": 1e-6}  # columns of the counts
+RATIOS = "ns", "nc", "ns_10", "nc_10"
+
+
+def accuracies(values, by=(), right="right"):
+    """Accuracy of every entry, cell and seed.
+
+    Args:
+        values: from `results.load`.
+        by: further columns that are kept apart, such as "shape" or "flagged".
+        right: of TIES.
+
+    Returns:
+        Series with the index ENTRY, kind, error, *by, seed. A kind with several mechanisms has their mean,
+        with equal weights, where all of them are there.
+    """
+    values = values.assign(kind=values.mechanism.map(KIND))
+    keys = [*ENTRY, "kind", "error", *by, "seed"]
+    sums = values.groupby([*keys, "mechanism"], sort=False)[[right, "pairs"]].sum()
+    order = values[(values.kind == "P3") & (values.error == "order")]
+    pairs = order.groupby([*ENTRY, "seed"]).pairs.sum() / SHAPES
+    few = set(pairs[pairs < ORDER_PAIRS].reset_index().seed)
+    accuracy = (sums[right] / sums.pairs).rename("accuracy").reset_index()
+    wanted = accuracy.kind.map(pd.Series(KIND).value_counts())
+    there = accuracy.groupby(keys, sort=False).accuracy.transform("size")
+    refused = (accuracy.kind == "P3") & (accuracy.error == "order") & accuracy.seed.isin(few)
+    return accuracy[(there == wanted) & ~refused].groupby(keys, sort=False).accuracy.mean()
+
+
+def matrix(accuracy, entry):
+    """Accuracies of one entry in the core: DataFrame, a row a seed and a column a cell of CORE that it has.
+
+    Args:
+        accuracy: from `accuracies`.
+        entry: (metric, map, operator, by).
+    """
+    wide = accuracy.xs(entry, level=ENTRY).unstack(["kind", "error"])
+    return wide[[cell for cell in CORE if cell in wide.columns]]
+
+
+def cells(values):
+    """cells.csv: a row an entry and cell, with its accuracy, 95 % interval and the other widths of ties.
+
+    Args:
+        values: from `results.load`, of the main setting.
+
+    Returns:
+        DataFrame with ENTRY, kind, error, core, accuracy, ci_low, ci_high, n_seeds, right_1e4, right_1e6.
+    """
+    keys = [*ENTRY, "kind", "error"]
+    other = {name: accuracies(values, right=name).groupby(keys, sort=False).mean() for name in list(TIES)[1:]}
+    rows = []
+    for key, part in accuracies(values).groupby(keys, sort=False):
+        interval = seeds_interval(part.to_numpy(), limits=(0, 1))
+        found = {"core": key[-2:] in CORE, "accuracy": interval.value, "ci_low": interval.low}
+        found |= {"ci_high": interval.high, "n_seeds": len(part)}
+        rows.append(dict(zip(keys, key, strict=True)) | found | {n: of[key] for n, of in other.items()})
+    return pd.DataFrame(rows)
+
+
+def entries(values, resolution, records):
+    """entries.csv: a row an entry, the best first.
+
+    Args:
+        values: from `results.load`, of the main setting.
+        resolution: the table of that name of all records.
+        records: from `results.load`.
+
+    Returns:
+        DataFrame with ENTRY, worst (cross-fitted accuracy of the worst core cell), cell (which one it is over
+        all seeds), mean (of all core cells), verdict ("passes", "fails" or "undecided"), cells (how many of
+        the core it has), texts (that tell a pair apart in the worst cell, with a power of .8), seconds (CPU
+        seconds of so many), inside and outside (accuracy where the room of the text, 1 − S0, is below
+        `worst_case.ROOM`, and elsewhere), auroc (the chance that a right pair has more room than a wrong
+        one).
+    """
+    accuracy, spent = accuracies(values), milliseconds(records)
+    known = resolution.assign(kind=resolution.mechanism.map(KIND))
+    rows = []
+    for entry in accuracy.index.droplevel(["kind", "error", "seed"]).unique():
+        core = matrix(accuracy, entry)
+        if core.empty or entry[0] in CONTROLS:
+            continue
+        kind, error = worst = core.mean().idxmin()
+        own = known[(known[ENTRY] == list(entry)).all(axis=1)]
+        texts = own.texts_needed[(own.kind == kind) & (own.error == error)].median()
+        of_entry = values[(values[ENTRY] == list(entry)).all(axis=1)]
+        whole = core.dropna().to_numpy()
+        found = {
+            "worst": worst_case.worst(whole) if len(whole) > 1 else core.mean().min(),
+            "cell": " ".join(worst),
+            "mean": core.mean().mean(),
+            "verdict": worst_case.verdict(whole) if core.shape[1] == len(CORE) else "undecided",
+            "cells": core.shape[1],
+            "texts": texts,
+            "seconds": texts * spent.get(" ".join(entry), float("nan")) / 1000,
+            **_flagged(of_entry),
+            "auroc": own.room_auroc.mean(),
+        }
+        rows.append(dict(zip(ENTRY, entry, strict=True)) | found)
+    return pd.DataFrame(rows).sort_values("worst", ascending=False, ignore_index=True)
+
+
+def transfer(values):
+    """Do entries keep their order? Kendall's τ of mean accuracies between kinds of models.
+
+    Returns:
+        DataFrame: kind_a, kind_b, tau (a mean over seeds, of the entries that both have) and n_entries.
+    """
+    accuracy = accuracies(values)
+    accuracy = accuracy[[cell in CORE for cell in accuracy.index.droplevel([*ENTRY, "seed"])]]
+    accuracy = accuracy[~accuracy.index.get_level_values("metric").isin(CONTROLS)]
+    wide = accuracy.groupby([*ENTRY, "seed", "kind"], sort=False).mean().unstack("kind")
+    rows = []
+    for a, b in combinations(wide.columns, 2):
+        both = wide[[a, b]].dropna()
+        taus = [kendalltau(part[a], part[b]).statistic for _, part in both.groupby("seed")]
+        n = both.index.droplevel("seed").nunique()
+        rows.append((a, b, pd.Series(taus, dtype=float).mean(), n))
+    return pd.DataFrame(rows, columns=["kind_a", "kind_b", "tau", "n_entries"])
+
+
+def milliseconds(records):
+    """CPU milliseconds of a value of each entry, medians over records: {"metric map operator by": number}."""
+    spent = pd.DataFrame([record["volatile"]["milliseconds"] for record in records])
+    return spent.median().to_dict()
+
+
+def of_mask_kind(certificates):
+    """The certificates of the `mask` kind: DataFrame with operator, mean, all_mean and seed."""
+    if certificates.empty:
+        return pd.DataFrame(columns=["operator", "mean", "all_mean", "seed"])
+    return certificates[certificates.variant == "mask-kind"]
+
+
+def _flagged(values):
+    """{"inside", "outside"}: the accuracy in core cells where `flagged` is true, and elsewhere."""
+    core = pd.Series([cell in CORE for cell in zip(values.mechanism.map(KIND), values.error, strict=True)])
+    sums = values[core.to_numpy()].groupby("flagged")[["right", "pairs"]].sum()
+    share = (sums.right / sums.pairs).reindex([True, False])
+    return {"inside": share[True], "outside": share[False]}

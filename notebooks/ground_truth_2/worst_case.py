@@ -1,0 +1,130 @@
+"""The scores of version 2: the worst of the core cells, whether an entry passes or fails, and its resolution.
+
+A cell is a kind of model and a kind of error; its accuracy is a mean over pairs and texts. The unit is the
+seed: values of a cell are one for each seed.
+"""
+
+import numpy as np
+
+from faithlib.statistics.base import t_quantile
+
+PLANTED_CORE = (
+    ("P1", "near"),
+    ("P1", "one of two"),
+    ("P1", "false above"),
+    ("P1", "ones but one"),
+    ("P2", "missed"),
+    ("P3", "order"),
+)
+READ_ERRORS = ("halves", "order", "missed", "false above", "ones but one")
+CORE = (*PLANTED_CORE, *((model, error) for model in ("N1", "N2") for error in READ_ERRORS))
+KIND = {  # of model, of each mechanism and data set; mechanisms of one kind have equal weights
+    "redundant": "P1",
+    "xor": "P2",
+    "ordered_pair": "P2",
+    "graded": "P3",
+    "default_class": "P4",
+    "sst": "N1",
+    "ag_news": "N2",
+    "imdb": "N3",
+}
+PASSES, FAILS = 0.70, 0.55
+LEVEL = 0.05  # one-sided
+ROOM = 0.05  # of 1 − S0, below which a text is flagged
+
+
+def worst(cells):
+    """The accuracy of the worst cell without the bias of a minimum, cross-fitted.
+
+    The worst cell is chosen on one half of the seeds, and its mean is taken from the other half; then the
+    other way round.
+
+    Args:
+        cells: (seeds, cells) accuracies in [0, 1]; two seeds or more.
+
+    Example:
+        >>> worst(np.array([[0.9, 0.4], [0.9, 0.6]]))
+        0.5
+    """
+    half = len(cells) // 2
+    if not half:
+        raise ValueError(f"{len(cells)} seeds cannot be halved: give two or more")
+    one, other = cells[:half], cells[half:]
+    sums = [len(b) * b.mean(0)[a.mean(0).argmin()] for a, b in ((one, other), (other, one))]
+    return float(sum(sums) / len(cells))
+
+
+def limits(cells, level):
+    """One-sided lower and upper limits of the mean of each cell, by t over seeds: two arrays (cells,).
+
+    Args:
+        cells: (seeds, cells); a cell of equal values has its value as both limits.
+        level: the error of one side, such as .05.
+    """
+    error = cells.std(0, ddof=1) / np.sqrt(len(cells))
+    reach = t_quantile(1 - level, len(cells) - 1) * error
+    return cells.mean(0) - reach, cells.mean(0) + reach
+
+
+def verdict(cells):
+    """Whether an entry "passes" or "fails", or is "undecided".
+
+    An entry passes if the lower limit of every cell is above PASSES: all must hold, so the level needs no
+    correction. It fails if the upper limit of some cell, at LEVEL / cells, is below FAILS.
+
+    Args:
+        cells: (seeds, cells) accuracies; three seeds or more.
+    """
+    if len(cells) < 3:
+        return "undecided"
+    if (limits(cells, LEVEL)[0] > PASSES).all():
+        return "passes"
+    if (limits(cells, LEVEL / cells.shape[1])[1] < FAILS).any():
+        return "fails"
+    return "undecided"
+
+
+def texts_needed(differences):
+    """Texts that tell a better explanation from a worse one with power .8 at .05, one-sided.
+
+    n = (1.645 + .842)² / d² with d = mean / sd over texts of the difference in value; inf where the mean is
+    not above 0.
+
+    Args:
+        differences: (texts,) value of the better explanation less that of the worse; NaN is left out, and
+            fewer than two give NaN.
+
+    Example:
+        >>> round(texts_needed([0.1, 0.3, 0.2, 0.2]), 1)
+        1.0
+    """
+    finite = np.asarray(differences, float)
+    finite = finite[np.isfinite(finite)]
+    if len(finite) < 2:
+        return float("nan")
+    mean, sd = finite.mean(), finite.std(ddof=1)
+    if mean <= 0:
+        return float("inf")
+    return max(1.0, float((1.645 + 0.842) ** 2 * (sd / mean) ** 2))
+
+
+def flag(room, right):
+    """What the flag `room < ROOM` says of a metric: {"share", "inside", "outside", "auroc"}.
+
+    Args:
+        room: (rows,) 1 − S0 of each row's text.
+        right: (rows,) 1, ½ or 0.
+
+    Returns:
+        The share of flagged rows, the accuracy of flagged and of other rows (NaN for none), and the chance
+        that a right row has more room than a wrong one (ties ½; NaN without rows of both kinds).
+    """
+    room, right = np.asarray(room, float), np.asarray(right, float)
+    flagged = room < ROOM
+    inside, outside = (right[rows].mean() if rows.any() else np.nan for rows in (flagged, ~flagged))
+    good, bad = room[right == 1], room[right == 0]
+    auroc = np.nan
+    if len(good) and len(bad):
+        larger = (good[:, None] > bad).mean()
+        auroc = larger + (good[:, None] == bad).mean() / 2
+    return {"share": flagged.mean(), "inside": inside, "outside": outside, "auroc": auroc}
