@@ -1,0 +1,150 @@
+"""The eight claims, fixed before the final runs, from the accuracies of cells to claims.csv.
+
+A value is one of a seed. A claim of several parts needs all of them, so its p is their largest (a test of
+intersection and union); Holm's correction is over the eight claims. A cell whose value is the same for all
+seeds is a mean over hundreds of pairs, and counts as varying by no more than rounding.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from faithlib.statistics import holm, seeds_interval
+from faithlib.statistics.base import ROUNDING
+from faithlib.statistics.intervals import EQUAL as ALL_EQUAL
+from notebooks.ground_truth_2.card import BELOW, BLIND, DIFFERENCE, GAIN, GHOST, HOLM, PASSES, SEES
+from notebooks.ground_truth_2.tables import ENTRY, accuracies
+from notebooks.ground_truth_2.worst_case import CORE, KIND
+from replication.cases import average
+from replication.claims import CLAIMS, Claim, rows
+from replication.verdicts import FAILS, HOLDS, UNDECIDED
+
+NATURAL = ("N1", "N2")
+ERRORS = ("halves", "order", "missed", "false above")  # of natural texts, with equal weights
+OF_PLANTED = {"P1": ("near", "one of two", "false above"), "P3": ("order", "false above")}
+AOPC_S, AOPC_C = ("aopc_sufficiency", "", "mask", "token"), ("aopc_comprehensiveness", "", "mask", "token")
+FLIP = ("decision_flip", "", "mask", "token")
+NS, NC = (("ns", "", "zero", "element"), ("nc", "", "zero", "element"))
+SOFT_NS, SOFT_NC = ((name, "minmax", "zero", "element") for name in ("soft_ns", "soft_nc"))
+EQUAL = "soft_ns", "equal", "zero", "element"
+EQUAL_TOKEN, EQUAL_MASK = ("soft_ns", "equal", "zero", "token"), ("soft_ns", "equal", "mask", "token")
+WEAK = {  # of claim 1: each other entry as published, and the cell that it fails in
+    "NS": (NS, "N1", "halves"),
+    "equal Soft-NS": (EQUAL, "P1", "false above"),
+    "Soft-NS": (SOFT_NS, "P3", "ones but one"),
+    "Soft-NC": (SOFT_NC, "P3", "ones but one"),
+    "NC": (NC, "P1", "one of two"),
+    "AOPC-c": (AOPC_C, "P1", "one of two"),
+    "decision flip": (FLIP, "P1", "one of two"),
+    "F-Fidelity+": (("f_fidelity_plus", "", "mask", "token"), "P1", "one of two"),
+    "F-Fidelity−": (("f_fidelity_minus", "", "mask", "token"), "P1", "one of two"),
+}
+LATE = "not after Holm's correction"
+PART = "another part of the claim is not shown"
+
+
+def claims(values, certificates, scale):
+    """claims.csv: a row a part, with `p_holm` of the claim that it belongs to.
+
+    Args:
+        values: from `results.load`, of the main setting.
+        certificates: the table of that name of the `mask` kind: operator, mean, all_mean, seed.
+        scale: its name.
+    """
+    parts = statements(values, certificates)
+    lines = [{"number": number, **line} for number, claim in parts for line in rows(claim, scale)]
+    table = pd.DataFrame(lines, columns=["number", *CLAIMS])
+    largest = {}
+    for number, claim in parts:
+        largest[number] = max(largest.get(number, 0.0), _p(claim))
+    adjusted = dict(zip(largest, holm(list(largest.values())), strict=True))
+    table["p_holm"] = table.number.map(adjusted)
+    late = (table.verdict == HOLDS) & (table.p_holm > HOLM)
+    others = table.groupby("number").verdict.transform(lambda words: (words != HOLDS).any())
+    table.loc[late, "verdict"] = UNDECIDED
+    table.loc[late, "reason"] = [PART if other else LATE for other in others[late]]
+    return table.drop(columns="number")
+
+
+def of_claims(table):
+    """The verdict on each whole claim, {number: word}: "does not hold" where one of its parts does not."""
+    words = table[table.verdict != ""].groupby(table.claim.str.partition(":")[0].astype(int)).verdict
+    return {n: FAILS if FAILS in set(w) else HOLDS if set(w) == {HOLDS} else UNDECIDED for n, w in words}
+
+
+def statements(values, certificates):
+    """[(number, Claim)]: the parts of the eight claims, each with values a seed.
+
+    Args: as for `claims`.
+    """
+    cell = accuracies(values)
+    steep = accuracies(values[values["shape"] == "steep"])
+    linear = accuracies(values[values["shape"] == "linear"])
+    natural = values[values.mechanism.map(KIND).isin(NATURAL) & values.error.isin(ERRORS)]
+    flagged = {inside: accuracies(natural[natural.flagged == inside]) for inside in (True, False)}
+
+    def of(entry, kind, *errors, among=cell):
+        """The mean over errors by seed; empty where a record is not there."""
+        found = among[(among.index.droplevel(["kind", "error", "seed"]) == entry)]
+        found = found.xs(kind, level="kind").unstack("error").reindex(columns=errors)
+        return found.mean(axis=1, skipna=False).droplevel(ENTRY)
+
+    def each(one, other, kinds, among=(cell, cell)):
+        """{kind: the difference of two entries by seed}, kinds {kind: errors}."""
+        return {kind: of(one, kind, *errors, among=among[0]) - of(other, kind, *errors, among=among[1])
+                for kind, errors in kinds.items()}  # fmt: skip
+
+    all_errors = dict.fromkeys(NATURAL, ERRORS)
+    gain = each(EQUAL_MASK, EQUAL, all_errors)
+    planted = each(EQUAL_MASK, EQUAL, OF_PLANTED)
+    less = {kind: gain[kind] - sum(planted.values()) / len(planted) for kind in NATURAL}
+    shapes = {"P1": ("near",), "P3": ("near",), "N1": ("order",), "N2": ("order",)}
+    at_steep, at_linear = (each(SOFT_NS, NS, shapes, (of_shape,) * 2) for of_shape in (steep, linear))
+    outside, inside = (of(AOPC_C, "N1", *ERRORS, among=flagged[flag]) for flag in (False, True))
+    only = certificates[certificates.operator.isin(["zero", "delete"])]
+    ghost = {operator: part.set_index("seed")["mean"] / part.set_index("seed").all_mean
+             for operator, part in only.groupby("operator", sort=False)}  # fmt: skip
+    nulls = {kind: of(SOFT_NS, kind, "ones but one") for kind in ("P2", "P3", *NATURAL)}
+    return [
+        *(part(1, f"AOPC-s under [MASK] on {kind}, {error}", {kind: of(AOPC_S, kind, error)}, ">", PASSES)
+          for kind, error in CORE),
+        *(part(1, f"{name} on {kind}, {error}", {kind: of(entry, kind, error)}, "<", BELOW)
+          for name, (entry, kind, error) in WEAK.items()),
+        part(2, "Soft-NS prefers ones but one to the best", nulls, "<", 0.5, "everywhere"),
+        part(3, "AOPC-s above equal Soft-NS", each(AOPC_S, EQUAL, all_errors), ">", DIFFERENCE),
+        part(4, "equal Soft-NS gains from whole tokens as [MASK] on natural texts", gain, ">", GAIN),
+        part(4, "it gains less on planted texts", less, ">", 0.0),
+        part(5, "Soft-NS − NS larger with steep than with linear scores",
+             {kind: at_steep[kind] - at_linear[kind] for kind in shapes}, ">", GAIN),
+        *(part(6, f"{name} cannot tell one copy from none", {"P1": of(entry, "P1", "one of two")}, "<", BLIND)
+          for name, entry in (("NC", NC), ("AOPC-c", AOPC_C), ("decision flip", FLIP))),
+        *(part(6, f"{name} tells one copy from none", {"P1": of(entry, "P1", "one of two")}, ">", SEES)
+          for name, entry in (("NS", NS), ("AOPC-s", AOPC_S))),
+        part(7, "AOPC-c less accurate where 1 − S0 < .05", {"N1": outside - inside}, ">", DIFFERENCE),
+        *(part(8, f"unread words move p under {operator}", {"N1, mask kind": share}, ">", GHOST)
+          for operator, share in ghost.items()),
+    ]  # fmt: skip
+
+
+def part(number, sentence, by_kind, relation, threshold, quantifier="on average"):
+    """(number, Claim) of {kind of model: values by seed}; kinds without a value take no part."""
+    cases = {kind: interval(values.dropna()) for kind, values in by_kind.items() if values.notna().any()}
+    text = f"{number}: {sentence}, {relation} {threshold:g}"
+    return number, Claim(text, cases, "seeds", relation, threshold, quantifier)
+
+
+def interval(values):
+    """The t interval over seeds; of three or more equal values that of rounding."""
+    found = seeds_interval(values.to_numpy())
+    if found.reason == ALL_EQUAL:
+        return replace(found, components=((ROUNDING, len(values) - 1),), reason="")
+    return found
+
+
+def _p(claim):
+    """The one-sided p of a part: of the mean over kinds, or the largest of all kinds; 1 without a value."""
+    cases = {name: case for name, case in claim.values.items() if case.exists}
+    if not cases:
+        return 1.0
+    tested = cases.values() if claim.quantifier == "everywhere" else [average(cases)]
+    return max(case.pvalue(claim.relation, claim.threshold) for case in tested)
