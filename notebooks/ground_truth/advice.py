@@ -71,16 +71,23 @@ def of_papers(scored, retrained, scale):
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
         if known and count >= LEAST:
-            shares = ", ".join(f"{label(name)} {accuracy[name]:.0%}" for name in known)
+            shares = ", ".join(_with_null(name, accuracy[name], whole) for name in known)
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                f"better, they order right: {shares} (chance is 50 %; at most {count} {kind} a mechanism, "
-                "which use planted words and nothing else; exploratory, so no intervals are given; "
+                f"better, they order right: {shares} (chance is 50 %; in brackets the best explanation "
+                f"beside a flat random one; at most {count} {kind} a mechanism, which use planted words and "
+                "nothing else; ties within 1e-6 and one shape of scores; exploratory, so no intervals are "
+                "given; "
                 f"[{CARD.title}](../{CARD.name}/README.md))."
             )
-            low = _below(whole[whole.index.isin(known)])
-            rows.append((paper, text + (f" {FLAT} {low}." if low else "")))
+            rows.append((paper, text))
     return pd.DataFrame(rows, columns=["paper", "text"])
+
+
+def _with_null(name, accuracy, whole):
+    """A metric's accuracy in words, and in brackets that beside a flat random explanation."""
+    flat = whole["above flat"].get(name, float("nan"))
+    return f"{label(name)} {accuracy:.0%}" + ("" if pd.isna(flat) else f" ({flat:.0%})")
 
 
 def _by_mechanism(trained):

@@ -16,20 +16,29 @@ from notebooks.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, pri
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import average, steady
 from replication.claims import CLAIMS, Claim, intervals, rows
-from replication.verdicts import FAILS, HOLDS, UNDECIDED
+from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED
 
 UNIT = ["dataset", "model", "seed"]
 TEXTS = ["claim", "value", "ci_low", "ci_high", "value_more", "ci_low_more", "ci_high_more", "same"]
 MASKED = ("one_word", "redundant")  # mechanisms on which masked fine-tuning keeps the accuracy of the gate
 VOID = "with a default class Soft-NC means nothing on a third of the texts or more"
 HALF = (-0.5, 0.5)  # range of an accuracy less that of chance
+CONDITIONS = {  # what a verdict of this version rests on, as its second version showed
+    1: "with ties within 1e-6 and one shape of scores",
+    2: "with ties within 1e-6 and one shape of scores",
+    3: "with ties within 1e-6",
+    5: "of this project's own map, shift and clip",
+    6: "of this project's own map, shift and clip",
+    8: "random scores become uniform under min-max; ones but one token are another null",
+}
 LATE = "not after Holm's correction", "another part of the claim is not shown"
 
 
 def claims(scored, scale):
     """claims.csv: a row for each part of a claim, with `p_holm` of the claim that it belongs to.
 
-    "Does not hold" has to survive Holm's correction over all parts, too.
+    "Does not hold" has to survive Holm's correction over all parts, too. `reason` also says what a verdict
+    rests on, of CONDITIONS.
 
     Args:
         scored: from `tables.scores`.
@@ -53,6 +62,10 @@ def claims(scored, scale):
     for row in found[late].itertuples():
         reason = LATE[0] if weakest[row.claim] or row.verdict == FAILS else LATE[1]
         found.loc[row.Index, ["verdict", "reason"]] = UNDECIDED, reason
+    conditions = {claim.claim: CONDITIONS.get(number, "") for number, claim in parts}
+    for row in found[found.verdict.isin([HOLDS, FAILS, DEPENDS, UNDECIDED])].itertuples():
+        reasons = filter(None, (row.reason, conditions.get(row.claim)))
+        found.loc[row.Index, "reason"] = "; ".join(reasons)
     return found
 
 
