@@ -328,7 +328,34 @@ def ground_truth():
     )  # fmt: skip
 
 
-FIGURES = (attributions, fmm, ground_truth, noiser, recursive_roar, saloss, soft_metrics)
+def ground_truth_2():
+    words = ["zork", "the", "blee", "film", "was", "long"]
+    used = [places(264, words)[i] for i in (0, 2)]
+    errors = [  # what went wrong, scores, is the value lower than the best one's
+        ("best", [1, 0.2, 0.8, 0.3, 0.1, 0], ""),
+        ("near: behind another word", [0.8, 0.2, 0.3, 1, 0.1, 0], "yes"),
+        ("missed: one word has no score", [1, 0.2, 0, 0.3, 0.1, 0], "no"),
+        ("false above: an unused word on top", [0.8, 0.2, 0.5, 0.3, 0.1, 1], "yes"),
+        ("ones but one", [1, 1, 1, 1, 1, 0], "no"),
+    ]
+    parts = []
+    for i, (name, scores, seen) in enumerate(errors):
+        y = 78 + 34 * i
+        parts += [text(14, y + 17, name, 13, colour=INK if i == 0 else GREY), tokens(264, y, words, scores)]
+        parts.append(text(590, y + 17, seen, 14, "middle", GREEN if seen == "yes" else ORANGE, bold=True))
+    return svg(
+        298,
+        "Explanations with one known error each; a metric is judged by the error that it sees least",
+        text(14, 37, "text", bold=True), tokens(264, 20, words),
+        *(rect(left - 4, 14, width + 8, 36, "none", GREEN, 0, "5 3") for left, width in used),
+        text(264, 66, "the model uses these words", 13, colour=GREEN),
+        lines(540, 33, "does the metric", "see the error?", size=14), *parts,
+        rect(14, 252, 470, 34, "#f3f3f3", PALE),
+        text(26, 274, "score of a metric = its accuracy in the worst kind of model and error", 14),
+    )  # fmt: skip
+
+
+FIGURES = (attributions, fmm, ground_truth, ground_truth_2, noiser, recursive_roar, saloss, soft_metrics)
 
 
 def write(figures):

@@ -85,9 +85,9 @@ def statements(values, certificates):
 
     def of(entry, kind, *errors, among=cell):
         """The mean over errors by seed; empty where a record is not there."""
-        found = among[(among.index.droplevel(["kind", "error", "seed"]) == entry)]
-        found = found.xs(kind, level="kind").unstack("error").reindex(columns=errors)
-        return found.mean(axis=1, skipna=False).droplevel(ENTRY)
+        place = among.index.droplevel(["error", "seed"])
+        found = among[place == (*entry, kind)].unstack("error").reindex(columns=errors)
+        return found.mean(axis=1, skipna=False).droplevel([*ENTRY, "kind"])
 
     def each(one, other, kinds, among=(cell, cell)):
         """{kind: the difference of two entries by seed}, kinds {kind: errors}."""

@@ -23,9 +23,9 @@ def cells(table, order, scale):
         scale: its name.
     """
     core = table[table.core].assign(
-        entry=table[ENTRY].agg(_label, axis=1), cell=table.kind + " " + table.error
+        entry=table[ENTRY].agg(label, axis=1), cell=table.kind + " " + table.error
     )
-    names = order[ENTRY].agg(_label, axis=1).tolist()
+    names = order[ENTRY].agg(label, axis=1).tolist()
     columns = [" ".join(cell) for cell in CORE if " ".join(cell) in set(core.cell)]
     wide = core.pivot(index="entry", columns="cell", values="accuracy").loc[names, columns]
     figure, axes = plt.subplots(
@@ -42,6 +42,11 @@ def cells(table, order, scale):
     return figure
 
 
-def _label(entry):
-    metric, how, operator, by = entry
+def label(row):
+    """An entry in words: "soft_ns, equal, zero, token".
+
+    Args:
+        row: a Series with the columns ENTRY.
+    """
+    metric, how, operator, by = row[ENTRY]
     return ", ".join(part for part in (metric, how, operator, by if operator == "zero" else "") if part)

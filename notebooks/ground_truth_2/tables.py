@@ -6,6 +6,7 @@ counts of `measure.scoring.counts`.
 
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
@@ -121,22 +122,75 @@ def entries(values, resolution, records):
 
 
 def transfer(values):
-    """Do entries keep their order? Kendall's τ of mean accuracies between kinds of models.
+    """Do entries keep their order? Kendall's τ of mean core accuracies between kinds, operators and shapes.
 
     Returns:
-        DataFrame: kind_a, kind_b, tau (a mean over seeds, of the entries that both have) and n_entries.
+        DataFrame: between, a, b, tau (a mean over seeds), n_entries (that both have) and n_seeds. Between
+        operators an entry is a metric and a map.
     """
-    accuracy = accuracies(values)
-    accuracy = accuracy[[cell in CORE for cell in accuracy.index.droplevel([*ENTRY, "seed"])]]
-    accuracy = accuracy[~accuracy.index.get_level_values("metric").isin(CONTROLS)]
-    wide = accuracy.groupby([*ENTRY, "seed", "kind"], sort=False).mean().unstack("kind")
+    core = values[in_core(values) & ~values.metric.isin(CONTROLS)]
+    by_shape = accuracies(core, by=("shape",)).reset_index()
+    plain = accuracies(core).reset_index()
+    own = plain[(plain.operator != "zero") | (plain.by == "element")]
     rows = []
-    for a, b in combinations(wide.columns, 2):
-        both = wide[[a, b]].dropna()
-        taus = [kendalltau(part[a], part[b]).statistic for _, part in both.groupby("seed")]
-        n = both.index.droplevel("seed").nunique()
-        rows.append((a, b, pd.Series(taus, dtype=float).mean(), n))
-    return pd.DataFrame(rows, columns=["kind_a", "kind_b", "tau", "n_entries"])
+    for between, table, names in (
+        ("kind", plain, ENTRY),
+        ("operator", own, ["metric", "map"]),
+        ("shape", by_shape, ENTRY),
+    ):
+        wide = table.groupby([*names, "seed", between], sort=False).accuracy.mean().unstack(between)
+        for a, b in combinations(wide.columns, 2):
+            both = wide[[a, b]].dropna()
+            taus = [kendalltau(part[a], part[b]).statistic for _, part in both.groupby("seed")]
+            n_entries = both.index.droplevel("seed").nunique()
+            rows.append((between, a, b, pd.Series(taus, dtype=float).mean(), n_entries, len(taus)))
+    return pd.DataFrame(rows, columns=["between", "a", "b", "tau", "n_entries", "n_seeds"])
+
+
+def conditions(values):
+    """Accuracy in the core, one condition at a time, by kind of model.
+
+    Returns:
+        DataFrame: ENTRY, kind, condition (shape, flagged or empty_keeps), level, accuracy (a mean over errors
+        and seeds).
+    """
+    core, found = values[in_core(values)], []
+    for condition in ("shape", "flagged", "empty_keeps"):
+        means = accuracies(core, by=(condition,)).groupby([*ENTRY, "kind", condition], sort=False).mean()
+        table = means.reset_index().rename(columns={condition: "level"})
+        found.append(table.assign(condition=condition, level=table.level.astype(str)))
+    return pd.concat(found, ignore_index=True)[[*ENTRY, "kind", "condition", "level", "accuracy"]]
+
+
+def ties(values):
+    """The ladder of version 1, evidence in each fifth of the ranking, at three widths of ties.
+
+    Returns:
+        DataFrame: ENTRY, accuracy with ties of each of TIES, a mean over kinds of planted models and seeds.
+    """
+    fifths = values[values.error == "fifths"]
+    found = {
+        f"ties {width:g}": accuracies(fifths, right=name).groupby(ENTRY, sort=False).mean()
+        for name, width in TIES.items()
+    }
+    return pd.DataFrame(found).reset_index()
+
+
+def largest(certificates):
+    """The certificates in short: a row a data set, variant and operator, over all seeds."""
+    if certificates.empty:
+        return certificates
+    keys = ["dataset", "variant", "operator", "certified"]
+    grouped = certificates.groupby(keys, sort=False)
+    return grouped.agg(
+        largest=("largest", "max"), mean=("mean", "mean"), all_mean=("all_mean", "mean")
+    ).reset_index()
+
+
+def in_core(values):
+    """Which rows belong to a core cell: (rows,) bool."""
+    cells = zip(values.mechanism.map(KIND), values.error, strict=True)
+    return np.array([cell in CORE for cell in cells], bool)
 
 
 def milliseconds(records):
@@ -154,7 +208,6 @@ def of_mask_kind(certificates):
 
 def _flagged(values):
     """{"inside", "outside"}: the accuracy in core cells where `flagged` is true, and elsewhere."""
-    core = pd.Series([cell in CORE for cell in zip(values.mechanism.map(KIND), values.error, strict=True)])
-    sums = values[core.to_numpy()].groupby("flagged")[["right", "pairs"]].sum()
+    sums = values[in_core(values)].groupby("flagged")[["right", "pairs"]].sum()
     share = (sums.right / sums.pairs).reindex([True, False])
     return {"inside": share[True], "outside": share[False]}

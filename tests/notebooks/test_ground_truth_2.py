@@ -1,0 +1,83 @@
+"""The experiment of version 2: wrong parameters, a unit twice and in parts, its report."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from sample.units import ROOT, ReachedTraining, run_here, science
+
+from notebooks.ground_truth_2 import card
+from notebooks.ground_truth_2.measure import planted_models, planted_texts, scoring
+
+NOTEBOOK = ROOT / "notebooks/ground_truth_2/experiment.ipynb"
+REPORT = NOTEBOOK.with_name("report.ipynb")
+FEW = {"examples": 2, "draws": 1, "operators": ["mask"]}
+
+
+@pytest.fixture
+def shallow(monkeypatch):
+    """One pass over few texts, and a gate that such a model passes: what matters here is no accuracy."""
+    quick = planted_texts.Planted("redundant", "redundant", "one", 2, 3, 600, 8)
+    monkeypatch.setitem(planted_texts.PLANTED, "redundant", quick)
+    monkeypatch.setattr(planted_models, "ACCURACY", 0.3)
+    monkeypatch.setattr("notebooks.ground_truth_2.measure.planted_truth.FALL", -100.0)
+
+
+def test_these_parameters_reach_training(folders, no_training):
+    with pytest.raises(ReachedTraining):
+        run_here({**FEW, **folders}, NOTEBOOK)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "snli"}, "'snli'"),
+        ({"mechanisms": ["one_word"]}, "'one_word'"),
+        ({"operators": ["erase"]}, "'erase'"),
+        ({"kind": "gate"}, "'gate'"),
+        ({"length": 30}, "30"),
+        ({"examples": 0}, "examples=0 must be at least 1"),
+        ({"sharpness": 0.0}, "sharpness=0.0 must be above 0"),
+    ],
+)
+def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, named):
+    with pytest.raises(ValueError) as error:
+        run_here({**FEW, **folders, **wrong}, NOTEBOOK)
+    assert named in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_unit_twice_is_the_same_and_its_report_has_all_tables(tmp_path, shallow):
+    unit, found = "planted.tiny-bert.s0", []
+    for name in ("one", "two"):
+        places = {"results_dir": f"{tmp_path}/{name}/results"}
+        run_here({**FEW, **places}, NOTEBOOK)
+        found.append(science(places["results_dir"], unit, "ground_truth_2", ["milliseconds"]))
+    assert found[0] == found[1]
+    ends = ("", ".gates", ".resolution")
+    assert set(found[0]) == {f"{unit}.json", *(f"{unit}{end}.parquet" for end in ends)}
+    folder = Path(places["results_dir"], "quick", "ground_truth_2")
+    counts = pd.read_parquet(folder / f"{unit}.parquet")
+    assert set(scoring.CELL) <= set(counts) and counts[counts.metric == "oracle"].right.sum() > 0
+    run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, REPORT)
+    for table in card.CARD.tables:
+        assert len(pd.read_csv(folder / "tables" / f"{table}.csv"))
+    assert list((tmp_path / "quick/ground_truth_2").glob("*.png"))
+    assert json.loads((folder / f"{unit}.json").read_text())["design"] == "nested"
+
+
+def test_the_units_are_those_that_the_card_fixed():
+    config = yaml.safe_load((ROOT / "config/small.yaml").read_text(encoding="utf-8"))
+    entry = config["papers"]["ground_truth_2"]
+    planned = {
+        "P": {"task": "planted"},
+        "N1": {"task": "sst"},
+        "N2": {"task": "ag_news"},
+        "N1, mask kind": {"task": "sst", "kind": "mask"},
+    }
+    assert len(entry["units"]) == len(planned)
+    for (name, wanted), row in zip(planned.items(), entry["units"], strict=True):
+        unit = entry["defaults"] | row
+        assert {key: unit[key] for key in wanted} == wanted
+        assert (unit["seed"], unit["examples"]) == ([*card.SEEDS[name]], card.TEXTS[name])
