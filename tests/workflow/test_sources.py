@@ -16,7 +16,8 @@ def test_the_table_is_whole_and_loads_nothing_large():
         assert name == row.name and row.kind in packages.FOLDERS
         assert row.licence and row.terms.startswith("https://")
         assert all("==" in package for package in row.wheels)
-        digests = [*row.wheels.values(), *(step.sha256 for step in row.steps if step.sha256)]
+        assert all(address.startswith("https://") for address in row.links) and row.parts
+        digests = [*filter(None, row.parts.values()), *(step.sha256 for step in row.steps if step.sha256)]
         assert all(len(digest) == 64 and int(digest, 16) for digest in digests)
         assert {step.work for step in row.steps} <= set(packages.STEPS)
     assert len(MPNET.wheels) == 5 and len(GEMMA.wheels) == 4 and GEMMA.consent == "gemma"
