@@ -269,7 +269,7 @@ def records(folder):
     }
 
 
-WHOLE = "sst.name.s0\nsst.name.s1\nsst.name.s2"
+WHOLE = "sentiment.name.s0\nsentiment.name.s1\nsentiment.name.s2"
 
 
 def complete(folder, before):
@@ -290,14 +290,13 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
     status, text = toy.snakemake(grid)
     assert status != 0
     assert "unit 1 is told to fail" in text and "Traceback" in text  # of the cell, in the terminal
-    assert (
-        "attributions: a hole, sst.name.s1 has no record; see runs/quick/attributions/sst.name.s1.log" in text
-    )
+    log = "runs/quick/attributions/sentiment.name.s1.log"
+    assert f"attributions: a hole, sentiment.name.s1 has no record; see {log}" in text
     assert "2 of 3 units in" in text and "min left" in text
     folder = grid / "results/quick/attributions"
-    assert (folder / "claims.csv").read_text() == "sst.name.s0\nsst.name.s2"
-    assert results.missing(folder) == ["sst.name.s1"]
-    assert "told to fail" in (grid / "runs/quick/attributions/sst.name.s1.log").read_text()
+    assert (folder / "claims.csv").read_text() == "sentiment.name.s0\nsentiment.name.s2"
+    assert results.missing(folder) == ["sentiment.name.s1"]
+    assert "told to fail" in (grid / "runs/quick/attributions/sentiment.name.s1.log").read_text()
     before = records(grid)
     assert len(before) == 4
     (grid / "fail").unlink()
@@ -310,12 +309,12 @@ def test_a_unit_that_always_fails_is_a_hole_with_a_name(grid):
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_a_damaged_record_is_set_aside_and_its_unit_runs_again(grid, kind):
     assert toy.snakemake(grid)[0] == 0
-    before, path = records(grid), grid / f"results/quick/attributions/sst.name.s1.{kind}"
+    before, path = records(grid), grid / f"results/quick/attributions/sentiment.name.s1.{kind}"
     broken = path.read_bytes()[:-3]
     path.write_bytes(broken)
     assert "set aside" not in toy.snakemake(grid, "-n")[1] and path.read_bytes() == broken
     text = complete(grid, {n: b for n, b in before.items() if ".s1." not in n})
-    assert "sst.name.s1.json.damaged, and its unit runs again" in text
+    assert "sentiment.name.s1.json.damaged, and its unit runs again" in text
     assert path.with_name(f"{path.name}.damaged").read_bytes() == broken
     assert {n: b[1] for n, b in records(grid).items()} == {n: b[1] for n, b in before.items()}
 

@@ -43,7 +43,7 @@ papers:
   attributions:
     defaults: {model: org/name}
     units:
-      - {task: sst, seed: [0, 1]}
+      - {task: sentiment, seed: [0, 1]}
       - {task: topics, seed: 2, rate: 0.25}
 """
 
@@ -62,6 +62,9 @@ def config(folder, text, paper=PAPER):
     notebook(folder / f"notebooks/{paper}/experiment.ipynb", PARAMETERS, RECORD)
     notebook(folder / f"notebooks/{paper}/report.ipynb", 'scale = "small"', CLAIMS)
     (folder / "config").mkdir(exist_ok=True)
+    (folder / "org/name").mkdir(parents=True, exist_ok=True)  # the model of GOOD, as far as anybody looks
+    for file in ("config.json", "model.safetensors"):
+        (folder / "org/name" / file).write_text("{}")
     (folder / "config/quick.yaml").write_text(text)
     shutil.copy(ROOT / "config/schema.json", folder / "config")
 

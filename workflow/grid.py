@@ -162,7 +162,7 @@ def read_paper(name, entry, scale, paths, schema, asked):
                 conform(known | parameters, schema)
                 units.check(card, known | paths | parameters, known, zeros)
             except FileNotFoundError as error:
-                missing[unit] = f"{name}: {unit}: {error}"
+                missing[unit] = f"{name}: {error}"
             except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
             found[unit] = parameters
@@ -223,24 +223,27 @@ def writable(folder):
 
 
 def read(config, folder="config"):
-    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary.
+    """(scale, {paper: Paper}, paths) for Snakemake's config dictionary, of the units that can run here.
 
-    A unit whose files are missing is left out, with a line on stderr; FileNotFoundError if none is left.
+    What the others lack stands on stderr, on one screen; FileNotFoundError if none is left.
     """
+    import missing  # it takes seconds, and each job of a cluster reads this module
+
     scale, entries, paths = read_all(config, folder=folder)
-    lines = [line for entry in entries.values() for line in entry.missing.values()]
-    for entry in entries.values():
-        entry.units = {unit: p for unit, p in entry.units.items() if unit not in entry.missing}
+    lacking = missing.find(entries, scale, paths)
+    told = missing.screen(lacking, sum(len(entry.units) for entry in entries.values()))
+    for name, entry in entries.items():
+        entry.units = {unit: p for unit, p in entry.units.items() if unit not in lacking.get(name, {})}
     ready = {name: entry for name, entry in entries.items() if entry.units}
     if not ready:
-        raise FileNotFoundError(f"{folder}/{scale}.yaml: {lines[0]}")
-    for line in lines:
-        print(f"Left out: {line}", file=sys.stderr)
+        raise FileNotFoundError(told)
+    if told:
+        print(told, file=sys.stderr)
     return scale, ready, paths
 
 
 def read_all(config, folder="config"):
-    """As `read`, with all units, also those whose files are missing."""
+    """As `read`, with all units, also those that cannot run here."""
     scale, wanted, paths = options(config)
     scales = sorted(path.stem for path in Path(folder).glob("*.yaml"))
     if not scales:
@@ -299,18 +302,14 @@ def make_room(records):
 
 
 def demand(device="auto", papers=MappingProxyType({})):
-    """Raise ValueError for a GPU that is demanded, or what units not done need, that is not here.
+    """Raise ValueError for a GPU that is demanded and not here.
 
     A line in print, where units that are not done want a half precision that this processor only imitates.
     """
-    # Imported where needed: they take seconds, and each job of a cluster reads this module.
     left = []
     for name, entry in papers.items():
         paths = {unit: Path(f"results/{p['scale']}/{name}/{unit}.json") for unit, p in entry.units.items()}
-        pending = [p for unit, p in entry.units.items() if not paths[unit].is_file()]
-        if pending and entry.card.demand:
-            entry.card.demand(pending)
-        left += pending
+        left += [p for unit, p in entry.units.items() if not paths[unit].is_file()]
     wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]
     kind, _, number = device.partition(":")
     if kind not in ("cuda", "mps") and not wanted:
@@ -339,7 +338,7 @@ def demand(device="auto", papers=MappingProxyType({})):
 
 if __name__ == "__main__":
     try:
-        _, found, places = read(of_arguments(at_root(sys.argv[1:])))
+        _, found, places = read_all(of_arguments(at_root(sys.argv[1:])))
         demand(places.get("device", "auto"), found)
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import execute
 import grid
+import missing
 import pandas as pd
 
 from faithlib.tasks import SPLITS
@@ -144,7 +145,7 @@ def plan(papers, scale, state, known, rates):
         left = {
             unit: named(parameters) | {"variant": parameters.get("variant", "")}
             for unit, parameters in entry.units.items()
-            if state[f"results/{scale}/{paper}/{unit}.json"][1]
+            if state.get(f"results/{scale}/{paper}/{unit}.json", ("missing", True))[1]
         }
         printed = entry.card.hours() if entry.card.hours else {}
         own = [printed.get(tuple(named(p).values())) for p in entry.units.values()]
@@ -195,8 +196,11 @@ def told(hours, found, of, none):
 
 def main(arguments):
     config = grid.of_arguments(arguments)
-    scale, papers, _ = grid.read(config)
-    state = status(config)
+    scale, papers, paths = grid.read_all(config)
+    lacking = missing.find(papers, scale, paths)
+    units = {(paper, unit) for paper, entry in papers.items() for unit in entry.units}
+    out = {(paper, unit) for paper, of in lacking.items() for unit in of}
+    state = status(config) if units - out else {}
     rates = peaks()
     rows, sources = plan(papers, scale, state, measured(), rates)
     print(f"Scale {scale}, hours of units, of which several run at a time:\n")
@@ -212,6 +216,8 @@ def main(arguments):
     again = [f"{path}: {why}" for path, (why, pending) in state.items() if pending and why != "missing"]
     if again:
         print("\nDone before, and to be computed again:\n  " + "\n  ".join(again))
+    if lacking:
+        print(f"\n{missing.screen(lacking, len(units))}")
 
 
 if __name__ == "__main__":

@@ -73,6 +73,13 @@ def _first_sentences(text, count):
 
 def read_mirror(task, recipe, folder):
     """Read `<folder>/<name>/<split>.parquet`: ({source split: frame}, provenance)."""
+    paths = mirror_files(task, recipe, folder)
+    frames = {split: _read_file(task, path) for split, path in paths.items()}
+    return frames, {"folder": f"{folder.resolve().name}/{next(iter(paths.values())).parent.name}"}
+
+
+def mirror_files(task, recipe, folder):
+    """The files of a mirror that a recipe reads, checked but for their rows: {source split: path}."""
     if not folder.is_dir():
         raise FileNotFoundError(f"data_dir {str(folder)!r} is not a folder: give one with {_wanted(task)}")
     paths = {split: folder / _file(task, split) for split in SPLITS}
@@ -95,8 +102,7 @@ def read_mirror(task, recipe, folder):
                 f"copy the file there, or give the folder that it is in"
             )
         _check_columns(task, paths[split])
-    frames = {split: _read_file(task, paths[split]) for split in splits}
-    return frames, {"folder": f"{folder.resolve().name}/{paths[splits[0]].parent.name}"}
+    return {split: paths[split] for split in splits}
 
 
 def _file(task, split):

@@ -47,7 +47,7 @@ CARD = Card(
     citation="a study of faithlib; shortcuts that are planted into texts from Bastings et al. (2022), EMNLP",
     url="https://arxiv.org/abs/2111.07367",
     claims=("A faithfulness metric prefers an explanation that is known to be better.",),
-    models=("tiny-llama",),
+    models=("tiny-llama", "compiled"),
     tables=("metrics", "gates", "attributions", "agreement"),
     attributions=(
         "attention",

@@ -1,5 +1,7 @@
 """Noiser: what the paper is, and what it does with each set of prompts."""
 
+from pathlib import Path
+
 from faithlib.tasks.table import PROMPTS, TASKS, Use
 from replication.papers import ENDPOINT, LOG_RATIO, SHARE, Card, Headline, published, refuse
 
@@ -20,6 +22,14 @@ def check(parameters):
     judge_options(parameters["judge_settings"], judge)
 
 
+def demand(units):
+    """The key and client of judges behind an endpoint, unless their answers are kept."""
+    from notebooks.noiser.measure.unit import check_endpoint
+
+    for given in units:
+        check_endpoint({"judge": "", "tokens": 0} | given, Path("checkpoints/judges"))
+
+
 CARD = Card(
     name="noiser",
     title="Noiser: Bounded Input Perturbations for Attributing Large Language Models",
@@ -33,6 +43,7 @@ CARD = Card(
     kind="prompts",
     beside={"judge": "prompts"},
     check=check,
+    demand=demand,
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
     # Frozen on 2026-11-28. The margins were set after the first data of the small scale were seen; new data
     # sets, models and scales are tested with them unchanged.

@@ -43,10 +43,10 @@ def test_every_script_finds_its_project(project, tmp_path):
     status, _, err = python(project, "grid.py", "data_dir=nope", cwd=elsewhere)
     assert status == 1 and f"data_dir={elsewhere}/nope: there is no such folder" in err
     (project / "results/quick/attributions").mkdir(parents=True)
-    (project / "results/quick/attributions/sst.name.s0.json").write_text("{}")
+    (project / "results/quick/attributions/sentiment.name.s0.json").write_text("{}")
     assert "1 of 1 records" in python(project, "stale.py", cwd=elsewhere)[1]
     status, out, err = python(project, "verify.py", cwd=elsewhere)
-    assert status == 1 and "record sst.name.s0.json is damaged" in out, err
+    assert status == 1 and "record sentiment.name.s0.json is damaged" in out, err
     status, _, err = python(project, "fetch.py", "papers=fmm", cwd=elsewhere)
     assert status == 1 and "papers=fmm: unknown paper" in err
     status, out, err = python(project, "plan.py", cwd=elsewhere)
@@ -171,13 +171,13 @@ def test_a_finished_unit_is_computed_again_only_when_asked(tmp_path, monkeypatch
 def test_the_workflow_replaces_a_unit_whose_parameters_changed_and_keeps_what_was(project):
     status, text = toy.snakemake(project)
     assert status == 0, text
-    first = (project / "results/quick/attributions/sst.name.s0.json").read_bytes()
+    first = (project / "results/quick/attributions/sentiment.name.s0.json").read_bytes()
     path = project / "config/quick.yaml"
     path.write_text(path.read_text().replace("{model: org/name}", "{model: org/name, rate: 0.125}"))
     assert "kept as" not in toy.snakemake(project, "-n")[1]
     status, text = toy.snakemake(project)
     assert status == 0, text
-    kept = "results/quick/attributions/sst.name.s0.json.replaced"
+    kept = "results/quick/attributions/sentiment.name.s0.json.replaced"
     assert f"the record before is kept as {kept}" in text
     assert (project / kept).read_bytes() == first
     assert "Nothing to be done" in toy.snakemake(project)[1]

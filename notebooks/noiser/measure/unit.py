@@ -50,19 +50,28 @@ def check_parameters(given, answers):
     if judge.startswith(ENDPOINT) and not judge.removeprefix(ENDPOINT).strip():
         raise ValueError(f"judge={judge!r} names no model: write '{ENDPOINT}<name>', or '' for no judge")
     options = judge_options(given["judge_settings"], judge)
-    if judge.startswith(ENDPOINT) and not tokens and not any(answers.glob("*.json")):
-        if not os.environ.get(KEY):
-            raise ValueError(
-                f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
-                "answerability out"
-            )
-        if not find_spec("openai"):
-            raise ValueError(
-                f"judge={judge!r} needs the openai client, which is not installed: run python -m pip install "
-                "-c constraints.txt -e .[judge], or judge='' to leave answerability out"
-            )
+    check_endpoint(given, answers)
     if judge.startswith(ENDPOINT) and not tokens and os.environ.get(KEY):
         EndpointJudge(judge.removeprefix(ENDPOINT), answers, **options)  # a wrong address is told now
+
+
+def check_endpoint(given, answers):
+    """Refuse a judge behind an endpoint that has no key, client or kept answers; `given` as above."""
+    from notebooks.noiser.measure.judge import KEY
+
+    judge = given["judge"]
+    if not judge.startswith(ENDPOINT) or given["tokens"] or any(answers.glob("*.json")):
+        return
+    if not os.environ.get(KEY):
+        raise ValueError(
+            f"judge={judge!r} is behind an endpoint: set {KEY} in the environment, or judge='' to leave "
+            "answerability out"
+        )
+    if not find_spec("openai"):
+        raise ValueError(
+            f"judge={judge!r} needs the openai client, which is not installed: run python -m pip install "
+            "-c constraints.txt -e .[judge], or judge='' to leave answerability out"
+        )
 
 
 def judge_options(settings, judge):
