@@ -86,7 +86,7 @@ def statements(records, values, **setting):
     if more:  # measured one at a time
         return None
     flips = values[(values.attribution != RANDOM) & (values.option == option)]
-    doses = flips.assign(model=flips.model.map(results.slug)) if setting == MAIN else flips[:0]
+    doses = flips.assign(model=flips.model.map(results.slug))
     flips = with_weights(flips.assign(model=flips.model.map(results.slug)), weights, trained)
     scores = test_f1(records)
     unit = scores.unit.isna() | (scores.unit == setting["rationales_of"])
@@ -103,7 +103,7 @@ def statements(records, values, **setting):
             gain("none", "fewer tokens to a flip than the baseline, on average"),
             gain("none", "fewer tokens to a flip than the baseline, on every data set", "everywhere"),
             _share(own),
-            *_doses(doses, definition, design),
+            *(_doses(doses, definition, design) if setting == MAIN else ()),
             _attention(cells),
             *(
                 gain(name, f"TextRank needs fewer tokens to a flip than {salience_title(name)}")

@@ -1,7 +1,6 @@
 """The committed claims of papers and studies: intervals, cases, choices."""
 
 import json
-import re
 from math import prod
 
 import pandas as pd
@@ -14,7 +13,7 @@ from replication.cards import WITHOUT_INTERVAL, read_claims
 from replication.claims import CLAIMS
 from replication.multiverse import CELLS, CROSS
 from replication.options import UNGATED
-from replication.verdicts import UNTESTED
+from replication.verdicts import JOIN, UNDECIDED, UNTESTED
 
 ROOT = results.project_root()
 OF_CLAIM = ["claim", "definition", "baseline"]
@@ -38,7 +37,7 @@ def test_an_interval_has_a_width_and_three_units(claims):
     assert (known.ci_low < known.ci_high).all() and (known.n_units >= 3).all()
     assert known.value.between(known.ci_low, known.ci_high).all()
     untested = claims[claims.ci_low.isna() & ~claims.claim.str.contains(WITHOUT_INTERVAL)]
-    assert untested.verdict.str.startswith("not tested").all() and (untested.n_units == 0).all()
+    assert untested.verdict.isin([UNDECIDED, UNTESTED]).all() and (untested.n_units == 0).all()
 
 
 def test_what_holds_everywhere_has_no_failing_case(claims):
@@ -49,7 +48,8 @@ def test_what_holds_everywhere_has_no_failing_case(claims):
 def test_published_values_name_the_data_sets_of_ours(claims):
     known = claims[claims.published.notna()]
     for row in known.itertuples():
-        ours = {name.partition(" (")[0] for name in re.split("[,;] ", row.cases)}
+        every = [*row.cases.split(JOIN), *row.other_cases.split(JOIN)]
+        ours = {name.partition(" (")[0] for name in every}
         assert row.published_cases and set(row.published_cases.split(", ")) <= ours, row.claim
     others = claims[claims.published.isna()].published_cases
     assert others[others != ""].str.startswith("none for ").all()
@@ -85,9 +85,9 @@ def test_what_the_card_of_ground_truth_says_of_copies_and_of_claims_10_and_11():
         assert of.loc[metric].idxmin() == "redundant"
     assert of.loc["NS", "redundant"] == 1
     claims = read_claims(tables / "claims.csv").set_index("claim")
-    assert claims.verdict.filter(like="10: ").str.startswith("not tested").all()
+    assert claims.reason.filter(like="10: ").str.startswith("2 seeds: an interval needs 3").all()
     equal = claims.loc[[f"11: {name} prefers the word that decides to a decoy" for name in ("NC", "Soft-NC")]]
-    assert (equal.value == 0.5).all() and (equal.verdict == "not tested (all values are equal)").all()
+    assert (equal.value == 0.5).all() and (equal.reason == "all values are equal").all()
 
 
 def test_more_texts_of_ground_truth_are_of_the_same_models_and_stand_in_its_card():

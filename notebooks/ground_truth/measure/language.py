@@ -8,7 +8,7 @@ from faithlib.corpora import planted
 from faithlib.corpora.grammar import with_gaps
 from notebooks.ground_truth.card import CARD
 
-(MODEL,) = CARD.models
+MODEL = CARD.models[0]
 JUDGE = 1000  # what the judge's seed is higher by
 SHARE = 0.5  # of the words, which the judge is shown
 LOWEST = -1e9  # of a log ratio whose Soft-NS or Soft-NC is 0
