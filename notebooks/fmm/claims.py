@@ -38,7 +38,7 @@ LIMITS = {  # of a difference of two; that of RACU has none
 }
 
 
-def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seeds=None):
+def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seeds=None, epochs=None):
     """claims.csv and choices.csv.
 
     Args:
@@ -49,13 +49,15 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seed
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         gate: from `tables.gates`, or None where every data set takes part.
         seeds: from `seeds.table`.
+        epochs: from `tables.load_parts(..., "history")`; None: no claim about them.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
     """
 
     def state(**options):
-        return statements(scores, points, tests, roar, gate, **options)
+        own = statements(scores, points, tests, roar, gate, **options)
+        return own if options or epochs is None or epochs.empty else [*own, _more_epochs(epochs)]
 
     return multiverse_tables(state, CARD, scale, gate, seeds)
 
@@ -102,7 +104,7 @@ def statements(
         *_performance(scores, gate),
         *_in_distribution(tests, gate, fully_masked_test == "counted once", p_of_a_data_set),
         *_faithfulness(areas(curves, area, flat_random_curves == "kept"), area),
-        _roar(areas(accepted(curves, gate), relative), roar, relative),
+        *_roar(areas(accepted(curves, gate), relative), roar, relative),
     ]
 
 
@@ -160,6 +162,18 @@ def _performance(scores, gate=None):
             for copy in ("unmasked", "masked")
         ),
     ]
+
+
+def _more_epochs(history):
+    """Section 5.1, appendix I: the best epoch by the copies that choose it, masked less plain fine-tuning."""
+    unit, best = ["dataset", "model", "seed"], {}
+    for strategy, chosen_by in ((MASKED, ["unmasked", "masked"]), (PLAIN, ["unmasked"])):
+        own = select(history, strategy=strategy).sort_values("epoch")
+        own = own.assign(score=own[chosen_by].mean(axis=1)).dropna(subset="score").reset_index(drop=True)
+        best[strategy] = own.loc[own.groupby(unit, sort=False).score.idxmax()].set_index(unit)["epoch"]
+    gain = (best[MASKED] - best[PLAIN]).dropna()
+    gains = {key: part.droplevel([0, 1]) for key, part in gain.groupby(["dataset", "model"], sort=False)}
+    return _claim("masked fine-tuning takes more epochs (best epoch, less that of plain fine-tuning)", gains)
 
 
 def _of_models(claim, true):
@@ -290,7 +304,7 @@ def _difference(upper, lower):
 
 
 def _roar(found, roar, area):
-    """RACU less Recursive ROAR's of the same architecture, mean over the measures of both.
+    """RACU less Recursive ROAR's of the same architecture, mean over the measures of both; and the spreads.
 
     Published values of another architecture never stand in. The two are trained apart, so the interval is
     Welch's; where Recursive ROAR has a variant alone, such as one of fewer texts, there is none.
@@ -300,7 +314,7 @@ def _roar(found, roar, area):
         theirs, variants = areas(roar, area), roar.groupby(["dataset", "model"]).variant.first()
     known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
     printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
-    titles, cases, gains = case_titles(found), {}, {}
+    titles, cases, spreads, gains = case_titles(found), {}, {}, {}
     for (dataset, model), table in found.items():
         of = SST.get(dataset, dataset), model
         other, variant = theirs.get(of, pd.DataFrame()), variants.get(of, "")
@@ -313,18 +327,17 @@ def _roar(found, roar, area):
                     case.value, "seed", 0, reason=f"Recursive ROAR has its variant {variant} alone"
                 )
             cases[titles[dataset, model]] = case
+            wider = (other[both].std() - table[both].std()).mean()
+            reason = case.reason or "a spread over so few seeds has no interval"
+            spreads[titles[dataset, model]] = Interval(float(wider), "seed", 0, reason=reason)
             if dataset in known.index and dataset in printed.index:
                 gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
     if found and not cases:
         reason = "no data set has Recursive ROAR's records of the same architecture"
-        cases = {titles[key]: Interval(np.nan, "seed", 0, reason=reason) for key in found}
-    return Claim(
-        "more faithful than the same measures by Recursive ROAR (RACU)",
-        cases,
-        "seeds",
-        baseline=RANDOM,
-        published=gains,
-    )
+        cases = spreads = {titles[key]: Interval(np.nan, "seed", 0, reason=reason) for key in found}
+    than = "than the same measures by Recursive ROAR"
+    yield Claim(f"more faithful {than} (RACU)", cases, "seeds", baseline=RANDOM, published=gains)
+    yield Claim(f"varies less over seeds {than} (sd of RACU)", spreads, "seeds", baseline=RANDOM)
 
 
 def _published(statistic="acu"):

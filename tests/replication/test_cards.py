@@ -13,9 +13,7 @@ from replication.results import project_root
 
 BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
 WRITTEN = [
-    name
-    for name in papers.names()
-    if (project_root() / "results" / "small" / name / "claims.csv").is_file()
+    name for name in papers.names() if (project_root() / "results" / "small" / name / "claims.csv").is_file()
 ]
 AGREE = "1 of 2 options agree, sign equal in 1"
 ROW = dict.fromkeys(CLAIMS, "") | {"ci_low": 0.1, "ci_high": 0.3, "published": 0.5, "borderline": False}
