@@ -2,6 +2,7 @@
 
     faithlib evaluate --model my-model --data reviews.csv --label stars --attributions lime,my.py:method
     faithlib run saloss --data reviews.csv --text review --label stars --model my-model -p epochs=3
+    faithlib compare out
     faithlib ground-truth --metric my.py:metric
     faithlib attributions | metrics | tasks | papers
     faithlib env
@@ -129,6 +130,13 @@ def _parser():
     add("--again", action="store_true", help="compute a unit again that is finished")
     add("-o", "--output", type=_output, default="out",
         help="the folder of the record and the executed notebook (out)")  # fmt: skip
+
+    compare = command(
+        "compare", _compare, "show a rerun beside the committed records and the published numbers"
+    )
+    add = compare.add_argument
+    add("folder", help="of records: what `run -o` or results_dir= named; or one record")
+    add("-o", "--output", default="compare.csv", help="a CSV of all cells (compare.csv)")
 
     truth = command("ground-truth", _ground_truth, "score a metric or an attribution by known truth")
     add = truth.add_argument
@@ -351,6 +359,21 @@ def _run(given):
         if isinstance(end.code, str):
             raise ValueError(end.code) from None
         return end.code
+    finally:
+        os.chdir(here)
+
+
+def _compare(given):
+    from faithlib import clone
+
+    folder, output = Path(given.folder).absolute(), Path(given.output).absolute()
+    root, here = clone.enter(), Path.cwd()
+    sys.path.insert(0, str(root / "workflow"))
+    os.chdir(root)
+    try:
+        _module(root / "workflow/compare.py").compare(folder, output)
+    except SystemExit as end:
+        raise ValueError(str(end.code)) from None
     finally:
         os.chdir(here)
 

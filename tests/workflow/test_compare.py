@@ -1,0 +1,67 @@
+"""A rerun beside what is committed: cells that have the same names, parameters that differ."""
+
+import compare
+import pandas as pd
+import pytest
+
+from faithlib.store import save_record
+
+COMMITTED = pd.DataFrame(
+    {
+        "dataset": ["sst", "sst", "ag_news"],
+        "model": "MiniLM",
+        "attribution": ["attention", "random", "attention"],
+        "fraction": [0.5, 0.7, 0.4],
+        "ci_low": [0.45, 0.68, None],
+        "ci_high": [0.55, 0.72, None],
+        "n": [150, 150, 100],
+        "published": [0.55, None, 0.43],
+    }
+)
+
+
+def test_cells_with_the_same_names_stand_beside_each_other():
+    rerun = COMMITTED.assign(fraction=[0.52, 0.73, 0.41])[::-1].reset_index(drop=True)
+    found = compare.cells("saloss", "flips", rerun, COMMITTED).set_index("cell")
+    own = found.loc["sst, MiniLM, attention"]
+    assert (own.quantity, own.rerun, own.committed, own.published) == ("fraction", 0.52, 0.5, 0.55)
+    assert found.inside.tolist() == ["", "no", "yes"] and len(found) == 3
+    assert compare.cells("saloss", "flips", rerun[:0], COMMITTED).empty
+
+
+def test_another_model_is_compared_and_said(capsys):
+    found = compare.cells("saloss", "flips", COMMITTED.assign(model="bert-base-uncased"), COMMITTED)
+    assert "another model (bert-base-uncased, not MiniLM)" in capsys.readouterr().out
+    assert found.cell.tolist() == ["sst, attention", "sst, random", "ag_news, attention"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr("replication.results.project_root", lambda: tmp_path)
+    return tmp_path
+
+
+def save(folder, seed=0, **more):
+    params = {"task": "sst", "model": "bert", "seed": seed, **more}
+    unit = f"sst.bert.s{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {"format": 2, "paper": "saloss", "scale": "small", "unit": unit, "params": params, "volatile": {}}
+    save_record(folder / f"{unit}.json", said, {f"{unit}.parquet": COMMITTED})
+    return folder / f"{unit}.json"
+
+
+def test_parameters_that_differ_are_named_and_so_is_the_nearest_record(project):
+    own = save(project / "mine", epochs=3)
+    assert compare.parameters(own) == ["sst.bert.s0: nothing of saloss is committed to compare it with"]
+    committed = project / "results/small/saloss"
+    save(committed, epochs=3)
+    assert compare.parameters(own) == ["sst.bert.s0: the parameters of the committed record"]
+    assert compare.parameters(save(project / "other", epochs=4)) == ["sst.bert.s0: epochs=3, not 4"]
+    (told,) = compare.parameters(save(project / "mine", seed=7, epochs=3))
+    assert told == "sst.bert.s7: not committed; nearest: sst.bert.s0 (seed=0, not 7)"
+
+
+def test_a_folder_without_records_is_refused(tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match="there is no record in it; name the folder"):
+        compare.units_in(tmp_path)

@@ -1,0 +1,155 @@
+"""A rerun of one's own beside the committed records and the published numbers: faithlib compare FOLDER
+
+The paper's report draws its tables from the records of the folder; each cell stands beside the cell of the
+committed table with the same names, its 95 % interval, and what the paper printed.
+"""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import execute
+import pandas as pd
+
+from replication import records, results
+
+PUBLISHED = "published"
+ENDS = ("ci_low", "ci_high")
+COLUMNS = ["paper", "table", "cell", "quantity", "rerun", "committed", *ENDS, "inside", PUBLISHED]
+ABOUT = ("n", "seeds", "draws", "p_value", "sd", "weight", "ratio")  # numbers that are no result
+SHOWN = 20  # rows that are printed; all are in the CSV
+
+
+def units_in(folder):
+    """The records below a folder: {(paper, scale): [path]}.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    found = {}
+    place = Path(folder)
+    for path in [place] if place.is_file() else sorted(place.rglob("*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            key = record["paper"], record["scale"]
+        except (ValueError, KeyError, TypeError):
+            continue  # another JSON file
+        found.setdefault(key, []).append(path)
+    if not found:
+        raise FileNotFoundError(
+            f"{folder}: there is no record in it; name the folder of `faithlib run -o` or of results_dir="
+        )
+    return found
+
+
+def parameters(path):
+    """How a record's parameters differ from those of the committed record of its unit: lines.
+
+    Without one, the committed record of the paper with the fewest differences is named.
+    """
+    new = results.read_record(path)
+    places = results.project_root() / "results"
+    known = [
+        name
+        for name in places.glob(f"*/{new['paper']}/*.json")
+        if records.scale_of(name.relative_to(places.parent))
+    ]
+    if not known:
+        return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
+    told = {name: records.differences(results.read_record(name)["params"], new["params"]) for name in known}
+    own = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
+    nearest = own if own in told else min(told, key=lambda name: len(told[name]))
+    said = ", ".join(told[nearest]) or "the parameters of the committed record"
+    if nearest != own:
+        said = f"not committed; nearest: {nearest.stem} ({said})"
+    return [f"{new['unit']}: {said}"]
+
+
+def drawn(paper, scale, paths, folder):
+    """The tables that the paper's report makes of records: the folder where they lie."""
+    place = folder / "rerun" / scale / paper
+    place.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        for name in [path.name, *results.read_record(path)["files"]]:
+            shutil.copy(path.with_name(name), place / name)
+    report = f"notebooks/{paper}/report.ipynb"
+    places = {"results_dir": str(folder / "rerun"), "figures_dir": str(folder / "figures")}
+    execute.run(report, str(folder / f"{paper}.ipynb"), {"scale": scale, **places})
+    return place / "tables"
+
+
+def cells(paper, name, rerun, committed):
+    """The cells that two tables have in common: rows with the columns COLUMNS."""
+    names = [c for c in rerun if c in committed and not pd.api.types.is_numeric_dtype(rerun[c])]
+    numbers = [
+        c
+        for c in rerun
+        if c in committed
+        and c not in (*names, *ENDS, *ABOUT)
+        and not c.endswith(("_low", "_high"))
+        and not c.startswith((PUBLISHED, "p_"))
+        and pd.api.types.is_numeric_dtype(committed[c])
+    ]
+    if not names or not numbers:
+        return pd.DataFrame(columns=COLUMNS)
+    value = numbers[0]
+    if "model" in names and not set(rerun.model) & set(committed.model):
+        models = (", ".join(table.model.unique()) for table in (rerun, committed))
+        print("{}: another model ({}, not {})".format(name, *models))
+        names.remove("model")
+    ours = committed.drop_duplicates(names).set_index(names)
+    rows = []
+    for key, row in rerun.drop_duplicates(names).set_index(names).iterrows():
+        if key not in ours.index:
+            continue
+        there = ours.loc[key]
+        low, high = (there.get(end, there.get(f"{value}{end.removeprefix('ci')}")) for end in ENDS)
+        inside = "" if low is None or low != low else "yes" if low <= row[value] <= high else "no"
+        words = ", ".join(
+            str(part) for part in (key if isinstance(key, tuple) else (key,)) if str(part) != "nan"
+        )
+        rows.append(
+            (paper, name, words, value, row[value], there[value], low, high, inside, there.get(PUBLISHED))
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def compare(folder, output):
+    """Print the comparison of all records below a folder, and write it as a CSV.
+
+    Args:
+        folder: of records, or one record.
+        output: path of the CSV.
+
+    Returns:
+        DataFrame with the columns COLUMNS.
+    """
+    found = []
+    for (paper, scale), paths in units_in(folder).items():
+        print(*(line for path in paths for line in parameters(path)), sep="\n")
+        committed = results.project_root() / "results" / scale / paper / "tables"
+        if not committed.is_dir():
+            print(f"{paper}: nothing is committed at scale {scale!r} to compare with")
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            tables = drawn(paper, scale, paths, Path(name))
+            for table in sorted(tables.glob("*.csv")):
+                if (committed / table.name).is_file():
+                    both = (pd.read_csv(path) for path in (table, committed / table.name))
+                    found.append(cells(paper, table.stem, *both))
+    rows = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
+    if rows.empty:
+        print("No cell is in both.")
+        return rows
+    first = rows.sort_values(PUBLISHED, key=lambda column: column.isna(), kind="stable")
+    print(
+        first.head(SHOWN)
+        .drop(columns="paper")
+        .to_string(index=False, float_format="{:.3f}".format, na_rep="")
+    )
+    tested = rows[rows.inside != ""]
+    print(f"{(tested.inside == 'yes').sum()} of {len(tested)} cells lie within the committed 95 % interval.")
+    rows.to_csv(output, index=False)
+    print(f"All {len(rows)} cells: {output}")
+    return rows
