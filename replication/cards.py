@@ -11,11 +11,12 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import escaped, fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
+from replication import papers
 from replication.multiverse import COUNTS, summary
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level
 from replication.tables import counted
-from replication.verdicts import JOIN, ON_AVERAGE, UNTESTED, WORDS, sentence
+from replication.verdicts import DEPENDS, JOIN, NO, ON_AVERAGE, UNTESTED, WORDS, YES, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -41,15 +42,25 @@ HEADER = (
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
 FLAGS = ("headline", "borderline")  # the other columns are texts
+SQUARES = {"holds": "🟩", "does not hold": "🟥", "depends": "🟧", "undecided": "⬜", "not tested": "▫️"}
+NO_RECORD = "◽"
 SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
+IN_A_SENTENCE = {  # of one claim, and of several
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "depends": ("depends on a choice", "depend on a choice"),
+    "undecided": ("is undecided", "are undecided"),
+    "not tested": ("is not tested", "are not tested"),
+}
 
 
-def card_block(claims, note=""):
-    """The verdicts of a paper as Markdown: a paragraph, then a table of every claim.
+def card_block(claims, headline=(), notes=()):
+    """The verdicts of a paper as Markdown: a sentence, the headline claims, and all claims, folded.
 
     Args:
         claims: DataFrame with the columns `replication.claims.CLAIMS`, as claims.csv at scale small or paper.
-        note: what stands before them.
+        headline: the card's `Headline`s; without them, all claims stand in a paragraph.
+        notes: sentences on how it was computed, folded too where there are headline claims.
 
     Returns:
         The content of the card's block BLOCK. The paragraph is of the first definition.
@@ -62,13 +73,73 @@ def card_block(claims, note=""):
     >>> print(card_block(pd.DataFrame([row])).splitlines()[1])
     **Holds** (1 of 1): A above B.
     """
-    texts = [note] if note else []
     judged = claims[claims.verdict != ""]
+    if headline:
+        texts = [answer(judged, headline), headline_table(judged, headline)]
+        texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
+        texts += [fold("\n\n".join(notes), "What was computed, and what was not")] if notes else []
+        return "\n" + "\n\n".join(texts) + "\n"
+    texts = list(notes)
     first = judged[judged.definition == claims.definition.iloc[0]]
     for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
         texts.append(_about(definition, baseline, judged) + _paragraph(part))
     texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
     return "\n" + "\n\n".join(texts) + "\n"
+
+
+def of_headline(claims, headline):
+    """The row of each headline claim, None where it has none: [(Headline, dict or None)].
+
+    Of a claim that has rows for several models it is the first one.
+    """
+    found = []
+    for one in headline:
+        same = (claims.definition == one.definition) & (claims.baseline == one.baseline)
+        own = claims[same & claims.headline.astype(bool)]
+        own = own[(own.claim == one.claim) | own.claim.str.startswith(f"{one.claim}, ")]
+        found.append((one, own.iloc[0].to_dict() if len(own) else None))
+    return found
+
+
+def answer(claims, headline):
+    """What became of the headline claims, in one sentence.
+
+    >>> from replication.papers import Headline
+    >>> answer(pd.DataFrame(columns=["claim", "definition", "baseline", "headline"]), (Headline("a", 0.01),))
+    'Of 1 headline claim none has a record yet.'
+    """
+    rows = [row for _, row in of_headline(claims, headline) if row]
+    claimed = counted(len(headline), "headline claim")
+    if not rows:
+        return f"Of {claimed} none has a record yet."
+    words = pd.Series([row["verdict"] for row in rows]).value_counts()
+    told = [f"{n} {IN_A_SENTENCE[word][int(n > 1)]}" for word in WORDS if (n := words.get(word, 0))]
+    listed = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+    return f"**Of {claimed}, {listed}.**"
+
+
+def headline_table(claims, headline):
+    """The headline claims: what was published, what is ours, and the verdict; a table of Markdown."""
+    rows = []
+    for one, row in of_headline(claims, headline):
+        if row is None:
+            rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", ""])
+            continue
+        asked = f" {row['verdict']}"
+        if row["verdict"] == DEPENDS:
+            asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
+        if row["at_least_half"] == NO:
+            asked += "; less than half of the published effect"
+        if row["within_margin"] == YES:
+            asked += f"; no more than ±{one.margin:g}"
+        published = "" if math.isnan(row["published"]) else _number(row["published"])
+        rows.append([SQUARES[row["verdict"]] + asked, labelled(row["claim"]), published, _ours(row)])
+    return table(["verdict", "headline claim", "published", "ours, 95 % interval"], rows)
+
+
+def strip(claims, headline):
+    """The verdicts of the headline claims as squares, in the card's order."""
+    return "".join(SQUARES[row["verdict"]] if row else NO_RECORD for _, row in of_headline(claims, headline))
 
 
 def claims_table(claims, folded=""):
@@ -116,7 +187,12 @@ def read_claims(path):
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
     claims = read_claims(folder / "claims.csv")
-    return card_block(claims, "\n\n".join([*_computed(folder), *_untested(folder), *_judged(folder)]))
+    notes = [*_computed(folder), *_untested(folder), *_judged(folder)]
+    return card_block(claims, _headline(folder.name), notes)
+
+
+def _headline(paper):
+    return papers.card(paper).headline if paper in papers.names() else ()
 
 
 def counts(claims):
@@ -146,7 +222,8 @@ def with_counts(text, folder):
         path = folder / match[2] / "claims.csv"
         if not path.is_file():
             return f"{match[1]}no results yet{match[3]}"
-        return f"{match[1]}{counts(read_claims(path))}{match[3]}"
+        claims, headline = read_claims(path), _headline(match[2])
+        return f"{match[1]}{strip(claims, headline) if headline else counts(claims)}{match[3]}"
 
     return CELL.sub(cell, text)
 
@@ -267,17 +344,23 @@ def _cells(row):
     verdict = labelled(sentence(cells)) + (", borderline" if row.borderline else "")
     if row.failing_cases and row.quantifier == ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
-    ends = "" if math.isnan(row.ci_low) else f" [{_number(row.ci_low)}, {_number(row.ci_high)}]"
-    if ends and row.looks > 1:
-        ends += f" ({level(row.looks):.4g}: {row.looks} looks)"
-    ours = "" if math.isnan(row.value) else f"{_number(row.value)}{ends}"
     of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
     on = "" if row.published_cases == row.cases else f" on {of}"
     published = of if math.isnan(row.published) else _number(row.published) + on
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = "" if row.verdict == UNTESTED else summary(cells)
-    return labelled(row.claim), verdict, ours, published, _data(row), holm, options
+    return labelled(row.claim), verdict, _ours(cells), published, _data(row), holm, options
+
+
+def _ours(row):
+    """The value and its interval, with the level where it is not 95 %."""
+    if math.isnan(row["value"]):
+        return ""
+    if math.isnan(row["ci_low"]):
+        return _number(row["value"])
+    wider = f" ({100 * level(row['looks']):.4g} %, {row['looks']:.0f} looks)" if row["looks"] > 1 else ""
+    return f"{_number(row['value'])} [{_number(row['ci_low'])}, {_number(row['ci_high'])}]{wider}"
 
 
 def _data(row):

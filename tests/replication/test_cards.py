@@ -186,3 +186,43 @@ def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
     told.to_csv(tmp_path / "mine" / "tables" / cards.ABOUT, index=False)
     block = read_block(tmp_path / "fmm")
     assert "\n\nRACU is right.\n" in f"\n{block}" and "Flip" not in block
+
+
+HEADLINE = (
+    papers.Headline("A", 0.02),
+    papers.Headline("B", 0.01),
+    papers.Headline("C", 0.01),
+    papers.Headline("D", 0.01),
+)
+
+
+def headline_claims():
+    own = {"headline": True, "baseline": "random", "at_least_half": "", "within_margin": ""}
+    rows = [
+        row("A", "holds", **own),
+        row("B", "undecided", **{**own, "at_least_half": "no", "within_margin": "yes"}),
+        row(
+            "C, MiniLM",
+            "depends",
+            **{**own, "depends_on": "ties; sign", "looks": 2, "published": float("nan")},
+        ),
+        row("C, Llama", "holds", **own),
+        row("D", "holds", **{**own, "definition": "released"}),
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_headline_claims_stand_first_and_all_others_in_a_fold():
+    block = card_block(headline_claims(), HEADLINE, ["Computed in 3 units."]).splitlines()
+    assert block[1] == "**Of 4 headline claims, 1 holds, 1 depends on a choice and 1 is undecided.**"
+    table = [line for line in block[: block.index("<details><summary>All 5 claims</summary>")] if "|" in line]
+    assert table[2:] == [
+        "| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] |",
+        "| ⬜ undecided; less than half of the published effect; no more than ±0.01 | B | +0.500 "
+        "| +0.200 [+0.100, +0.300] |",
+        "| 🟧 depends on ties, sign | C, MiniLM |  | +0.200 [+0.100, +0.300] (97.5 %, 2 looks) |",
+        "| ◽ no record yet | D |  |  |",
+    ]
+    assert block.index("Computed in 3 units.") > block.index("<details><summary>All 5 claims</summary>")
+    assert cards.strip(headline_claims(), HEADLINE) == "🟩⬜🟧◽"
+    assert cards.answer(headline_claims()[:0], HEADLINE) == "Of 4 headline claims none has a record yet."
