@@ -197,7 +197,7 @@ HEADLINE = (
 
 
 def headline_claims():
-    own = {"headline": True, "baseline": "random", "at_least_half": "", "within_margin": ""}
+    own = {"headline": True, "baseline": "none", "at_least_half": "", "within_margin": ""}
     rows = [
         row("A", "holds", **own),
         row("B", "undecided", **{**own, "at_least_half": "no", "within_margin": "yes"}),
