@@ -30,16 +30,16 @@ def test_claims_hold_where_every_example_agrees():
     expected = {
         "lime above a random order": ("holds", (0.2 + 0.6) / 2),
         "deeplift above a random order": ("does not hold", -0.2),
-        "random_normal above a random order": ("inconclusive", 0),
-        "leave_one_out above a random order": ("inconclusive", 0),
+        "random_normal above a random order": ("undecided", 0),
+        "leave_one_out above a random order": ("undecided", 0),
         "leave_one_out_abs above a random order": ("holds", 0.2),
         "leave_one_out_abs above leave_one_out": ("holds", 0.2),
     }
     assert list(verdicts) == CLAIMS and list(verdicts.claim) == list(expected)
-    words = [f"{verdict} for tiny ({N} texts)" for verdict, _ in expected.values()]
-    assert list(verdicts.verdict) == words
+    assert list(verdicts.verdict) == [word for word, _ in expected.values()]
+    assert set(verdicts.model) == {"tiny"} and set(verdicts.unit) == {"text"} and set(verdicts.n_units) == {N}
     assert list(verdicts.value) == pytest.approx([value for _, value in expected.values()])
-    assert verdicts.cases[0] == "sentiment, topics" and verdicts.published.isna().all()
+    assert verdicts.cases[0] == "sentiment; topics" and verdicts.published.isna().all()
     assert (verdicts.ci_low < verdicts.value).all() and (verdicts.value < verdicts.ci_high).all()
     text = command.verdict_table(verdicts)  # what `make results` prints at its end
     assert all(claim.split()[0] in text for claim in expected)
@@ -52,13 +52,18 @@ def test_rationales_of_people_have_rows_of_their_own_and_lend_generated_texts_no
     records[-1]["params"]["model"] = "org/large"
     alone, _ = claims.claims(records[:3], pd.concat(seeds), "small")
     both, _ = claims.claims(records, pd.concat([*seeds, rationales]), "small")
-    assert both.head(1).equals(alone) and both.verdict[0] == "holds (tiny, 3 seeds)"
+    assert both.head(1).equals(alone) and both.verdict[0] == "holds" and both.model[0] == "tiny"
     assert list(both.claim[1:]) == ["lime above a random order, by marked rationales"]
-    assert both.verdict[1] == f"does not hold for large ({N} texts)"
+    assert both.loc[1, ["verdict", "model", "unit", "n_units"]].tolist() == [
+        "does not hold",
+        "large",
+        "text",
+        N,
+    ]
     records[-1] = record("evidence_inference", score=0.3)
     records[-1]["params"]["model"] = "org/large"
     gated, _ = claims.claims(records, pd.concat([*seeds, rationales]), "small")
-    assert list(gated.verdict) == [both.verdict[0], "not tested (no data set passes the gate)"]
+    assert list(gated.verdict) == ["holds", "not tested"] and gated.reason[1] == "no data set passes the gate"
 
 
 def test_three_seeds_are_crossed_and_two_have_no_verdict():
@@ -68,18 +73,18 @@ def test_three_seeds_are_crossed_and_two_have_no_verdict():
     half = 4.302653 * 0.01 / 3**0.5
     assert row["unit"] == "seed" and row["ci_high"] - row["value"] >= half - 1e-9
     (row,) = claims.claims(records[:2], pd.concat(seeds[:2]), "small")[0].to_dict("records")
-    assert row["verdict"].startswith("not tested (2 seeds") and np.isnan(row["ci_low"])
+    assert row["verdict"] == "undecided" and row["reason"].startswith("2 seeds") and np.isnan(row["ci_low"])
 
 
 def test_choices_are_precision_and_texts_that_are_predicted_right():
     table, listed = claims.claims([record("sentiment")], VALUES, "small")
     own = listed[listed.claim == "lime above a random order"].set_index("option").value
     assert own["correctly predicted"] == pytest.approx(SPREAD[5:].mean())
-    assert table.choices[0].startswith("2 of 2 options agree, sign equal in 2")
+    assert table.loc[0, ["agree", "of", "sign_equal"]].tolist() == [2, 2, 2]
 
 
 def test_a_model_at_chance_is_not_tested():
     table, _ = claims.claims([record("sentiment", score=0.4)], VALUES, "small")
-    assert (table.verdict == "not tested (no data set passes the gate)").all()
+    assert set(table.verdict) == {"not tested"} and set(table.reason) == {"no data set passes the gate"}
     quick, _ = claims.claims([record("sentiment")], VALUES, "quick")
     assert (quick.verdict == "").all() and quick.value.notna().all()

@@ -17,7 +17,7 @@ from replication.results import project_root
 FAITHFUL = "Noiser is the most faithful (lead over the best other, log ratio)"
 EVERYWHERE = "Noiser is the most faithful everywhere"
 BOUNDING = "k_min is the best bounding (lead over the best other, log ratio)"
-TWO = "world_facts, world_agreement"
+TWO = "world_facts; world_agreement"
 
 
 @pytest.fixture
@@ -38,26 +38,27 @@ def test_claims_say_what_the_values_were_made_to_say(values):
     assert list(every) == CLAIMS and not every[["claim", "baseline", "definition"]].duplicated().any()
     table = every.set_index(["claim", "definition", "baseline"])
     lead = table.loc[FAITHFUL, "paper", "random"]
-    assert lead.value == pytest.approx(np.log(8 / 3)) and lead.verdict.startswith("holds for tiny (40 ")
+    assert lead.value == pytest.approx(np.log(8 / 3)) and (lead.verdict, lead.model) == ("holds", "tiny")
     assert lead.ci_low < lead.value < lead.ci_high and lead.cases == TWO and lead.n_units == N
     assert table.value[FAITHFUL, "paper", "matched"] == pytest.approx(2 * np.log(2) - np.log(2))
-    assert table.verdict[EVERYWHERE, "paper", "random"].startswith("holds for tiny")
+    assert table.verdict[EVERYWHERE, "paper", "random"] == "holds"
     assert table.value[BOUNDING, "paper", "random"] == pytest.approx(np.log(16 / 9))
     score = table.loc[
         "Noiser has the highest answerability score (top 1, lead over the next)", "paper", "none"
     ]
-    assert score.value == pytest.approx(0.665 - 0.48) and score.verdict.startswith("holds")
+    assert score.value == pytest.approx(0.665 - 0.48) and score.verdict == "holds"
     rate = "occlusion has the highest answerability rate (top 1, lead over the next)"
     assert table.value[rate, "paper", "none"] == pytest.approx(0.1)
     ranking = "Noiser: answerability score above its scores in random order (top 1)"
     assert table.value[ranking, "paper", "matched"] == pytest.approx(0.2 * 0.95)
     ignored = "Noiser ignores the distractor (its share of tokens less its share of scores)"
-    assert table.verdict[ignored, "paper", "matched"] == "not tested (all values are equal)"
-    assert table.value[ignored, "paper", "matched"] == pytest.approx(0.25)
+    row = table.loc[ignored, "paper", "matched"]
+    assert (row.verdict, row.reason) == ("undecided", "all values are equal")
+    assert row.value == pytest.approx(0.25)
     less = "Noiser gives the distractor less than the best other does"
     assert table.value[less, "paper", "none"] == pytest.approx(0.2)
     known = "Noiser finds the known evidence (AUPRC above a random order)"
-    assert table.verdict[known, "paper", "matched"].startswith("holds")
+    assert table.verdict[known, "paper", "matched"] == "holds"
     assert {"scores", "random baseline"} <= set(choices.choice)
     json.dumps(every.to_dict("records"))
 
@@ -106,8 +107,9 @@ def test_every_choice_of_the_card_has_its_values(values):
     assert main["min-max"] == pytest.approx(np.log(1 / 3), abs=0.01)
     assert main["the mean"] != main["main"]
     assert "sum 1, signed" not in main  # no record has it
-    verdict = rows.set_index(["claim", "baseline"]).verdict[FAITHFUL, "random"]
-    assert verdict == "mixed for tiny (depends on normalisation, baseline of integrated gradients; 40 texts)"
+    row = rows.set_index(["claim", "baseline"]).loc[FAITHFUL, "random"]
+    choices = "normalisation; baseline of integrated gradients"
+    assert (row.verdict, row.depends_on) == ("depends", choices)
 
 
 def test_generated_worlds_and_published_models_have_claims_of_their_own(values):
@@ -126,7 +128,7 @@ def test_a_lost_case_is_named(values):
     worse = (values.dataset == "world_facts") & (values.attribution == "noiser") & (values.baseline == "")
     values.loc[worse, "soft_nc"] *= 0.1
     row = table_of(values).loc[EVERYWHERE, "paper", "random"]
-    assert row.verdict.startswith("does not hold for tiny (violated on world_facts")
+    assert (row.verdict, row.reason) == ("does not hold", "violated on world_facts")
     assert row.failing_cases == "world_facts"
 
 
@@ -134,13 +136,16 @@ def test_every_seed_of_a_generated_task_has_its_own_world(values):
     own = values[values.definition == "paper"]
     seeds = pd.concat([own.assign(seed=s, soft_nc=own.soft_nc * (1 + s / 50)) for s in range(3)])
     row = table_of(seeds).loc[FAITHFUL, "paper", "matched"]
-    assert row.verdict == "not tested (all values are equal)"  # a factor leaves the ratios as they are
+    assert (row.verdict, row.reason) == (
+        "undecided",
+        "all values are equal",
+    )  # a factor leaves the ratios as they are
     noiser = (seeds.attribution == "noiser") & (seeds.baseline == "")
     seeds["soft_nc"] = seeds.soft_nc.where(~noiser, seeds.soft_nc * (1 + seeds.seed / 50))
     row = table_of(seeds).loc[FAITHFUL, "paper", "matched"]
-    assert row.unit == "seed" and row.n_units == 3 and row.verdict == "holds (tiny, 3 seeds)"
+    assert row.unit == "seed" and row.n_units == 3 and row.verdict == "holds"
     two = table_of(seeds[seeds.seed < 2]).loc[FAITHFUL, "paper", "matched"]
-    assert two.verdict == "not tested (2 seeds: an interval needs 3)"
+    assert (two.verdict, two.reason) == ("undecided", "2 seeds: an interval needs 3")
 
 
 def test_seeds_of_one_model_are_averaged():
