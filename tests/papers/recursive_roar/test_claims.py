@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sample.choices import check_rivals, main_alone, with_choices
-from sample.recursive_roar import record
+from sample.recursive_roar import DROP, LINE, STEPS, curve, record
 
 from notebooks.recursive_roar import claims, tables
 from notebooks.recursive_roar.card import CARD
 from replication.claims import CLAIMS
-from replication.multiverse import CROSS
+from replication.multiverse import COUNTS, CROSS
 from replication.results import project_root
 from replication.tables import select
 
@@ -45,25 +45,23 @@ def test_kinds_of_models_are_not_averaged(points):
     for claim in (EARLY, RECURSION):
         own = claim.replace(")", ", an encoder)")
         assert own in both.index and own not in alone.index
-        same = both.columns.drop("choices")
+        same = both.columns.drop(COUNTS)
         assert both.loc[claim, same].equals(alone.loc[claim, same]) and both.cases[own] == both.cases[claim]
 
 
 def test_claims_say_what_the_curves_were_made_to_say(points):
     found, choices = claims.claims(points)
     table = found.set_index("claim")
-    assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested (no record has what it needs)"
+    assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested"
+    assert table.reason[MODELS] == "no record has what it needs"
     assert MODELS not in set(claims.claims(points, "quick")[0].claim)
     attention = table.loc["attention is faithful (ACU)"]
-    assert attention.verdict == "holds (bilstm, 3 seeds)" and attention.n_units == 3
+    assert attention[["verdict", "model", "unit", "n_units"]].tolist() == ["holds", "bilstm", "seed", 3]
     assert attention.value == pytest.approx(0.225, abs=1e-2)  # trapezoids between LINE and DROP
-    assert table.verdict["attention leads the other measures (ACU)"].startswith("holds")
-    tasks = table.loc[TASKS]
-    assert tasks.verdict.startswith(
-        "holds (shown on integrated_gradients_abs above gradient_l2 on babi_1 and below on sst"
-    )
-    assert table.verdict[GRADIENT].startswith("holds (shown on sst: gradient_l2")
-    assert table.verdict[EARLY].startswith("holds")
+    held = [TASKS, GRADIENT, EARLY, "attention leads the other measures (ACU)"]
+    assert table.verdict[held].tolist() == ["holds"] * 4
+    tasks = "integrated_gradients_abs above gradient_l2 on babi_1 and below on sst"
+    assert tasks in table.shown_on[TASKS] and table.shown_on[GRADIENT] == "sst: gradient_l2"
     shares = [(0.9 - 0.5) + (0.9 - 0.7) + 0]  # of attention, the half-way and the rising curve at 20 %
     assert table.value[EARLY] == pytest.approx(np.mean(shares) / 3, abs=1e-2)
     assert table.value[RECURSION] == pytest.approx(0.1125 / 3, abs=1e-2)  # attention gains, the others do not
@@ -73,7 +71,8 @@ def test_claims_say_what_the_curves_were_made_to_say(points):
 
 def test_the_ratio_is_printed_beside_the_published_one_of_the_same_data_sets(points):
     row = table_of(points).loc["attention is faithful (RACU, clipped as published)"]
-    assert row.verdict == "not tested (a ratio: its numerator, ACU, is tested)" and np.isnan(row.ci_low)
+    assert (row.verdict, row.reason) == ("not tested", "a ratio: its numerator, ACU, is tested")
+    assert np.isnan(row.ci_low)
     assert row.value == pytest.approx(0.9, abs=2e-2)
     assert row.published == pytest.approx((0.665 + 0.157) / 2)  # Table 2: bAbI-1 and SST, no other
     assert row.published_cases == "babi_1, sst"
@@ -85,13 +84,13 @@ def test_two_models_are_compared_where_their_settings_are_equal(points):
     other.loc[own, "value"] = 1 - (1 - other[own].value) * 0.2
     both = pd.concat([points, other])
     row = table_of(both).loc[MODELS]
-    assert row.verdict.startswith("holds (shown on sst: attention (bilstm above other)")
+    assert row.verdict == "holds" and row.shown_on.startswith("sst: attention (bilstm above other)")
     one, two = record("sst"), record("sst", model="other")
     one["params"]["ig_steps"], two["params"]["ig_steps"] = 50, 10
     row = table_of(both, records=[one, two]).loc[MODELS]
-    assert row.verdict == "not tested (settings differ: ig_steps)" and np.isnan(row.ci_low)
+    assert (row.verdict, row.reason) == ("undecided", "settings differ: ig_steps") and np.isnan(row.ci_low)
     encoder = table_of(both).loc["an encoder's attention is faithful (ACU)"]
-    assert encoder.verdict.endswith("(other, 3 seeds)") and np.isnan(encoder.published)
+    assert (encoder.model, encoder.n_units) == ("other", 3) and np.isnan(encoder.published)
 
 
 def test_two_models_on_the_same_texts_are_compared_and_the_main_setting_stays(points):
@@ -102,14 +101,15 @@ def test_two_models_on_the_same_texts_are_compared_and_the_main_setting_stays(po
     records[0]["params"]["ig_steps"] = 50  # of all texts
     records += [record("sst", model=model, variant=tables.SAME_TEXTS) for model in ("bilstm", "other")]
     table, before = table_of(both, records=records), table_of(points, records=records[:1])
-    assert table.verdict[MODELS].startswith("holds (shown on sst: attention (bilstm above other)")
+    assert table.verdict[MODELS] == "holds"
+    assert table.shown_on[MODELS].startswith("sst: attention (bilstm above other)")
     for claim in ("attention is faithful (ACU)", TASKS):
         assert table.loc[claim, ["cases", "value"]].tolist() == before.loc[claim, ["cases", "value"]].tolist()
-    assert table.verdict["an encoder's attention is faithful (ACU)"].endswith("(other, 3 seeds)")
+    encoder = table.loc["an encoder's attention is faithful (ACU)"]
+    assert (encoder.model, encoder.n_units) == ("other", 3)
     gate = pd.DataFrame({"dataset": "sst", "model": ["bilstm", "other"], "variant": tables.SAME_TEXTS})
     refused = gate.assign(accepted=[False, True])
-    verdicts = table_of(both, records=records, gate=refused).verdict
-    assert verdicts[MODELS] == "not tested (settings differ: ig_steps)"
+    assert table_of(both, records=records, gate=refused).reason[MODELS] == "settings differ: ig_steps"
 
 
 def test_six_outputs_are_an_option_of_the_claims_about_babi(points):
@@ -142,9 +142,10 @@ def test_the_released_form_takes_the_place_of_integrated_gradients(points):
 
 def test_two_seeds_have_values_and_no_verdict(points):
     table = table_of(points[points.seed < 2])
-    assert table.verdict["attention is faithful (ACU)"] == "not tested (2 seeds: an interval needs 3)"
-    assert table.value["attention is faithful (ACU)"] == pytest.approx(0.225, abs=1e-2)
-    assert table.ci_low.isna().all() and not table.verdict.str.contains("holds").any()
+    row = table.loc["attention is faithful (ACU)"]
+    assert (row.verdict, row.reason) == ("undecided", "2 seeds: an interval needs 3")
+    assert row.value == pytest.approx(0.225, abs=1e-2)
+    assert table.ci_low.isna().all() and set(table.verdict) == {"undecided", "not tested"}
 
 
 def test_quick_runs_have_numbers_and_no_verdicts(points):
@@ -152,7 +153,7 @@ def test_quick_runs_have_numbers_and_no_verdicts(points):
     assert set(table.verdict) == {""} and table.published.isna().all() and table.value.notna().all()
 
 
-def test_opposite_data_sets_are_mixed_and_have_rows_of_their_own(points):
+def test_a_verdict_depends_on_opposite_data_sets_which_have_rows_of_their_own(points):
     worse = (
         points.recursive
         & (points.dataset == "sst")
@@ -164,18 +165,19 @@ def test_opposite_data_sets_are_mixed_and_have_rows_of_their_own(points):
     better &= points.measure != "random"
     points = points.assign(value=points.value.where(~better, points.value - 0.2))
     table = table_of(points)
-    assert table.verdict[RECURSION].startswith("mixed (above on babi_1, below on sst")
-    assert table.verdict[f"{RECURSION}: babi_1"].startswith("holds")
-    assert table.verdict[f"{RECURSION}: sst"].startswith("does not hold")
+    said = ["depends", "the data set", "above on babi_1, below on sst"]
+    assert table.loc[RECURSION, ["verdict", "depends_on", "reason"]].tolist() == said
+    each = table.verdict[[f"{RECURSION}: babi_1", f"{RECURSION}: sst"]]
+    assert each.tolist() == ["holds", "does not hold"]
 
 
 def test_leakage_is_a_rise_with_masking(points):
     rising = points.recursive & (points.dataset == "babi_1") & points.step.between(50, 90)
     rising &= points.measure != "random"
-    assert table_of(points).verdict[LEAKAGE].startswith("does not hold")
+    assert table_of(points).verdict[LEAKAGE] == "does not hold"
     points = points.assign(value=points.value.where(~rising, points.value + 0.5))
     row = table_of(points).loc[LEAKAGE]
-    assert row.verdict.startswith("holds") and row.cases == "babi_1"
+    assert row.verdict == "holds" and row.cases == "babi_1"
 
 
 def test_a_collapsed_model_is_counted_and_interpolated_over(points):
@@ -197,9 +199,9 @@ def test_a_data_set_below_the_gate_takes_no_part(points):
     )
     table = table_of(points, gate=gate)
     assert table.cases["attention is faithful (ACU)"] == "babi_1"
-    assert table.verdict[TASKS] == "not tested (no record has what it needs)"
-    none = table_of(points, gate=gate.assign(accepted=False))
-    assert none.verdict["attention is faithful (ACU)"] == "not tested (no data set passes the gate)"
+    assert table.loc[TASKS, ["verdict", "reason"]].tolist() == ["not tested", "no record has what it needs"]
+    none = table_of(points, gate=gate.assign(accepted=False)).loc["attention is faithful (ACU)"]
+    assert (none.verdict, none.reason) == ("not tested", "no data set passes the gate")
     assert claims.cases(points, gate=gate.assign(accepted=False)).empty
 
 
@@ -219,6 +221,69 @@ def test_another_data_set_leaves_every_other_interval_as_it_is(points):
         for t in (one, both)
     )
     assert row.tolist() == again.tolist()
+
+
+def test_flat_random_curves_are_counted_take_no_part_and_are_kept_as_an_option(points):
+    flat = (points.measure == "random") & (points.dataset == "sst")
+    points = points.assign(value=points.value.where(~flat, 0.6))
+    assert tables.racu(points).groupby("dataset").flat.first().to_dict() == {"babi_1": 0, "sst": 3}
+    table, choices = with_choices(claims, points, choices=["flat random curves"])
+    faithful = "attention is faithful (ACU)"
+    table, kept = table.set_index("claim"), choices[choices.option == "kept"].set_index("claim").value
+    assert table.cases[faithful] == "babi_1" and table.value[faithful] == pytest.approx(0.225, abs=1e-2)
+    assert kept[faithful] == pytest.approx((0.225 + 0.6 - 0.525) / 2, abs=1e-2)  # below .6: DROP has .525
+    assert table.cases[EARLY] == "babi_1; sst" and table.verdict[TASKS] == "not tested"
+
+
+def test_the_mean_over_cheap_gradients_by_hand():
+    """One is at the end at once (an area of .225), the other half way, as integrated gradients are."""
+    x, half = STEPS / 100, (LINE + DROP) / 2
+    shapes = {"random": LINE, "gradient_l2": DROP, "input_x_gradient_abs": half}
+    shapes |= {"integrated_gradients_abs": half, "attention": 0 * LINE}
+    parts = [
+        curve(shape - 0.1 * seed * x * (1 - x) * (name == "gradient_l2"), name, seed=seed)
+        for name, shape in shapes.items()
+        for seed in range(3)
+    ]
+    found = tables.complete_curves(tables.points(pd.concat(parts, ignore_index=True)))
+    somewhere, mean = claims._cheaper_gradient(found, "ACU")
+    by_hand = [
+        (0.225 - 0.1125 + 0.1 * seed * 0.165) / 2 for seed in range(3)
+    ]  # .165: trapezoids of x (1 - x)
+    assert mean.values.value.tolist() == pytest.approx(by_hand)
+    assert (
+        mean.claim
+        == "a cheaper gradient is more faithful than integrated gradients (ACU, mean over gradients)"
+    )
+    gains = {name: case.value for name, case in somewhere.values.items()}
+    by_hand = {"babi_1: gradient_l2": 0.1125 + 0.1 * 0.165, "babi_1: input_x_gradient_abs": 0}
+    assert gains == pytest.approx(by_hand)
+
+
+def test_attention_is_sparser_by_what_it_has_above_the_next_measure(points):
+    shares = {"attention": [0.6, 0.61, 0.62], "gradient_l2": [0.5, 0.49, 0.4], "random": [0.3, 0.3, 0.5]}
+    rows = [
+        {"measure": name, "seed": seed, "share": share}
+        for name, of_seeds in shares.items()
+        for seed, share in enumerate(of_seeds)
+    ]
+    own = pd.DataFrame(rows).assign(
+        dataset="sst", model="bilstm", variant="", job="unmasked", by="ratio", top=20
+    )
+    other = {"job": "attention.True.50", "by": "count", "top": 10, "variant": tables.SAME_TEXTS}
+    others = [own.assign(share=0.9, **{column: value}) for column, value in other.items()]
+    encoder = own.assign(model="other", share=1 - own.share)
+    table = table_of(points, shares=pd.concat([own, *others, encoder]))
+    claim = "attention is sparser than the other measures (share of importance on the top 20 %{})"
+    row, of_encoder = table.loc[claim.format("")], table.loc[claim.format(", an encoder")]
+    leads = np.array([0.1, 0.12, 0.12])
+    half = 4.302653 * leads.std(ddof=1) / 3**0.5
+    assert [row.value, row.ci_low] == pytest.approx([leads.mean(), leads.mean() - half], abs=1e-6)
+    assert row[["verdict", "cases", "baseline"]].tolist() == ["holds", "sst", "none"]
+    assert of_encoder.value == pytest.approx(-(0.3 + 0.31 + 0.22) / 3)  # behind two that change places
+    assert of_encoder[["verdict", "reason"]].tolist() == ["undecided", "no single other is shown to be ahead"]
+    (made,) = claims._sparser(own)
+    check_rivals(made)
 
 
 def test_a_lead_hands_over_the_lead_over_each_other(points):
