@@ -43,8 +43,9 @@ def test_values_are_those_by_hand(made):
         "Soft-NC varies less over attributions than NC": 3 / N,  # sd of 8 and 14
     }
     assert normal.value.to_dict() == pytest.approx(expected)
-    assert normal.verdict["Soft-NS above NS on average"] == "holds for tiny (20 texts)"
-    assert normal.verdict[SHARE].startswith("not tested (1 seed")
+    row = normal.loc["Soft-NS above NS on average"]
+    assert [row.verdict, row.model, row.unit, row.n_units] == ["holds", "tiny", "text", N]
+    assert normal.verdict[SHARE] == "undecided" and normal.reason[SHARE].startswith("1 seed")
     matched = paper[paper.baseline == "matched"].set_index("claim")
     assert matched.value["Soft-NS above NS on average"] == pytest.approx((8 - 7) / N)  # no tie there
     assert matched.value[SHARE] == pytest.approx(0.5)
@@ -59,7 +60,7 @@ def test_intervals_have_a_width_and_three_units(made):
         known = frame[frame.ci_low.notna()]
         assert len(known) and (known.ci_high - known.ci_low > 1e-6).all()
     assert (table.n_units[table.ci_low.notna()] >= 3).all()
-    everywhere = table[table.claim.str.contains("every data set") & table.verdict.str.startswith("holds")]
+    everywhere = table[table.claim.str.contains("every data set") & (table.verdict == "holds")]
     assert (everywhere.failing_cases == "").all()
 
 
@@ -83,8 +84,7 @@ def test_ties_are_a_choice_and_what_no_record_shows_is_not_tested(made):
     assert row[["main", "strict", "at least"]].tolist() == pytest.approx([3.5 / N, 3 / N, 4 / N])
     assert row["without signed input × gradient"] == pytest.approx((8 - 7) / N)
     assert {"rank", "released", "[MASK]", "gold"} <= set(listed.option[listed.verdict == "not tested"])
-    summary = table.choices[table.claim == "NC above NS on average"].iloc[0]
-    assert ", 9 not tested" in summary
+    assert table.untested[table.claim == "NC above NS on average"].iloc[0] == 9
     released = listed[(listed.claim == "NC above NS on average") & (listed.definition == "released")]
     assert "at least" not in set(released.option)  # which is the main setting there
     assert set(claims.COMPUTED) < set(CARD.choices) and set(claims.WITHOUT) < set(
@@ -104,7 +104,7 @@ def test_a_measured_option_is_a_row_of_choices(values):
     hard = (8 / 10 + 1) / 2  # wins of attention and of deeplift on the first ten texts
     assert own.value["rank"] == pytest.approx(0 - hard)
     row = table[(table.claim == "Soft-NC above NC on average") & (table.definition == "paper")]
-    assert row.verdict.iloc[0].startswith("mixed") and "probability" in row.verdict.iloc[0]
+    assert (row.verdict.iloc[0], row.depends_on.iloc[0]) == ("depends", "probability")
     released = listed[listed.definition == "released"]
     assert "rank" not in set(released.option)  # which the released definition does not have
     assert "rank" not in set(
@@ -129,19 +129,19 @@ def test_three_seeds_are_crossed_with_texts(values):
     row = normal.loc["Soft-NS above NS on average"]
     assert row.unit == "seed" and row.n_units == 3 and row.value == pytest.approx((6.5 - 1) / N)
     assert row.ci_high - row.value >= 4.302 * 3 / N / 3 - 1e-9  # t(.975, 2) · sd / √3, sd of (0, 3, 0) / N
-    assert normal.verdict["NC above NS on average"].startswith("not tested")  # every seed has the same values
+    assert normal.verdict["NC above NS on average"] == "undecided"  # every seed has the same values
     two = main_of(RECORDS[:1], pd.concat(seeds[:2]))
-    assert two.verdict.str.startswith("not tested").all()
+    assert set(two.verdict) == {"undecided"} and two.ci_low.isna().all()
 
 
 def test_what_is_at_chance_takes_no_part(values):
     records = [RECORDS[0], record("topics", "org/tiny", 0, 0.2)]
     table, listed = with_choices(claims, records, values, "small")
-    assert set(table.cases) == {"sst"}
+    assert set(table.cases + table.other_cases) == {"sst"}
     assert "data sets" in set(listed.choice)
     refused = [record(name, "org/tiny", 0, 0.2) for name in ("sst", "topics")]
     table = main_of(refused, values)
-    assert (table.verdict == "not tested (no data set passes the gate)").all()
+    assert set(table.verdict) == {"not tested"} and set(table.reason) == {"no data set passes the gate"}
 
 
 def test_a_share_of_averages_names_its_data_sets(values):
