@@ -144,7 +144,8 @@ def _parser():
     add("--attribution", help="a name, or my.py:function of (model, batch, target)")
     add("--better", choices=("higher", "lower"), default="higher", help="of a metric that does not register")
     add("--seed", type=_whole, default=0)
-    add("-o", "--output", type=_output, default="out", help="the folder of trained models and tables (out)")
+    add("--data-dir", default="", help="a mirror of SST and AG News, for the cells of natural texts")
+    add("-o", "--output", type=_output, default="out", help="the folder of trained models and numbers (out)")
 
     command("attributions", _attributions, "list the attributions")
     command("metrics", _metrics, "list the metrics")
@@ -308,12 +309,12 @@ def _ground_truth(given):
     from faithlib.metrics import registry
 
     clone.enter()
-    from notebooks.ground_truth.measure import trial
+    from notebooks.ground_truth_2 import trial
 
     _load_plugins(given.plugins)
     metric = given.metric and _own(given.metric, registry)
     attribution = given.attribution and _own(given.attribution, attributions)
-    print(trial.report(metric, attribution, given.better, given.seed, given.output))
+    print(trial.report(metric, attribution, given.better, given.seed, given.output, given.data_dir))
 
 
 # run ----------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_no_paper_is_named_outside_its_folder(module):
     named = {name for name in imported(SHARED[module]) if name.startswith("notebooks.")}
     texts = [(line, text) for line, text in literals(SHARED[module]) if words.search(text)]
     if module == "faithlib.__main__":
-        named = texts = named - {"notebooks.ground_truth.measure.trial"}
+        named = texts = named - {"notebooks.ground_truth_2.trial"}
     assert not named and not texts
 
 

@@ -1,0 +1,197 @@
+"""A metric or an attribution of one's own in the cells of this study, beside the entries of its records.
+
+The models of three seeds are trained once and kept in the output folder. Planted cells need no download;
+those of natural texts need a folder of data sets.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from faithlib.metrics import registry
+from notebooks.ground_truth_2 import tables
+from notebooks.ground_truth_2.worst_case import CORE
+from replication import results
+from replication.papers import FOLDER
+
+SEEDS = 3
+MODELS = {  # task: model, mechanisms
+    "planted": ("tiny-bert", ("redundant", "xor", "ordered_pair", "graded")),
+    "sst": ("sentence-transformers/all-MiniLM-L6-v2", ()),
+    "ag_news": ("sentence-transformers/all-MiniLM-L6-v2", ()),
+}
+WORDS = {"redundant": 2, "xor": 2, "ordered_pair": 2, "graded": 3}  # of evidence in a text
+OPERATORS = ("zero", "mask")
+EXAMPLES = 20
+BESIDE = ("gradient_l2", "integrated_gradients_abs", "leave_one_out_abs", "random_uniform")
+VOID = 1 / 3  # share of pairs without a value from which a metric is refused
+CHECKED = 8  # explanations that are also scored in another order
+
+
+def report(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir=""):
+    """What `score` finds as text, with the file that it writes; Args: as there."""
+    found = score(metric, attribution, better, seed, output, data_dir)
+    lines = []
+    if "cells" in found:
+        own = pd.DataFrame(found["cells"])
+        wide = own.pivot(index=tables.ENTRY, columns=["kind", "error"], values="accuracy")
+        shown = wide.T.reset_index().round(2).to_string(index=False)
+        lines += [f"{found['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", shown, ""]
+        if found["beside"]:
+            beside = pd.DataFrame(found["beside"]).round(2)
+            lines += ["Worst core cell, and mean, of the study's entries:", beside.to_string(index=False), ""]
+    if "attributions" in found:
+        table = pd.DataFrame(found["attributions"]).round(2)
+        lines += ["AUPRC of the words that the models use:", table.to_string(index=False), ""]
+    file = f"{Path(output).as_posix()}/ground_truth.json"
+    return "\n".join([*lines, f"{file}: these numbers; the trained models are kept beside it"])
+
+
+def score(metric=None, attribution=None, better="higher", seed=0, output="out", data_dir=""):
+    """Score a metric, an attribution, or both.
+
+    Args:
+        metric: the name of a registered metric, a function of (inputs, scores), or None.
+        attribution: a name, a function of (model, batch, target), or None.
+        better: "higher" or "lower", of a metric that is not registered.
+        seed: the first of SEEDS.
+        output: the folder of trained models and of ground_truth.json.
+        data_dir: a folder with SST and AG News, for the cells of natural texts; "" for planted cells alone.
+
+    Returns:
+        {"name", "cells": [ENTRY, kind, error, accuracy, n_seeds], "missing": core cells without a value,
+        "beside": [entry, worst, mean]} of a metric, {"attributions": [attribution, auprc]} of an attribution.
+
+    Raises:
+        ValueError: neither is given; a metric that returns another length, is NaN on more than a third of
+            the pairs, or whose values depend on the order of the texts.
+    """
+    if metric is None and attribution is None:
+        raise ValueError("nothing to score: give --metric my.py:metric or --attribution my.py:method")
+    entry, found = None if metric is None else _entry(metric, better), {}
+    counts, precise = [], []
+    for about, prepared in _models(seed, output, data_dir):
+        if entry is not None:
+            counts += [table.assign(**about) for table in _counts(entry, prepared)]
+        if attribution is not None and about["task"] == "planted":
+            precise.append(_auprc(attribution, prepared, WORDS[about["mechanism"]]))
+    if entry is not None:
+        found |= {"name": entry.metric} | _cells(pd.concat(counts, ignore_index=True))
+    if precise:
+        means = pd.concat(precise).groupby("attribution").auprc.mean().sort_values(ascending=False)
+        found["attributions"] = means.reset_index().to_dict("records")
+    Path(output).mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    Path(output, "ground_truth.json").write_text(text, encoding="utf-8")
+    return found
+
+
+def _entry(metric, better):
+    """The `entries.Entry` of one's own metric, or of a registered one; its values are checked."""
+    from notebooks.ground_truth_2.measure.entries import Entry
+
+    name, function = (metric, None) if isinstance(metric, str) else (metric.__name__, metric)
+    if function is None:
+        known = registry.get(name)
+        if known.level != "example" or not set(known.needs) <= {"classifier", "mask"}:
+            raise ValueError(f"metric {name!r} has no value of a text and a classifier alone: leave it out")
+        function, better = known.resolve(), known.better
+
+    def checked(inputs, scores):
+        values = np.asarray(function(inputs, scores), float)
+        if values.shape != (len(scores),):
+            raise ValueError(
+                f"metric {name!r} returns values of shape {values.shape} for {len(scores)} explanations: "
+                "return one for each"
+            )
+        return values
+
+    return Entry(name, "", 0, checked, 1 if better == "higher" else -1)
+
+
+def _models(seed, output, data_dir):
+    """({task, mechanism, seed}, `scoring.Prepared`) of each model that passes its gate."""
+    from notebooks.ground_truth_2.measure.units import TASK, Unit
+
+    for task in MODELS if data_dir else (TASK,):
+        model, mechanisms = MODELS[task]
+        for own in range(seed, seed + SEEDS):
+            unit = Unit(task, model, own, mechanisms, operators=OPERATORS, examples=EXAMPLES)
+            given = {"task": task, "model": model, "seed": own, "scale": "quick", "device": "cpu"}
+            places = {"results_dir": str(Path(output).absolute() / "results")}
+            run = results.start("ground_truth_2", given | places)
+            for name, trained in unit.models(data_dir, run=run):
+                if trained.refused:
+                    print(f"{name}, seed {own}, takes no part: {trained.refused}")
+                    continue
+                yield {"task": task, "mechanism": name, "seed": own}, unit.prepared(trained)
+
+
+def _counts(entry, prepared):
+    """`scoring.counts` of one entry under each operator; raises ValueError for values that cannot be used."""
+    from notebooks.ground_truth_2.measure import entries, scoring
+
+    for operator in prepared.operators:
+        if (operator.name, operator.by) == ("zero", "token"):
+            continue
+        texts = operator, prepared.encodings, prepared.targets, prepared.explanations
+        values = entries.values(*texts, [entry], prepared.seed)
+        few = [dict(list(of_text.items())[:CHECKED][::-1]) for of_text in prepared.explanations[:1]]
+        again = entries.values(operator, *(x[:1] for x in texts[1:3]), few, [entry], prepared.seed)
+        first = values[values.text == 0].set_index("explanation").value
+        same = again.set_index("explanation").value, first[list(few[0])]
+        if not np.allclose(*same, atol=1e-4, equal_nan=True):
+            raise ValueError(
+                f"metric {entry.metric!r} gives an explanation another value in another order of the texts: "
+                "draw random numbers from inputs.seeds(i, draws)"
+            )
+        table = entries.right(values, prepared.pairs)
+        if table.void.mean() > VOID:
+            raise ValueError(
+                f"metric {entry.metric!r} is NaN for {table.void.mean():.0%} of the pairs: it cannot be "
+                "scored where that is more than a third"
+            )
+        yield scoring.counts(table)
+
+
+def _cells(counts):
+    """{"cells", "missing", "beside"} of one's own counts."""
+    found = tables.cells(counts)
+    found = found[found.core]
+    there = set(zip(found.kind, found.error, strict=True))
+    path = FOLDER.parent / "results/small/ground_truth_2/tables/entries.csv"
+    beside = []
+    if path.is_file():
+        known = pd.read_csv(path, keep_default_na=False).head(20)
+        names = known[tables.ENTRY].agg(lambda parts: " ".join(filter(None, parts)), axis=1)
+        beside = known.assign(entry=names)[["entry", "worst", "mean"]].to_dict("records")
+    columns = [*tables.ENTRY, "kind", "error", "accuracy", "n_seeds"]
+    return {
+        "cells": found[columns].to_dict("records"),
+        "missing": [" ".join(cell) for cell in CORE if cell not in there],
+        "beside": beside,
+    }
+
+
+def _auprc(attribution, prepared, words):
+    """DataFrame attribution, auprc: a row a method and text, against the words that the model uses.
+
+    Args:
+        words: how many words of a text are evidence; the best explanation has them on top.
+    """
+    from faithlib.attributions import attribute
+    from faithlib.metrics.plausibility import auprc
+    from faithlib.study import methods
+
+    model, encodings, rows = prepared.operators[0].model, prepared.encodings, []
+    best = [of_text["near 0", "linear"] for of_text in prepared.explanations]
+    evidence = [scores >= np.sort(scores)[-words] for scores in best]
+    with methods.joined(list(dict.fromkeys([*BESIDE, attribution]))) as joined:
+        names = list(joined.computed.values())
+        found = attribute(model, encodings, prepared.targets, names, seed=prepared.seed)
+    for name in names:
+        for encoding, scores, true in zip(encodings, found[name], evidence, strict=True):
+            rows.append((name, auprc(scores[encoding.maskable], true)))
+    return pd.DataFrame(rows, columns=["attribution", "auprc"])
