@@ -27,9 +27,10 @@ Decisions that the first protocol left open, all made before a seed from 20 on h
 - Claims about all errors of natural texts take the mean of halves, order, missed and false above, with equal
   weights; on planted texts the errors that the claim names.
 
-Cut on the same day, after pilots of one model of SST (46 CPU seconds a text with four operators, where the
-protocol had 30) and before any unit of natural texts had run: "resample" on natural texts, which takes 40 % of
-the time, so that its entries have planted cells alone; 30 texts of SST and 20 of AG News, where there were 40.
+Cut on the same day, after a pilot of one model of SST (46 CPU seconds a text with four operators, where the
+protocol had 30) and before any unit of natural texts had run: "resample" on natural texts, which takes 40 %
+of the time, so that its entries have planted cells alone; 30 texts of SST and 20 of AG News, where there
+were 40.
 
 Cut from the first protocol, because core hours are few: texts of 40 and 120 words, IMDB, MPNet, sharpness and
 16 draws have code and no units yet; whoever adds them declares their seeds first. They carry no claim.

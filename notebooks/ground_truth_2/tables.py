@@ -141,8 +141,10 @@ def transfer(values):
         wide = table.groupby([*names, "seed", between], sort=False).accuracy.mean().unstack(between)
         for a, b in combinations(wide.columns, 2):
             both = wide[[a, b]].dropna()
-            taus = [kendalltau(part[a], part[b]).statistic for _, part in both.groupby("seed")]
             n_entries = both.index.droplevel("seed").nunique()
+            if n_entries < 2:
+                continue
+            taus = [kendalltau(part[a], part[b]).statistic for _, part in both.groupby("seed")]
             rows.append((between, a, b, pd.Series(taus, dtype=float).mean(), n_entries, len(taus)))
     return pd.DataFrame(rows, columns=["between", "a", "b", "tau", "n_entries", "n_seeds"])
 

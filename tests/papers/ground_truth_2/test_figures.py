@@ -1,0 +1,22 @@
+"""The heat map of version 2: labels, order and the frame of the worst cell."""
+
+import pandas as pd
+from matplotlib.colors import to_rgb
+
+from notebooks.ground_truth_2 import figures, tables
+from notebooks.ground_truth_2.worst_case import CORE
+
+
+def test_rows_are_entries_in_their_order_and_the_worst_cell_is_framed():
+    names = [("ns", "", "mask", "token"), ("soft_ns", "equal", "zero", "element")]
+    rows = [(*name, *cell, True, 0.4 if cell == CORE[3 * i] else 0.8) for i, name in enumerate(names)
+            for cell in CORE]  # fmt: skip
+    cells = pd.DataFrame(rows, columns=[*tables.ENTRY, "kind", "error", "core", "accuracy"])
+    order = pd.DataFrame(names[::-1], columns=tables.ENTRY)
+    axes = figures.cells(cells, order, "small").axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["soft_ns, equal, zero, element", "ns, mask"]
+    assert [t.get_text() for t in axes.get_xticklabels()] == [" ".join(cell) for cell in CORE]
+    frames = [(patch.get_x(), patch.get_y()) for patch in axes.patches]
+    assert frames == [(3, 0), (0, 1)]
+    assert {patch.get_edgecolor()[:3] for patch in axes.patches} == {to_rgb("black")}
+    assert set(figures.CAPTIONS) == {"cells"}
