@@ -5,6 +5,7 @@ intersection and union); Holm's correction is over the eight claims. A cell whos
 seeds is a mean over hundreds of pairs, and counts as varying by no more than rounding.
 """
 
+import math
 from dataclasses import replace
 
 import pandas as pd
@@ -13,7 +14,7 @@ from faithlib.statistics import holm, seeds_interval
 from faithlib.statistics.base import ROUNDING
 from faithlib.statistics.intervals import EQUAL as ALL_EQUAL
 from notebooks.ground_truth_2.card import BELOW, BLIND, DIFFERENCE, GAIN, GHOST, HOLM, PASSES, SEES
-from notebooks.ground_truth_2.tables import ENTRY, accuracies
+from notebooks.ground_truth_2.tables import ENTRY, accuracies, in_core
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 from replication.cases import average
 from replication.claims import CLAIMS, Claim, rows
@@ -38,6 +39,12 @@ WEAK = {  # of claim 1: each other entry as published, and the cell that it fail
     "decision flip": (FLIP, "P1", "one of two"),
     "F-Fidelity+": (("f_fidelity_plus", "", "mask", "token"), "P1", "one of two"),
     "F-Fidelity−": (("f_fidelity_minus", "", "mask", "token"), "P1", "one of two"),
+}
+VERSION_1 = {  # number of a claim of version 1 about two metrics: the entries that it compares
+    1: (SOFT_NS, NS),
+    2: (SOFT_NC, NC),
+    3: (FLIP, NC),
+    4: (NC, NS),
 }
 LATE = "not after Holm's correction"
 PART = "another part of the claim is not shown"
@@ -64,6 +71,30 @@ def claims(values, certificates, scale):
     table.loc[late, "verdict"] = UNDECIDED
     table.loc[late, "reason"] = [PART if other else LATE for other in others[late]]
     return table.drop(columns="number")
+
+
+def beside(values, version_1):
+    """Claims of version 1 about two metrics, beside the same difference in the cells of this version.
+
+    Args:
+        values: from `results.load`, of the main setting.
+        version_1: claims.csv of version 1.
+
+    Returns:
+        DataFrame: claim, verdict and value of version 1; planted and natural, the difference of mean
+        accuracies over core cells (means over seeds; NaN without records), with ties within .005.
+    """
+    cell = accuracies(values[in_core(values)])
+    natural = cell.index.get_level_values("kind").isin(NATURAL)
+    means = {name: cell[rows].groupby(ENTRY).mean() for name, rows in
+             (("planted", ~natural), ("natural", natural))}  # fmt: skip
+    rows = []
+    for row in version_1.itertuples():
+        one, other = VERSION_1.get(int(row.claim.partition(":")[0]), (None, None))
+        if one and "decided" not in row.claim:
+            now = {name: of.get(one, math.nan) - of.get(other, math.nan) for name, of in means.items()}
+            rows.append({"claim": row.claim, "verdict": row.verdict, "value": row.value} | now)
+    return pd.DataFrame(rows, columns=["claim", "verdict", "value", *means])
 
 
 def of_claims(table):

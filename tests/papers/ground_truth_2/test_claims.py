@@ -81,3 +81,14 @@ def test_mechanisms_of_a_kind_have_equal_weights_and_few_orders_no_value():
     graded = (values.mechanism == "graded") & (values.error == "order")
     few = tables.accuracies(values.assign(pairs=np.where(graded, 1, values.pairs)))
     assert "order" not in few.xs("P3", level="kind").reset_index().error.tolist()
+
+
+def test_claims_of_version_1_stand_beside_the_same_difference():
+    def known(entry, kind, *_):
+        return {claims.SOFT_NS: 0.7 if kind in claims.NATURAL else 0.6, claims.NS: 0.5}.get(entry, 0.4)
+
+    names = ["1: Soft-NS more accurate than NS", "1: on decided pairs", "7: below chance"]
+    old = pd.DataFrame({"claim": names, "verdict": "holds", "value": 0.1})
+    (row,) = claims.beside(counts(known), old).itertuples(index=False)
+    assert (row.claim, row.verdict, row.value) == (names[0], "holds", 0.1)
+    assert (row.planted, row.natural) == pytest.approx((0.1, 0.2), abs=0.005)
