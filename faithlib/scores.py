@@ -6,6 +6,7 @@ at maskable positions alone.
 
 import difflib
 import math
+import re
 import zlib
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,6 +15,8 @@ import numpy as np
 
 RANDOM = "random"  # the baseline of every curve and table: scores that know neither model nor text
 DEFINITIONS = ("paper", "released")
+HALF = re.compile("[\ud800-\udfff]")  # of a character outside of the first 65,536, as in a tweet that was cut
+HALVED = "has half a character (a lone surrogate): repair the text, or drop it"
 COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # of `sparsity`: top tokens, top per cent
 
 

@@ -150,7 +150,8 @@ def attribute(
         )
     shown = bar(len(encodings) * len(functions), "explaining", "example")
     with batching.limited(model, budget), shown as progress:
-        for rows in batching.batches_by_length(lengths, batching.token_budget(model)):
+        side, most = batching.border(model), batching.token_budget(model)
+        for rows in batching.batches_by_length(lengths, most, border=side):
             for function, own in functions.items():
                 given = {**settings, "wanted": own}
                 explain = partial(_explain, function, model, encodings, targets, given, progress)

@@ -87,7 +87,8 @@ def integrated_gradients(
 
     Returns:
         {"integrated_gradients", "integrated_gradients_abs": (batch, tokens) float, "completeness_gap":
-        (batch,) float64, |Σ_i a_i − (y(e) − y(b))| ≥ 0}, all in units of y.
+        (batch,) float64, |Σ_i a_i − (y(e) − y(b))| ≥ 0, "completeness_change": (batch,) y(e) − y(b)}, all in
+        units of y.
 
     Raises:
         ValueError: the tokenizer has no such baseline token.
@@ -107,11 +108,9 @@ def integrated_gradients(
     at = at[:, None].expand(-1, len(batch.ids))  # (steps, batch)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     signed = ((embeddings - base) * slope).sum(-1)
-    return {
-        "integrated_gradients": signed,
-        "integrated_gradients_abs": signed.abs(),
-        "completeness_gap": completeness_gap(model, batch, target, base, moving, signed, cache),
-    }
+    gap, change = completeness(model, batch, target, base, moving, signed, cache)
+    scores = {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs()}
+    return scores | {"completeness_gap": gap, "completeness_change": change}
 
 
 @torch.no_grad()
@@ -346,7 +345,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     """
     embeddings = model.embed(batch.ids)
     scores, difference = torch.zeros_like(embeddings), embeddings - base
-    prefix = model.prefix(batch)[1] if hasattr(model, "prefix") else None
+    prefix = model.prefix(batch)[1] if getattr(model, "shares", False) else None
     columns = positions.any(0).nonzero()[:, 0].tolist()
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)
@@ -375,8 +374,8 @@ def _y_of_token(model, batch, target, embeddings, i, given):
     return lambda token: y(torch.cat([before, token[:, None], after], 1))
 
 
-def completeness_gap(model, batch, target, base, moving, signed, cache=None):
-    """|Σ_i a_i − (y(e) − y(b))| over all present positions: (batch,) float64.
+def completeness(model, batch, target, base, moving, signed, cache=None):
+    """|Σ_i a_i − (y(e) − y(b))| over all present positions, and y(e) − y(b): each (batch,) float64.
 
     Args:
         model: a Classifier or CausalLM.
@@ -397,7 +396,8 @@ def completeness_gap(model, batch, target, base, moving, signed, cache=None):
     logits = model.logits(batch.at(first), embeddings=base[first])  # (states, outputs)
     y_base = model.explained(logits[same], target)
     total = torch.where(batch.present, signed, 0).cpu().double().sum(1)  # Apple GPUs have no float64
-    return (total - (torch.from_numpy(y).to(total) - y_base.cpu())).abs()
+    change = torch.from_numpy(y).to(total) - y_base.cpu()
+    return (total - change).abs(), change
 
 
 def vocabulary_l1(model, slopes):

@@ -100,16 +100,26 @@ def output_bytes(model):
     return 4 * 4 * model.outputs
 
 
-def batches_by_length(lengths, budget, most=None):
-    """Row indices in batches of at most `budget` padded tokens and `most` rows, longest first."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches, start = [], 0
+def batches_by_length(lengths, budget, most=None, border=0):
+    """Row indices in batches of at most `budget` padded tokens and `most` rows, longest first.
+
+    Rows of more than `border` tokens and others are in batches apart; see `causal.CausalLM.border`.
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    batches, start, beyond = [], 0, int((lengths > border).sum())
     while start < len(order):
         size = budget // int(lengths[order[start]])
         size = max(1, size if most is None else min(size, most))
-        batches.append(order[start : start + size])
-        start += size
+        stop = min(start + size, beyond) if start < beyond else start + size
+        batches.append(order[start:stop])
+        start = stop
     return batches
+
+
+def border(model):
+    """Tokens above which a model computes otherwise, 0 for none."""
+    return getattr(model, "border", 0)
 
 
 def batches_by_start(starts, lengths, order, limits, prefix_bytes=0, row_bytes=0):

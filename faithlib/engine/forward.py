@@ -15,7 +15,14 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from faithlib.engine.batching import batches_by_length, batches_by_start, halving, limits, output_bytes
+from faithlib.engine.batching import (
+    batches_by_length,
+    batches_by_start,
+    border,
+    halving,
+    limits,
+    output_bytes,
+)
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 from faithlib.models.placement import without_gradients
@@ -282,21 +289,27 @@ def _digest(variant):
 
 def _passes(model, variants, rows):
     """Forward passes over variants[rows]: (rows of a batch, logits) pairs."""
-    bounds = limits(model)
+    bounds, side = limits(model), border(model)
     plain, shared = rows, []
-    if isinstance(model, CausalLM):
-        shared = _families(variants, rows)
+    if isinstance(model, CausalLM) and model.shares:
+        alike = [i for i in rows if (v := variants[i]).base is None or _same_side(v, side)]
+        shared = _families(variants, alike)
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
     lengths = [len(variants[i].encoding.ids) for i in plain]
-    for batch in batches_by_length(lengths, bounds.tokens, int(bounds.bytes / output_bytes(model))):
+    for batch in batches_by_length(lengths, bounds.tokens, int(bounds.bytes / output_bytes(model)), side):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
         found = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
         yield chosen, torch.cat(found)
     bases = [variants[family[0]].base for family in shared]
-    for batch in batches_by_length([len(base.ids) for base in bases], bounds.tokens):
+    for batch in batches_by_length([len(base.ids) for base in bases], bounds.tokens, border=side):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch])
+
+
+def _same_side(variant, side):
+    """Whether a variant and its base are on the same side of `causal.CausalLM.border`."""
+    return (len(variant.encoding.ids) > side) == (len(variant.base.ids) > side)
 
 
 def _families(variants, rows):

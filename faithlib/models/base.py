@@ -7,13 +7,14 @@ the positions of the others (RoBERTa would otherwise derive positions from paddi
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from faithlib.models import placement
 from faithlib.models.precision import quantised, widened
-from faithlib.scores import first_line, one_of
+from faithlib.scores import HALF, HALVED, first_line, one_of
 
 
 @dataclass(frozen=True)
@@ -25,21 +26,22 @@ class Encoding:
     maskable: np.ndarray  # (tokens,) bool, the tokens of `text`
     auxiliary: np.ndarray  # (tokens,) bool, the tokens of `text_b`
     words: np.ndarray  # (tokens,) int64, index into text.split(), -1 outside `text`
+    spans: np.ndarray | None = (
+        None  # (tokens, 2) int64, characters of `text`, end not included; (0, 0) outside
+    )
 
     def at(self, index):
         """The encoding of only the tokens at `index` (a slice, a mask or indices)."""
-        return Encoding(*(getattr(self, field)[index] for field in Encoding.__annotations__))
+        fields = (getattr(self, field) for field in Encoding.__annotations__)
+        return Encoding(*(None if field is None else field[index] for field in fields))
 
     def followed_by(self, ids):
         """The encoding with the tokens `ids` appended, each of them maskable and a word of its own."""
         n, word = len(ids), self.words.max() + 1
         added = ids, np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool), np.arange(word, word + n)
-        return Encoding(
-            *(
-                np.append(getattr(self, field), more)
-                for field, more in zip(Encoding.__annotations__, added, strict=True)
-            )
-        )
+        own = self.ids, self.types, self.maskable, self.auxiliary, self.words
+        spans = None if self.spans is None else np.append(self.spans, np.zeros((n, 2), int), axis=0)
+        return Encoding(*(np.append(one, more) for one, more in zip(own, added, strict=True)), spans)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Transformer:
     """
 
     pools = False
+    unattended = ""  # why attention of this model cannot be used, as `fit.check_runs` found
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
         if tokenizer is None:
@@ -83,14 +86,16 @@ class Transformer:
         self.tokenizer = tokenizer
         self.name = name or getattr(model.config, "name_or_path", "") or type(model).__name__
         positions = getattr(model.config, "max_position_embeddings", None) or 0
-        if positions < 1:
+        if positions < 1 and not max_length:
             raise ValueError(
-                f"{self.name} ({model.config.model_type}) does not say how many positions it has: "
-                "use a model whose config has max_position_embeddings, such as BERT, RoBERTa or DeBERTa-v2"
+                f"{self.name} ({model.config.model_type}) does not say how many positions it has: give "
+                "max_length=, the tokens that an input may have"
             )
+        positions = positions or max_length
         layer = getattr(getattr(model, "base_model", None), "embeddings", None)
-        if (padding := getattr(layer, "padding_idx", None)) is not None:
-            positions -= padding + 1  # of RoBERTa and MPNet, which start after the padding index
+        self._padding = getattr(layer, "padding_idx", None)  # of RoBERTa and MPNet: their positions skip it
+        if self._padding is not None:
+            positions -= self._padding + 1
         self.max_length = min(max_length or positions, positions)
 
     @property
@@ -194,16 +199,39 @@ class Transformer:
         for i, text in enumerate(texts):
             sequence = np.array([-1 if s is None else s for s in encoded.sequence_ids(i)], int)  # (tokens,)
             ids = np.array(encoded["input_ids"][i], int)
+            if self._padding is not None and self._padding in ids and self.tokenizer.pad_token in text:
+                raise ValueError(
+                    f"texts[{i}] holds the padding token {self.tokenizer.pad_token!r}, which {self.name} "
+                    "does not count as a position: take it out of the text, or drop the row"
+                )
+            of_text = (sequence == 0) & ~np.isin(ids, self.special_ids)  # special tokens may be written out
             types = np.array(encoded["token_type_ids"][i]) if "token_type_ids" in encoded else 0 * ids
+            spans = np.array(encoded["offset_mapping"][i], int).reshape(-1, 2)
             # The word is that of a token's last character: its first may be the blank before the word.
-            ends = np.array([max(start, end - 1) for start, end in encoded["offset_mapping"][i]], int)
-            words = np.where(sequence == 0, _word_at(text)[np.minimum(ends, len(text))], -1)
-            encodings.append(Encoding(ids, types, sequence == 0, sequence == 1, words))
+            ends = np.maximum(spans[:, 0], spans[:, 1] - 1)
+            words = np.where(of_text, _word_at(text)[np.minimum(ends, len(text))], -1)
+            spans = np.where(of_text[:, None], spans, 0)
+            encodings.append(Encoding(ids, types, of_text, sequence == 1, words, spans))
         return encodings
 
-    def tokens(self, encoding):
-        """The encoding's tokens as strings, for display only."""
-        return self.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
+    @cached_property
+    def special_ids(self):
+        """Token ids that are never scored, also where a text spells them: special ones but the unknown."""
+        t = self.tokenizer
+        kept = {t.unk_token_id} - {t.bos_token_id, t.eos_token_id}  # GPT-2 has one token for all
+        return sorted(set(t.all_special_ids) - kept)
+
+    def tokens(self, encoding, text=None):
+        """The encoding's tokens as strings, for display only: with its text, as they are written there."""
+        named = self.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
+        if text is None or encoding.spans is None:
+            return named
+        written, last = [], None
+        for name, maskable, span in zip(named, encoding.maskable, encoding.spans.tolist(), strict=True):
+            piece = text[slice(*span)].strip() or ("·" if span[0] == span[1] else "␣")
+            written.append("·" if maskable and span == last else piece if maskable else name)
+            last = span  # a character of several tokens is written once
+        return written
 
     def truncate(self, encoding):
         """Drop the last tokens of `text` until the encoding fits the model; text_b is not cut."""
@@ -248,6 +276,8 @@ class Transformer:
     @torch.no_grad()
     def check_attention(self, instead):
         """Raise ValueError if attention tells nothing of what is read; `instead` says what to do then."""
+        if self.unattended:
+            raise ValueError(f"{self.name}: {self.unattended}: {instead}")
         try:
             self.attentions(self.collate(self.encode(["a"])))
         except (ValueError, NotImplementedError) as error:
@@ -285,7 +315,8 @@ def check_examples(classifier, encodings, long_texts="error"):
         (encodings, rows for the record's `excluded`).
 
     Raises:
-        ValueError: a text without maskable tokens; a text that is too long and must not or cannot be cut.
+        ValueError: a text without maskable tokens; a text that is too long and must not or cannot be cut, as
+            no prompt of a language model can.
     """
     one_of("long_texts", long_texts, ("error", "truncate"))
     empty = [i for i, e in enumerate(encodings) if not e.maskable.any()]
@@ -301,6 +332,8 @@ def check_examples(classifier, encodings, long_texts="error"):
         f"{len(long)} of {len(encodings)} texts are longer than {classifier.name} takes "
         f"({lengths.max()} tokens, at most {classifier.max_length})"
     )
+    if hasattr(classifier, "prefix"):
+        raise ValueError(f"{finding}: the end of a prompt decides what follows, so shorten the prompts")
     if long_texts == "error":
         raise ValueError(f"{finding}: set long_texts='truncate' to cut their ends, or choose another model")
     encodings = [classifier.truncate(e) for e in encodings]
@@ -312,8 +345,11 @@ def check_examples(classifier, encodings, long_texts="error"):
 def _check_texts(what, texts):
     if isinstance(texts, str) or not hasattr(texts, "__len__") or not len(texts):
         raise ValueError(f"{what}={str(texts)[:40]!r}: give a list of texts, at least one")
-    if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
-        raise ValueError(f"{what}[{wrong[0]}] is {texts[wrong[0]]!r}: give a text")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"{what}[{i}] is {text!r}: give a text")
+        if HALF.search(text):
+            raise ValueError(f"{what}[{i}] {HALVED}")
 
 
 def _word_at(text):

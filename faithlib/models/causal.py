@@ -8,7 +8,9 @@ applied to the last token of each row only.
 import inspect
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import torch
 from transformers import DynamicCache
 
@@ -57,6 +59,7 @@ class CausalLM(Transformer):
     """
 
     explains = "probability"
+    shares = True  # whether keys and values of a prefix can be reused, as `fit.check_runs` found
     baseline = "token"  # a path from the zero vector is ill-posed under scale-invariant norms (Llama, Qwen2)
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
@@ -83,10 +86,12 @@ class CausalLM(Transformer):
     def encode(self, texts):
         """Encode prompts, with the special tokens that the tokenizer adds: a list of Encoding.
 
+        A prompt that begins with these tokens, as chat templates write them, gets no second ones.
+
         Raises:
             ValueError: an empty prompt; a tokenizer that ends each prompt with the token that ends a text.
         """
-        encodings, end = super().encode(texts), self.tokenizer.eos_token
+        encodings, end = [self._once(e) for e in super().encode(texts)], self.tokenizer.eos_token
         for text, encoding in zip(texts, encodings, strict=True):
             if not encoding.maskable.any():
                 raise ValueError(f"prompt {text!r} is empty: a next token needs something before it")
@@ -97,6 +102,30 @@ class CausalLM(Transformer):
                     "load it with add_eos_token=False"
                 )
         return encodings
+
+    @cached_property
+    def _added(self):
+        """The ids of the special tokens that the tokenizer puts before a prompt."""
+        (encoding,) = super().encode(["a"])
+        return encoding.ids[: encoding.maskable.argmax()]
+
+    def _once(self, encoding):
+        """A prompt without the special tokens put before it where its own text begins with them."""
+        n = len(self._added)
+        twice = n and np.array_equal(encoding.ids[n : 2 * n], self._added)
+        return encoding.at(slice(n, None)) if twice else encoding
+
+    @property
+    def border(self):
+        """Tokens above which the model computes otherwise (LongRoPE has factors of its own there), or 0.
+
+        The longest input of a batch decides, so inputs on either side go in batches of their own.
+        """
+        rope = getattr(self.model.config, "rope_parameters", None) or {}
+        known = rope.get("original_max_position_embeddings") or getattr(
+            self.model.config, "original_max_position_embeddings", 0
+        )
+        return known if rope.get("rope_type") == "longrope" else 0
 
     def reads(self, batch):
         """The position that the prediction is read from: each row's last token, (batch,)."""

@@ -65,15 +65,15 @@ class Classifier(Transformer):
         """Whether the head reads other positions than the first, as a mean over tokens does."""
         encoder, batch = getattr(self.model, "base_model", None), self.collate(self.encode(["a a"]))
 
-        def first_alone(module, args, output):
+        def others_large(module, args, output):
             if (states := getattr(output, "last_hidden_state", None)) is not None:
-                output["last_hidden_state"] = torch.cat([states[:, :1], 0 * states[:, 1:]], 1)
+                output["last_hidden_state"] = torch.cat([states[:, :1], 1e3 * states[:, 1:]], 1)
 
         if encoder is None:  # an adapter's
             return False
-        logits, hook = self.logits(batch), encoder.register_forward_hook(first_alone)
+        logits, hook = self._logits(batch), encoder.register_forward_hook(others_large)
         try:
-            return not torch.allclose(self.logits(batch), logits, 1e-3, 1e-3)
+            return not torch.allclose(self._logits(batch), logits, 1e-5, 1e-5)
         finally:
             hook.remove()
 
@@ -94,9 +94,31 @@ class Classifier(Transformer):
         Returns:
             (batch, classes) float.
         """
-        with self.computing(), self._embedding_factor(factor), self._first_token_alone():
+        if weight is not None and not self.weighs:
+            raise ValueError(
+                f"{self.name} ({self.model.config.model_type}) takes no weights of attention: "
+                "leave out perturbations of attention"
+            )
+        with self._first_token_alone():
+            return self._logits(batch, embeddings, factor, weight)
+
+    def _logits(self, batch, embeddings=None, factor=None, weight=None):
+        with self.computing(), self._embedding_factor(factor), self._attention_weight(batch, weight):
             output = self.model(**self._inputs(batch, embeddings, weight))
         return widened(output.logits).to(batch.ids.device)
+
+    @cached_property
+    @torch.no_grad()
+    def weighs(self):
+        """Whether attention can be weighted: weights of 1 change nothing, beyond a sliding window too."""
+        if "deberta" in self.model.config.model_type:
+            return False  # it reads a mask as true or false
+        words = getattr(self.model.config, "local_attention", 0) + 8
+        long = self.truncate(self.encode(["a " * words])[0])
+        batch = self.collate([long, self.encode(["a"])[0]])
+        near = 1e-3 if self.dtype == torch.float32 else 0.3
+        found = self._logits(batch, weight=torch.ones(batch.ids.shape, device=batch.ids.device))
+        return torch.allclose(found, self._logits(batch), near, near)
 
     def hidden_states(self, batch, factor=None):
         """The embedding output and every layer's output: a tuple of (batch, tokens, width).
@@ -113,22 +135,39 @@ class Classifier(Transformer):
         return widened(output.logits).to(batch.ids.device), output.attentions
 
     def _inputs(self, batch, embeddings=None, weight=None):
-        if weight is not None and "deberta" in self.model.config.model_type:
-            raise ValueError(  # they read a mask as true or false
-                f"{self.name} ({self.model.config.model_type}) takes no weights of attention: "
-                "leave out perturbations of attention"
-            )
         inputs = {"inputs_embeds": self._entered(self.embed(batch.ids) if embeddings is None else embeddings)}
         if getattr(self.model.config, "type_vocab_size", 1) > 1:
             inputs["token_type_ids"] = batch.types
-        if weight is None:
+        if weight is None or self._windows:
             inputs["attention_mask"] = batch.present.long()
         else:
-            bias = torch.where(batch.present, weight, 0).log()  # log 0 = -inf: no attention
-            bias = bias.clamp(min=torch.finfo(inputs["inputs_embeds"].dtype).min)[:, None, None, :]
-            bias = bias.to(inputs["inputs_embeds"].dtype)
-            inputs["attention_mask"] = bias.expand(-1, -1, bias.shape[-1], -1)  # (batch, 1, to, from)
+            inputs["attention_mask"] = _bias(batch, weight, inputs["inputs_embeds"].dtype)
         return inputs
+
+    @property
+    def _windows(self):
+        """The layers of a model some of which attend to neighbours alone, [] of others."""
+        sliding = "sliding_attention" in (getattr(self.model.config, "layer_types", None) or ())
+        return getattr(getattr(self.model, "base_model", None), "layers", []) if sliding else []
+
+    @contextmanager
+    def _attention_weight(self, batch, weight):
+        """Context in which layers with masks of their own (ModernBERT) weight what these let through."""
+
+        def weighted(layer, args, given):
+            mask, bias = given.get("attention_mask"), _bias(batch, weight, args[0].dtype)
+            if mask is not None and mask.dtype == torch.bool:
+                mask = torch.zeros_like(bias).masked_fill(~mask, torch.finfo(bias.dtype).min)
+            least = torch.finfo(bias.dtype).min  # the sum of two would be infinite
+            return args, given | {"attention_mask": bias if mask is None else (mask + bias).clamp(min=least)}
+
+        layers = [] if weight is None else self._windows
+        hooks = [layer.register_forward_pre_hook(weighted, with_kwargs=True) for layer in layers]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     @contextmanager
     def computing(self):
@@ -153,20 +192,39 @@ class Classifier(Transformer):
     def _first_token_alone(self):
         """Context in which the classifier computes only the [CLS] position after its last attention layer.
 
-        No other position is read; a model of six layers saves an eighth of the work. Only for models with
-        BERT's module names, and not in training, where dropout would draw other numbers.
+        A model of six layers saves an eighth of the work. Only for models with BERT's module names whose
+        logits stay the same, and not in training, where dropout would draw other numbers.
         """
-        base = getattr(self.model, "base_model", None)
-        last = getattr(getattr(base, "encoder", None), "layer", [None])[-1]
-        output = getattr(getattr(last, "attention", None), "output", None)
-        if output is None or self.model.training:
+        if self._last_output is None or self.model.training or not self._reads_first:
             yield
             return
-        hook = output.register_forward_pre_hook(lambda module, args: tuple(x[:, :1] for x in args))
+        with self._cut():
+            yield
+
+    @property
+    def _last_output(self):
+        """The module behind the last attention of a model with BERT's names, or None."""
+        base = getattr(self.model, "base_model", None)
+        last = getattr(getattr(base, "encoder", None), "layer", [None])[-1]
+        return getattr(getattr(last, "attention", None), "output", None)
+
+    @contextmanager
+    def _cut(self):
+        hook = self._last_output.register_forward_pre_hook(lambda module, args: tuple(x[:, :1] for x in args))
         try:
             yield
         finally:
             hook.remove()
+
+    @cached_property
+    @torch.no_grad()
+    def _reads_first(self):
+        """Whether the head reads the first position alone, so that its logits stay without the others."""
+        batch, near = self.collate(self.encode(["a a a"])), 1e-3 if self.dtype == torch.float32 else 0.3
+        logits = self._logits(batch)
+        with self._cut():
+            same = torch.allclose(self._logits(batch), logits, near, near)
+        return same and not self.pools
 
     @contextmanager
     def _embedding_factor(self, factor):
@@ -180,6 +238,13 @@ class Classifier(Transformer):
             yield
         finally:
             hook.remove()
+
+
+def _bias(batch, weight, dtype):
+    """What is added to scores of attention: log weight, (batch, 1, tokens to, tokens from)."""
+    bias = torch.where(batch.present, weight, 0).log()  # log 0 = -inf: no attention
+    bias = bias.clamp(min=torch.finfo(dtype).min)[:, None, None, :].to(dtype)
+    return bias.expand(-1, -1, bias.shape[-1], -1)
 
 
 def _widely(layer, args, output):

@@ -8,11 +8,17 @@ from dataclasses import replace
 from inspect import signature
 
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    PreTrainedTokenizerBase,
+)
 
 from faithlib.scores import first_line
 
-WORKS = "BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa-v2, MPNet; Llama, GPT-2, Qwen2, Gemma-2"
+CLASSIFIERS = "a classifier on BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa-v2, MPNet or ModernBERT"
+WORKS = f"{CLASSIFIERS}, or a language model such as Llama, GPT-2, Qwen2 or Gemma-2"
 LAYER = re.compile(r"(^|\.)(layers?|h|blocks?)\.\d+\.")  # a weight of a numbered layer
 BUFFERS = (".position_ids", ".token_type_ids", ".inv_freq", ".masked_bias", ".attn.bias")  # no weights
 LEAST = 0.9  # share of the embedding table that a tokenizer uses; tables are padded by up to a few per cent
@@ -51,15 +57,25 @@ def check_runs(model):
     """Raise ValueError if a model does not compute what attributions and metrics ask of it.
 
     On two short inputs: logits from embeddings are those from token ids, padding changes nothing, factors of
-    1 change nothing and factors of 0 hide a token, weights of attention sum to 1, and a prefix of a causal
-    language model can be reused.
+    1 change nothing and factors of 0 hide a token. Where weights of attention do not sum to 1 or change the
+    logits, attributions that need them are refused alone; where a prefix of a language model cannot be
+    reused, as in hybrids, it is computed anew.
     """
     try:
         problem = _problem(model)
     except Exception as error:  # a family that nobody has tried may fail in any way
         problem = f"{type(error).__name__}: {first_line(error)}"
+    family = model.model.config.model_type
+    if (
+        problem
+        and not hasattr(model, "prefix")
+        and type(model.model.config) not in AutoModelForMaskedLM._model_mapping
+    ):
+        raise ValueError(
+            f"model {model.name!r} ({family}) classifies by the last token of a decoder, which faithlib does "
+            f"not explain ({problem}): use {CLASSIFIERS}"
+        )
     if problem:
-        family = model.model.config.model_type
         raise ValueError(
             f"model {model.name!r} ({family}) does not work with faithlib ({problem}): use {WORKS}, or write "
             "an adapter (docs/adding.md, 'A model family')"
@@ -88,18 +104,24 @@ def _problem(model):
         return "the output of its embedding layer cannot be multiplied"
     if hasattr(model, "prefix"):
         start = max(1, len(encodings[1].ids) - 2)
-        _, prefix = model.prefix(model.collate([encodings[1].at(slice(start))]))
-        rest = model.collate([encodings[1].at(slice(start, None))])
-        if not close(model.logits(rest, prefix=prefix.rows([0], start))[0], logits[1]):
-            return "keys and values of a prefix cannot be reused"
+        try:
+            _, prefix = model.prefix(model.collate([encodings[1].at(slice(start))]))
+            rest = model.collate([encodings[1].at(slice(start, None))])
+            model.shares = close(model.logits(rest, prefix=prefix.rows([0], start))[0], logits[1])
+        except Exception:  # a hybrid keeps other states than keys and values
+            model.shares = False
+        if not model.shares:
+            print(f"{model.name}: keys and values of a prefix cannot be reused: slower, with the same values")
     try:
         attended, layers = model.attentions(batch)
     except (ValueError, NotImplementedError):  # attributions that need attention refuse it by name
         return ""
     rows = layers[-1][1][:, int(model.reads(batch)[1])].float()  # of the longer input: (heads, tokens)
     if not close(rows.sum(-1), torch.ones_like(rows.sum(-1))):
-        return "its attention weights do not sum to 1"
-    return "" if close(attended, logits) else "eager attention changes its logits"
+        model.unattended = "its attention weights do not sum to 1"
+    elif not close(attended, logits):
+        model.unattended = "eager attention changes its logits"
+    return ""
 
 
 def _by_ids(model, batch):
@@ -236,13 +258,29 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
 
 def label_names(config):
     """The names of a head's classes, in order, or None where it has only LABEL_0, LABEL_1, ..."""
-    names = tuple(str(config.id2label[i]) for i in sorted(config.id2label))
+    known = getattr(config, "id2label", None) or {}
+    names = tuple(str(known[i]) for i in sorted(known, key=int))  # keys of JSON are strings
     return None if all(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
 
 
 def numbered(names):
     """Whether classes are called "0", "1", ..., as those of data whose labels are numbers, without names."""
     return tuple(names) == tuple(map(str, range(len(names))))
+
+
+def places(given, names):
+    """Where each class in `given` stands among `names`, in whatever case: [int], or None where one does not.
+
+    Example:
+        >>> places(["POS", "NEG"], ["neg", "pos"])
+        [1, 0]
+    """
+    found = []
+    for name in given:
+        alike = [i for i, own in enumerate(names) if own.casefold() == name.casefold()]
+        same = [i for i in alike if names[i] == name]
+        found += same or alike
+    return found if len(found) == len(given) == len(set(found)) else None
 
 
 def unfit_head(config, asked):
@@ -270,9 +308,14 @@ def unfit_head(config, asked):
     return f"has the classes{_listed(own)}, {how} than{_listed(asked)}"
 
 
-def check_head(config, asked, name):
-    """Raise ValueError for a head that does not give the classes `asked`; see `unfit_head`."""
+def check_head(config, asked, name, ordered=True):
+    """Raise ValueError for a head that does not give the classes `asked`; see `unfit_head`.
+
+    ordered: whether their order counts, as it does where it is given; those of data meet by name.
+    """
     problem = unfit_head(config, asked)
+    if problem and not ordered and places(asked, label_names(config) or ()) is not None:
+        return
     if "regression" in problem or "multi-label" in problem:
         raise ValueError(
             f"model {name!r} {problem}: faithlib explains one class of several; fine-tune a single-label "

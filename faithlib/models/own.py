@@ -50,8 +50,8 @@ def load_model(
             docs/adding.md), which is returned as it is; or "tiny-bert", "bilstm" or "tiny-llama", which are
             built with fresh weights and the words of `data`.
         tokenizer: in place of the one that is saved with the model: a fast tokenizer, a folder or a name.
-        labels: the names of the classes, in order; by default those of `data`, else those of the model. They
-            are compared with the model's.
+        labels: the names of the classes, in the model's order, which they are compared with; by default those
+            of `data`, in any order, else those of the model.
         data: what `load_data` returns, or a list of texts: its labels are compared with the model's, and its
             texts tried on the tokenizer.
         new_head: whether to draw a new classification head for `labels` at random, in place of the model's.
@@ -91,7 +91,9 @@ def load_model(
                 "device_map and attn_implementation are for folders and names: leave them out, a model in "
                 "memory keeps its own"
             )
-        return _in_memory(source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length)
+        return _in_memory(
+            source, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, labels is not None
+        )
     if not isinstance(source, str) or not source:
         raise ValueError(
             f"source={source!r} is no model: give a folder, a name on the hub, a transformers model with its "
@@ -131,7 +133,7 @@ def load_model(
                 "classification head and is no causal language model: fine-tune it first, or give "
                 "new_head=True and labels to draw a head at random"
             )
-        fit.check_head(config, asked, source)
+        fit.check_head(config, asked, source, labels is not None)
         auto = AutoModelForSequenceClassification
         model, tokenizer, info, where = read(
             auto, source, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
@@ -149,8 +151,18 @@ def _checked(kind, model, tokenizer, name, max_length, dtype, texts):
     return wrapped(kind, model, tokenizer, name, max_length, dtype)
 
 
-def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length):
+def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, ordered):
     """A transformers model in memory: it is used as it is, and not copied."""
+    if hasattr(model, "merge_and_unload"):
+        raise ValueError("source is a PEFT model: give source.merge_and_unload(), which computes the same")
+    if hasattr(model, "_orig_mod"):
+        raise ValueError("source is a compiled model: give source._orig_mod, the model itself")
+    if getattr(getattr(model, "config", None), "return_dict", True) is False:
+        raise ValueError("source has config.return_dict=False: set it to True, logits are read by name")
+    if getattr(getattr(model, "config", None), "id2label", {}) is None:
+        raise ValueError(
+            "source has config.id2label=None: set it to {0: 'a name', 1: ...}, one for each class"
+        )
     if not isinstance(model, PreTrainedModel):
         raise ValueError(
             f"{type(model).__name__} is a torch module that transformers does not know: write an adapter "
@@ -182,7 +194,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         draw_head(model, seed)
         _say_new(name, asked, seed)
     else:
-        fit.check_head(model.config, asked, name)
+        fit.check_head(model.config, asked, name, ordered)
         _name_unnamed(model.config, asked, name)
     return _checked(Classifier, model, tokenizer, name, max_length, dtype, texts)
 

@@ -9,6 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from faithlib.engine.batching import batches_by_length, halving, out_of_memory, token_budget
+from faithlib.models import fit
 from faithlib.models.placement import offloaded, without_gradients
 from faithlib.models.precision import quantised
 from faithlib.progress import bar
@@ -232,12 +233,20 @@ def _splits(classifier, data):
         if missing := {"train", "validation"} - set(data or ()):
             raise ValueError(f"splits without {min(missing)!r}: give train and validation")
         return data["train"], data["validation"]
-    found = []
+    found, names, given = [], fit.label_names(getattr(classifier.model, "config", None)), data.task.labels
+    named = names and given and not fit.numbered(given)
+    own = fit.places(given, names) if named else list(range(len(given)))  # the place of each class of data
+    if own is None:
+        raise ValueError(
+            f"data has the classes {', '.join(given)}, {classifier.name} has {', '.join(names)}: "
+            "give data and a model of the same classes, or load the model with new_head=True"
+        )
     for name in ("train", "validation"):
         rows = data.splits.get(name)
         if rows is None or "label" not in rows.column_names:
             raise ValueError(f"data has no split {name!r} with labels: give what load_data returns of both")
-        found.append((classifier.encode(list(rows["text"]), list(rows["text_b"])), np.array(rows["label"])))
+        numbers = np.array(own)[rows["label"]]
+        found.append((classifier.encode(list(rows["text"]), list(rows["text_b"])), numbers))
     return found
 
 

@@ -182,3 +182,30 @@ def test_a_text_that_is_too_long_has_to_be_shortened(classifier):
     message = told(error)
     assert message.startswith("example 0 has 82 tokens, ")
     assert message.endswith("takes 64: shorten it, or choose another model")
+
+
+def test_special_tokens_that_a_text_spells_are_not_scored():
+    (encoding,) = tiny.classifier().encode(["the [SEP] plot was xyzzy"])  # an unknown word is one of the text
+    assert encoding.maskable.tolist() == [False, True, False, True, True, True, False]
+    assert encoding.words.tolist() == [-1, 0, -1, 2, 3, 4, -1]
+    assert encoding.spans.tolist() == [[0, 0], [0, 3], [0, 0], [10, 14], [15, 18], [19, 24], [0, 0]]
+    assert encoding.at(encoding.maskable).spans.shape == (4, 2)
+    assert encoding.followed_by([3]).spans[-1].tolist() == [0, 0]
+
+
+def test_half_a_character_and_padding_are_refused_by_their_row():
+    with pytest.raises(ValueError, match=r"texts\[1\] has half a character \(a lone surrogate\): repair"):
+        tiny.classifier().encode(["fine", "great \ud83d"])
+    model = tiny.classifier("roberta")
+    with pytest.raises(
+        ValueError, match=r"texts\[0\] holds the padding token '.*', which tiny-roberta does not count"
+    ):
+        model.encode([f"the {model.tokenizer.pad_token} plot"])
+
+
+def test_tokens_are_shown_as_a_text_has_them():
+    model = tiny.classifier("roberta")
+    text = "the plot"
+    (encoding,) = model.encode([text])
+    assert model.tokens(encoding, text)[1:-1] == ["the", "plot"]
+    assert model.tokens(encoding, text)[0] == model.tokens(encoding)[0]

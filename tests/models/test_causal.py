@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import Phi3Config, Phi3ForCausalLM, PreTrainedTokenizerFast
 
 from faithlib import models
 from faithlib.attributions import attribute
@@ -244,3 +244,42 @@ def test_an_example_without_maskable_tokens_is_told_before_any_work(model, monke
 def test_a_next_token_outside_the_vocabulary_is_told(model):
     with pytest.raises(ValueError, match=f"target {model.outputs} is no output"):
         attribute(model, model.encode(["the plot"]), [model.outputs], ["input_x_gradient"])
+
+
+def test_a_prompt_that_begins_as_the_tokenizer_does_has_one_beginning():
+    model = tiny.causal()
+    (plain,) = model.encode(["the plot was"])
+    (written,) = model.encode([f"{model.tokenizer.bos_token} the plot was"])
+    assert written.ids.tolist() == plain.ids.tolist() and written.maskable.tolist() == plain.maskable.tolist()
+
+
+def test_longrope_depends_on_no_other_prompt():
+    """The longest prompt of a batch picks the factors: either side of the limit is a batch of its own."""
+    tokenizer = tiny.causal().tokenizer
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [8.0] * 4}
+    config = Phi3Config(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=64, original_max_position_embeddings=8, pad_token_id=0,
+        initializer_range=0.5, rope_parameters=rope | {"original_max_position_embeddings": 8},
+    )  # fmt: skip
+    model = models.CausalLM(Phi3ForCausalLM(config), tokenizer, "long")
+    encodings = model.encode(["the plot was", "the plot was great and the film was not boring at all"])
+    given = [forward.unchanged(e) for e in encodings]
+    target = forward.probabilities(model, given).argmax(1)
+    scores = attribute(model, encodings, target, ["gradient_l2", "leave_one_out"])
+    for i, encoding in enumerate(encodings):
+        with torch.no_grad():
+            own = model.model(input_ids=torch.tensor(encoding.ids)[None]).logits[0, -1].softmax(-1)
+        assert forward.probabilities(model, given)[i] == pytest.approx(own.numpy(), abs=1e-6)
+        alone = attribute(model, [encoding], target[[i]], ["gradient_l2", "leave_one_out"])
+        for name, of_texts in scores.items():
+            assert of_texts[i] == pytest.approx(alone[name][0], abs=1e-6)
+    nine = encodings[1].at(slice(9))  # without one token it is on the other side
+    shorter = forward.erased(model, nine, np.arange(9) == 6, "delete")
+    found = forward.probabilities(
+        model,
+        [forward.unchanged(nine), shorter, *[forward.replaced(nine, np.arange(9) == k, 5) for k in (6, 7)]],
+    )
+    with torch.no_grad():
+        own = model.model(input_ids=torch.tensor(shorter.encoding.ids)[None]).logits[0, -1].softmax(-1)
+    assert found[1] == pytest.approx(own.numpy(), abs=1e-6)

@@ -3,6 +3,11 @@
 import pytest
 import tiny
 import torch
+from sample import families
+from transformers import ModernBertConfig, ModernBertForSequenceClassification
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from faithlib.models import Classifier
 
 
 @pytest.fixture(params=tiny.KINDS)
@@ -96,6 +101,7 @@ def test_factor_and_weight_of_ones_change_nothing(classifier):
 def test_a_factor_multiplies_the_embedding_output(classifier):
     batch = classifier.collate(classifier.encode(tiny.TEXTS[:2]))
     factor = torch.rand(*batch.ids.shape, 16, generator=torch.Generator().manual_seed(0))
+    classifier.logits(batch)  # what is tried once is tried
     seen = []
     encoder = next(
         m for m in classifier.model.base_model.children() if m is not classifier.model.base_model.embeddings
@@ -150,6 +156,7 @@ def test_the_last_layer_computes_what_is_read_and_nothing_else(classifier):
     kind = classifier.model.config.model_type
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B)
     batch, shapes = classifier.collate(encodings), []
+    classifier.logits(batch)  # what is tried once is tried
     if kind != "distilbert":
         layer = classifier.model.base_model.encoder.layer[-1]
         layer.output.register_forward_hook(lambda module, args, output: shapes.append(output.shape[1]))
@@ -164,3 +171,46 @@ def test_the_last_layer_computes_what_is_read_and_nothing_else(classifier):
     if kind != "distilbert":
         assert shapes == [1, batch.ids.shape[1], batch.ids.shape[1]]
         assert not layer.attention.output._forward_pre_hooks
+
+
+@pytest.mark.parametrize("words", [2, 5, 30])
+def test_weights_of_attention_keep_a_sliding_window(words):
+    """ModernBERT's layers have masks of their own: weights are added to them, beyond the window too."""
+    tokenizer = families.tokenizer("modernbert")
+    sizes = dict(
+        hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=32, pad_token_id=0
+    )
+    config = ModernBertConfig(vocab_size=len(tokenizer), **sizes, local_attention=8, initializer_range=0.4)
+    model = Classifier(ModernBertForSequenceClassification(config), tokenizer, "windows")
+    batch = model.collate(model.encode(["the plot " * words, "great"]))
+    ones = torch.ones(batch.ids.shape)
+    with torch.no_grad():
+        plain = model.logits(batch)
+        assert (model.logits(batch, weight=ones) - plain).abs().max() < 1e-5
+        assert (
+            model.logits(batch, weight=0.1 + 0.9 * (batch.ids != batch.ids[0, 1])) - plain
+        ).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("scale", [1, 1e-3])
+def test_heads_that_average_all_tokens_keep_their_logits(scale):
+    built = tiny.classifier()
+    network, tokenizer = built.model, built.tokenizer
+
+    def pooled(input_ids=None, attention_mask=None, token_type_ids=None, inputs_embeds=None, **given):
+        states = network.bert(
+            input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            inputs_embeds=inputs_embeds,
+        ).last_hidden_state
+        present = attention_mask[..., None].float()
+        means = (states * present).sum(1) / present.sum(1)
+        return SequenceClassifierOutput(logits=scale * network.classifier(means))
+
+    network.forward = pooled
+    model = Classifier(network, tokenizer, "averages")
+    batch = model.collate(model.encode(["the plot was great", "boring"]))
+    with torch.no_grad():
+        own = pooled(batch.ids, batch.present.long(), batch.types).logits
+        assert torch.allclose(model.logits(batch), own, atol=1e-6 * scale, rtol=1e-5) and model.pools
