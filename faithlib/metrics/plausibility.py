@@ -64,15 +64,23 @@ def chance(n, h):
 
 
 def evidence_tokens(encoding, words):
-    """The maskable tokens of the evidence words, (tokens,) bool.
+    """The maskable tokens of the evidence, (tokens,) bool.
 
-    words: indices into text.split(). Raises ValueError for an index that is not a whole number of at
-    least 0. Words that were cut with the end of the text have no token left.
+    words: indices into text.split(), or spans of characters of the text, [(start, end)], of which every token
+    that overlaps one counts. Raises ValueError for something else, and for spans where the encoding has none.
+    What was cut with the end of the text has no token left.
     """
     indices = np.asarray(words)
     if indices.size and not (np.issubdtype(indices.dtype, np.integer) and indices.min() >= 0):
         raise ValueError(f"evidence {list(words)!r}: give indices of words, whole numbers from 0 on")
-    return encoding.maskable & np.isin(encoding.words, indices)
+    if indices.ndim < 2:
+        return encoding.maskable & np.isin(encoding.words, indices)
+    if encoding.spans is None:
+        raise ValueError(
+            f"evidence {list(words)!r}: this model does not know characters, give indices of words"
+        )
+    (first, last), (start, end) = encoding.spans.T[..., None], indices.T  # (tokens, 1), (spans,)
+    return encoding.maskable & ((first < end) & (start < last)).any(1)
 
 
 def plausibility(encodings, evidence, scores):
@@ -99,9 +107,10 @@ def plausibility(encodings, evidence, scores):
 
 def without_evidence(encodings, evidence):
     """What evidence there is not, as rows for a record's `excluded`: {what, why, n}, each with n > 0."""
-    marked = np.array([len(set(words)) for words in evidence])
+    units = [np.unique(words, axis=0) for words in evidence]  # words, or spans
+    marked = np.array([len(of_text) for of_text in units])
     left = np.array(
-        [len(set(e.words[evidence_tokens(e, w)])) for e, w in zip(encodings, evidence, strict=True)]
+        [sum(evidence_tokens(e, [u]).any() for u in of) for e, of in zip(encodings, units, strict=True)]
     )
     cut = "the end of the text was cut"
     found = [

@@ -44,6 +44,7 @@ class Metric(Named):
         default: whether "default" of `evaluate` includes it where it can; "all" does in any case.
         passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
         shared_passes: as `passes`, for what all attributions of a study share.
+        operator: what takes an erased token's place where a study names none; "" for nothing.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Metric(Named):
     passes: Callable | float = 1
     shared_passes: Callable | float = 0
     contrast_range: tuple = ()
+    operator: str = ""
 
 
 _LIST = Registry("metric")
@@ -133,38 +135,41 @@ def _orders(n):
 
 
 for _row in (
-    Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT, passes=5),
-    Metric("nc", "NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "erasure:nc", source=_SOFT, passes=5),
+    Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT, passes=5,
+           operator="zero"),
+    Metric("nc", "NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "erasure:nc", source=_SOFT, passes=5,
+           operator="zero"),
     Metric("soft_ns", "Soft-NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "soft:soft_ns", source=_SOFT,
-           passes=3),
+           passes=3, operator="zero"),
     Metric("soft_nc", "Soft-NC", "higher", (0, inf), _CLASSES, _NO_ERASURE, "soft:soft_nc", source=_SOFT,
-           passes=3),
+           passes=3, operator="zero"),
     Metric("equal_soft_ns", "Soft-NS, equal retention", "higher", (-inf, 1), _CLASSES, _NO_ERASURE,
-           "normalised:equal_soft_ns", source=_EQUAL, passes=3),
+           "normalised:equal_soft_ns", source=_EQUAL, passes=3, operator="zero", default=False),
     Metric("equal_soft_nc", "Soft-NC, equal retention", "higher", (0, inf), _CLASSES, _NO_ERASURE,
-           "normalised:equal_soft_nc", source=_EQUAL, passes=3),
+           "normalised:equal_soft_nc", source=_EQUAL, passes=3, operator="zero", default=False),
     Metric("causal_soft_ns", "Soft-NS", "higher", (0, 1), _CAUSAL, _NO_CHANGE,
-           "soft_causal:causal_soft_ns", source=_NOISER, passes=3),
+           "soft_causal:causal_soft_ns", source=_NOISER, passes=3, operator="zero"),
     Metric("causal_soft_nc", "Soft-NC", "higher", (0, inf), _CAUSAL, _NO_CHANGE,
-           "soft_causal:causal_soft_nc", source=_NOISER, passes=3),
+           "soft_causal:causal_soft_nc", source=_NOISER, passes=3, operator="zero"),
     Metric("causal_equal_soft_ns", "Soft-NS, equal retention", "higher", (0, 1), _CAUSAL, _NO_CHANGE,
-           "normalised:causal_equal_soft_ns", source=_EQUAL, passes=3),
+           "normalised:causal_equal_soft_ns", source=_EQUAL, passes=3, operator="zero", default=False),
     Metric("causal_equal_soft_nc", "Soft-NC, equal retention", "higher", (0, inf), _CAUSAL, _NO_CHANGE,
-           "normalised:causal_equal_soft_nc", source=_EQUAL, passes=3),
+           "normalised:causal_equal_soft_nc", source=_EQUAL, passes=3, operator="zero", default=False),
     Metric("decision_flip", "decision flip (fraction)", "lower", (0, 1), ("classifier", "mask"), "",
-           "flip:fraction_to_flip", source=_FLIP, passes=_points),
+           "flip:fraction_to_flip", source=_FLIP, passes=_points, operator="mask"),
     Metric("naopc_comprehensiveness", "NAOPC, comprehensiveness", "higher", (0, 1), _MASK, _NO_ROOM,
-           "normalised:naopc_comprehensiveness", source=_AOPC, passes=_points, shared_passes=_orders),
+           "normalised:naopc_comprehensiveness", source=_AOPC, passes=_points, shared_passes=_orders,
+           operator="mask", default=False),
     Metric("naopc_sufficiency", "NAOPC, sufficiency", "lower", (0, 1), _MASK, _NO_ROOM,
-           "normalised:naopc_sufficiency", source=_AOPC, passes=_points),
+           "normalised:naopc_sufficiency", source=_AOPC, passes=_points, operator="mask", default=False),
     Metric("aopc_comprehensiveness", "AOPC, comprehensiveness", "higher", (-1, 1), _MASK, "",
-           "normalised:aopc_comprehensiveness", source=_AOPC, default=False, passes=_points, **_FALL),
+           "normalised:aopc_comprehensiveness", source=_AOPC, passes=_points, operator="mask", **_FALL),
     Metric("aopc_sufficiency", "AOPC, sufficiency", "lower", (-1, 1), _MASK, "",
-           "normalised:aopc_sufficiency", source=_AOPC, default=False, passes=_points, **_FALL),
+           "normalised:aopc_sufficiency", source=_AOPC, passes=_points, operator="mask", **_FALL),
     Metric("f_fidelity_plus", "F-Fidelity, FFid+", "higher", (-1, 1), _MASK, "", "fidelity:f_fidelity_plus",
-           source=_FIDELITY, default=False, passes=9, **_FALL),
+           source=_FIDELITY, passes=9, operator="mask", default=False, **_FALL),
     Metric("f_fidelity_minus", "F-Fidelity, FFid−", "lower", (-1, 1), _MASK, "", "fidelity:f_fidelity_minus",
-           source=_FIDELITY, default=False, passes=9, **_FALL),
+           source=_FIDELITY, passes=9, operator="mask", default=False, **_FALL),
     Metric("auprc", "AUPRC", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:auprc_of", source=_ERASER,
            passes=0),
     Metric("precision", "precision", "higher", (0, 1), _WORDS, _NO_EVIDENCE, "plausibility:precision_of",

@@ -6,15 +6,18 @@ Rows are counted from 0. Every message names the data, the rows and what to do.
 import ast
 import json
 import re
-from numbers import Integral, Real
+from contextlib import contextmanager
+from numbers import Real
 
 import numpy as np
 import pandas as pd
 
+from faithlib.scores import HALF, HALVED
 from faithlib.tasks.sources import LARGEST
 
 SHOWN = 5  # rows that a message names
 MOST = 1000  # classes that are numbers, without names
+NUMBER = r"(0|[1-9]\d{0,8})(\.0+)?"  # whole, as csv files have it where a label was missing once
 
 
 def texts(values, name, where, blank=False):
@@ -42,11 +45,32 @@ def texts(values, name, where, blank=False):
     if empty := [i for i, v in enumerate(values) if missing(v) or not blank and not v.strip()]:
         them = "it" if len(empty) == 1 else "them"
         raise ValueError(f"{where}: column {name!r} has no text in {_rows(empty)}: fill or remove {them}")
+    if halved := [i for i, v in enumerate(values) if HALF.search(v)]:
+        raise ValueError(f"{where}: column {name!r}, {_rows(halved)}: it {HALVED}")
     if long := [i for i, v in enumerate(values) if len(v) > LARGEST]:
         raise ValueError(
             f"{where}: column {name!r} has more than {LARGEST:,} characters in {_rows(long)}: shorten it"
         )
     return [str(v) for v in values]
+
+
+def answers(values, name, where):
+    """A column of answers as texts, of which whole numbers are written as such; None where there is none.
+
+    Example:
+        >>> answers([4, 12.0, None, "Paris"], "target", "data")
+        ['4', '12', None, 'Paris']
+    """
+    numbers = [whole(v) for v in values]
+    found = [v if n is None else str(n) for n, v in zip(numbers, values, strict=True)]
+    found = [None if missing(v) else v for v in found]
+    if other := [i for i, v in enumerate(found) if not isinstance(v, str | None)]:
+        kind = type(found[other[0]]).__name__
+        raise ValueError(
+            f"{where}: column {name!r} has {kind} and no text in {_rows(other)}: give texts; token ids "
+            "are given by targets"
+        )
+    return found
 
 
 def classes(columns, name, where, labels=None):
@@ -74,12 +98,8 @@ def classes(columns, name, where, labels=None):
         raise ValueError(f"{where}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     given = [v for _, _, v in rows]
     strings = all(isinstance(v, str) for v in given)
-    if (
-        strings
-        and all(v.isdecimal() and v == str(int(v)) for v in given)
-        and not set(given) <= set(labels or ())
-    ):
-        given, strings = list(map(int, given)), False  # of a csv file
+    if strings and not set(given) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in given):
+        given, strings = [int(float(v)) for v in given], False  # of a csv file
     if strings:
         names = tuple(labels or sorted(set(given)))
         if len(names) < 2:
@@ -89,7 +109,7 @@ def classes(columns, name, where, labels=None):
         numbers = [names.index(v) if v in names else -1 for v in given]
         allowed = f"{', '.join(names[:SHOWN])}; correct it, or name it in labels"
     else:
-        numbers = [_whole(v) for v in given]
+        numbers = [whole(v) for v in given]
         if odd := [i for i, n in enumerate(numbers) if n is None]:
             rows_of = _rows([rows[i][1] for i in odd])
             raise ValueError(
@@ -111,30 +131,59 @@ def classes(columns, name, where, labels=None):
 
 
 def evidence(values, of_texts, name, where):
-    """Evidence as indices of words of `text.split()`: [[int]].
+    """Evidence as indices of words of `text.split()`, [[int]], or as spans of characters, [[[start, end]]].
+
+    It is spans where one of them ends inside of a word, as in languages without blanks, else words.
 
     Args:
-        values: for each text one of: indices of words, [int]; spans of characters, [(start, end)], end not
-            included; substrings, [str] or one str, of which every occurrence counts (as whole words, where it
-            occurs so); nothing (None, ""). In files, lists are written as JSON.
+        values: for each text one of: a mask, a 0 or 1 (or true or false) for each of its words; indices of
+            words, [int]; spans of characters, [(start, end)], end not included; substrings, [str] or one str,
+            of which every occurrence counts (as whole words, where it occurs so); nothing (None, ""). In
+            files, lists are written as JSON.
         of_texts: [str].
         name: of the column.
         where: of which data, for messages.
 
     Raises:
-        ValueError: something else, or what is not in the text.
+        ValueError: something else, or what is not in the text; lists of 0 and 1 that may be both.
 
     Example:
-        >>> evidence([[1], [(0, 3)], "long"], ["so good", "a very long one", "very long"], "why", "a.csv")
-        [[1], [0, 1], [1]]
+        >>> texts = ["so good", "a very long one", "very long", "so long"]
+        >>> evidence([[1], [(0, 6)], "long", [True, False]], texts, "why", "a.csv")
+        [[1], [0, 1], [1], [0]]
+        >>> evidence(["好看"], ["电影好看"], "why", "a.csv")
+        [[[2, 4]]]
     """
-    found = []
-    for i, (value, text) in enumerate(zip(values, of_texts, strict=True)):
-        try:
-            found.append(_words(value, text))
-        except ValueError as error:
-            raise ValueError(f"{where}: column {name!r}, row {i}: {error}") from None
-    return found
+    cells, rows = [], list(zip(values, of_texts, strict=True))
+    for i, (value, text) in enumerate(rows):
+        with _row(where, name, i):
+            cells.append(_cell(value, text))
+    masks, found, inside = _masks(cells, of_texts), [], False
+    for i, (cell, (_, text)) in enumerate(zip(cells, rows, strict=True)):
+        with _row(where, name, i):
+            spans = _spans(cell, text, masks)
+            bounds = _bounds(text)
+            inside = inside or any(_cuts(span, bounds, text) for span in spans)
+            found.append((spans, bounds))
+    if inside:
+        return [[list(span) for span in sorted(set(spans))] for spans, _ in found]
+    return [
+        [
+            w
+            for w, (first, last) in enumerate(bounds)
+            if any(first < end and start < last for start, end in spans)
+        ]
+        for spans, bounds in found
+    ]
+
+
+@contextmanager
+def _row(where, name, i):
+    """Inside, a ValueError names the row."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: column {name!r}, row {i}: {error}") from None
 
 
 def missing(value):
@@ -146,8 +195,12 @@ def _blank(value):
     return missing(value) or isinstance(value, str) and not value.strip()
 
 
-def _words(value, text):
-    """Indices of the words that one cell of evidence names."""
+def _bounds(text):
+    return [word.span() for word in re.finditer(r"\S+", text)]
+
+
+def _cell(value, text):
+    """One cell of evidence as a list of numbers, spans or substrings."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "("):
         value = _parsed(value)
     if _blank(value):
@@ -156,24 +209,79 @@ def _words(value, text):
         value = [value]
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise ValueError(f"evidence {_shown(value)} is no list: give words, spans or substrings")
-    if isinstance(value, tuple) and len(value) == 2 and all(_whole(v) is not None for v in value):
+    if isinstance(value, tuple) and len(value) == 2 and all(whole(v) is not None for v in value):
         raise ValueError(
             f"evidence {value} may be two words or a span: give {list(value)} for words, [{value}] for a span"
         )
-    bounds = [word.span() for word in re.finditer(r"\S+", text)]
-    found = set()
-    for item in value:
-        if isinstance(item, Integral) and not isinstance(item, (bool, np.bool_)):
-            if not 0 <= item < len(bounds):
-                raise ValueError(
-                    f"evidence names word {item}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
-                )
-            found.add(int(item))
+    count = len(_bounds(text))
+    if any(isinstance(v, (bool, np.bool_)) for v in value) and not _is_mask(value, count):
+        raise ValueError(f"evidence {_shown(value)} is no mask of {count} words: give true or false for each")
+    return list(value)
+
+
+def _is_mask(cell, count):
+    """Whether a cell has a 0 or 1 for each word."""
+    return len(cell) == count and _numbers(cell) and all(v in (0, 1) for v in cell)
+
+
+def _numbers(cell):
+    return all(isinstance(v, (Real, np.bool_)) for v in cell)
+
+
+def _masks(cells, texts):
+    """Whether the lists of numbers in a column are masks, or indices of words.
+
+    They are masks if each has a 0 or 1 for each word, and one of them cannot be indices.
+    """
+    certain, possible, indices = False, [], False
+    for cell, text in zip(cells, texts, strict=True):
+        if not cell or not _numbers(cell):
             continue
-        spans = _occurrences(item, text) if isinstance(item, str) else [_span(item, text)]
-        for start, end in spans:
-            found |= {w for w, (first, last) in enumerate(bounds) if first < end and start < last}
-    return sorted(found)
+        count, numbers = len(_bounds(text)), [float(v) for v in cell]
+        if not _is_mask(cell, count):
+            indices = True
+        elif len(set(numbers)) < count or max(numbers) >= count or isinstance(cell[0], (bool, np.bool_)):
+            certain = True
+        elif count > 1:  # [0] of a single word is that word: a mask would mark nothing
+            possible.append(cell)
+    if possible and not certain and not indices:
+        raise ValueError(
+            f"evidence {_shown(possible[0])} may be a mask or indices of words: give true and false for a "
+            "mask, substrings for words"
+        )
+    return certain and not indices
+
+
+def _spans(cell, text, masks):
+    """The spans of characters, [(start, end)], that one cell of evidence names."""
+    bounds, found = _bounds(text), []
+    if cell and _numbers(cell) and (masks or isinstance(cell[0], (bool, np.bool_))):
+        return [span for span, marked in zip(bounds, cell, strict=True) if marked]
+    numbers = [n for n in map(whole, cell) if n is not None]
+    if twice := [n for n in numbers if numbers.count(n) > 1]:
+        raise ValueError(
+            f"evidence names word {twice[0]} twice: give each word once, or in every row a mask with a 0 or "
+            f"1 for each word (this text has {len(bounds)})"
+        )
+    for item in cell:
+        if (word := whole(item)) is not None:
+            if not 0 <= word < len(bounds):
+                raise ValueError(
+                    f"evidence names word {word}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
+                )
+            found.append(bounds[word])
+        else:
+            found += occurrences(item, text) if isinstance(item, str) else [_span(item, text)]
+    return found
+
+
+def _cuts(span, bounds, text):
+    """Whether a span leaves letters or digits of a word outside."""
+    start, end = span
+    touched = [(first, last) for first, last in bounds if first < end and start < last]
+    return any(
+        c.isalnum() for first, last in touched for c in text[first:start] + text[max(first, end) : last]
+    )
 
 
 def _parsed(value):
@@ -186,10 +294,11 @@ def _parsed(value):
 
 
 def _span(item, text):
-    whole = isinstance(item, (list, tuple, np.ndarray)) and len(item) == 2 and None not in map(_whole, item)
-    if not whole:
+    pair = isinstance(item, (list, tuple, np.ndarray)) and len(item) == 2
+    fits = pair and None not in map(whole, item)
+    if not fits:
         raise ValueError(f"evidence {_shown(item)} is no word, span or substring: give 3, (0, 5) or 'great'")
-    start, end = map(_whole, item)
+    start, end = map(whole, item)
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"evidence ({start}, {end}) is no span of a text of {len(text)} characters: give 0 <= start < end"
@@ -199,7 +308,7 @@ def _span(item, text):
     return start, end
 
 
-def _occurrences(item, text):
+def occurrences(item, text):
     """Spans of a substring: those that are whole words, else all."""
     if not item.strip():
         raise ValueError("evidence has an empty substring: remove it")
@@ -210,7 +319,7 @@ def _occurrences(item, text):
     raise ValueError(f"evidence {_shown(item)} is not in the text: correct it")
 
 
-def _whole(value):
+def whole(value):
     """A whole number as int, also where a table has it as 1.0, else None."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         return None

@@ -155,7 +155,7 @@ def _table(source):
 
 
 def _read_path(source):
-    path = Path(source)
+    path = Path(source).expanduser()
     try:
         folder, file = bool(source) and path.is_dir(), path.is_file()
     except (OSError, ValueError):  # a text that is too long for a path
@@ -206,6 +206,10 @@ def _read_file(path):
 def _read_csv(path, separator):
     """All cells as strings, as they stand: no text becomes a number, or NaN because it is "NA"."""
     with open(path, encoding="utf-8-sig", newline="") as file:
+        first = file.readline()
+        other = next((mark for mark in ";\t," if mark in first), separator)
+        separator = separator if separator in first else other  # ";" as many spreadsheets save it
+        file.seek(0)
         lines = csv.reader(file, delimiter=separator, strict=True)
         header, rows = next(lines, []), []
         if not header:
@@ -272,7 +276,8 @@ def _frames(tables, named, labels, name):
             frame["label"] = numbers[split]
         for what in ("target", "contrast"):
             if named[what]:
-                frame[what] = columns.texts(table[named[what]], named[what], where)
+                given = columns.answers(table[named[what]], named[what], where)
+                frame[what] = columns.texts(given, named[what], where)
             elif what == "target" and not label:
                 frame[what] = ""
         if "contrast" in frame and (same := list(frame.index[frame.target == frame.contrast])):

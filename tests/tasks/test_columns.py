@@ -14,19 +14,23 @@ TEXT = "A great film, truly great!  Not  greatly"  # words: A great film, truly 
     ("value", "words"),
     [
         ([1, 3], [1, 3]),
-        (np.array([1, 1]), [1]),
+        (np.array([1.0, 3.0]), [1, 3]),
+        ([0, 1, 0, 0, 1, 0, 0], [1, 4]),  # a mask: an index does not repeat
+        ([True, False, False, False, False, False, False], [0]),
+        ("[0, 0, 0, 0, 0, 0, 1]", [6]),
         ([], []),
         (None, []),
         (float("nan"), []),
         ("", []),
         ([(2, 7)], [1]),
-        ([[0, 3], [22, 23]], [0, 1, 4]),
+        ([[0, 7], [20, 26]], [0, 1, 4]),
         (np.array([[2, 7]]), [1]),
         (np.array([np.array([2, 7]), np.array([0, 1])], dtype=object), [0, 1]),
         ([(2.0, 7.0)], [1]),
+        ([(2, 6)], [[2, 6]]),  # inside of a word: characters
         (["great"], [1, 4]),  # every whole word, with punctuation; not "greatly"
         ("great film", [1, 2]),
-        (["reat"], [1, 4, 6]),  # nowhere a whole word
+        (["reat"], [[3, 7], [21, 25], [34, 38]]),  # nowhere a whole word
         ("[[2, 7]]", [1]),
         ("[(2, 7)]", [1]),
         ('["truly", "A"]', [0, 3]),
@@ -35,7 +39,25 @@ TEXT = "A great film, truly great!  Not  greatly"  # words: A great film, truly 
 )
 def test_evidence_becomes_indices_of_words(value, words):
     assert columns.evidence([value], [TEXT], "why", "mine") == [words]
-    assert all(0 <= word < len(TEXT.split()) for word in words)
+
+
+def test_evidence_inside_of_words_is_kept_as_characters_in_all_rows():
+    texts = ["这部电影很好看，但是", "good film"]
+    assert columns.evidence(["很好看", [1]], texts, "why", "mine") == [[[4, 7]], [[5, 9]]]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts", "found"),
+    [
+        ([[0, 1], [0, 1, 1]], ["good film", "so good film"], [[1], [1, 2]]),  # the second row is a mask
+        ([[0, 1], [2]], ["good film", "so good film"], [[0, 1], [2]]),  # the second row is an index
+        ([[1], [0]], ["good", "bad"], [[0], []]),  # no text of one word has a word 1
+    ],
+)
+def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
+    assert columns.evidence(values, texts, "why", "mine") == found
+    with pytest.raises(ValueError, match="may be a mask or indices of words: give true and false for a mask"):
+        columns.evidence([[0, 1]], ["good film"], "why", "mine")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +71,8 @@ def test_evidence_becomes_indices_of_words(value, words):
         ([(26, 28)], "holds blanks alone"),
         (["boring"], "evidence 'boring' is not in the text"),
         (["great", " "], "empty substring"),
-        ([True], "evidence True is no word, span or substring"),
+        ([True], "evidence [True] is no mask of 7 words: give true or false for each"),
+        ([2, 2], "evidence names word 2 twice: give each word once, or in every row a mask"),
         ([1.5], "evidence 1.5 is no word, span or substring"),
         ([(1, 2, 3)], "evidence (1, 2, 3) is no word, span or substring"),
         ([(0.5, 2)], "is no word, span or substring"),
