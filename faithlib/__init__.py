@@ -18,6 +18,7 @@ _HOME = {  # what faithlib offers, and the module that it stands in
     "load_causal": "models",
     "load_data": "tasks",
     "load_model": "models",
+    "load_study": "study",
     "register": "attributions",
     "register_metric": "metrics.registry:register",
     "register_task": "tasks",

@@ -24,7 +24,10 @@ from faithlib.scores import suggestion
 
 PROGRAM = "faithlib"
 COLUMNS = ("text", "text_b", "label", "evidence", "target", "contrast")
-OPTIONS = "model", "data", "attributions", "metrics", "baselines", "resume", "seed", "long_texts"
+OPTIONS = (
+    "model", "data", "attributions", "metrics", "baselines", "resume", "seed", "long_texts", "operator",
+    "minutes", "blank",
+)  # fmt: skip
 ATTRIBUTIONS = ["input_x_gradient", "leave_one_out", "random_uniform"]  # of any model, signed for contrasts
 
 
@@ -109,6 +112,9 @@ def _parser():
         help='names, or my.py:function that registers, joined by commas; "default" or "all"')  # fmt: skip
     add("--long-texts", choices=("error", "truncate"), default="error",
         help="what happens to texts longer than the model takes")  # fmt: skip
+    add("--operator", help="what takes an erased token's place in all metrics: zero, mask, pad or delete")
+    add("--minutes", type=float, help="stop after so many minutes; the same call goes on")
+    add("--no-blank", action="store_true", help="put no blank between a prompt and its answer")
     add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
     add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")
     add("--dtype", default="", help='float32, bfloat16, float16 or "auto"; the model\'s own by default')
@@ -238,7 +244,7 @@ def _evaluate(given):
     study = evaluate(
         models if len(models) > 1 else models[0], _drawn(data, given), attributions, metrics,
         baselines=given.baselines, seed=given.seed, resume=folder / "chunks", long_texts=given.long_texts,
-        **more,
+        operator=given.operator, minutes=given.minutes, blank=not given.no_blank, **more,
     )  # fmt: skip
     study.show(texts=0)
     study.save(folder)

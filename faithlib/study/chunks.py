@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import pickle
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,13 @@ CODE = (
 
 
 class Chunks:
-    """The chunks of one model on its texts: scores of an attribution, values of an attribution and a metric.
+    """The chunks of one model on a block of texts: scores of an attribution, values of it and a metric.
 
     A chunk is found again only where model, texts, targets, seed, settings and code are the same.
 
     Args:
         folder: where the files are, or None to keep nothing.
-        model: the model that is explained.
+        model: what tells the model: its digest and dtype, of `told`.
         encodings, targets: what is explained.
         about: further plain values that every chunk depends on.
 
@@ -44,19 +45,24 @@ class Chunks:
                 texts.update(np.ascontiguousarray(field).tobytes())
         explained = (targets.listed, targets.contrast)
         self.key = (
-            weights_digest(model.model), str(getattr(model, "dtype", "")), texts.hexdigest(), str(explained),
-            code_digest(*CODE), sorted(about.items(), key=str),
-        )  # fmt: skip
+            model,
+            texts.hexdigest(),
+            str(explained),
+            code_digest(*CODE),
+            sorted(about.items(), key=str),
+        )
 
-    def scores(self, name, function, settings, encodings, compute):
-        """compute(), [(tokens,)] of each text, or what an earlier run kept of it."""
+    def scores(self, name, function, settings, encodings, compute, notes):
+        """compute(), [(tokens,)] of each text, or what was kept of it and of `notes`, which it fills."""
         if not self.folder:
             return compute()
         path = self._path(name, "scores", source(function), sorted(settings.items()))
         if (kept := read_part(path)) is not None and len(kept) == len(encodings):
+            notes.update({note: np.array(kept[note]) for note in set(kept) - {"scores"}})
             return [np.array(row, float) for row in kept.scores]
         found = compute()
-        write_parquet(path, pd.DataFrame({"scores": [list(map(float, row)) for row in found]}))
+        columns = {"scores": [list(map(float, row)) for row in found]}
+        write_parquet(path, pd.DataFrame(columns | notes))
         return found
 
     def values(self, name, metric, scores, compute):
@@ -72,7 +78,13 @@ class Chunks:
         return found
 
     def _path(self, name, what, *about):
-        return self.folder / f"{name}.{what}.{digest([self.key, name, what, *about])[:16]}.parquet"
+        shown = re.sub(r"\W+", "-", name)  # a name is no path
+        return self.folder / f"{shown}.{what}.{digest([self.key, name, what, *about])[:16]}.parquet"
+
+
+def told(model):
+    """What tells a model from others: [digest of its weights, dtype]."""
+    return [weights_digest(model.model), str(getattr(model, "dtype", ""))]
 
 
 def check(folder):

@@ -1,13 +1,15 @@
 """The texts of a study: read from what a person has, and compared with the model before any work."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 import pandas as pd
 
 from faithlib.models import check_examples, fit
+from faithlib.scores import HALF, HALVED
+from faithlib.tasks import columns
 
 
 @dataclass
@@ -71,14 +73,14 @@ def read(data):
 
     Raises:
         ValueError: a single string, no rows, no column text, no split "test" among several, a text that is
-            no string or is blank, evidence that is no list of words of the text.
+            no string or is blank, evidence that `tasks.columns.evidence` refuses, an answer that is no text.
 
     Example:
         >>> read(["the plot was great"]).frame.shape
         (1, 1)
     """
-    name, label_names, validation = "", (), None
-    if hasattr(data, "task") and hasattr(data, "splits"):
+    name, label_names, validation, loaded = "", (), None, hasattr(data, "task") and hasattr(data, "splits")
+    if loaded:
         name, label_names = data.task.name, tuple(data.task.labels or ())
         data = data.splits
     if isinstance(data, Mapping):
@@ -87,6 +89,9 @@ def read(data):
         if "test" in data and "validation" in data:
             validation = read({"validation": data["validation"]}).frame
         data = data["test"] if "test" in data else next(iter(data.values()))
+    label_names = label_names or tuple(
+        getattr(getattr(data, "features", {}).get("label"), "names", None) or ()
+    )
     frame = _frame(data)
     if "text" not in frame:
         raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")
@@ -99,8 +104,14 @@ def read(data):
         for row, text in enumerate(frame[column]):
             if not isinstance(text, str) or column == "text" and not text.strip():
                 raise ValueError(f"data: {column} of row {row} is {text!r}: give a text, or drop the row")
+            if HALF.search(text):
+                raise ValueError(f"data: {column} of row {row} {HALVED}")
     if "evidence" in frame:
-        _check_evidence(frame)
+        given = list(frame.evidence)
+        frame["evidence"] = given if loaded else columns.evidence(given, list(frame.text), "evidence", "data")
+    for column in {"target", "contrast"} & set(frame):
+        given = columns.answers(frame[column], column, "data")
+        frame[column] = pd.Series(given, dtype=object)  # None stays None
     return Texts(frame, name, label_names, validation)
 
 
@@ -131,8 +142,10 @@ def check_model(model):
 def labels(texts, model):
     """The label of each text as a class of `model`: (texts,) int, or None where the data have none.
 
+    Classes that have names meet by them, in whatever order; numbers are those of the model.
+
     Raises:
-        ValueError: other classes than the model's, or in another order; a label that is missing or unknown.
+        ValueError: other classes than the model's; a label that is missing or unknown.
     """
     names = class_names(model)
     given, last = texts.label_names, model.outputs - 1
@@ -148,28 +161,40 @@ def labels(texts, model):
                 f"{', '.join(names)}: load the data with labels={list(names)}"
             )
         given = ()
-    if given and len(given) != model.outputs:
+    if given and names and fit.places(given, names) is None:
+        raise ValueError(
+            f"data has the classes {', '.join(given)}, {model.name} has {', '.join(names)}: give data and a "
+            "model of the same classes"
+        )
+    if given and not names and len(given) != model.outputs:
         raise ValueError(
             f"data has the {len(given)} classes {', '.join(given)}, {model.name} has {model.outputs}: "
             "give data and a model of the same classes"
         )
-    if given and names and [n.casefold() for n in given] != [n.casefold() for n in names]:
-        raise ValueError(
-            f"data has the classes {', '.join(given)}, {model.name} has {', '.join(names)}: give data and a "
-            "model of the same classes in the same order"
-        )
     if "label" not in texts.frame:
         return None
     known = names or given or [str(i) for i in range(model.outputs)]
-    return np.array([class_of(x, known, f"label of row {i}") for i, x in enumerate(texts.frame.label)])
+    own = [class_of(x, given or known, f"label of row {i}") for i, x in enumerate(texts.frame.label)]
+    return np.array(own if not given else fit.places(given, known))[own if given else slice(None)]
+
+
+def taken_as(texts, model):
+    """What classes without names are taken as, in a sentence; "" where names or numbers meet."""
+    given = () if hasattr(model, "prefix") or "label" not in texts.frame else texts.label_names
+    if not given or fit.numbered(given) or class_names(model):
+        return ""
+    pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(given))
+    return f"{model.name} does not name its classes: taken as {pairs}."
 
 
 def class_of(value, names, what):
-    """The number of a class given by number or name; ValueError for another."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= value < len(names):
-        return int(value)
-    if isinstance(value, str) and value in names:
-        return list(names).index(value)
+    """The number of a class given by number, also as 1.0 or "1", or name, also "LABEL_1"; else ValueError."""
+    if isinstance(value, str) and (place := fit.places([value.strip()], names)):
+        return place[0]
+    written = re.fullmatch(r"\s*(?:LABEL_)?(\d+)(?:\.0+)?\s*", value) if isinstance(value, str) else None
+    number = int(written[1]) if written else columns.whole(value)
+    if number is not None and 0 <= number < len(names):
+        return number
     raise ValueError(
         f"{what} is {value!r}: the model has the classes 0 to {len(names) - 1} ({', '.join(names)})"
     )
@@ -178,18 +203,5 @@ def class_of(value, names, what):
 def class_names(model):
     """The names of a model's classes in order, [] where it has none of its own."""
     config = getattr(model.model, "config", None)
-    names = list((getattr(config, "id2label", None) and fit.label_names(config)) or ())
+    names = list(fit.label_names(config) or ())
     return names if len(names) == model.outputs else []
-
-
-def _check_evidence(frame):
-    for row, (text, words) in enumerate(zip(frame.text, frame.evidence, strict=True)):
-        count = len(text.split())
-        listed = isinstance(words, (list, tuple, np.ndarray))
-        whole = listed and all(isinstance(w, Integral) and not isinstance(w, bool) for w in words)
-        if not whole:
-            raise ValueError(f"data: evidence of row {row} is {words!r}: give a list of indices of words")
-        if beyond := [int(w) for w in words if not 0 <= w < count]:
-            raise ValueError(
-                f"data: evidence of row {row} has word {beyond[0]}, its text has 0 to {count - 1}"
-            )

@@ -82,9 +82,11 @@ def data(study):
         study: as `page` takes it.
 
     Returns:
-        dict: about, levels, metrics [{label, better}], attributions (labels) and texts. A text has its text,
-        tokens and kinds (a letter for each: "o" is not scored, "j" continues the token before, "w" begins a
-        word), target, predicted, gold (texts, "" where they are not known), right (bool, or None), scores
+        dict: about, levels, metrics [{label, better}], attributions (labels), summary and texts. A row of
+        summary has the place of an attribution and of a metric, n, void, value, the ends of its interval,
+        diagnosticity and flag, as the study's table. A text has its text, tokens and kinds (a letter each:
+        "o" is not scored, "j" continues the token before, "w" begins a word), target, predicted, gold (texts,
+        "" where they are not known), p (of the target, or None), right (bool, or None), scores
         [attributions × tokens] in steps of 1 / `levels` of `largest` [attributions], and values
         [attributions × metrics], None where a metric means nothing.
     """
@@ -110,13 +112,25 @@ def data(study):
         "levels": LEVELS,
         "metrics": [{"label": metric.label, "better": metric.better} for metric in metrics],
         "attributions": [label(name) for name in names],
+        "summary": _summary(study, [metric.name for metric in metrics], names),
         "texts": texts,
     }
 
 
+def _summary(study, metrics, names):
+    """The rows of a study's table as plain values; attributions and metrics by their places."""
+    rows, table = [], getattr(study, "table", None)
+    for row in () if table is None else table.itertuples():
+        if row.metric in metrics and row.attribution in names:
+            values = [row.value, row.ci_low, row.ci_high, row.diagnosticity]
+            about = [names.index(row.attribution), metrics.index(row.metric), int(row.n), int(row.void)]
+            rows.append([*about, *map(_rounded, values), str(row.flag or "")])
+    return rows
+
+
 def described(study):
     """Each text of a study as it is shown: a list of dicts, see `data`."""
-    given = {name: getattr(study, name, None) for name in ("texts", "tokens", "predicted", "labels")}
+    given = {name: getattr(study, name, None) for name in ("texts", "tokens", "predicted", "labels", "p")}
     targets = getattr(study, "target_names", None) or [_name(study, target) for target in study.targets]
     found = []
     for i, encoding in enumerate(study.encodings):
@@ -127,6 +141,7 @@ def described(study):
         gold = "" if given["labels"] is None else _name(study, given["labels"][i])
         found.append(
             {"text": text, "tokens": list(shown), "kinds": "".join(kinds), "target": targets[i]}
+            | {"p": None if given["p"] is None else _rounded(float(given["p"][i]))}
             | {"predicted": predicted, "gold": gold, "right": predicted == gold if gold else None}
         )
     return found

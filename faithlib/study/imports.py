@@ -4,12 +4,14 @@ No library is imported: results are known by their attributes. Values of units o
 slices) are divided: the tokens of a unit get equal parts, so that the sum over a text stays what it was.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 KINDS = ("tokens", "maskable tokens", "words")
 
 
-def align(scores, texts, model, targets=None, texts_b=None):
+def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
     """Scores of any origin as one value for each token that the model reads.
 
     Args:
@@ -23,12 +25,15 @@ def align(scores, texts, model, targets=None, texts_b=None):
             - captum's `LLMAttributionResult` of each text: its `seq_attr`;
             - inseq's `FeatureAttributionOutput`, or its `sequence_attributions`: the values of the prompt's
               tokens, summed over the generated tokens, as `aggregate()` returns them;
-            - shap's `Explanation`: its text slices are aligned by characters. Values of slices without
-              characters, which stand for special tokens, are left out.
+            - shap's `Explanation`, or a list of (token, score) of each text: in order where it has as many
+              slices as the model reads tokens, else by characters. Values of slices without characters, which
+              stand for special tokens, are left out.
         texts: the texts, [str].
         model: a `Classifier` or `CausalLM`.
         targets: (texts,) int, which column of a shap `Explanation` with several outputs is meant.
         texts_b: the auxiliary parts, [str], which get no scores.
+        encodings: the texts as they are explained, where their ends are cut: scores may then have the length
+            of the whole text or of what is left. By default the whole texts.
 
     Returns:
         {name: [(tokens,) float64 of each text]}, 0 at tokens that are not maskable. A word or slice of k
@@ -52,19 +57,22 @@ def align(scores, texts, model, targets=None, texts_b=None):
         raise ValueError(f"scores are of type {type(scores).__name__}: give {{name: scores of all texts}}")
     texts = list(texts)
     pairs = [list(texts_b)] if texts_b is not None and any(texts_b) else []
-    encodings = model.encode(texts, *pairs)
+    whole = model.encode(texts, *pairs)
+    used = whole if encodings is None else encodings
     return {
-        name: _Aligner(name, texts, model, encodings, pairs, targets).rows(given)
-        for name, given in scores.items()
+        name: _Aligner(name, texts, model, whole, used, targets).rows(given) for name, given in scores.items()
     }
 
 
 class _Aligner:
     """The alignment of one attribution's scores; errors name it."""
 
-    def __init__(self, name, texts, model, encodings, pairs, targets):
+    def __init__(self, name, texts, model, encodings, used, targets):
         self.name, self.texts, self.model, self.encodings = name, texts, model, encodings
-        self.pairs, self.targets = pairs, targets
+        self.used, self.targets = used, targets
+        self.cut = {
+            i for i, (e, u) in enumerate(zip(encodings, used, strict=True)) if len(e.ids) > len(u.ids)
+        }
 
     def error(self, what, i=None):
         place = f"attribution {self.name!r}" + ("" if i is None else f", text {i}")
@@ -81,6 +89,9 @@ class _Aligner:
                 found.append(self.from_inseq(i, item))
             elif _is_shap(item):
                 found.append(self.from_slices(i, item.values, item.data))
+            elif _is_pairs(item):
+                tokens, values = zip(*item, strict=True)
+                found.append(self.from_slices(i, values, tokens))
             else:
                 values = self.array(item.seq_attr if _is_captum(item) else item, i)
                 values = values.reshape(1, -1) if _is_captum(item) or values.ndim == 1 else values
@@ -97,7 +108,10 @@ class _Aligner:
             raise self.error(f"there are scores of {len(found)} texts for {len(self.texts)}: give as many")
         for i, row in self.placed(loose).items():
             found[i] = row
-        for i, (row, encoding) in enumerate(zip(found, self.encodings, strict=True)):
+        for i, (row, encoding) in enumerate(zip(found, self.used, strict=True)):
+            if len(row) > len(encoding.ids):  # of the whole text, whose end is cut
+                places = replace(self.encodings[i], ids=np.arange(len(row)))
+                row = row[self.model.truncate(places).ids]
             if not np.isfinite(row[encoding.maskable]).all():
                 raise self.error("NaN or infinite scores: repair them", i)
             found[i] = np.where(encoding.maskable, row, 0.0)
@@ -135,31 +149,36 @@ class _Aligner:
 
     # Values of tokens or words --------------------------------------------------------------------
 
-    def sizes(self, i):
-        """How many values text i may have, in the order of KINDS."""
-        encoding = self.encodings[i]
+    def sizes(self, i, whole=True):
+        """How many values text i may have, in the order of KINDS: the whole of it, or what is left."""
+        encoding = (self.encodings if whole else self.used)[i]
         return len(encoding.ids), int(encoding.maskable.sum()), len(self.texts[i].split())
+
+    def fits(self, kind, i, values):
+        """Whether text i may have so many values of a kind."""
+        return len(values) in (self.sizes(i)[kind], self.sizes(i, whole=False)[kind])
 
     def unpadded(self, first, matrix):
         """The rows of a batch (texts, tokens) without padding; `first` is the first row's text."""
         count, width = matrix.shape
         if first + count > len(self.texts):
             raise self.error(f"there are scores of {first + count} texts for {len(self.texts)}: give as many")
-        sizes = [self.sizes(i) for i in range(first, first + count)]
-        tokens = [size[0] for size in sizes]
-        if count == 1 or any(all(size[kind] == width for size in sizes) for kind in range(len(KINDS))):
+        places = range(first, first + count)
+        if count == 1 or any(all(self.fits(k, i, matrix[0]) for i in places) for k in range(len(KINDS))):
             return list(matrix)
-        if width != max(tokens):
+        for whole in (True, False):
+            tokens = [self.sizes(i, whole)[0] for i in places]
+            right = [(row[:n], row[n:]) for row, n in zip(matrix, tokens, strict=True)]
+            left = [(row[width - n :], row[: width - n]) for row, n in zip(matrix, tokens, strict=True)]
+            sides = [right, left] if self.model.tokenizer.padding_side == "right" else [left, right]
+            for side in sides if width >= max(tokens) else ():
+                if all(not np.nan_to_num(padding).any() for _, padding in side):
+                    return [row for row, _ in side]
+        if width < max(tokens):
             raise self.error(
                 f"a batch of shape {matrix.shape} for texts of up to {max(tokens)} tokens: give a column for "
                 "each token of the longest text, or a list with an array for each text"
             )
-        right = [(row[:n], row[n:]) for row, n in zip(matrix, tokens, strict=True)]
-        left = [(row[width - n :], row[: width - n]) for row, n in zip(matrix, tokens, strict=True)]
-        sides = [right, left] if self.model.tokenizer.padding_side == "right" else [left, right]
-        for side in sides:
-            if all(not np.nan_to_num(padding).any() for _, padding in side):
-                return [row for row, _ in side]
         raise self.error(
             "a batch has values other than 0 at padding: it is not padded as the model's tokenizer does it; "
             "give a list with an array for each text"
@@ -167,20 +186,20 @@ class _Aligner:
 
     def placed(self, loose):
         """Values of one kind, on tokens: {text: (tokens,)}."""
-        sizes = {i: self.sizes(i) for i in loose}
         for kind in range(len(KINDS)):
-            if all(len(values) == sizes[i][kind] for i, values in loose.items()):
+            if all(self.fits(kind, i, values) for i, values in loose.items()):
                 return {i: self.spread(kind, i, values) for i, values in loose.items()}
-        wrong = [i for i, values in loose.items() if len(values) not in sizes[i]]
+        every = range(len(KINDS))
+        wrong = [i for i, values in loose.items() if not any(self.fits(k, i, values) for k in every)]
         if not wrong:
             raise self.error("some texts have one value a token and some one a word: give all the same")
         i = wrong[0]
-        counts = ", ".join(f"{n} {kind}" for n, kind in zip(sizes[i], KINDS, strict=True))
+        counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.sizes(i), KINDS, strict=True))
         raise self.error(f"{len(loose[i])} scores, but {self.model.name} reads {counts}: give one of each", i)
 
     def spread(self, kind, i, values):
         """Values of one kind of one text: (tokens,)."""
-        encoding = self.encodings[i]
+        encoding = self.encodings[i] if len(values) == self.sizes(i)[kind] else self.used[i]
         if kind == 0:
             return values
         if kind == 1:
@@ -240,6 +259,9 @@ class _Aligner:
         if values.shape != (len(slices),):
             raise self.error(f"values of shape {values.shape} for {len(slices)} slices: give one a slice", i)
         text = self.texts[i]
+        for encoding in (self.encodings[i], self.used[i]):
+            if self.in_order(encoding, text, slices):
+                return values
         written = _characters([text])
         given = _characters(slices)
         if not _same(written, given):  # slices may spell special tokens
@@ -247,16 +269,38 @@ class _Aligner:
             slices = ["" if piece.strip() in special else piece for piece in slices]
             given = _characters(slices)
         if not _same(written, given):
+            if all(piece.strip() in text for piece in slices):
+                raise self.error(
+                    f"its {len(slices)} words are not the text in order (LIME's as_list() has each once): "
+                    "give one score a word of text.split()",
+                    i,
+                )
             begins = "".join(slices)[:40]
             raise self.error(
                 f"its {len(slices)} slices spell {begins!r} and the text is {text[:40]!r}: explain the same "
                 "text",
                 i,
             )
+        for unit, (piece, value) in enumerate(zip(slices, values, strict=True)):
+            if value != 0 and piece and not piece.strip():
+                raise self.error(
+                    f"slice {unit} is blank and has the score {value:.3g}: give one a token, or 0 there",
+                    i,
+                )
         slice_at = np.full(len(text) + 1, -1)
         slice_at[[place for _, place, _ in written]] = [unit for _, _, unit in given]
         owners = [set(slice_at[start:stop].tolist()) - {-1} for start, stop in self.offsets(i)]
         return self.shared(i, values, owners, slices)
+
+    def in_order(self, encoding, text, slices):
+        """Whether slices are the tokens of an encoding, one for one: each begins where its token does."""
+        if encoding.spans is None or len(slices) != len(encoding.ids):
+            return False
+        for piece, maskable, (start, end) in zip(slices, encoding.maskable, encoding.spans, strict=True):
+            token, given = text[start:end].strip().casefold(), piece.strip().casefold()
+            if maskable and not given.startswith(token) and not token.startswith(given):
+                return False
+        return True
 
     def column(self, i, outputs):
         """Which of several outputs is explained."""
@@ -271,19 +315,11 @@ class _Aligner:
 
     def offsets(self, i):
         """The first character of each token and the one behind its last; (0, 0) outside `text`."""
-        texts = [[self.texts[i]], *([pairs[i]] for pairs in self.pairs)]
-        found = self.model.tokenizer(*texts, return_offsets_mapping=True, truncation=False, verbose=False)
-        inside = [sequence == 0 for sequence in found.sequence_ids(0)]
-        if len(inside) != len(self.encodings[i].ids):
+        if self.encodings[i].spans is None:
             raise self.error(
-                f"the tokenizer gives {len(inside)} tokens, {self.model.name} reads "
-                f"{len(self.encodings[i].ids)}: give one score a token",
-                i,
+                f"{self.model.name} does not know the characters of its tokens: one score a token", i
             )
-        return [
-            span if of_text else (0, 0)
-            for span, of_text in zip(found["offset_mapping"][0], inside, strict=True)
-        ]
+        return self.encodings[i].spans.tolist()
 
 
 class _Slices:
@@ -305,6 +341,15 @@ def _is_captum(item):
 
 def _is_shap(item):
     return hasattr(item, "base_values") and hasattr(item, "data") and hasattr(item, "values")
+
+
+def _is_pairs(item):
+    """Whether these are (token, score) of one text."""
+    listed = isinstance(item, (list, tuple)) and len(item) > 0
+    return listed and all(
+        isinstance(x, (list, tuple)) and len(x) == 2 and isinstance(x[0], str) and not isinstance(x[1], str)
+        for x in item
+    )
 
 
 def _characters(slices):

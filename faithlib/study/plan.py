@@ -1,31 +1,60 @@
 """What a study will compute, and what that costs, before it starts."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 
 import numpy as np
+import torch
 
 from faithlib import attributions
 from faithlib.engine import batching, forward
 from faithlib.metrics import registry
 
 WORTH_SAYING = 3  # seconds: a shorter study starts without an estimate
+LONG = 600  # seconds: a longer one is told how to be shorter
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a study, roughly: equal inputs are counted as often as they are asked for.
+    """The cost of a study, roughly.
 
     Attributes:
         passes: of the model, a text each.
         seconds: from a timed batch; 0 if none was timed.
         bytes: memory of the weights and of a pass.
+        by_name: {attribution or metric: its passes}.
     """
 
     passes: int
     seconds: float = 0.0
     bytes: int = 0
+    by_name: dict = field(default_factory=dict)
+
+    def __add__(self, other):
+        """The cost of two models, one after the other."""
+        shares = {name: n + other.by_name.get(name, 0) for name, n in self.by_name.items()}
+        seconds, most = self.seconds + other.seconds, max(self.bytes, other.bytes)
+        return Estimate(self.passes + other.passes, seconds, most, shares)
+
+    def advice(self, session):
+        """What to know before a study starts: what is dearest, and what fewer texts take."""
+        n, minutes = len(session.encodings), session.asked.minutes
+        each = self.seconds / n
+        fewer = [f"{count} texts {_span(count * each)}" for count in (20, 50) if count < n]
+        metrics = {m.name for m in session.metrics}
+        dearest = [
+            max(names, key=self.by_name.get) for names in (metrics, set(self.by_name) - metrics) if names
+        ]
+        found = [", ".join(fewer), f"dearest: {' and '.join(dearest)}"]
+        if minutes and 20 * each > 60 * minutes:
+            over = _span(20 * each - 60 * minutes)
+            found.append(f"20 texts take {_span(20 * each)}, {over} over minutes={minutes:g}")
+        elif not minutes and self.seconds > LONG:
+            found.append("minutes=10 stops after ten minutes")
+        if self.seconds > LONG and str(getattr(session.model, "dtype", "")) == "torch.float32":
+            found.append("dtype='auto' of load_model may halve it")
+        return "; " + "; ".join(filter(None, found))
 
     def __str__(self):
         """One line.
@@ -34,9 +63,11 @@ class Estimate:
             >>> print(Estimate(12000, 95, 3 * 2**29))
             about 12,000 passes, 2 min, 1.5 GiB
         """
-        long = self.seconds >= 90
-        shown = f"{self.seconds / 60:,.0f} min" if long else f"{self.seconds:,.0f} s"
-        return f"about {self.passes:,} passes, {shown}, {self.bytes / 2**30:.1f} GiB"
+        return f"about {self.passes:,} passes, {_span(self.seconds)}, {self.bytes / 2**30:.1f} GiB"
+
+
+def _span(seconds):
+    return f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:,.0f} s"
 
 
 def chosen(metrics, inputs):
@@ -88,30 +119,41 @@ def estimate(model, encodings, names, given, metrics, baselines, budget=None, pe
     """
     n = np.array([e.maskable.sum() for e in encodings])
     lengths = np.array([len(e.ids) for e in encodings])
-    per_text, sources = np.ones(len(n)), (len(names) + given) * (1 + baselines)
+    sources, by_name = (len(names) + given) * (1 + baselines), {}
+    asked = 10 if any("masked" in metric.needs for metric in metrics) else 1  # anew at every level
     for entry in {attributions.get(name).resolve(): attributions.get(name) for name in names}.values():
-        asked = 10 if any("masked" in metric.needs for metric in metrics) else 1  # anew at every level
-        per_text = per_text + asked * _passes_of(entry, n, settings)
+        by_name[entry.name] = asked * _passes_of(entry, n, settings) + 0 * n
+    shared = set()
     for metric in metrics:
-        per_text = per_text + sources * _count(metric.passes, n)
-    shared = {metric.shared_passes for metric in metrics}
-    per_text = per_text + sum(_count(passes, n) for passes in shared)
+        once = 0 if metric.shared_passes in shared else _count(metric.shared_passes, n)
+        by_name[metric.name] = sources * _count(metric.passes, n) + once + 0 * n
+        shared.add(metric.shared_passes)
+    per_text = 1 + sum(by_name.values())
+    by_name = {name: int(passes.sum()) for name, passes in by_name.items()}
     tokens = budget or batching.token_budget(model)
     weights = sum(w.numel() * w.element_size() for w in model.model.parameters())
     try:
         activations = tokens * batching.activation_bytes(model)
     except AttributeError:  # an adapted module without a config
         activations = 0
-    return Estimate(int(per_text.sum()), float((per_text * lengths).sum() * per_token), weights + activations)
+    seconds = float((per_text * lengths).sum() * per_token)
+    return Estimate(int(per_text.sum()), seconds, weights + activations, by_name)
 
 
 def seconds_per_token(model, encodings, cache=None):
-    """Seconds of a token in a forward pass, of a batch that is timed after one that is not."""
-    timed = encodings[: max(1, batching.token_budget(model) // max(len(e.ids) for e in encodings))]
+    """Seconds of a token in a forward pass, of a batch that is timed after one that is not.
+
+    The variants of a text have its length, so the tokens of the padded batch are counted. On a CPU that
+    others use too, what this process had of it is counted.
+    """
+    longest = max(len(e.ids) for e in encodings)
+    timed = encodings[: max(1, batching.token_budget(model) // longest)]
     forward.probabilities(model, [forward.unchanged(encodings[0])])
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     forward.probabilities(model, [forward.unchanged(e) for e in timed], cache)
-    return (time.perf_counter() - start) / sum(len(e.ids) for e in timed)
+    wall, spent = time.perf_counter() - start, (time.process_time() - cpu) / torch.get_num_threads()
+    seconds = min(wall, spent) if model.device.type == "cpu" else wall
+    return seconds / (len(timed) * max(len(e.ids) for e in timed))
 
 
 def _passes_of(entry, n, settings):

@@ -153,11 +153,20 @@ def _fixed(fixed, texts):
     for i, (given, text) in enumerate(zip(fixed, texts, strict=True)):
         if isinstance(given, str) and given.strip() and given in text:
             given = [given]  # "[2]" in a text is no list in JSON
+        phrases = [x for x in given if isinstance(x, str)] if isinstance(given, list) else []
         try:
+            of_phrases = {x: columns.occurrences(x, text) for x in phrases}
             found += columns.evidence([given], [text], "fixed", "data")
         except ValueError as error:
-            reason = str(error).partition("row 0: ")[2].removeprefix("evidence ")
+            reason = str(error).partition(": evidence ")[2] or str(error).removeprefix("evidence ")
             raise ValueError(f"fixed of text {i}: {reason}") from None
+        if often := [x for x, spans in of_phrases.items() if len(spans) > 1]:
+            raise ValueError(
+                f"fixed of text {i}: {often[0][:40]!r} stands {len(of_phrases[often[0]])} times in it: give "
+                f"its span of characters, such as [{of_phrases[often[0]][0]}] for the first"
+            )
+        if found[-1] and np.ndim(found[-1]) > 1:
+            raise ValueError(f"fixed of text {i}: it ends inside of a word: give whole words")
     return found
 
 

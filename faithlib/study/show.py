@@ -19,6 +19,7 @@ import pandas as pd
 
 from faithlib import store
 from faithlib.metrics import registry
+from faithlib.models.base import Encoding
 from faithlib.provenance import code_provenance
 from faithlib.report import agreement as rank_agreement
 from faithlib.report import figures
@@ -31,6 +32,8 @@ from faithlib.study import explorer
 
 __all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]
 
+NUMBERS = ("value", "ci_low", "ci_high", "diagnosticity")  # of the table
+SHARE = 0.2  # of the texts: more that are void, or never flip, are told
 TOP = 5  # tokens of a text that a terminal shows
 DIAGNOSTICITY = (
     "Diagnosticity: share of texts on which the attribution's value is better than that of its own scores in "
@@ -93,6 +96,12 @@ def notes(study):
     found.append(f"95 % intervals over {' and '.join(units)}{f' ({name})' if name else ''}.")
     if table.void.any():
         found.append("Void: texts in which the metric means nothing; they are left out.")
+    many = table[(table.void > SHARE * (table.n + table.void)) & (table.n > 0)]
+    for metric, rows in many.groupby("metric", sort=False):
+        counts = (
+            f"{rows.void.min()} to {rows.void.max()}" if rows.void.nunique() > 1 else f"{rows.void.max()}"
+        )
+        found.append(f"{registry.get(metric).label} speaks of few texts: {counts} are void.")
     if "flag" in table:
         flags = table[table.flag.fillna("") != ""].groupby("flag", sort=False)
         for flag, rows in flags:
@@ -248,7 +257,7 @@ def figure(study):
         table,
         by=["metric"],
         height=0.5 + 0.2 * len(names),
-        names=lambda name: titles[name],
+        names=lambda name: titles[name] + _uncounted(table[table.metric == name]),
         left=1.5,
         sharex=False,
     )
@@ -266,6 +275,35 @@ def figure(study):
     return drawn.figure
 
 
+def _uncounted(rows):
+    """How many texts a metric has no value of, as the end of a title."""
+    most = int(rows.void.max())
+    return f"\n{most} of {int((rows.n + rows.void).max())} texts void" if most else ""
+
+
+def summary(study):
+    """A study in five lines: what it is of, the best by each metric, void texts, notes, what to call."""
+    table, entries = study.table, [registry.get(name) for name in study.table.metric.unique()]
+    best, void = [], []
+    for entry in entries:
+        rows = table[table.metric == entry.name].dropna(subset="value")
+        if len(rows):
+            row = rows.loc[(rows.value * _sign(entry)).idxmax()]
+            best.append(f"{entry.label} {label(row.attribution)} ({cell_text(row.value)})")
+        if count := int(table[table.metric == entry.name].void.max()):
+            void.append(f"{entry.label} {count}")
+    counts = f"{len(study.encodings)} texts, {len(study.scores)} attributions, {len(entries)} metrics"
+    lines = [
+        f"Study of {study.model_name or 'a model'}: {counts}",
+        f"Best: {', '.join(best) or 'no metric has a value'}",
+        f"Void texts: {', '.join(void) or 'none'}",
+        f"Notes: {' '.join(map(str, study.notes)) or 'none'}",
+        "See .table, .show(), .agreement() and .save('out'), which writes explorer.html",
+    ]
+    width = shutil.get_terminal_size((100, 24)).columns
+    return "\n".join(textwrap.shorten(line, width, placeholder=" …") for line in lines)
+
+
 # Save ---------------------------------------------------------------------------------------------
 
 
@@ -276,12 +314,13 @@ def save(study, folder):
     |---|---|
     | record.json | what was studied, the table, provenance, hashes, which `store.read_record` checks |
     | record.parquet, record.scores.parquet | the values and the scores of every text |
+    | record.texts.parquet | texts, targets, predictions and labels, for `load_study` |
     | tables/ | results, diagnosticity and agreement as .csv, .html and .tex |
     | figures/ | results and agreement as .pdf, .png and .svg |
     | explorer.html | the texts with their scores and values, to sort and filter |
 
-    Texts stand in explorer.html and record.scores.parquet alone. A record of another study that lies in the
-    folder is kept as record.json.replaced.
+    Texts stand in explorer.html, record.texts.parquet and record.scores.parquet alone. A record of another
+    study that lies in the folder is kept as record.json.replaced.
 
     Args:
         study: a `Study`.
@@ -294,7 +333,7 @@ def save(study, folder):
         ValueError: the folder is a file.
         OSError: what cannot be written.
     """
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder.as_posix()!r} is a file: give a folder")
     _save_record(study, folder)
@@ -321,7 +360,7 @@ def save(study, folder):
 
 
 def _save_record(study, folder):
-    """Write record.json, record.parquet and record.scores.parquet."""
+    """Write record.json and its parquet files."""
     texts = hashlib.sha256("\0".join(map(str, getattr(study, "texts", None) or [])).encode())
     record = {
         "format": store.FORMAT,
@@ -332,6 +371,8 @@ def _save_record(study, folder):
         "metrics": list(study.table.metric.unique()),
         "table": json.loads(study.table.to_json(orient="records", double_precision=15)),
         "notes": notes(study),
+        "own_notes": list(getattr(study, "notes", None) or []),
+        "label_names": list(getattr(study, "label_names", None) or ()),
         "files": {},
         "provenance": code_provenance(),
         "volatile": {
@@ -340,6 +381,7 @@ def _save_record(study, folder):
         },
     }
     frames = {"record.parquet": study.values, "record.scores.parquet": _scores(study)}
+    frames["record.texts.parquet"] = _texts(study)
     store.save_record(folder / "record.json", record, frames)
 
 
@@ -350,5 +392,57 @@ def _scores(study):
     for i, encoding in enumerate(study.encodings):
         about = {"example": i, "position": np.arange(len(encoding.ids)), "token": list(map(str, tokens[i]))}
         found = {name: of_texts[i] for name, of_texts in study.scores.items()}
-        parts.append(pd.DataFrame(about | {"maskable": encoding.maskable} | found))
+        about |= {"maskable": encoding.maskable, "word": encoding.words}
+        parts.append(pd.DataFrame(about | found))
     return pd.concat(parts, ignore_index=True)
+
+
+def _texts(study):
+    """A row for each text: text, target, target_name, predicted and label, of what the study has."""
+    names = {"text": "texts", "target": "targets", "target_name": "target_names"}
+    names |= {"predicted": "predicted", "label": "labels", "p": "p"}
+    found = {name: getattr(study, field, None) for name, field in names.items()}
+    return pd.DataFrame({name: list(values) for name, values in found.items() if values is not None})
+
+
+def read(folder):
+    """What `save` wrote of a study, as the fields of a `Study`.
+
+    Raises:
+        FileNotFoundError: no study stands there.
+        ValueError: another kind of record, one of another version, or a file that is missing or changed.
+    """
+    path = Path(folder).expanduser() / "record.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{str(folder)!r} has no record.json: give a folder that study.save made")
+    record = store.read_record(path)
+    if record.get("kind") != "study" or "record.texts.parquet" not in record["files"]:
+        raise ValueError(f"{str(folder)!r} holds no study of this version: evaluate and save it again")
+    values, scores, texts = (pd.read_parquet(path.with_name(name)) for name in record["files"])
+    parts = [part for _, part in scores.groupby("example", sort=True)]
+    columns = {name: texts[name].to_numpy() for name in ("label", "predicted", "p") if name in texts}
+    named = list(texts.target_name) if "target_name" in texts else None
+    return {
+        "table": pd.DataFrame(record["table"]).astype(dict.fromkeys(NUMBERS, float)),
+        "values": values,
+        "scores": {name: [part[name].to_numpy() for part in parts] for name in record["attributions"]},
+        "encodings": [_encoding(part) for part in parts],
+        "targets": texts.target.to_numpy(),
+        "texts": list(texts.text),
+        "tokens": [list(part.token) for part in parts],
+        "model_name": record["model"],
+        "notes": record["own_notes"],
+        "label_names": tuple(record["label_names"]),
+        "labels": columns.get("label"),
+        "predicted": columns.get("predicted"),
+        "target_names": named,
+        "p": columns.get("p"),
+    }
+
+
+def _encoding(part):
+    """What is shown of an encoding: which tokens are maskable, and of which word; ids are not kept."""
+    n = len(part)
+    return Encoding(
+        np.arange(n), np.zeros(n, int), part.maskable.to_numpy(), np.zeros(n, bool), part.word.to_numpy()
+    )

@@ -1,9 +1,12 @@
 """`evaluate`: attributions × metrics of one model, or several, on one's own texts."""
 
+import copy
 import sys
+import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -12,13 +15,19 @@ from faithlib import attributions as methods
 from faithlib import scores
 from faithlib.engine import batching, forward
 from faithlib.metrics.inputs import Inputs
+from faithlib.metrics.plausibility import evidence_tokens, without_evidence
 from faithlib.models import placement
+from faithlib.models.base import Transformer
 from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, show, table
 from faithlib.study import targets as explained
-from faithlib.study.data import check_model, class_names, labels, read
+from faithlib.study.data import check_model, class_names, labels, read, taken_as
 from faithlib.study.imports import align
 from faithlib.study.methods import joined, unused
+
+BLOCK = 10  # texts whose scores and values are kept together
+GAP = 0.1  # of what the target changes by: a larger gap of integrated gradients is told
+GAPPED = ("integrated_gradients", "integrated_gradients_abs")
 
 
 @dataclass
@@ -30,7 +39,8 @@ class Study:
             metric means something; ci_low, ci_high: its 95 % interval; void: texts left out because the value
             means nothing there; diagnosticity: share of texts on which the attribution's value is better
             than that of its own scores in random order (ties count ½); unit: what the interval speaks of;
-            flag: why there is no value or interval, and what else to know.
+            operator: what took an erased token's place (of soft metrics that of parts of it); flag: why there
+            is no value or interval, and what else to know.
         values: a row for each model, text (example), attribution, metric, baseline ("" or "matched") and draw
             of the baseline.
         scores: {attribution: [(tokens,) of each text]}; of the first model, where there are several.
@@ -44,6 +54,7 @@ class Study:
             language models predicted are the next tokens in words.
         label_names: the names of the classes, () where they have none.
         target_names: what was explained of each text, in words; None where it is a class alone.
+        p: (texts,) the probability of the target (less that of a contrast) given the whole text.
         parts: a Study for each model, where there are several.
         estimate: `plan.Estimate`, what the study was thought to cost.
     """
@@ -63,6 +74,11 @@ class Study:
     estimate: plan.Estimate | None = field(repr=False, default=None)
     label_names: tuple = ()
     target_names: list | None = field(repr=False, default=None)
+    p: np.ndarray | None = field(repr=False, default=None)
+
+    def __str__(self):
+        """Five lines: see `study.show.summary`."""
+        return show.summary(self)
 
     def show(self, **options):
         """Show the table, a figure and heat maps of a few texts: see `study.show.show`."""
@@ -77,6 +93,28 @@ class Study:
         return show.save(self, folder, **options)
 
 
+def load_study(folder):
+    """A study that `Study.save` wrote, to show again: its table, values, scores and texts, without a model.
+
+    Args:
+        folder: as of `Study.save`.
+
+    Returns:
+        A `Study`; the encodings hold what is shown, and no ids. Of several models there are no parts.
+
+    Raises:
+        FileNotFoundError: no study stands there.
+        ValueError: another version, or a file that is missing or changed.
+
+    Example:
+        >>> load_study("nowhere")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: 'nowhere' has no record.json: give a folder that study.save made
+    """
+    return Study(**show.read(folder))
+
+
 def evaluate(
     model,
     data,
@@ -87,9 +125,12 @@ def evaluate(
     contrast=None,
     baselines=1,
     seed=0,
+    operator=None,
+    minutes=None,
     budget=None,
     resume=None,
     long_texts="error",
+    blank=True,
     progress=True,
     **settings,
 ):
@@ -103,18 +144,22 @@ def evaluate(
             (indices of decisive words), target and contrast (of prompts) are used where they are there.
         attributions: names of `faithlib.attributions.names()` and functions (model, batch, target) -> scores
             (batch, tokens); or {name: name, function or scores of all texts}, as `imports.align` takes them.
-        metrics: names of `faithlib.metrics.registry.names()`; "default" for what this model and data can have
-            a value of; "all" for the others of single texts too, and RACU and MaSF of a model trained with
-            masks.
+        metrics: names of `faithlib.metrics.registry.names()`; "default" for the cheaper ones that this model
+            and data can have a value of; "all" for the others of single texts too, and RACU and MaSF of a
+            model trained with masks.
         targets: what is explained, one a text: a class by number or name; for language models a token id,
-            several, or the text of an answer, which a blank parts from its prompt unless either has one. By
-            default what the model predicts.
+            several, or the text of an answer. By default what the model predicts.
         contrast: as targets; then p(target) − p(contrast) is explained.
         baselines: how often each attribution's scores are put in random order, for the diagnosticity.
         seed: of every random draw.
+        operator: what takes an erased token's place in all metrics: "zero", "mask", "delete" or "pad"; by
+            default what each metric's paper names.
+        minutes: stop after about so many minutes, with the texts that are done by then, in a random order
+            that `seed` fixes; at least one block of ten. The same call goes on with the same `resume`.
         budget: padded tokens of a pass; by default what fits the processor's caches or the GPU's memory.
-        resume: a folder that keeps finished chunks, so that a study that was stopped goes on.
+        resume: a folder that keeps finished blocks of ten texts, so that a study that was stopped goes on.
         long_texts: "error" refuses texts that are longer than the model takes, "truncate" cuts their ends.
+        blank: whether a blank parts an answer from its prompt where one is usual (`targets.parted`).
         progress: whether an estimate and progress bars are shown.
         settings: of the attributions, such as `steps=50`.
 
@@ -137,19 +182,34 @@ def evaluate(
         [['gradient_l2', 'auprc', 20], ['lime', 'auprc', 20]]
     """
     models = list(model) if isinstance(model, (list, tuple)) else [model]
-    _check(models, baselines, seed, budget, resume)
+    _check(models, baselines, seed, budget, resume, minutes)
     texts = read(data)
-    settings = {"seed": seed, **settings}
+    asked = _Asked(
+        metrics, targets, contrast, baselines, operator, minutes, budget, resume, long_texts, blank,
+        {"seed": seed, **settings},
+    )  # fmt: skip
     with joined(attributions) as wanted:
-        sessions = [
-            _Session(
-                m, texts, wanted, metrics, targets, contrast, baselines, budget, resume, long_texts, settings
-            )
-            for m in models
-        ]
+        sessions = [_Session(m, texts, wanted, asked) for m in models]
         _check_metrics(sessions, _names(models))
         with nullcontext() if progress else silent():
             return _finished(sessions, _names(models), texts, progress)
+
+
+@dataclass
+class _Asked:
+    """Arguments of `evaluate`."""
+
+    metrics: str | list
+    targets: list | None
+    contrast: list | None
+    baselines: int
+    operator: str | None
+    minutes: float | None
+    budget: int | None
+    resume: str | None
+    long_texts: str
+    blank: bool
+    settings: dict
 
 
 def _check_metrics(sessions, names):
@@ -166,48 +226,121 @@ def _check_metrics(sessions, names):
 class _Session:
     """One model on its texts: checked on construction, then run."""
 
-    def __init__(
-        self, model, texts, wanted, metrics, given, contrast, baselines, budget, resume, long_texts, settings
-    ):  # fmt: skip
-        self.model, self.texts, self.wanted, self.settings = model, texts, wanted, settings
-        self.given, self.contrast, self.baselines, self.budget = given, contrast, baselines, budget
-        self.resume, self.found_now = resume, {}
-        if resume is not None and placement.offloaded(model.model):
-            raise ValueError(f"resume={str(resume)!r}: {model.name} has offloaded weights: leave resume out")
-        self.encodings, self.cut = texts.encode(model, long_texts)
-        longest = max(len(e.ids) for e in self.encodings)
-        if budget is not None and budget < longest:
+    def __init__(self, model, texts, wanted, asked):
+        self.model, self.texts, self.wanted, self.asked = model, texts, wanted, asked
+        self.settings, self.baselines, self.budget = asked.settings, asked.baselines, asked.budget
+        self.resume, self.found_now, self.notes = asked.resume, {}, {}
+        if self.resume is not None and placement.offloaded(model.model):
             raise ValueError(
-                f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or "
-                "more"
+                f"resume={str(self.resume)!r}: {model.name} has offloaded weights: leave resume out"
+            )
+        self.encodings, self.cut = texts.encode(model, asked.long_texts)
+        longest = max(len(e.ids) for e in self.encodings)
+        if self.budget is not None and self.budget < longest:
+            raise ValueError(
+                f"budget={self.budget} is smaller than the longest text, of {longest} tokens: give {longest} "
+                "or more"
             )
         self.labels = None if hasattr(model, "prefix") else labels(texts, model)
         names = list(dict.fromkeys(wanted.computed.values()))
-        methods.check(names or ["random_uniform"], model, **settings)
-        for setting in unused(names, settings):
-            print(f"{setting}={settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
-        self.targets = explained.resolve(model, texts, self.encodings, given, contrast)
+        methods.check(names or ["random_uniform"], model, **self.settings)
+        for setting in unused(names, self.settings):
+            print(
+                f"{setting}={self.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it"
+            )
+        self.targets = self.resolved()
         explained.check(self.targets, names)
         self.found = _aligned(self)  # checked: which output of several is meant is known later
-        self.cache = forward.Cache()
-        zeros = np.zeros(len(self.encodings), int)
-        self.inputs = Inputs(
-            model, self.encodings, zeros, texts.column("evidence"), settings["seed"], self.cache
-        )
+        self.evidence, self.inputs = texts.column("evidence"), None
+        self.set_inputs(np.zeros(len(self.encodings), int))
         self.inputs.masking = masked.masking(self)
-        chosen = plan.chosen(metrics, self.inputs)
+        chosen = plan.chosen(asked.metrics, self.inputs)
         self.metrics = [m for m in chosen if m.level == "example"]
         self.masked = masked.METRICS if len(self.metrics) < len(chosen) else []
-        self.left_out = masked.REASON if metrics == "all" and masked.could(self) and not self.masked else ""
+        if self.masked and asked.minutes:
+            raise ValueError(f"minutes={asked.minutes}: RACU and MaSF are of a whole data set: leave one out")
+        self.left_out = (
+            masked.REASON if asked.metrics == "all" and masked.could(self) and not self.masked else ""
+        )
+
+    @property
+    def operator(self):
+        """The name of the study's operator, "" for none."""
+        return getattr(self.asked.operator, "name", self.asked.operator) or ""
+
+    def resolved(self, predicted=None):
+        """The targets, of which None is what the model predicts."""
+        asked = self.asked
+        return explained.resolve(
+            self.model, self.texts, self.encodings, asked.targets, asked.contrast, predicted, asked.blank
+        )
+
+    def set_inputs(self, targets):
+        """What metrics are given, of the texts of this session, with a cache of its own."""
+        self.cache = forward.Cache()
+        self.inputs = Inputs(
+            self.model, self.encodings, targets, self.evidence, self.settings["seed"], self.cache,
+            self.targets.answers, self.targets.contrast, self.inputs.masking if self.inputs else "",
+            self.asked.operator,
+        )  # fmt: skip
+
+    def block(self, rows):
+        """The session of some of its texts."""
+        if len(rows) == len(self.encodings):
+            return self
+        part = copy.copy(self)
+        part.encodings, part.targets = [self.encodings[i] for i in rows], self.targets.at(rows)
+        part.found = {name: [of_texts[i] for i in rows] for name, of_texts in self.found.items()}
+        part.evidence, part.found_now = self.evidence and [self.evidence[i] for i in rows], {}
+        part.notes = {}
+        part.set_inputs(part.targets.first)
+        return part
+
+    @cached_property
+    def repeated(self):
+        """Texts that are equal to an earlier one, with their targets and evidence: {number}."""
+        seen, found = set(), set()
+        for i, (e, answer) in enumerate(zip(self.encodings, self.targets.listed, strict=True)):
+            foil = self.targets.contrast and self.targets.contrast[i]
+            key = e.ids.tobytes(), e.types.tobytes(), answer, foil, str(self.evidence and self.evidence[i])
+            if key in seen:
+                found.add(i)
+            seen.add(key)
+        return found
+
+    def remarks(self, at_chance):
+        """What to know about the texts, in sentences."""
+        found, n, name = (
+            [self.cut, self.left_out, taken_as(self.texts, self.model)],
+            len(self.encodings),
+            self.model.name,
+        )
+        if self.labels is not None and len(set(self.labels.tolist())) == 1:
+            found.append(f"All {n} labels are one class: whether {name} is at chance cannot be told.")
+        if self.labels is not None and not at_chance and (self.labels != self.predicted).all():
+            found.append(f"{name} is wrong on all {n} texts: are the labels those of its classes?")
+        if self.repeated:
+            found.append(f"{len(self.repeated)} of {n} texts are equal to others: they count once.")
+        if self.evidence is not None:
+            whole = sum(
+                bool(e.maskable.any() and (evidence_tokens(e, words) == e.maskable).all())
+                for e, words in zip(self.encodings, self.evidence, strict=True)
+            )
+            if whole:
+                found.append(
+                    f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
+                )
+            lost = without_evidence(self.encodings, self.evidence) if self.cut else []
+            found += [f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}." for row in lost]
+        found.append(explained.blanks(self.model, self.texts, self.asked.targets, self.asked.blank))
+        return [remark for remark in found if remark]
 
     def predict(self):
         """What the model predicts, which is what is explained unless targets are given; and the estimate."""
         with batching.limited(self.model, self.budget):
             per_token = plan.seconds_per_token(self.model, self.encodings, self.cache)
             self.predicted, _ = explained.predictions(self.model, self.encodings, self.cache)
-        self.targets = explained.resolve(
-            self.model, self.texts, self.encodings, self.given, self.contrast, self.predicted
-        )
+        self.targets = self.resolved(self.predicted)
         self.inputs.targets = self.targets.first
         self.inputs.answers, self.inputs.contrast = self.targets.answers, self.targets.contrast
         self.found = _aligned(self)
@@ -221,14 +354,17 @@ class _Session:
         """(names of the classes, what is explained of each text in words or None, what is predicted)."""
         model, targets = self.model, self.targets
         if hasattr(model, "prefix"):
-            words, predicted = model.tokenizer.decode, [model.tokenizer.decode([t]) for t in self.predicted]
-            label_names, named = (), [words(list(answer)).strip() for answer in targets.listed]
+            words, predicted = (
+                partial(explained.written, model),
+                [model.tokenizer.decode([t]) for t in self.predicted],
+            )
+            label_names, named = (), [words(answer) for answer in targets.listed]
         else:
             label_names, predicted = tuple(class_names(model) or self.texts.label_names), self.predicted
             known = label_names or [str(i) for i in range(model.outputs)]
             words, named = (lambda classes: known[classes[0]]), [known[t] for t in targets.first]
         if targets.contrast is not None:
-            foils = [words(list(foil)).strip() for foil in targets.contrast]
+            foils = [words(foil) for foil in targets.contrast]
             named = [f"{name} − {foil}" for name, foil in zip(named, foils, strict=True)]
         elif not hasattr(model, "prefix"):
             named = None
@@ -237,8 +373,14 @@ class _Session:
     def explain(self):
         """Scores of all attributions, in their order."""
         about = {"baselines": self.baselines, "evidence": str(self.inputs.evidence)}
+        about |= {"operator": str(self.asked.operator)}
         self.chunks = chunks.Chunks(
-            self.resume, self.model, self.encodings, self.targets, seed=self.settings["seed"], **about
+            self.resume,
+            self.resume and self.told,
+            self.encodings,
+            self.targets,
+            seed=self.settings["seed"],
+            **about,
         )
         names = list(dict.fromkeys(self.wanted.computed.values()))
         if self.resume is None:
@@ -249,10 +391,13 @@ class _Session:
         return {name: (computed | self.found)[name] for name in self.wanted.order}
 
     def _attributed(self, names):
-        return explained.attribute(
-            self.model, self.encodings, self.targets, names, cache=self.cache, budget=self.budget,
+        notes = {}
+        found = explained.attribute(
+            self.model, self.encodings, self.targets, names, notes, cache=self.cache, budget=self.budget,
             **self.settings,
         )  # fmt: skip
+        self.notes |= {note: values for note, values in notes.items() if note.startswith("completeness")}
+        return found
 
     def _kept(self, name):
         """Scores of an attribution from its chunk; its function runs if there is none."""
@@ -264,7 +409,8 @@ class _Session:
                 self.found_now.update(self._attributed(list(dict.fromkeys(family))))
             return self.found_now[name]
 
-        return self.chunks.scores(name, function, self.settings, self.encodings, compute)
+        notes = self.notes if name in GAPPED else {}
+        return self.chunks.scores(name, function, self.settings, self.encodings, compute, notes)
 
     def measure(self, found):
         """Values of every metric, text by text: of each attribution, and of its scores in random order."""
@@ -313,63 +459,150 @@ class _Session:
 
 def _finished(sessions, names, texts, shown):
     """The `Study` of sessions that are ready: predictions first, then scores, values and the table."""
-    estimates = [session.predict() for session in sessions]
-    estimate = plan.Estimate(
-        sum(e.passes for e in estimates), sum(e.seconds for e in estimates), max(e.bytes for e in estimates)
-    )
+    estimates, first = [session.predict() for session in sessions], sessions[0]
+    estimate = sum(estimates[1:], estimates[0])
     at_chance, notes = "", []
-    if sessions[0].labels is not None:
-        at_chance = table.chance(sessions[0].labels, [session.predicted for session in sessions])
+    if first.labels is not None:
+        at_chance = table.chance(first.labels, [session.predicted for session in sessions])
     if at_chance:
         notes.append(
             f"{', '.join(names)} on {texts.name or 'these texts'}: {at_chance}. No value is given: "
             "what explains such predictions says nothing."
         )
-        print(notes[0], flush=True)
-    told = [reason for session in sessions for reason in (session.cut, session.left_out) if reason]
-    for reason in dict.fromkeys(told):
-        notes.append(reason)
-        print(reason, flush=True)
+    notes += dict.fromkeys(remark for session in sessions for remark in session.remarks(at_chance))
+    for note in notes:
+        print(note, flush=True)
     for session, name in zip(sessions, names, strict=True):
         config = getattr(getattr(session.model, "model", None), "config", None)
         if origin := getattr(config, "origin", None):
             notes.append(f"Weights of {name}: {', '.join(origin.values())}.")
     if shown and estimate.seconds >= plan.WORTH_SAYING:
-        first = sessions[0]
         counts = len(first.encodings), len(first.wanted.order), len(first.metrics)
         what = "{} texts, {} attributions, {} metrics".format(*counts)
-        print(f"{what}: {estimate}", file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
-    parts, areas_of, contrasted = [], [], sessions[0].targets.contrast is not None
-    for session, name in zip(sessions, names, strict=True):
-        found = session.explain()
-        values = session.measure(found)
-        values.insert(0, "model", name)
-        label_names, target_names, predicted = session.names()
-        flat = {n: sum(map(_flat, s, session.encodings)) for n, s in found.items()}
-        areas = {}
-        if session.masked:
-            areas, shares = masked.measured(session, name)
-            values = pd.concat([values, shares], ignore_index=True)
-        own = table.table(values, session.metrics, texts.name, at_chance, flat, contrasted)
-        own = masked.added(own, session.masked, values, [areas], texts.name, at_chance)
-        areas_of.append(areas)
-        parts.append(
-            Study(
-                own, values, found, session.encodings, session.targets.first, texts.column("text"),
-                [session.model.tokens(e) for e in session.encodings], name, list(notes), session.labels,
-                predicted, (), estimate, label_names, target_names,
-            )
-        )  # fmt: skip
+        line = f"{what}: {estimate}{estimate.advice(first)}"
+        print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
+    done, computed = _computed(sessions)
+    if len(done) < len(first.encodings):
+        notes.append(
+            f"{len(done)} of {len(first.encodings)} texts, in a random order, were done in "
+            f"{first.asked.minutes:g} minutes: call again with the same resume to go on."
+        )
+        print(notes[-1], flush=True)
+    parts = [
+        _part(session, name, done, *of_session, texts, at_chance, notes)
+        for session, name, of_session in zip(sessions, names, computed, strict=True)
+    ]
     if len(parts) == 1:
+        return replace(parts[0][0], estimate=estimate)
+    studies, areas, once = [part for part, _, _ in parts], [of for _, of, _ in parts], parts[0][2]
+    values, contrasted = (
+        pd.concat([part.values for part in studies], ignore_index=True),
+        first.targets.contrast is not None,
+    )
+    joint = table.table(
+        values[once(values)], first.metrics, texts.name, at_chance, None, contrasted, first.operator
+    )
+    joint = masked.added(joint, first.masked, values, areas, texts.name, at_chance)
+    return replace(
+        studies[0],
+        table=joint,
+        values=values,
+        model_name=", ".join(names),
+        notes=notes,
+        parts=tuple(studies),
+        estimate=estimate,
+    )
+
+
+def _computed(sessions):
+    """(the texts that are done [number], of each session (scores, values, notes)), block by block."""
+    asked, n = sessions[0].asked, len(sessions[0].encodings)
+    blocks = [np.arange(n)]
+    if asked.resume is not None or asked.minutes:
+        order = np.random.default_rng([asked.settings["seed"], n]).permutation(n)
+        blocks = [np.sort(rows) for rows in np.split(order, range(BLOCK, n, BLOCK))]
+    for session in sessions if asked.resume is not None else ():
+        session.told = chunks.told(session.model)
+    begun, done, found = time.monotonic(), [], [[] for _ in sessions]
+    with bar(n, "evaluating", "text") if len(blocks) > 1 else nullcontext() as shown:
+        for rows in blocks:
+            for session, parts in zip(sessions, found, strict=True):
+                part = session.block(rows)
+                scores_of = part.explain()
+                values = part.measure(scores_of)
+                if len(values):
+                    values = values.assign(example=rows[values.example])
+                parts.append((scores_of, values, part.notes))
+            done += rows.tolist()
+            if shown is not None:
+                shown.update(len(rows))
+            if asked.minutes and time.monotonic() - begun > 60 * asked.minutes:
+                break
+    return done, [_joined(done, parts) for parts in found]
+
+
+def _joined(done, parts):
+    """(scores, values, notes) of all blocks, texts in order and numbered from 0."""
+    if len(parts) == 1 and done == list(range(len(done))):
         return parts[0]
-    values = pd.concat([part.values for part in parts], ignore_index=True)
-    first, joint = parts[0], table.table(values, sessions[0].metrics, texts.name, at_chance, None, contrasted)
-    joint = masked.added(joint, sessions[0].masked, values, areas_of, texts.name, at_chance)
-    return Study(
-        joint, values, first.scores, first.encodings, first.targets, first.texts, first.tokens,
-        ", ".join(names), notes, first.labels, first.predicted, tuple(parts), estimate, first.label_names,
-        first.target_names,
+    order = np.argsort(done)
+    found = {name: [s for part in parts for s in part[0][name]] for name in parts[0][0]}
+    notes = {name: np.concatenate([part[2][name] for part in parts])[order] for name in parts[0][2]}
+    values = pd.concat([values for _, values, _ in parts], ignore_index=True)
+    values["example"] = np.searchsorted(np.sort(done), values.example)
+    places = {name: {v: k for k, v in enumerate(values[name].unique())} for name in ("metric", "attribution")}
+    keys = ["metric", "attribution", "baseline", "draw", "example"]
+    values = values.sort_values(
+        keys, key=lambda c: c.map(places[c.name]) if c.name in places else c, kind="stable"
+    )
+    return {name: [of[i] for i in order] for name, of in found.items()}, values.reset_index(drop=True), notes
+
+
+def _part(session, name, done, found, values, gaps, texts, at_chance, notes):
+    """(the `Study` of one model, {attribution: RACU}, which values count) of the texts that are done."""
+    rows, contrasted = np.sort(done), session.targets.contrast is not None
+    values.insert(0, "model", name)
+    label_names, target_names, predicted = session.names()
+    encodings, own = [session.encodings[i] for i in rows], list(notes)
+    flat = {n: sum(map(_flat, s, encodings)) for n, s in found.items()}
+    if len(wide := gaps.get("completeness_gap", ())):
+        large = wide > GAP * np.abs(gaps["completeness_change"])
+        if large.any():
+            own.append(
+                f"Integrated gradients: in {large.sum()} of {len(rows)} texts the scores miss their sum by "
+                f"more than a tenth (median completeness gap {np.median(wide):.2g}): give more steps."
+            )
+            print(own[-1], flush=True)
+    areas = {}
+    if session.masked:
+        areas, shares = masked.measured(session, name)
+        values = pd.concat([values, shares], ignore_index=True)
+    repeated = {k for k, i in enumerate(rows) if int(i) in session.repeated}
+
+    def once(values):
+        if values.empty:
+            return slice(None)
+        return ~values.example.isin(repeated) | (values.metric == "masf")
+
+    of_texts = table.table(
+        values[once(values)], session.metrics, texts.name, at_chance, flat, contrasted, session.operator
+    )
+    of_texts = masked.added(of_texts, session.masked, values, [areas], texts.name, at_chance)
+    chosen = [texts.column("text")[i] for i in rows]
+    tokens = [_written(session.model, *pair) for pair in zip(encodings, chosen, strict=True)]
+    known = session.labels if session.labels is None else session.labels[rows]
+    study = Study(
+        of_texts, values, found, encodings, session.targets.first[rows], chosen, tokens, name, own, known,
+type(predicted)(predicted[i] for i in rows) if isinstance(predicted, list) else predicted[rows],
+        (), None, label_names, target_names and [target_names[i] for i in rows],
+        session.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows),
     )  # fmt: skip
+    return study, areas, once
+
+
+def _written(model, encoding, text):
+    """The tokens of a text as it is written."""
+    return model.tokens(encoding, text) if isinstance(model, Transformer) else model.tokens(encoding)
 
 
 def _flat(s, encoding):
@@ -383,7 +616,7 @@ def _aligned(session):
     if not given:
         return {}
     pairs = texts.column("text_b")
-    found = align(given, texts.column("text"), session.model, session.targets.first, pairs)
+    found = align(given, texts.column("text"), session.model, session.targets.first, pairs, session.encodings)
     scores.check_scores(session.encodings, found)
     return found
 
@@ -397,7 +630,7 @@ def _names(models):
     return names
 
 
-def _check(models, baselines, seed, budget, resume):
+def _check(models, baselines, seed, budget, resume, minutes):
     if not models:
         raise ValueError("model=[] leaves nothing to explain: give at least one")
     for model in models:
@@ -406,4 +639,8 @@ def _check(models, baselines, seed, budget, resume):
     scores.whole("seed", seed)
     if budget is not None:
         scores.whole("budget", budget, 1)
+    if minutes is not None and not (
+        isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
+    ):
+        raise ValueError(f"minutes={minutes!r}: give a number above 0, or leave it out")
     chunks.check(resume)

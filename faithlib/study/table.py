@@ -7,12 +7,13 @@ from faithlib.metrics.diagnosticity import indicator
 from faithlib.statistics import crossed_interval, text_interval
 
 COLUMNS = [
-    "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "flag",
+    "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "operator",
+    "flag",
 ]  # fmt: skip
 ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval speaks of
 
 
-def table(values, metrics, data="", chance="", flat=None, contrast=False):
+def table(values, metrics, data="", chance="", flat=None, contrast=False, operator=""):
     """A row for each attribution and metric, with COLUMNS.
 
     Args:
@@ -22,6 +23,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False):
         chance: why nothing about the model's predictions can be believed, else "". Then no value is given,
             and the flag is what stands before its colon.
         flat: {attribution: texts in which all its scores are equal}.
+        operator: with which all metrics erase, "" for that of each.
         contrast: whether a contrast of two targets is explained, of which some metrics have another range.
 
     Returns:
@@ -48,11 +50,14 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False):
             elif not chance:
                 found = (interval.value, interval.low, interval.high)
                 flags += [interval.reason] if interval.reason else []
+            if metric.name == "decision_flip" and (never := int((known == 1).all(axis=0).sum())):
+                flags.append(f"{never} of {n} texts keep their class as long as a token is left")
             if alike := (flat or {}).get(name):
                 flags.append(f"all scores are equal in {alike} text{'s' * (alike != 1)}")
             share = np.nan if chance else _diagnosticity(part, own, 1 if metric.better == "higher" else -1)
             unit = ONE if len(models) == 1 else SEVERAL
-            rows.append((name, metric.name, *found, n, void, share, unit, "; ".join(flags)))
+            erased = metric.operator and (operator or metric.operator)
+            rows.append((name, metric.name, *found, n, void, share, unit, erased, "; ".join(flags)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -1,6 +1,8 @@
 """What is explained: a class, the next token, an answer of several tokens, or a contrast of two."""
 
+import re
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -11,6 +13,12 @@ from faithlib.engine import forward
 from faithlib.metrics.inputs import followed
 from faithlib.models.causal import CausalLM
 from faithlib.study.data import class_names, class_of
+
+OPENING = "([{“‘«„‹¿¡$€£¥#"
+CLOSING = re.compile(r"[.,;:!?)\]}%…”’»›]|('(s|t|re|ll|ve|d|m)|n't)\b")
+UNPARTED = re.compile(  # Thai to Khmer, and Chinese and Japanese with their marks
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u9fff\uf900-\ufaff\uff00-\uffef]"
+)
 
 
 @dataclass
@@ -27,13 +35,18 @@ class Targets:
     answers: list | None = None
     contrast: list | None = None
 
+    def at(self, rows):
+        """The targets of some texts."""
+        answers, contrast = (of and [of[i] for i in rows] for of in (self.answers, self.contrast))
+        return Targets(self.first[rows], answers, contrast)
+
     @property
     def listed(self):
         """The answers, also where each has one token."""
         return self.answers or [(int(t),) for t in self.first]
 
 
-def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
+def resolve(model, texts, encodings, given=None, contrast=None, predicted=None, blank=True):
     """The `Targets` of a study.
 
     Args:
@@ -45,6 +58,7 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
             blank or not there.
         contrast: as given, of what is subtracted: p(given) − p(contrast) is explained.
         predicted: (texts,) int, what the model predicts; None to check what is given only.
+        blank: whether a blank parts an answer from its prompt where `parted` says so.
 
     Raises:
         ValueError: another number of targets than of texts, a target that is blank or that the model does not
@@ -64,8 +78,10 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None):
     if contrast is None and causal:
         contrast = texts.column("contrast")
     filled = np.zeros(len(encodings), int) if predicted is None else predicted
-    answers = _listed(model, texts, encodings, given, "targets", filled if of_data else None)
-    foils = None if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None)
+    answers = _listed(model, texts, encodings, given, "targets", filled if of_data else None, blank)
+    foils = (
+        contrast if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None, blank)
+    )
     for i, (foil, value) in enumerate(zip(foils or (), answers if given is None else given, strict=False)):
         known = predicted is not None or given is not None and not _blank(value)
         if known and foil == answers[i]:
@@ -87,14 +103,16 @@ def check(targets, names):
             )
 
 
-def attribute(model, encodings, targets, names, **settings):
+def attribute(model, encodings, targets, names, notes=None, **settings):
     """`attributions.attribute` of a class, a token, an answer or a contrast: {name: [(tokens,)]}.
+
+    notes: as `attributions.attribute` takes it; filled only where one class or token is explained.
 
     The scores of an answer are the sum of those of its tokens, each explained after those before it; the
     scores of a contrast are those of the answer minus those of the other. Random baselines stay as they are.
     """
     if targets.answers is None:
-        return attributions.attribute(model, encodings, targets.first, names, **settings)
+        return attributions.attribute(model, encodings, targets.first, names, notes=notes, **settings)
     found = _of_answers(model, encodings, targets.answers, names, settings)
     if targets.contrast is not None:
         other = _of_answers(model, encodings, targets.contrast, names, settings)
@@ -144,7 +162,7 @@ def _of_answers(model, encodings, answers, names, settings):
     return found
 
 
-def _listed(model, texts, encodings, given, what, predicted):
+def _listed(model, texts, encodings, given, what, predicted, blank):
     """The tokens of each text's target: [(int, ...)]; `predicted` fills what is None or blank, if given."""
     if given is None:
         return [(int(p),) for p in predicted]
@@ -153,7 +171,7 @@ def _listed(model, texts, encodings, given, what, predicted):
     given = list(given)
     if len(given) != len(encodings):
         raise ValueError(f"{what}: {len(given)} for {len(encodings)} texts: give one a text")
-    read = _tokens if isinstance(model, CausalLM) else _class
+    read = partial(_tokens, blank=blank) if isinstance(model, CausalLM) else _class
     found = []
     for i, value in enumerate(given):
         if predicted is not None and _blank(value):
@@ -172,10 +190,10 @@ def _class(model, text, encoding, value, what):
     return (class_of(value, names, what),)
 
 
-def _tokens(model, text, encoding, value, what):
+def _tokens(model, text, encoding, value, what, blank=True):
     """The token ids of a next token or an answer."""
     if isinstance(value, str):
-        tokens = _continuation(model, text, encoding, value)
+        tokens = _continuation(model, text, encoding, value, blank)
         _check_known(model, value, tokens, what)
     else:
         tokens = (value,) if isinstance(value, Integral) else value
@@ -202,22 +220,67 @@ def _check_known(model, answer, tokens, what):
     raise ValueError(f"{what}: {model.name} has no token for {word!r}: give another word")
 
 
-def _continuation(model, text, encoding, answer):
+def _continuation(model, text, encoding, answer, blank=True):
     """The tokens that follow the prompt where it is read together with its answer."""
     if not (answer := answer.rstrip()):
         return ()
-    apart = "" if text[-1:].isspace() or answer[:1].isspace() else " "
+    apart = " " if blank and _parted(model, text, answer) else ""
     (whole,) = model.encode([text + apart + answer])
-    prompt, both = encoding.ids[encoding.maskable], whole.ids[whole.maskable]
-    if len(both) > len(prompt) and (both[: len(prompt)] == prompt).all():
-        after = both[len(prompt) :]
-    else:  # the last token of the prompt and the first of the answer are one
-        try:
-            (alone,) = model.encode([answer])
-        except ValueError:  # it has no tokens
-            return ()
-        after = alone.ids[alone.maskable]
-    return tuple(int(t) for t in after)
+    n = len(encoding.ids)
+    if len(whole.ids) > n and (whole.ids[:n] == encoding.ids).all():
+        return tuple(int(t) for t in whole.ids[n:])
+    try:  # the last token of the prompt and the first of the answer are one
+        (alone,) = model.encode([answer])
+    except ValueError:  # it has no tokens
+        return ()
+    return tuple(int(t) for t in alone.ids[alone.maskable])
+
+
+def _parted(model, text, answer):
+    return answer.strip() not in model.tokenizer.all_special_tokens and parted(text, answer)
+
+
+def parted(text, answer):
+    """Whether a blank stands between a prompt and its answer, as it is usually written.
+
+    None stands behind an opening bracket or quote, a sign of money or the like, a hyphen, slash or = that has
+    none before it, and in writing without blanks; none before closing marks.
+
+    Example:
+        >>> [parted(text, "I") for text in ("she said", 'she said, "', "(", "x =", "x=", "他说：")]
+        [True, False, False, True, False, False]
+        >>> [parted("the end", answer) for answer in (".", "n't", "of")]
+        [False, False, True]
+    """
+    if text[-1:].isspace() or answer[:1].isspace() or UNPARTED.search(text[-1:]):
+        return False
+    if CLOSING.match(answer) or UNPARTED.search(answer[:1]) and not text[-1:].isalnum():
+        return False
+    before = text[-2:-1]
+    alone = not before or before.isspace() or before in OPENING
+    if text[-1:] in "\"'`*_":  # it opens where nothing stands before it
+        return not (alone or before in "=-/")
+    if text[-1:] in "=-/–—+~^|<>\\&@":
+        return alone and bool(before)
+    return text[-1:] not in OPENING
+
+
+def blanks(model, texts, given, blank=True):
+    """How many answers follow their prompt after a blank that neither has, in a sentence, or ""."""
+    given = texts.column("target") if given is None else list(given)
+    if not isinstance(model, CausalLM) or not given or not blank:
+        return ""
+    pairs = [(t, a) for t, a in zip(texts.frame.text, given, strict=True) if isinstance(a, str) and a.strip()]
+    apart = [answer.strip() for text, answer in pairs if _parted(model, text, answer)]
+    if not apart:
+        return ""
+    return f"{len(apart)} of {len(pairs)} answers follow their prompt after a blank, as ␣{apart[0]}."
+
+
+def written(model, answer):
+    """An answer's tokens in words, behind "␣" where they begin with a blank."""
+    first = str(model.tokenizer.convert_ids_to_tokens([int(answer[0])])[0])
+    return "␣" * first.startswith((" ", "▁", "Ġ")) + model.tokenizer.decode(list(answer)).strip()
 
 
 def predictions(model, encodings, cache):

@@ -94,3 +94,48 @@ def test_language_models_read_text_alone():
         texts.encode(tiny.causal())
     blank = data.read(pd.DataFrame({"text": ["the plot"], "text_b": [""]}))  # as of a file with labels
     assert len(blank.encode(tiny.causal())[0]) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pd.DataFrame({"text": ["a", "b"], "label": ["MAYBE", "no"]}),
+        pd.DataFrame({"text": ["a", "b"], "label": [2.0, 0.0]}),
+        pd.DataFrame({"text": ["a", "b"], "label": ["LABEL_2", "LABEL_0"]}),
+        pd.DataFrame({"text": ["a", "b"], "label": ["2", "0"]}),
+        loaded({"test": pd.DataFrame({"text": ["a", "b"], "label": [0, 1]})}, ("maybe", "no", "yes")),
+        datasets.Dataset.from_dict(
+            {"text": ["a", "b"], "label": [0, 1]},
+            datasets.Features(
+                {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["maybe", "no"])}
+            ),
+        ),
+    ],
+    ids=["names", "floats", "LABEL_2", "digits", "loaded", "ClassLabel"],
+)
+def test_labels_meet_by_name_in_any_order_and_type(classifier, given):
+    assert data.labels(data.read(given), classifier).tolist() == [2, 0]
+
+
+def test_other_classes_and_missing_labels_are_refused(classifier):
+    frame = pd.DataFrame({"text": ["a", "b"], "label": [0, 1]})
+    with pytest.raises(
+        ValueError, match="data has the classes good, bad, tiny-bert has no, yes, maybe: give"
+    ):
+        data.labels(data.read(loaded({"test": frame}, ("good", "bad"))), classifier)
+    with pytest.raises(ValueError, match="label of row 1 is nan: the model has the classes"):
+        data.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
+    texts = data.read(loaded({"test": frame}, ("a", "b", "c")))
+    assert (
+        data.taken_as(texts, tiny.classifier())
+        == "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
+    )
+    assert data.taken_as(texts, classifier) == ""
+
+
+def test_evidence_is_read_as_load_data_reads_it():
+    frame = pd.DataFrame({"text": ["so good", "bad film"], "evidence": [[0, 1], ["film"]]})
+    assert data.read(frame.assign(evidence=[[0, 0], [1, 0]])).column("evidence") == [[], [0]]
+    assert data.read(frame.assign(evidence=["good", "film"])).column("evidence") == [[1], [1]]
+    with pytest.raises(ValueError, match="data: text of row 0 has half a character"):
+        data.read(["good \ud83d"])

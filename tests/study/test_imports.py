@@ -1,5 +1,7 @@
 """Scores from elsewhere, on the model's tokens: by hand, and as captum, inseq and shap return them."""
 
+from types import SimpleNamespace
+
 import captum.attr
 import numpy as np
 import pytest
@@ -250,3 +252,55 @@ def test_several_outputs_need_a_target(classifier):
 def test_slices_of_another_text_are_told(classifier, values, slices, message):
     with pytest.raises(ValueError, match=f"attribution 'mine', text 0: {message}"):
         one(classifier, [Explanation(np.array(values), slices)], ["the plot"])
+
+
+def test_as_many_slices_as_tokens_are_in_order():
+    """A token of blanks alone, and one character of several tokens: values stay where they are."""
+    model, text = tiny.classifier("roberta"), "the plot\n\nwas 🥲"
+    (encoding,) = model.encode([text])
+    slices = ["" if start == stop else text[start:stop] for start, stop in encoding.spans.tolist()]
+    values = np.where(encoding.maskable, np.arange(1.0, len(slices) + 1), 0)
+    given = SimpleNamespace(base_values=0.0, values=[values], data=[np.array(slices)])
+    assert one(model, given, [text])[0] == pytest.approx(values)
+    with pytest.raises(ValueError, match="explain the same text"):
+        one(
+            model,
+            SimpleNamespace(base_values=0.0, values=[values], data=[np.array(["x"] * len(slices))]),
+            [text],
+        )
+
+
+def test_scores_of_texts_that_are_cut_have_either_length(classifier):
+    whole, text = np.arange(10.0), TEXTS[0]
+    full = classifier.encode([text])
+    cut = [classifier.encode([text])[0].at(np.r_[0:5, 9])]
+    classifier.max_length, before = 6, classifier.max_length
+    try:
+        expected = [0, 1, 2, 3, 4, 0]
+        for values in (whole, [9, 1, 2, 3, 4, 9], whole[1:-1], [1, 2, 3, 4]):
+            assert one(classifier, [values], [text], encodings=cut)[0].tolist() == expected
+        assert [len(e.ids) for e in (*full, *cut)] == [10, 6]
+    finally:
+        classifier.max_length = before
+
+
+def test_batches_may_be_padded_further(classifier):
+    wide = np.zeros((2, 16))
+    wide[0, :10], wide[1, :3] = TOKENS[0], TOKENS[1]
+    assert [row.tolist() for row in one(classifier, wide)] == ALIGNED
+
+
+def test_pairs_of_tokens_and_scores_are_read_in_order(classifier):
+    text = "the plot was great"
+    assert one(classifier, [[("the plot", 2.0), (" was", 1.0), (" great", 4.0)]], [text])[0].tolist() == [
+        0,
+        1,
+        1,
+        1,
+        4,
+        0,
+    ]
+    with pytest.raises(
+        ValueError, match=r"not the text in order \(LIME's as_list\(\) has each once\): give one"
+    ):
+        one(classifier, [[("great", 0.5), ("the", 0.1)]], [text])

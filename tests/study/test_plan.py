@@ -37,6 +37,7 @@ def test_seconds_and_memory(inputs):
     given = dict(names=["random_uniform"], given=1, metrics=[metric], baselines=0, budget=100)
     found = plan.estimate(model, inputs.encodings, per_token=0.5, **given)
     assert found.seconds == pytest.approx(0.5 * (1 + 2 * 5) * (6 + 4))
+    assert found.by_name == {"random_uniform": 0, "ns": 20} and (found + found).passes == 44
     weights = 4 * sum(w.numel() for w in model.model.parameters())
     assert found.bytes == weights + 100 * 4 * (2 * 32 + 6 * 16)
     assert plan.seconds_per_token(model, inputs.encodings) > 0
@@ -49,9 +50,10 @@ def test_the_line():
 
 def test_default_and_all(inputs):
     default, every = ([m.name for m in plan.chosen(which, inputs)] for which in ("default", "all"))
-    assert {"ns", "soft_nc", "equal_soft_ns", "decision_flip", "naopc_sufficiency"} <= set(default)
+    assert {"ns", "soft_nc", "aopc_sufficiency", "decision_flip"} <= set(default)
     assert set(every) - set(default) == {
-        *(f"aopc_{name}" for name in ("comprehensiveness", "sufficiency")),
+        *(f"naopc_{name}" for name in ("comprehensiveness", "sufficiency")),
+        *("equal_soft_ns", "equal_soft_nc"),
         *(f"f_fidelity_{name}" for name in ("plus", "minus")),
     }
     assert [m.name for m in plan.chosen("ns", inputs)] == ["ns"]

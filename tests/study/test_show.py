@@ -12,6 +12,7 @@ from studies import NASTY, SCORES, TEXTS, study
 
 from faithlib import store
 from faithlib.report import display
+from faithlib.study import explorer, load_study
 from faithlib.study import show as report
 
 
@@ -38,6 +39,7 @@ def test_notes_say_what_intervals_speak_of_and_where_flags_hold():
         "A note & a <tag>.",
         "95 % intervals over texts, for this model (tiny-bert).",
         "Void: texts in which the metric means nothing; they are left out.",
+        "NS speaks of few texts: 1 are void.",
         "too few texts: LIME × NS.",
         "no text has a value: LIME × decision flip (fraction).",
     ]
@@ -129,7 +131,10 @@ def test_the_users_style_of_figures_stays():
 def test_the_figure_has_a_panel_for_each_metric():
     drawn = report.figure(study())
     titles = [axis.get_title() for axis in drawn.axes if axis.get_visible()]
-    assert [" ".join(title.split()) for title in titles] == ["NS ↑", "decision flip (fraction) ↓"]
+    assert [" ".join(title.split()) for title in titles] == [
+        "NS ↑ 1 of 3 texts void",
+        "decision flip (fraction) ↓ 3 of 3 texts void",
+    ]
     points = [
         line.get_xdata()[0] for line in drawn.axes[0].lines if line.get_marker() not in ("", "None", "|")
     ]
@@ -141,7 +146,7 @@ def test_the_figure_has_a_panel_for_each_metric():
 FILES = [
     "explorer.html",
     *(f"figures/{name}.{kind}" for name in ("agreement", "results") for kind in ("pdf", "png", "svg")),
-    "record.json", "record.parquet", "record.scores.parquet",
+    "record.json", "record.parquet", "record.scores.parquet", "record.texts.parquet",
     *(f"tables/{name}.{kind}" for name in ("agreement", "diagnosticity", "results")
       for kind in ("csv", "html", "tex")),
 ]  # fmt: skip
@@ -162,7 +167,7 @@ def test_a_folder_holds_the_study(tmp_path):
     )
     scores = pd.read_parquet(folder / "record.scores.parquet")
     assert scores[scores.example == 0].lime.tolist() == SCORES["lime"][0]
-    assert scores.columns.tolist() == ["example", "position", "token", "maskable", *SCORES]
+    assert scores.columns.tolist() == ["example", "position", "token", "maskable", "word", *SCORES]
     table = pd.read_csv(folder / "tables" / "results.csv")
     assert table.value.tolist()[:3] == pytest.approx([0.3, 0.4, 0.4333])
     latex = (folder / "tables" / "results.tex").read_text()
@@ -179,6 +184,22 @@ def test_the_same_study_is_left_and_another_is_set_aside(tmp_path, capsys):
     assert "it is kept as record.json.replaced" in capsys.readouterr().out
     assert json.loads((tmp_path / "record.json.replaced").read_text())["model"] == "tiny-bert"
     assert store.read_record(tmp_path / "record.json")["model"] == "other"
+
+
+def test_a_saved_study_is_read_again(tmp_path):
+    report.save(study(), tmp_path)
+    again = load_study(tmp_path)
+    assert report.as_text(again, [0, 1]) == report.as_text(study(), [0, 1])
+    assert explorer.data(again) == explorer.data(study())
+    pd.testing.assert_frame_equal(again.table, study().table)
+    lines = str(again).splitlines()
+    assert len(lines) == 5 and lines[0] == "Study of tiny-bert: 3 texts, 2 attributions, 2 metrics"
+    assert "NS LIME (0.433)" in lines[1] and "NS 1, decision flip (fraction) 3" in lines[2]
+    (tmp_path / "record.texts.parquet").unlink()
+    with pytest.raises(ValueError, match="record record.json has lost its file record.texts.parquet"):
+        load_study(tmp_path)
+    with pytest.raises(FileNotFoundError, match="has no record.json: give a folder that study.save made"):
+        load_study(tmp_path / "none")
 
 
 def test_a_single_metric_has_no_agreement_to_draw(tmp_path):

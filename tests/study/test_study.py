@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from sklearn.metrics import average_precision_score
 
 from faithlib import attributions, load_data, load_model
 from faithlib.engine import forward
 from faithlib.metrics import registry
+from faithlib.metrics.inputs import Inputs
 from faithlib.scores import permuted
 from faithlib.statistics import crossed_interval
 from faithlib.study import COLUMNS, evaluate, explorer, plan
@@ -271,7 +273,15 @@ def test_an_estimate_is_one_line_where_it_takes_long(classifier, monkeypatch, ca
     study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"])
     told = capsys.readouterr()
     (line,) = [line for line in (told.out + told.err).splitlines() if "passes" in line]
-    assert line == f"5 texts, 1 attributions, 1 metrics: {study.estimate}"
+    assert line.startswith(
+        f"5 texts, 1 attributions, 1 metrics: {study.estimate}; dearest: ns and gradient_l2; "
+    )
+    assert line.endswith("minutes=10 stops after ten minutes; dtype='auto' of load_model may halve it")
+    evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"], minutes=1)
+    assert (
+        "20 texts take " in (told := capsys.readouterr()).out + told.err
+        and "minutes=1" in told.out + told.err
+    )
     evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns"], progress=False)
     assert "passes" not in "".join(capsys.readouterr())
     monkeypatch.setattr(plan, "seconds_per_token", lambda *given: 0.0)
@@ -330,3 +340,81 @@ def test_a_study_says_where_converted_weights_come_from():
     assert not evaluate(
         tiny.causal("llama"), tiny.PROMPTS[:1], ["random_uniform"], ["aopc_sufficiency"]
     ).notes
+
+
+def test_evidence_without_blanks_is_that_of_the_tokens(capsys):
+    """Characters are mapped by the tokens that overlap them; the whole text would give 1 to all."""
+    model, text = tiny.classifier("roberta"), "这部电影很好看"
+    frame = pd.DataFrame({"text": [text], "evidence": [[(4, 7)]]})
+    study = evaluate(model, frame, ["random_uniform"], ["auprc"], progress=False)
+    starts, stops = study.encodings[0].spans[study.encodings[0].maskable].T
+    true, scores = (starts < 7) & (stops > 4), study.scores["random_uniform"][0][study.encodings[0].maskable]
+    assert not true.all() and study.table.value[0] == pytest.approx(average_precision_score(true, scores))
+    evaluate(model, frame.assign(evidence=[[(0, 7)]]), ["random_uniform"], ["auprc"], progress=False)
+    assert "Evidence is every token of 1 of 1 texts" in capsys.readouterr().out
+
+
+def test_equal_texts_count_once(classifier, position):
+    once = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position], progress=False)
+    often = evaluate(classifier, tiny.TEXTS * 20, ["gradient_l2"], [position], progress=False)
+    assert often.table.n[0] == len(tiny.TEXTS) and "95 of 100 texts are equal to others" in often.notes[0]
+    for column in ("value", "ci_low", "ci_high"):
+        assert often.table[column][0] == pytest.approx(once.table[column][0])
+
+
+def test_labels_that_cannot_be_meant_are_told(classifier, position):
+    texts = tiny.TEXTS[:3]
+    predicted = evaluate(classifier, texts, ["random_uniform"], [position], progress=False).predicted
+    frame = pd.DataFrame({"text": texts[:1], "label": (predicted[:1] + 1) % 3})
+    notes = evaluate(classifier, frame, ["random_uniform"], [position], progress=False).notes
+    assert notes[0].startswith("All 1 labels are one class") and "is wrong on all 1 texts" in notes[1]
+
+
+def test_a_gap_of_integrated_gradients_is_told(classifier, tmp_path):
+    given = dict(model=classifier, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"])
+    for resume in (None, tmp_path, tmp_path):
+        notes = evaluate(**given, steps=1, resume=resume, progress=False).notes
+        assert any("scores miss their sum by more than a tenth" in note for note in notes)
+    assert not any("miss their sum" in note for note in evaluate(**given, steps=200, progress=False).notes)
+
+
+def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, capsys):
+    texts = [" ".join(np.random.default_rng(i).choice(tiny.TEXTS[3].split(), 6)) for i in range(25)]
+    given = dict(
+        model=classifier, data=texts, attributions=["gradient_l2"], metrics=["ns", "soft_nc"], progress=False
+    )
+    whole = evaluate(**given)
+    first = evaluate(**given, minutes=1e-6, resume=tmp_path)
+    assert len(first.texts) == 10 and "10 of 25 texts, in a random order, were done" in first.notes[-1]
+    later = evaluate(**given, resume=tmp_path)
+    pd.testing.assert_frame_equal(later.values, whole.values, rtol=1e-5, atol=1e-6)
+    pd.testing.assert_frame_equal(later.table, whole.table, rtol=1e-5)
+    both = first.values.assign(text=first.values.example.map(dict(enumerate(first.texts))))
+    other = whole.values.assign(text=whole.values.example.map(dict(enumerate(whole.texts))))
+    keys = ["text", "metric", "baseline"]
+    pairs = both.merge(other.drop_duplicates(keys), on=keys)
+    assert pairs.value_x.tolist() == pytest.approx(pairs.value_y.tolist(), abs=1e-5, nan_ok=True)
+    for minutes in (0, -1, "10", True):
+        with pytest.raises(ValueError, match="give a number above 0, or leave it out"):
+            evaluate(**given, minutes=minutes)
+
+
+def test_one_operator_for_all_metrics(classifier):
+    given = dict(
+        model=classifier,
+        data=tiny.TEXTS,
+        attributions=["gradient_l2"],
+        metrics=["nc", "soft_nc", "auprc"][:2],
+    )
+    own, masked = evaluate(**given, progress=False), evaluate(**given, operator="mask", progress=False)
+    assert own.table.operator.tolist() == ["zero", "zero"] and masked.table.operator.tolist() == [
+        "mask",
+        "mask",
+    ]
+    inputs = Inputs(classifier, masked.encodings, masked.targets, operator="mask")
+    by_hand = registry.get("nc").resolve()(inputs, masked.scores["gradient_l2"])
+    assert masked.values.query("metric == 'nc' and baseline == ''").value.tolist() == pytest.approx(
+        by_hand, nan_ok=True
+    )
+    with pytest.raises(ValueError, match="operator"):
+        evaluate(**given, operator="erase", progress=False)

@@ -1,6 +1,7 @@
 """What is explained: next tokens, answers of several tokens by teacher forcing, contrasts."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -50,7 +51,10 @@ def test_targets_are_tokens_words_and_answers(causal):
 
 def test_an_answer_is_read_as_it_follows_the_prompt():
     """A byte-level tokenizer: the blank belongs to the word after it."""
-    model = tiny.classifier("roberta")
+    found = tiny.classifier("roberta")  # a language model's tokenizer would end no prompt
+    model = SimpleNamespace(
+        encode=lambda texts: [e.at(slice(-1)) for e in found.encode(texts)], tokenizer=found.tokenizer
+    )
     (prompt,) = model.encode(["the plot was"])
     (whole,) = model.encode(["the plot was great"])
     expected = whole.ids[whole.maskable][prompt.maskable.sum() :]
@@ -244,3 +248,52 @@ def test_classes_that_a_model_does_not_have_are_one_line(given):
 def test_a_contrast_needs_a_sign(causal):
     with pytest.raises(ValueError, match="attribution 'gradient_l2' has no sign, and a contrast is"):
         evaluate(causal, tiny.PROMPTS[:1], ["gradient_l2"], targets=[5], contrast=[6])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "blank"),
+    [
+        ("The capital is", "Paris", True),
+        ('Tom said, "', "I", False),
+        ('He said "yes"', "and", True),
+        ("The answer is (", "B", False),
+        ("2+2=", "4", False),
+        ("2 + 2 =", "4", True),
+        ("a well-", "known", False),
+        ("it costs $", "5", False),
+        ("and/", "or", False),
+        ("print(", "x", False),
+        ("日本の首都は", "東京", False),
+        ("The capital is", "東京", True),
+        ("the end", ".", False),
+        ("He did", "n't", False),
+        ("Answer:", "B", True),
+        ("line\n", "next", False),
+    ],
+)
+def test_a_blank_stands_where_one_is_written(prompt, answer, blank):
+    assert targets.parted(prompt, answer) is blank
+
+
+def test_blanks_before_answers_are_shown_and_counted():
+    model, frame = (
+        tiny.causal(),
+        pd.DataFrame({"text": ["the plot was", "it was ("], "target": ["great", "it"]}),
+    )
+    texts = data.read(frame)
+    assert (
+        targets.blanks(model, texts, None) == "1 of 2 answers follow their prompt after a blank, as ␣great."
+    )
+    assert targets.blanks(model, texts, None, blank=False) == ""
+    lm = SimpleNamespace(tokenizer=tiny.classifier("roberta").tokenizer)
+    assert targets.written(lm, lm.tokenizer(" great", add_special_tokens=False)["input_ids"]) == "␣great"
+    assert targets.written(lm, lm.tokenizer("great", add_special_tokens=False)["input_ids"]) == "great"
+
+
+def test_numbers_in_a_column_are_texts(causal):
+    texts = data.read(pd.DataFrame({"text": tiny.PROMPTS[:3], "target": [4, 12.0, None]}))
+    assert texts.column("target") == ["4", "12", None]
+    with pytest.raises(
+        ValueError, match=r"column 'target' has list and no text in row 0: give texts; token ids"
+    ):
+        data.read(pd.DataFrame({"text": ["a"], "target": [[4]]}))

@@ -21,7 +21,8 @@
   const number = (x) => (x === null ? "–" : x.toFixed(3).replace("-", "−"));
   const score = (text, a, k) => (text.scores[a][k] * text.largest[a]) / data.levels;
   const signed = (x) => (x === 0 ? "0" : (x > 0 ? "+" : "−") + Math.abs(x).toPrecision(3));
-  const shown = () => data.attributions.map((_, a) => a).filter((a) => $("shown").children[a].firstChild.checked);
+  const checked = (id) => [...$(id).children].map((_, i) => i).filter((i) => $(id).children[i].firstChild.checked);
+  const shown = () => checked("shown"), measured = () => checked("measured");
 
   // Controls
   $("about").textContent = data.about;
@@ -32,16 +33,68 @@
   $("right").parentNode.hidden = data.texts.every((t) => t.right === null);
   $("sort").append(option("", "order of the data"), ...data.metrics.map((m, i) => option(i, metricText(m))));
   $("of").append(option("", "mean of the attributions"), ...data.attributions.map((a, i) => option(i, a)));
-  data.attributions.forEach((name) => {
+  const boxes = (id, names) => names.forEach((name) => {
     const label = element("label"), box = element("input");
     box.type = "checkbox";
     box.checked = true;
     label.append(box, " " + name);
-    $("shown").append(label);
+    $(id).append(label);
   });
+  boxes("shown", data.attributions);
+  boxes("measured", data.metrics.map((m) => m.label));
+
+  // Means: a row for each metric, a column for each attribution
+  const summary = () => {
+    const head = element("tr"), rows = measured().map((m) => {
+      const row = element("tr");
+      row.append(element("th", "", metricText(data.metrics[m])));
+      row.firstChild.scope = "row";
+      shown().forEach((a) => {
+        const found = data.summary.find((s) => s[0] === a && s[1] === m);
+        const [, , n, none, value, low, high, better, flag] = found || [0, 0, 0, 0, null, null, null, null, ""];
+        const interval = low === null ? "" : ` [${number(low)}, ${number(high)}]`;
+        const preferred = better === null ? "" : `, diagnosticity ${number(better)}`;
+        const cell = element("td", "", number(value) + interval);
+        cell.append(element("small", "", ` n ${n}${none ? `, ${none} void` : ""}${preferred}`));
+        cell.title = flag;
+        row.append(cell);
+      });
+      return row;
+    });
+    head.append(element("th", "", "metric"), ...shown().map((a) => element("th", "", data.attributions[a])));
+    $("summary").lastChild.replaceChildren(head, ...rows);
+    $("summary").hidden = !data.summary.length;
+  };
+
+  // A view is a link: the values of all controls
+  const controls = [...document.querySelectorAll("#controls input, #controls select")];
+  const state = (c) => (c.type === "checkbox" ? Number(c.checked) : c.value);
+  const view = () => new URLSearchParams([...controls.map((c, i) => [i, state(c)]), ["first", first]]);
+  const reopen = () => {
+    const given = new URLSearchParams(location.hash.slice(1));
+    controls.forEach((c, i) => {
+      if (!given.has(String(i))) return;
+      if (c.type === "checkbox") c.checked = given.get(String(i)) === "1";
+      else c.value = given.get(String(i));
+    });
+    return Number(given.get("first")) || 0;
+  };
+  const quoted = (x) => `"${String(x).replace(/"/g, '""').replace(/^(?=[=+@-])/, "'")}"`;
+  const csv = () => {
+    const lines = [["text", "target", "attribution", "metric", "value"].map(quoted).join(",")];
+    chosen.forEach((i) => shown().forEach((a) => measured().forEach((m) => {
+      const t = data.texts[i], value = t.values[a][m];
+      const about = [t.text, t.target, data.attributions[a], data.metrics[m].label].map(quoted);
+      lines.push([...about, value === null ? "" : value].join(","));
+    })));
+    const link = element("a");
+    link.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/csv" }));
+    link.download = "values.csv";
+    link.click();
+  };
 
   const narrow = matchMedia("(max-width: 52rem)");
-  const stack = () => $("texts").classList.toggle("stacked", narrow.matches || data.metrics.length > COLUMNS);
+  const stack = () => $("texts").classList.toggle("stacked", narrow.matches || measured().length > COLUMNS);
   narrow.addEventListener("change", stack);
   stack();
 
@@ -54,7 +107,7 @@
     const mean = known.reduce((a, b) => a + b, 0) / known.length;
     return data.metrics[m].better === "higher" ? mean : -mean;
   };
-  const update = () => {
+  const update = (start = 0) => {
     const wanted = $("search").value.toLowerCase(), predicted = $("predicted").value, right = $("right").value;
     chosen = data.texts.map((_, i) => i).filter((i) => {
       const t = data.texts[i];
@@ -66,7 +119,9 @@
       chosen.sort((a, b) => (keys[a] === null) - (keys[b] === null) || way * (keys[b] - keys[a]) || a - b);
     }
     $("of").disabled = $("order").disabled = $("sort").value === "";
-    first = 0;
+    first = start < chosen.length ? start : 0;
+    stack();
+    summary();
     draw();
   };
 
@@ -89,7 +144,8 @@
   };
   const article = (i) => {
     const text = data.texts[i], made = element("article"), table = element("table");
-    const facts = [text.target && `target ${text.target}`, text.predicted && text.predicted !== text.target &&
+    const p = text.p === null ? "" : ` (p ${number(text.p)})`;
+    const facts = [text.target && `target ${text.target}${p}`, text.predicted && text.predicted !== text.target &&
       `predicted ${text.predicted}`, text.gold && `label ${text.gold}`, text.right === null ? "" : text.right ?
       "right" : "wrong"].filter(Boolean).join(", ");
     made.dataset.i = i;
@@ -105,8 +161,8 @@
       const known = rows.map((a) => text.values[a][j]).filter((v) => v !== null);
       return known.length > 1 ? (m.better === "higher" ? Math.max : Math.min)(...known) : undefined;
     });
-    data.metrics.forEach((m) => {
-      const cell = element("th", "", metricText(m));
+    measured().forEach((m) => {
+      const cell = element("th", "", metricText(data.metrics[m]));
       cell.scope = "col";
       head.append(cell);
     });
@@ -114,9 +170,9 @@
       const row = element("tr"), name = element("th", "", data.attributions[a]);
       name.scope = "row";
       row.append(name, heat(text, a));
-      data.metrics.forEach((m, j) => {
+      measured().forEach((j) => {
         const value = text.values[a][j], cell = element("td", value === best[j] ? "best" : "", number(value));
-        cell.dataset.label = metricText(m);
+        cell.dataset.label = metricText(data.metrics[j]);
         row.append(cell);
       });
       body.append(row);
@@ -133,6 +189,7 @@
     $("count").textContent = chosen.length ? `texts ${first + 1} to ${last} of ${chosen.length}` : "no text fits";
     $("previous").disabled = first === 0;
     $("next").disabled = last === chosen.length;
+    $("link").href = "#" + view();
   };
   const turn = (by) => {
     first += by * PAGE;
@@ -175,5 +232,7 @@
   });
   $("previous").addEventListener("click", () => turn(-1));
   $("next").addEventListener("click", () => turn(1));
-  update();
+  $("csv").addEventListener("click", csv);
+  addEventListener("hashchange", () => update(reopen()));
+  update(reopen());
 })();
