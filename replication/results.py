@@ -5,6 +5,8 @@ record is stands in `records` and in `faithlib.store`, what it says of code and 
 `faithlib.provenance`; what notebooks need of these is offered here as well.
 """
 
+import ast
+import copy
 import json
 import os
 import pathlib
@@ -27,7 +29,7 @@ from faithlib.provenance import (
     sources,
     weights_digest,
 )
-from faithlib.scores import one_of, whole
+from faithlib.scores import one_of, suggestion, whole
 from faithlib.store import (
     FORMAT,
     as_text,
@@ -109,6 +111,20 @@ class Run:
     own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
     origins: dict = field(default_factory=dict)  # `origins` of what it reads
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
+    source: dict = field(default_factory=dict, repr=False)  # where the parameters were read from
+
+    def _unchanged(self):
+        """Raise ValueError where a parameter is not what it was at the start, which a record would hold."""
+        changed = [
+            f"{name} was {value!r} and is {self.source[name]!r}"
+            for name, value in self.params.items()
+            if name in self.source and self.source[name] != value
+        ]
+        if changed:
+            raise ValueError(
+                f"parameters changed after results.start ({'; '.join(changed)}): nothing is kept; run the "
+                "notebook again from its parameters, with variant='a-name' where a record is there"
+            )
 
     def in_parts(self, name, count, make, key, size=16):
         """A DataFrame over `count` examples, `size` at a time; what an interrupted run made is read back.
@@ -116,6 +132,7 @@ class Run:
         make(start, stop) -> DataFrame. key: everything it depends on besides faithlib's code
         (plain values); another key or other code are other parts.
         """
+        self._unchanged()
         code = code_digest(*COMPUTING, *measuring(self.paper))
         version, parts = digest([key, size, self.dtype, code])[:12], []
         with bar(count, name, "example") as progress:
@@ -142,6 +159,7 @@ class Run:
         """
         from safetensors.torch import load_model, save_file
 
+        self._unchanged()
         code = code_digest("training", "models")
         version = digest([key, classifier.name, self.dtype, code])[:12]
         path = self.kept / f"weights.{version}.safetensors"
@@ -184,9 +202,11 @@ class Run:
             The path of the JSON.
 
         Raises:
-            ValueError: an unknown design, a table whose name a variant could have, NaN in the JSON.
+            ValueError: an unknown design, a table whose name a variant could have, NaN in the JSON, a
+                parameter that is not what it was at the start.
             OSError: what cannot be written.
         """
+        self._unchanged()
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, *DESIGNS))
@@ -243,7 +263,8 @@ def start(paper, parameters):
 
     Raises:
         ValueError: a scale or a variant that is no slug, an unknown device or dtype, a seed or a limit
-            below 0, or other parameters than those of the record that has this unit's name.
+            below 0, a name or type that the notebook's parameters do not have, or other parameters than those
+            of the record that has this unit's name.
     """
     import torch
 
@@ -265,14 +286,38 @@ def start(paper, parameters):
     one_of("dtype", dtype, (*DTYPES, "auto"))
     dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
+    _check_parameters(paper, given)
     root = project_root() / given["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
-    params = {name: value for name, value in given.items() if name not in PLACES}
+    params = copy.deepcopy({name: value for name, value in given.items() if name not in PLACES})
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
     read = {"own": own_files(params), "origins": origins(params, given.get("model_dir", ""))}
+    read["source"] = parameters
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, **read)
+
+
+def _check_parameters(paper, given):
+    """Raise ValueError for a name or a type that the cell of parameters in the notebook does not have."""
+    path = project_root() / "notebooks" / paper / "experiment.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
+    tagged = [cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    known = {}
+    for statement in ast.parse("".join(tagged[0])).body if tagged else ():
+        known[statement.targets[0].id] = ast.literal_eval(statement.value)
+    for name, value in given.items() if known else ():
+        if name not in known:
+            raise ValueError(
+                f"parameter {name!r} is none of this notebook's: {suggestion(name, sorted(known))}; if "
+                "cells ran before, run it again from the top"
+            )
+        numbers = (int, float) if isinstance(known[name], float) else (type(known[name]),)
+        if type(value) not in numbers:
+            raise ValueError(
+                f"parameter {name}={value!r} has the wrong type: its default is {known[name]!r}, give a "
+                f"{numbers[-1].__name__}"
+            )
 
 
 def existing(path, params):

@@ -31,7 +31,7 @@ METRICS = [{"metric": "accuracy", "split": "test", "value": 0.75, "n": 4}]
 
 @pytest.fixture
 def given(tmp_path):
-    return {**GIVEN, "results_dir": str(tmp_path / "results")}
+    return {**GIVEN, "ratios": [0.1, 0.5], "results_dir": str(tmp_path / "results")}
 
 
 @pytest.fixture
@@ -328,3 +328,31 @@ def test_own_files_are_told_apart_by_what_they_hold(given, tmp_path):
 
 def test_peak_memory_is_that_of_a_process_with_torch():
     assert 50 < peak_memory_mib() < 100_000
+
+
+def test_parameters_that_change_after_the_start_write_nothing(given):
+    run = results.start("soft_metrics", given)
+    given["examples"], given["ratios"][0] = 7, 0.2
+    told = r"parameters changed after results.start \(examples was 5 and is 7; ratios was \[0.1, 0.5\] and is"
+    for write in (
+        lambda: run.save(METRICS, VALUES),
+        lambda: run.in_parts("values", 4, None, "key"),
+        lambda: run.keep_weights(None, None, "key"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            write()
+    assert not run.folder.exists() and not run.kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"sed": 1}, "parameter 'sed' is none of this notebook's: did you mean 'seed'"),
+        ({"examples": True}, "parameter examples=True has the wrong type: its default is 100, give a int"),
+        ({"ratios": "0.1"}, "give a list"),
+    ],
+)
+def test_parameters_that_the_notebook_does_not_have(given, wrong, told):
+    with pytest.raises(ValueError) as error:
+        results.start("soft_metrics", given | wrong)
+    assert told in one_line(error)
