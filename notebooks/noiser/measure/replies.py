@@ -18,6 +18,8 @@ KEYS = ("answer", "answers", "guess", "guesses", "word", "words", "completion") 
 TAGS = r"(think|thinking|thought|reasoning)"
 THOUGHTS = re.compile(rf"<{TAGS}>.*?(</\1>|$)|\[think\].*?(\[/think\]|$)", re.DOTALL | re.IGNORECASE)
 THOUGHTS_END = re.compile(rf"^.*(</{TAGS}>|\[/think\])", re.DOTALL | re.IGNORECASE)  # their beginning is lost
+FINAL = re.compile(r"^.*(<\|channel\|>\s*final\b[^<]*<\|message\|>|assistantfinal)", re.DOTALL)  # harmony
+ENDED, MARKER = re.compile(r"(\s*<\|(return|end)\|>)+\s*$"), re.compile(r"<\|[^|<>\n]*\|>")
 MARKS = re.compile(r"```\w*\n?|\*\*|`|</?(answer|final|final_answer|output|response)>", re.IGNORECASE)
 BOXED = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}+\$*")
 OPENING = re.compile(r"(?i)^(sure( thing)?|certainly|of course|okay|ok|great|absolutely|got it)[!.:]\s+")
@@ -59,11 +61,11 @@ LAST = re.compile(r",[ \t]+(and|or) (?=\w[^,;\n]*$)", re.IGNORECASE | re.MULTILI
 def parse(text):
     """The answers in a reply, up to five.
 
-    Thoughts in <think>, words of politeness, an introduction such as "My five guesses are:", numbers,
-    bullets, labels such as "First guess:" and remarks behind an answer are left out. Answers stand in a JSON
-    list or object, in numbered, bulleted or labelled lines, in one numbered line, or between commas,
-    semicolons, bars and lines, or in the rows of a table. A reply of up to five words without separators is
-    read both as one answer and as a list of words.
+    Thoughts in <think> and before the final channel of a "harmony" reply, words of politeness, an
+    introduction such as "My five guesses are:", numbers, bullets, labels such as "First guess:" and remarks
+    behind an answer are left out. Answers stand in a JSON list or object, in numbered, bulleted or labelled
+    lines, in one numbered line, between commas, semicolons, bars and lines, or in the rows of a table. A
+    reply of up to five words without separators is read both as one answer and as a list of words.
 
     Args:
         text: of the reply.
@@ -78,6 +80,8 @@ def parse(text):
     if refuses(text):
         return []
     text = _unwrapped(text)
+    if MARKER.search(text):  # a reply that ended in another channel
+        return []
     pieces = _json_items(text) or _pieces(text)
     answers = [REMARK.sub("", BULLET.sub("", piece)).strip(" \t\r\n\"'`*_.[],;") for piece in pieces]
     answers = [answer for answer in answers if re.search(r"\w|[^\s.]", answer)]
@@ -122,6 +126,7 @@ def completion_values(completion):
 
 def _unwrapped(text):
     """A reply without thoughts, marks, headings and words of politeness."""
+    text = ENDED.sub("", FINAL.sub("", text))
     text = BOXED.sub(r"\1", MARKS.sub("", THOUGHTS_END.sub("", THOUGHTS.sub("", text)))).strip()
     return HEDGE.sub("", OPENING.sub("", HEADING.sub("", text)))
 

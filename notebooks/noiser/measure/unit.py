@@ -13,6 +13,7 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 
+from faithlib.models import check_examples
 from replication.papers import ENDPOINT
 
 TINY = "tiny-llama"  # a language model that learns the generated prompts
@@ -200,6 +201,24 @@ def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
     settings = dict(epochs=epochs, learning_rate=LEARNING_RATE, batch_size=BATCH_SIZE, seed=seed)
     key = [settings, data.provenance, gaps]
     return lm, run.keep_weights(lm, lambda: training.fine_tune(lm, encoded, **settings), key)
+
+
+def fitting(lm, rows, long_texts):
+    """(prompts, encodings, rows for `excluded`), those that are too long refused or left out ("truncate")."""
+    encodings, excluded = lm.encode(list(rows.text)), []
+    if long_texts == "truncate":
+        fits = np.array([len(e.ids) <= lm.max_length for e in encodings])
+        if not fits.any():
+            raise ValueError(
+                f"all prompts have more tokens than max_length={lm.max_length}: give a larger one"
+            )
+        why = f"it has more than {lm.max_length} tokens, and its end decides what follows"
+        excluded = [{"what": "prompt left out", "why": why, "n": int((~fits).sum())}] * bool((~fits).any())
+        rows, encodings = (
+            rows[fits].reset_index(drop=True),
+            [e for e, fit in zip(encodings, fits, strict=True) if fit],
+        )
+    return rows, check_examples(lm, encodings)[0], excluded
 
 
 def several_tokens(lm, rows, encodings):

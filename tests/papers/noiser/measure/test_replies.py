@@ -128,6 +128,12 @@ LIST = "paris, london, rome, berlin, madrid"
         ("<think>x</think>1. paris\n2. london\n\nThese are cities of Europe.", ["paris", "london"]),
         ("<think>The words LeBron James suggest", []),
         ("<think>hm</think>", []),
+        (
+            "<|channel|>analysis<|message|>London?<|end|><|start|>assistant<|channel|>final<|message|>Paris<|return|>",
+            ["Paris"],
+        ),
+        ("analysisWe need London.assistantfinalParis, Lyon", ["Paris", "Lyon"]),
+        ("<|channel|>analysis<|message|>We need London", []),
         ("thoughts without opening tag ...</think>\n\nRome", ["Rome"]),
         ("one thought</think> another</think>Rome <think>or not</think>", ["Rome"]),
         # nothing

@@ -282,3 +282,15 @@ def test_a_prompt_without_another_or_without_room_stands_alone(prompts, position
     lm = tiny.causal(positions=positions)
     tokens, _, notes = measure.behind_context(lm, prompts, ["great"] * len(prompts), 5, ["leave_one_out"], {})
     assert tokens == lm.tokens(lm.encode(prompts[:1])[0]) and notes["leave_one_out"].startswith("0% on")
+
+
+def test_prompts_that_are_too_long_are_left_out_and_never_cut():
+    lm, rows = (
+        tiny.causal(),
+        pd.DataFrame({"text": ["the plot was " * 9, "the plot"], "target": ["great", "was"]}),
+    )
+    lm.max_length = 9
+    kept, encodings, excluded = measure.fitting(lm, rows, "truncate")
+    assert kept.target.tolist() == ["was"] and len(encodings) == 1 and excluded[0]["n"] == 1
+    with pytest.raises(ValueError, match="the end of a prompt decides what follows"):
+        measure.fitting(lm, rows, "error")
