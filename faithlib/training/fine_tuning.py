@@ -126,7 +126,8 @@ def fine_tune(
         masking: which examples of a mini-batch are masked: "none", "half" (masked fine-tuning; then
             `evaluate` measures RACU and MaSF too, given a split "validation" of 40 texts) or "all".
         selection: the copy of the validation split that selects: "unmasked"; "masked", with every example
-            masked by draws that depend on `seed` only; or "both" as one split.
+            masked by draws that depend on `seed` only; or "both" as one split. A list of them keeps the best
+            weights by each from one training, the same as from a training of its own.
         salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
         salience_weight: λ, 0 or above. With a salience and 0 the loss is that of plain fine-tuning, and
             attention and dropout are computed as with any other λ, so that models can be compared as pairs.
@@ -141,6 +142,7 @@ def fine_tune(
         (L_c, nats per example), "salience_loss" (mean of L_sal over steps, with salience only),
         f"validation_{best}" if a metric selects, and "kept", true of the evaluation whose weights are kept.
         With masking or another selection, also f"validation_{best}_unmasked" and f"validation_{best}_masked".
+        For a list of selections {selection: (history, weights)}, and the model has the weights of the first.
 
     Raises:
         ValueError: a setting out of range; splits or labels that do not fit; a model in float16 or with
@@ -171,10 +173,11 @@ def fine_tune(
     for name, value in {"warmup": warmup, "weight_decay": weight_decay}.items():
         finite(name, value, 0)
     finite("salience_weight", salience_weight, 0)
-    chosen = {"optimiser": optimiser, "schedule": schedule, "best": best, "definition": definition}
-    for name, value in {**chosen, "masking": masking, "selection": selection}.items():
+    rules = [selection] if isinstance(selection, str) else list(selection)
+    chosen = [("optimiser", optimiser), ("schedule", schedule), ("best", best), ("definition", definition)]
+    for name, value in [*chosen, ("masking", masking), *(("selection", rule) for rule in rules)]:
         one_of(name, value, CHOICES[name])
-    plain, guided = (masking, selection) == ("none", "unmasked"), salience is not None
+    plain, guided = masking == "none" and rules == ["unmasked"], salience is not None
     if isinstance(undecayed, str):
         raise ValueError(f"undecayed={undecayed!r} is one text: give a list, [{undecayed!r}]")
     if classifier.dtype == torch.float16:
@@ -188,11 +191,14 @@ def fine_tune(
     model, (train, validation) = classifier.model, _splits(classifier, data)
     split = Split(classifier, *train) if masking == "none" else MaskedSplit(classifier, *train, masking, seed)
     guide = Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
-    evaluations = (
-        _Evaluations(classifier, validation, best)
-        if plain
-        else _MaskedEvaluations(classifier, validation, best, selection, seed)
-    )
+    copies = {"unmasked": validation}
+    if not plain:
+        texts = masked(classifier, validation[0], np.random.default_rng([seed, VALIDATION]))
+        copies["masked"] = texts, validation[1]
+    evaluations = {}
+    for rule in rules:
+        way = _Evaluations if (masking, rule) == ("none", "unmasked") else _MaskedEvaluations
+        evaluations[rule] = way(classifier, copies, best, rule)
     losses = []
     generator = np.random.default_rng(seed)
     steps = math.ceil(len(split.lengths) / batch_size)  # optimiser steps an epoch
@@ -216,15 +222,20 @@ def fine_tune(
             rates.step()
             progress.update()
             if step in evaluated_steps:
-                evaluations.evaluate(epoch, step, steps, losses, learning_rate)
+                shared = {}  # what the rules compute once
+                for of_rule in evaluations.values():
+                    if not of_rule.finished(patience):
+                        of_rule.evaluate(epoch, step, steps, losses, learning_rate, shared)
                 losses.clear()
-                if evaluations.finished(patience):
+                if all(of_rule.finished(patience) for of_rule in evaluations.values()):
                     break
-        model.load_state_dict(evaluations.weights)
+        model.load_state_dict(evaluations[rules[0]].weights)
     if hasattr(model, "config"):
         model.config.masked_training = masking  # a saved model says so, for RACU and MaSF of `evaluate`
     model.eval()
-    return evaluations.history
+    if isinstance(selection, str):
+        return evaluations[selection].history
+    return {rule: (of_rule.history, of_rule.weights) for rule, of_rule in evaluations.items()}
 
 
 def _splits(classifier, data):
@@ -314,23 +325,35 @@ def performance(predicted, labels):
 
 
 class _Evaluations:
-    """The evaluations of one training, and the weights of the best of them.
+    """The evaluations of one training by one rule, and the weights of the best of them.
 
     Attributes:
+        copies: {"unmasked" and "masked": (encodings, labels)} of the validation split.
         history: the rows that `fine_tune` returns.
         weights: the state dict of the best evaluation so far.
     """
 
-    def __init__(self, classifier, validation, best):
-        self.classifier, self.validation, self.best = classifier, validation, best
+    def __init__(self, classifier, copies, best, selection):
+        self.classifier, self.copies, self.best, self.selection = classifier, copies, best, selection
         self.history, self.weights, self.top = [], None, -math.inf
 
-    def performance(self):
-        """The performance that selects, and further entries for the history's row."""
-        return evaluate(self.classifier, *self.validation), {}
+    def of(self, name, shared):
+        """The performance on one copy of the validation split, from `shared` where another rule asked."""
+        if name not in shared:
+            shared[name] = evaluate(self.classifier, *self.copies[name])
+        return shared[name]
 
-    def evaluate(self, epoch, step, steps, losses, learning_rate):
-        """Evaluate after `step` of an epoch's `steps`; losses: the results of `_step` since the last time."""
+    def performance(self, shared):
+        """The performance that selects, and further entries for the history's row."""
+        return self.of("unmasked", shared), {}
+
+    def evaluate(self, epoch, step, steps, losses, learning_rate, shared):
+        """Evaluate after `step` of an epoch's `steps`.
+
+        Args:
+            losses: the results of `_step` since the last time.
+            shared: {copy: its performance after this step}, which all rules fill and use.
+        """
         losses = torch.stack(losses).tolist()  # all at once, so that a GPU is not synchronised at each step
         for i, values in enumerate(losses, step - len(losses) + 1):
             for loss, kind in zip(values, ("training", "salience"), strict=False):
@@ -339,7 +362,7 @@ class _Evaluations:
                         f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
                         f"lower learning_rate ({learning_rate})"
                     )
-        found, extra = self.performance()
+        found, extra = self.performance(shared)
         loss = found["loss"]
         if not math.isfinite(loss):
             raise FloatingPointError(
@@ -363,6 +386,8 @@ class _Evaluations:
 
     def finished(self, patience):
         """Whether to stop: the metric is 1, or the last `patience` evaluations were not better."""
+        if not self.history:
+            return False
         since = [row["kept"] for row in reversed(self.history)].index(True)
         return since == patience or (self.best != "loss" and self.top == 1)
 
@@ -370,20 +395,13 @@ class _Evaluations:
 class _MaskedEvaluations(_Evaluations):
     """Selection by a masked copy of the validation split, or by both copies."""
 
-    def __init__(self, classifier, validation, best, selection, seed):
-        super().__init__(classifier, validation, best)
-        self.selection = selection
-        encodings, labels = validation
-        copy = masked(classifier, encodings, np.random.default_rng([seed, VALIDATION]))
-        self.copies = {"unmasked": validation, "masked": (copy, labels)}
-
-    def performance(self):
-        found = {name: evaluate(self.classifier, *copy) for name, copy in self.copies.items()}
+    def performance(self, shared):
+        found = {name: self.of(name, shared) for name in self.copies}
         one, other = found.values()
         predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
         found["both"] = {
             "loss": (one["loss"] + other["loss"]) / 2,
-            **performance(predicted, np.tile(self.validation[1], 2)),
+            **performance(predicted, np.tile(self.copies["unmasked"][1], 2)),
         }
         extra = {f"validation_{self.best}_{name}": found[name][self.best] for name in self.copies}
         return found[self.selection], extra

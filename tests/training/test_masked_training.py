@@ -226,6 +226,21 @@ def test_masked_fine_tuning_supports_masks_and_loses_nothing():
     assert found["half", "both"][0] >= found["none", "unmasked"][0] - 0.02 >= 0.9
 
 
+@pytest.mark.parametrize("masking", ["none", "half"])
+def test_one_training_keeps_the_best_weights_by_each_rule(masking):
+    rules = ["masked", "unmasked", "both"]
+    settings = {"epochs": 6, "patience": 2, "best": "macro_f1", "learning_rate": 3e-3}
+    classifier = tiny.classifier()
+    found = training.fine_tune(
+        classifier, splits(classifier), **{**QUICK, **settings}, masking=masking, selection=rules
+    )
+    for rule, (history, weights) in found.items():
+        alone, expected = trained(masking, rule, **settings)
+        assert same(alone, weights) and history == expected
+    assert same(classifier.model.state_dict(), found["masked"][1])
+    assert len({len(history) for history, _ in found.values()}) > 1  # they stop apart
+
+
 # Bad input ----------------------------------------------------------------------------------------
 
 
