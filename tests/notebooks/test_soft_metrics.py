@@ -176,7 +176,7 @@ def checkpoint(folder, name, texts):
 def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
     task = unit.split(".")[0]
     data = DATA if (DATA / task).is_dir() else mirror(tmp_path / "data", task)
-    _, papers, _ = grid.read({"scale": "paper"})
+    _, papers, _ = grid.read_all({"scale": "paper"})
     parameters = papers["soft_metrics"].units[unit]
     assert parameters["epochs"] == 3 and parameters["learning_rate"] == 1e-5
     texts = pd.read_parquet(data / task / "train.parquet").text[:200]
