@@ -2,17 +2,21 @@
 
     python workflow/plan.py scale=small papers=saloss
 
-Hours are those of units, of which several run at a time. A unit that is not done is given the seconds of
-the nearest unit that has been measured: of the same paper, scale, variant, model and kind of device, and of
-the same data set where there is one. There is no guess across these: such a unit is "not measured".
+Hours are those of units, of which several run at a time. On a CPU a unit that is not done is given those of
+the nearest unit that a CPU has computed: of the same paper, scale, variant and model, and of the same data
+set where there is one. There is no guess across these: such a unit is "not measured".
 
-Marked ≈ stand estimates for a GPU of what nothing like it was measured, see `estimate`.
+On a GPU it is given, in this order, those of such a unit of a GPU; the hours that its paper prints for the
+data set and model, times FACTOR and its share of the paper's own unit; those of the paper's unit of a GPU
+with another model, times texts and the root of the parameters' ratio: the middle between a GPU that waits for
+its host and one that computes all the time. A record of a CPU never stands for a GPU.
 """
 
 import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import execute
@@ -24,7 +28,7 @@ from faithlib.tasks import SPLITS
 from replication.results import listed, slug
 
 KINDS = ("CPU", "GPU")
-PEAK = 14_000.0  # GFLOP a second in float32 of the papers' GPU, a V100, where the benchmark has measured none
+FACTOR = 1.0  # by which printed hours are multiplied: they are of a V100, of ROAR's RoBERTa an A100
 MODELS = {  # parameters in millions: all, and those that compute (all but the table of embeddings)
     "bilstm": (6, 0.44), "tiny-bert": (0.1, 0.07), "tiny-llama": (0.2, 0.09), "stories260K": (0.26, 0.2),
     "all-MiniLM-L6-v2": (22.7, 10.6), "SmolLM2-135M-Instruct": (135, 106),
@@ -71,57 +75,71 @@ def measured(folder="results"):
                 "unit": path.stem,
                 "kind": KINDS[device != "cpu"],
                 "seconds": seconds,
-                "texts": texts(record["params"], record["provenance"].get("data", {}).get("rows", {})),
+                "params": record["params"],
+                "rows": record["provenance"].get("data", {}).get("rows", {}),
             }
         )
-    names = ["task", "model", "variant", "paper", "scale", "unit", "kind", "seconds", "texts"]
+    names = ["task", "model", "variant", "paper", "scale", "unit", "kind", "seconds", "params", "rows"]
     return pd.DataFrame(rows, columns=names)
 
 
 def texts(parameters, rows):
-    """(texts that training sees in all, texts explained) of a unit; rows: of its splits, where not cut."""
+    """(texts that training sees in all, texts explained × draws) of a unit, the latter 0 if it names none.
+
+    rows: {split: rows}, where not cut.
+    """
     lists = ("strategies", "measures", "recursive", "ratios", "saliences", "weights")
     models = math.prod(len(parameters[name]) or 1 for name in lists if name in parameters)
     train = parameters.get("train_size") or rows.get("train") or 1
     explained = parameters.get("examples") or parameters.get("test_size") or rows.get("test") or 1
-    tokens = parameters.get("tokens") or 1  # 0: the next token alone
-    return train * parameters.get("epochs", 1) * models, explained * tokens
+    if "examples" not in parameters:  # all texts are explained, by each model
+        explained = 0
+    times = (parameters.get("tokens") or 1) * parameters.get("soft_draws", 1)  # 0 tokens: the next one
+    return train * parameters.get("epochs", 1) * models, explained * times
 
 
-def estimate(known, parameters, card, peaks):
-    """Hours of a unit on a GPU, by FLOP from a unit that a CPU computed; None without one of its paper.
-
-    Its seconds × parameters that compute × texts, the larger of the two ratios of `texts`, × the CPU's peak ÷
-    the GPU's: as if both reached the same share of their peaks, and texts were of the same length.
+def share(parameters, of, sizes, rows, trained=True):
+    """How many times the texts of another unit one has, the larger ratio of `texts`; None where nobody says.
 
     Args:
-        known: rows of `measured` of the unit's paper, on a CPU.
+        parameters, of: of both units, with the notebook's defaults.
+        sizes, rows: {split: rows} of both, where not cut.
+        trained: whether they train their model.
+    """
+    if not (parameters.get("examples") or parameters.get("test_size") or sizes.get("test")):
+        return None
+    pairs = zip(texts(parameters, sizes), texts(of, rows), strict=True)
+    return max(mine / its for mine, its in list(pairs)[0 if trained else 1 :] if its)
+
+
+def gpu_hours(parameters, entry, known, printed, own):
+    """(hours, "measured", "printed" or "scaled") of a unit on a GPU; None where nothing is like it.
+
+    Args:
         parameters: of the unit.
-        card: the paper's.
-        peaks: {"cpu", "cuda": GFLOP a second}.
+        entry: its grid.Paper.
+        known: (rows of `measured` of its paper and scale, of its paper), on a GPU.
+        printed: {(data set, model): hours} of the paper.
+        own: {(data set, model): parameters} of the paper's own units.
     """
     names = named(parameters)
-    known = known[known.model.isin(MODELS)]
-    if known.empty or names["model"] not in MODELS or "cpu" not in peaks:
+    if (near := nearest(known[0], **names, variant=parameters.get("variant", ""))) is not None:
+        return near.seconds / 3600, "measured"
+    sizes = dict(zip(SPLITS, entry.card.use(names["task"]).sizes, strict=True))
+    defaults = execute.defaults(entry.experiment) if entry.experiment else {}
+    case = tuple(names.values())
+    if case in printed:
+        part = share(defaults | parameters, defaults | own[case], sizes, sizes) if case in own else 1
+        return printed[case] * FACTOR * min(1, part or 1), "printed"
+    alike = known[1][known[1].model.isin(MODELS)]
+    if alike.empty or names["model"] not in MODELS:
         return None
-    own = known[known.task == names["task"]]
-    near = (known if own.empty else own).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
-    sizes = dict(zip(SPLITS, card.use(names["task"]).sizes, strict=True))
-    if not (parameters.get("examples") or parameters.get("test_size") or sizes["test"]):
-        return None  # nobody says how many texts there are
-    more = max(mine / its for mine, its in zip(texts(parameters, sizes), near.texts, strict=True) if its)
-    larger = MODELS[names["model"]][1] / MODELS[near.model][1]
-    return near.seconds / 3600 * larger * more * peaks["cpu"] / peaks["cuda"]
-
-
-def peaks(folder="results/benchmarks"):
-    """{"cpu", "cuda": GFLOP a second of float32 matrix products, as `make bench` measured them}."""
-    found = {"cuda": PEAK}
-    for path in sorted(Path(folder).glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if "peak_gflop_per_second" in record:
-            found[record["device"]] = record["peak_gflop_per_second"]
-    return found
+    same = alike[alike.task == names["task"]]
+    near = (alike if same.empty else same).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
+    trained = entry.card.kind != "prompts"
+    more = share(defaults | parameters, near.params, sizes, near.rows, trained)
+    larger = math.sqrt(MODELS[names["model"]][1] / MODELS[near.model][1])
+    return (near.seconds / 3600 * larger * more, "scaled") if more else None
 
 
 def named(parameters):
@@ -138,8 +156,18 @@ def nearest(known, task, model, variant=""):
     return None if same.empty else same.loc[same.seconds.idxmax()]
 
 
-def plan(papers, scale, state, known, rates):
-    """(a row a paper, lines that say where its hours are from); rates: from `peaks`."""
+def own_units(paper):
+    """{(data set, model): parameters} of a paper's own set-up, config/paper.yaml."""
+    try:
+        entry = grid.read_yaml("config/paper.yaml")["papers"].get(paper, {"units": []})
+    except ValueError:  # a project without that scale
+        return {}
+    rows = [entry.get("defaults", {}) | row for row in entry["units"]]
+    return {tuple(named(row).values()): row for row in rows if not row.get("variant")}
+
+
+def plan(papers, scale, state, known):
+    """(a row a paper, lines that say where its hours are from)."""
     rows, sources = [], []
     for paper, entry in papers.items():
         left = {
@@ -153,30 +181,31 @@ def plan(papers, scale, state, known, rates):
         row = {"paper": paper, "units": len(entry.units), "done": len(entry.units) - len(left)}
         of_paper = known[known.paper == paper]
         here = of_paper[of_paper.scale == scale]
-        for kind in KINDS:
-            of_kind = here[here.kind == kind]
-            found = {
-                unit: near for unit, names in left.items() if (near := nearest(of_kind, **names)) is not None
-            }
-            spent = sum(near.seconds for near in found.values()) / 3600
-            row[f"hours left, {kind}"] = told(spent, len(found), len(left), "not measured")
-            for name in dict.fromkeys(near.unit for near in found.values()):
-                stands = [unit for unit, near in found.items() if near.unit == name]
-                hours = told(found[stands[0]].seconds / 3600, 1, 1, "")
-                sources.append(f"{paper}: {name} took {hours} h on a {kind}; so will {listed(stands, 3)}")
+        of_cpu, of_gpu = (here[here.kind == kind] for kind in KINDS)
+        found = {unit: near for unit, names in left.items() if (near := nearest(of_cpu, **names)) is not None}
+        spent = sum(near.seconds for near in found.values()) / 3600
+        row["hours left, CPU"] = told(spent, len(found), len(left), "not measured")
+        known_gpu = of_gpu, of_paper[of_paper.kind == "GPU"]
+        setup = own_units(paper)
+        hours = {unit: gpu_hours(entry.units[unit], entry, known_gpu, printed, setup) for unit in left}
+        hours = {unit: of for unit, of in hours.items() if of}
+        row["hours left, GPU"] = told(
+            sum(of for of, _ in hours.values()), len(hours), len(left), "no estimate"
+        )
+        how = Counter(source for _, source in hours.values())
+        row["from"] = ", ".join(f"{count} {source}" for source, count in how.most_common())
+        for name in dict.fromkeys(near.unit for near in found.values()):
+            stands = [unit for unit, near in found.items() if near.unit == name]
+            took = told(found[stands[0]].seconds / 3600, 1, 1, "")
+            sources.append(f"{paper}: {name} took {took} h on a CPU; so will {listed(stands, 3)}")
         unlike = [names for names in left.values() if nearest(here, **names) is None]
         if bare := sorted({" ".join(filter(None, (n["model"], n["variant"]))) for n in unlike}):
             reason = "nor is any other unit of this paper"
             if len(of_paper):
                 near = of_paper.loc[of_paper.seconds.idxmax()]
-                hours = told(near.seconds / 3600, 1, 1, "")
-                reason = f"the longest there is: {near.scale}/{near.unit}, {hours} h on a {near.kind}"
+                took = told(near.seconds / 3600, 1, 1, "")
+                reason = f"the longest there is: {near.scale}/{near.unit}, {took} h on a {near.kind}"
             sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
-        bare = [unit for unit in left if nearest(here[here.kind == "GPU"], **left[unit]) is None]
-        on_cpu = of_paper[of_paper.kind == "CPU"]
-        guesses = [estimate(on_cpu, entry.units[unit], entry.card, rates) for unit in bare]
-        guesses = [hours for hours in guesses if hours is not None]
-        row["≈ GPU hours by FLOP"] = told(sum(guesses), len(guesses), len(bare), "no estimate")
         sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
         largest = f"{max(sizes, default=0) * BYTES[entry.card.kind] / 1074:.1f}"  # 0.0 if nothing is left
         row["≈ GiB, largest model"] = largest if len(sizes) == len(left) else "unknown"
@@ -201,16 +230,15 @@ def main(arguments):
     units = {(paper, unit) for paper, entry in papers.items() for unit in entry.units}
     out = {(paper, unit) for paper, of in lacking.items() for unit in of}
     state = status(config) if units - out else {}
-    rates = peaks()
-    rows, sources = plan(papers, scale, state, measured(), rates)
+    rows, sources = plan(papers, scale, state, measured())
     print(f"Scale {scale}, hours of units, of which several run at a time:\n")
     print(pd.DataFrame(rows).to_string(index=False))
     print(
-        "\n≈: not measured, and perhaps wrong by a factor of several. Hours are those of the paper's longest "
-        f"unit on a CPU, times parameters and texts, at {rates.get('cpu', math.nan):,.0f} GFLOP/s there and "
-        f"{rates['cuda']:,.0f} on the GPU. GiB are weights, gradients and Adam's sums in float32."
+        "\nGPU: measured, of a unit of a GPU; printed, the paper's own hours (of a V100, of ROAR's RoBERTa "
+        f"an A100) x {FACTOR:g} and the unit's share of the paper's; scaled, of a GPU's unit with another "
+        "model, by texts and the root of the parameters' ratio, perhaps wrong by that root. GiB: weights, "
+        "gradients, Adam's sums."
     )
-    print("\nIn the paper: what it prints for the same, on a V100 (ROAR's RoBERTa: an A100).")
     if sources:
         print("\nWhere the hours are from:\n  " + "\n  ".join(sources))
     again = [f"{path}: {why}" for path, (why, pending) in state.items() if pending and why != "missing"]

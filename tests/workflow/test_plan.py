@@ -12,8 +12,6 @@ from toy import GOOD, config
 
 from replication import papers
 
-RATES = {"cpu": 100, "cuda": 10_000}
-
 
 def record(path, task, model, seconds, device="cpu"):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,14 +48,13 @@ def test_hours_are_those_of_the_nearest_measured_unit(known):
     wanted = units(("sst", "name", 0), ("sst", "name", 1), ("snli", "name", 0), ("sst", "big", 0))
     state = {f"results/quick/fmm/{unit}.json": ("missing", unit != "sst.name.s0") for unit in wanted}
     (row,), sources = plan.plan(
-        {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}, "quick", state, known, RATES
+        {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}, "quick", state, known
     )
     assert (row["units"], row["done"]) == (4, 1)
     assert row["hours left, CPU"] == "4.00 (2 of 3 units)"  # 2 h each: the resumed one counts as the other
     assert row["hours left, GPU"] == "20 (2 of 3 units)"  # of another data set, the only one there is
     assert sources == [
         "fmm: sst.name.s0 took 2.00 h on a CPU; so will sst.name.s1, snli.name.s0",
-        "fmm: topics.name.s0 took 10 h on a GPU; so will sst.name.s1, snli.name.s0",
         "fmm: big not measured at this scale; the longest there is: small/sst.big.s0, 25 h on a CPU",
     ]
 
@@ -67,64 +64,102 @@ def test_a_variant_is_not_measured_by_the_main_setting(known):
     wanted["sst.name.s1.few-texts"] = wanted["sst.name.s1"] | {"variant": "few-texts"}
     state = {f"results/quick/fmm/{unit}.json": ("missing", True) for unit in wanted}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), sources = plan.plan(of_fmm, "quick", state, known, RATES)
+    (row,), sources = plan.plan(of_fmm, "quick", state, known)
     assert row["hours left, CPU"] == "2.00 (1 of 2 units)"
     assert sources[-1].startswith("fmm: name few-texts not measured at this scale;")
 
 
-def test_an_estimate_is_the_longest_unit_times_parameters_and_texts():
-    params = {"train_size": 1000, "epochs": 2, "examples": 50, "strategies": ["a"]}
-    known = pd.DataFrame(
-        [
-            {"task": "sst", "model": "all-MiniLM-L6-v2", "seconds": s, "texts": plan.texts(params, {})}
-            for s in (60, 3600)
-        ]
-    )
-    asked = {**params, "task": "sst", "model": "org/roberta-base", "epochs": 6, "strategies": ["a", "b"]}
-    hours = plan.estimate(known, asked, papers.card("fmm"), RATES)
-    assert hours == pytest.approx(1.0 * (85 / 10.6) * (3 * 2) * (100 / 10_000))
-    assert plan.estimate(known, asked | {"model": "org/other"}, papers.card("fmm"), RATES) is None
-    whole = {**asked, "train_size": 0, "examples": 0}  # the paper's own sizes of cola: 6840 and 1043
-    sizes = papers.card("fmm").use("cola").sizes
-    hours = plan.estimate(known, whole | {"task": "cola"}, papers.card("fmm"), RATES)
-    more = max(sizes[0] * 6 * 2 / 2000, sizes[2] / 50)
-    assert hours == pytest.approx((85 / 10.6) * more * (100 / 10_000))
+FMM = grid.Paper(papers.card("fmm"), "", "", {})
+UNIT = {
+    "task": "cola",
+    "model": "org/roberta-base",
+    "train_size": 0,
+    "examples": 0,
+    "epochs": 15,
+    "strategies": ["a"],
+}
+OF_MINILM = {**UNIT, "task": "mrpc", "train_size": 1000, "examples": 100, "epochs": 1}
+
+
+def rows(**values):
+    """Rows of `measured`, of a GPU's unit of an hour."""
+    row = {"task": "mrpc", "model": "all-MiniLM-L6-v2", "variant": "", "unit": "u", "seconds": 3600}
+    return pd.DataFrame([row | {"params": OF_MINILM, "rows": {}} | values])
+
+
+NONE = rows().iloc[:0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "known", "printed", "expected"),
+    [
+        (
+            UNIT,
+            (rows(model="roberta-base", seconds=60), rows()),
+            {("cola", "roberta-base"): 9},
+            (1 / 60, "measured"),
+        ),
+        (UNIT, (NONE, rows()), {("cola", "roberta-base"): 9}, (9 * plan.FACTOR, "printed")),
+        (
+            {**UNIT, "examples": 100, "epochs": 3},
+            (NONE, NONE),
+            {("cola", "roberta-base"): 9},
+            (9 * 0.2, "printed"),
+        ),
+        (UNIT, (NONE, rows()), {}, ((85 / 10.6) ** 0.5 * 6841 * 15 / 1000, "scaled")),
+        (UNIT, (NONE, NONE), {}, None),
+        (UNIT | {"model": "org/other"}, (NONE, rows()), {}, None),
+    ],
+)
+def test_hours_of_a_gpu_are_measured_then_printed_then_scaled(parameters, known, printed, expected):
+    own = {("cola", "roberta-base"): UNIT}
+    found = plan.gpu_hours(parameters, FMM, known, printed, own)
+    assert found == (expected and (pytest.approx(expected[0]), expected[1]))
+
+
+def test_a_record_of_a_cpu_never_stands_for_a_gpu(known):
+    wanted = units(("sst", "big", 0))
+    state = {"results/small/fmm/sst.big.s0.json": ("missing", True)}
+    of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
+    (row,), _ = plan.plan(of_fmm, "small", state, known[known.kind == "CPU"])
+    assert (row["hours left, CPU"], row["hours left, GPU"], row["from"]) == ("25", "no estimate", "")
+
+
+@pytest.mark.parametrize("paper", ["recursive_roar", "fmm"])
+def test_the_plan_of_the_papers_scale_is_within_three_times_what_they_print(paper, monkeypatch):
+    monkeypatch.chdir(toy.ROOT)
+    entry = grid.read_all({"scale": "paper", "papers": paper})[1][paper]
+    known = plan.measured()
+    known = known[(known.paper == paper) & (known.kind == "GPU")]
+    printed, own = entry.card.hours(), plan.own_units(paper)
+    cases = 0
+    for parameters in entry.units.values():
+        if hours := printed.get(tuple(plan.named(parameters).values())):
+            found, _ = plan.gpu_hours(parameters, entry, (known[known.scale == "paper"], known), printed, own)
+            assert hours / 3 <= found <= hours * 3
+            cases += 1
+    assert cases >= 85
 
 
 def test_texts_explained_where_no_tokens_are_generated_are_counted_once():
     next_word = {"train_size": 100, "epochs": 3, "examples": 20, "tokens": 0}
     assert plan.texts(next_word, {}) == (300, 20)
-    assert plan.texts({**next_word, "epochs": 0, "tokens": 10}, {}) == (0, 200)
-    untrained = {"task": "world_facts", "model": "tiny-llama", "seconds": 3600}
-    untrained |= {"texts": plan.texts({**next_word, "epochs": 0}, {})}
-    asked = {**next_word, "task": "world_facts", "model": "tiny-llama", "examples": 60}
-    hours = plan.estimate(pd.DataFrame([untrained]), asked, papers.card("noiser"), RATES)
-    assert hours == pytest.approx(3 * (100 / 10_000))
+    assert plan.texts({**next_word, "epochs": 0, "tokens": 10, "soft_draws": 4}, {}) == (0, 800)
+    assert plan.texts({"train_size": 100, "measures": ["a", "b"]}, {"test": 9}) == (200, 0)
+    assert plan.share({**next_word, "examples": 60}, {**next_word, "epochs": 0}, {}, {}) == 3
 
 
 def test_a_paper_that_is_done_has_nothing_left(known):
     wanted = units(("sst", "name", 0))
     state = {"results/quick/fmm/sst.name.s0.json": ("", False)}
     of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
-    (row,), _ = plan.plan(of_fmm, "quick", state, known, RATES)
+    (row,), _ = plan.plan(of_fmm, "quick", state, known)
     assert (row["done"], row["hours left, CPU"], row["≈ GiB, largest model"]) == (1, "0", "0.0")
 
 
 def test_texts_that_nobody_counts_have_no_estimate():
-    params = {"task": "knowns", "model": "all-MiniLM-L6-v2", "examples": 20}
-    known = pd.DataFrame([params | {"seconds": 3600, "texts": (0, 20)}])
-    asked = params | {"task": "wikibio"}  # its card names no size
-    assert plan.estimate(known, asked, papers.card("noiser"), RATES) > 0
-    assert plan.estimate(known, asked | {"examples": 0}, papers.card("noiser"), RATES) is None
-
-
-def test_peaks_are_those_of_the_benchmarks(tmp_path):
-    assert plan.peaks(tmp_path) == {"cuda": plan.PEAK}
-    for device in ("cpu", "cuda"):
-        text = json.dumps({"device": device, "peak_gflop_per_second": len(device) * 10})
-        (tmp_path / f"{device}.json").write_text(text)
-    (tmp_path / "memory.json").write_text("{}")
-    assert plan.peaks(tmp_path) == {"cpu": 30, "cuda": 40}
+    assert plan.share({"task": "wikibio", "examples": 0}, {"examples": 20}, {"test": None}, {}) is None
+    assert plan.share({"task": "wikibio", "examples": 20}, {"examples": 20}, {"test": None}, {}) == 1
 
 
 def test_what_is_not_measured_is_not_guessed(known):
@@ -134,10 +169,9 @@ def test_what_is_not_measured_is_not_guessed(known):
         "paper",
         {"results/paper/saloss/sst.big.s0.json": ("missing", True)},
         known,
-        RATES,
     )
-    assert row["hours left, CPU"] == row["hours left, GPU"] == "not measured"
-    assert (row["≈ GPU hours by FLOP"], row["≈ GiB, largest model"]) == ("no estimate", "unknown")
+    assert (row["hours left, CPU"], row["hours left, GPU"]) == ("not measured", "no estimate")
+    assert row["≈ GiB, largest model"] == "unknown"
     assert row["in the paper"] == "not printed"
     assert sources == ["saloss: big not measured at this scale; nor is any other unit of this paper"]
 
