@@ -2,7 +2,9 @@
 #:
 #:   make results               the quick scale, no download, then the verdicts
 #:   make results SCALE=small   real data sets; from local folders with DATA=<folder> MODELS=<folder>
+#:   make results SCALE=one-gpu DEVICE=cuda   one headline unit a paper with its own checkpoint: an afternoon
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
+#:   make results MINUTES=10    stops after ten minutes; the same command goes on
 #:   make plan SCALE=paper      what is done and how many hours are left; runs nothing
 #:   make submit SCALE=paper    to Slurm, as arrays of jobs without a driver: SBATCH="--partition=gpu"
 #:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
@@ -50,7 +52,7 @@ help:
 results: .venv/installed-batch
 	@test -d "workflow/profiles/$(PROFILE)" || { echo "PROFILE=$(PROFILE): there is no such profile; use one of" $$(ls workflow/profiles); exit 2; }
 	@$(if $(filter default,$(PROFILE)),$(BIN)/python workflow/grid.py $(GRID),$(BIN)/python -c "import snakemake_executor_plugin_$(PROFILE)" 2>/dev/null || { echo "PROFILE=$(PROFILE) needs Snakemake's plugin for it: $(BIN)/python -m pip install -c constraints.txt -e .[cluster]"; exit 2; })
-	@$(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
+	@$(if $(MINUTES),$(BIN)/python workflow/box.py "$(MINUTES)") $(BIN)/snakemake --workflow-profile "workflow/profiles/$(PROFILE)" --config $(GRID)
 	@$(BIN)/python -m replication "$(SCALE)"
 plan: .venv/installed-batch
 	@$(BIN)/python workflow/plan.py $(GRID)

@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]  # of the project
@@ -212,6 +213,30 @@ def run(notebook, output, parameters, kernels=None):
                 raise
 
 
+def take_gpu(folder=".snakemake"):
+    """Have one of the machine's GPUs alone, where the grid shares several among its units.
+
+    Returns:
+        The open file whose lock holds it until this process ends, or None.
+    """
+    count = int(os.environ.get("FAITHLIB_GPUS", 1))
+    if count == 1:
+        return None
+    import fcntl  # not on Windows
+
+    names = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
+    for name in cycle(names.split(",")[:count]):
+        file = Path(folder, f"gpu-{name}.lock").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            time.sleep(0.2)
+            continue
+        os.environ["CUDA_VISIBLE_DEVICES"] = name
+        return file
+
+
 def until_stopped(output, work):
     """work(), done by a thread, so that signals are not nbclient's, which leaves the kernel or its children.
 
@@ -347,7 +372,7 @@ def main(arguments, kernels=None):
         if (there := finished(notebook, parameters)) and not again:
             print(f"{there} is there, with these parameters: nothing to do; --again computes it anew")
             return
-        start = time.monotonic()
+        start, lock = time.monotonic(), take_gpu()  # noqa: F841 (it is held)
         run(notebook, output, parameters, kernels)
         print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)
     except (ValueError, OSError) as error:

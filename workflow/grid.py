@@ -28,7 +28,8 @@ PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it co
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
 LAYOUT = "3"  # of the project's folders, which have moved twice
-ASKED = {"memory": 8192, "minutes": 360, "gpu": False}  # of a cluster, for a unit, where no config says
+# Of a cluster, for a unit, where no config says; gpus: of one machine, which gives each unit one.
+ASKED = {"memory": 8192, "minutes": 360, "gpu": False, "gpus": 1}
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Paper:
     Attributes:
         units: {name: parameters}.
         memory, minutes, gpu: of a cluster: MiB, minutes, and whether a GPU.
+        gpus: how many GPUs one machine shares among its units.
         missing: {unit: the line that says which of its files is not there}.
     """
 
@@ -48,6 +50,7 @@ class Paper:
     memory: int = ASKED["memory"]
     minutes: int = ASKED["minutes"]
     gpu: bool = ASKED["gpu"]
+    gpus: int = ASKED["gpus"]
     missing: dict[str, str] = field(default_factory=dict)
 
 
@@ -168,7 +171,7 @@ def read_paper(name, entry, scale, paths, schema, asked):
             found[unit] = parameters
     memory, minutes = (getattr(card, key).get(scale, asked[key]) for key in ("memory", "minutes"))
     gpu = paths["device"].startswith("cuda") if "device" in paths else asked["gpu"]
-    return Paper(card, experiment, report, found, memory, minutes, gpu, missing)
+    return Paper(card, experiment, report, found, memory, minutes, gpu, asked["gpus"], missing)
 
 
 class Loader(yaml.SafeLoader):
@@ -310,9 +313,10 @@ def demand(device="auto", papers=MappingProxyType({})):
     for name, entry in papers.items():
         paths = {unit: Path(f"results/{p['scale']}/{name}/{unit}.json") for unit, p in entry.units.items()}
         left += [p for unit, p in entry.units.items() if not paths[unit].is_file()]
+    gpus = max((entry.gpus for entry in papers.values()), default=1)
     wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]
     kind, _, number = device.partition(":")
-    if kind not in ("cuda", "mps") and not wanted:
+    if kind not in ("cuda", "mps") and not wanted and gpus == 1:
         return
     import torch
 
@@ -323,6 +327,10 @@ def demand(device="auto", papers=MappingProxyType({})):
         raise ValueError(
             f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
             "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
+        )
+    if gpus > max(1, there := torch.cuda.device_count()):
+        raise ValueError(
+            f"asks: gpus = {gpus}: this machine shows {there}; write as many into the config of the scale"
         )
     if device == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"

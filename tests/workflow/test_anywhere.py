@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import box
 import execute
 import nbformat
 import pytest
@@ -214,6 +215,46 @@ def test_a_notebook_that_is_stopped_says_one_line_and_leaves_no_process(tmp_path
         toy.ended(int(pid))
     assert (tmp_path / "kept").read_text() == "a finished chunk"
     assert json.loads((tmp_path / "out.ipynb").read_text())["cells"]  # as far as it came
+
+
+TOOK = """import os, pathlib, time
+pathlib.Path(f"took-{seed}").write_text(os.environ["CUDA_VISIBLE_DEVICES"])
+while len(list(pathlib.Path().glob("took-*"))) < 2:
+    time.sleep(0.1)
+"""
+
+
+@linux
+def test_each_unit_has_one_of_the_machines_gpus(project):
+    """Both units run at a time, and each waits for the other."""
+    config = project / "config/quick.yaml"
+    config.write_text(config.read_text().replace("scale: quick", "scale: quick\nasks: {gpu: true, gpus: 2}"))
+    notebook(project / "notebooks/attributions/experiment.ipynb", toy.PARAMETERS, TOOK, toy.RECORD)
+    status, text = toy.snakemake(project)
+    assert status == 0, text
+    assert {(project / f"took-{seed}").read_text() for seed in (0, 1)} == {"0", "1"}
+
+
+@linux
+def test_a_command_in_a_box_of_time_is_stopped_and_ends_with_its_processes(tmp_path, capsys):
+    assert box.run([sys.executable, "-c", "raise SystemExit(3)"], 60) == (3, False)
+    notebook(tmp_path / "book.ipynb", "seed = 0", SLOW)
+    command = [sys.executable, str(ROOT / "workflow/execute.py"), str(tmp_path / "book.ipynb"), "out.ipynb"]
+    started = f"import os, subprocess; os.chdir({str(tmp_path)!r}); subprocess.run({command!r})"
+    _, over = box.run([sys.executable, "-c", started], 20)
+    assert over
+    for pid in (tmp_path / "pids").read_text().split():
+        toy.ended(int(pid))
+    assert (tmp_path / "kept").read_text() == "a finished chunk"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("ten", "MINUTES=ten is no number"), ("0.2", "too short for any unit"), ("nan", "short")],
+)
+def test_minutes_that_are_none_are_one_line(given, told):
+    with pytest.raises(ValueError, match=told):
+        box.main([given, "true"])
 
 
 # More output than a screen holds -------------------------------------------------------------------

@@ -191,6 +191,18 @@ def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
     assert grid.demand("auto") is grid.demand("cpu") is None
 
 
+def test_more_gpus_than_there_are_are_told_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    entries = {"fmm": grid.Paper(papers.card("fmm"), "", "", {}, gpus=2)}
+    with pytest.raises(
+        ValueError, match="asks: gpus = 2: this machine shows 1; write as many into the config"
+    ):
+        grid.demand("cuda", entries)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    grid.demand("cuda", entries)
+
+
 @pytest.mark.parametrize(("has", "said"), [(True, ""), (False, "1 of the 2 units left compute in bfloat16")])
 def test_a_dtype_that_the_processor_imitates_is_told_before_anything_starts(has, said, monkeypatch, capsys):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
