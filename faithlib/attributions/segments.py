@@ -14,13 +14,14 @@ from faithlib.scores import one_of
 
 UNITS = ("passage", "sentence", "word", "token")
 SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*$")
+WIDE_END = re.compile(r"[。！？｡]+[”’」』）]*")  # of a sentence that no blank follows
 
 
 def segments(encoding, text, unit, fixed=()):
     """The segments of a text.
 
-    A passage ends at a blank line; a sentence at a passage's end or a word that ends in ".", "!", "?" or "…"
-    (abbreviations too); a word at a blank.
+    A passage ends at a blank line; a sentence at a passage's end, a word that ends in ".", "!", "?" or "…"
+    (abbreviations too), or "。", "！" or "？"; a word at a blank.
 
     Args:
         encoding: the Encoding of the text.
@@ -65,6 +66,10 @@ def segments(encoding, text, unit, fixed=()):
                 "or neither, or use another tokenizer"
             )
     numbers = np.arange(len(words)) if unit == "token" else np.array(of_word, int)[words]
+    ends = [match.end() for match in WIDE_END.finditer(text)] if unit == "sentence" else []
+    if ends and encoding.spans is not None:
+        passed = np.searchsorted(ends, encoding.spans[encoding.maskable, 1] - 1, side="right")
+        numbers = np.unique(numbers + passed, return_inverse=True)[1]
     found[encoding.maskable] = np.where(np.isin(words, list(fixed)), -1, numbers)
     return found
 

@@ -190,6 +190,9 @@ def _words(encoding, parts, text, unit, model):
     if unit == "token":
         tokens = model.tokenizer.convert_ids_to_tokens(encoding.ids.tolist())
         return {int(n): tokens[at] for at, n in enumerate(parts) if n >= 0}
+    if encoding.spans is not None and any(len(set(parts[encoding.words == w])) > 1 for w in encoding.words):
+        spans = {int(n): encoding.spans[parts == n] for n in np.unique(parts[parts >= 0])}
+        return {n: text[of[:, 0].min() : of[:, 1].max()].strip() for n, of in spans.items()}
     of_word = dict(zip(encoding.words[parts >= 0].tolist(), parts[parts >= 0].tolist(), strict=True))
     found = {}
     for at, word in enumerate(text.split()):

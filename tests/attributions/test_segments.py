@@ -11,6 +11,7 @@ from faithlib.attributions import attribute
 from faithlib.attributions.segments import leave_one_out, segments
 from faithlib.engine import forward
 from faithlib.models.base import Encoding
+from faithlib.study import by_segment
 
 TEXT = "the plot was great . it was long !\n\nwas it unlikely ? a boring film"
 
@@ -126,3 +127,18 @@ def test_a_token_of_a_fixed_word_and_another_is_told():
             ValueError, match="fixed: one token holds both 'a' and 'plot', and one of them is"
         ):
             segments(line, "a plot . long", unit, [0])
+
+
+def test_sentences_end_at_wide_marks_that_no_blank_follows():
+    model, text = tiny.classifier("roberta"), "很好。 不好！难看？ so good ."
+    (encoding,) = model.encode([text])
+    found = segments(encoding, text, "sentence")
+    written = [text[slice(*span)].strip() for span in encoding.spans.tolist()]
+    assert {n: written[np.flatnonzero(found == n)[-1]] for n in range(4)} == {
+        0: "。",
+        1: "！",
+        2: "？",
+        3: ".",
+    }
+    table = by_segment(model, [text], "sentence").sort_values("segment")
+    assert table.words.tolist() == ["很好。", "不好！", "难看？", "so good ."]
