@@ -314,7 +314,7 @@ def check_head(config, asked, name, ordered=True):
     ordered: whether their order counts, as it does where it is given; those of data meet by name.
     """
     problem = unfit_head(config, asked)
-    if problem and not ordered and places(asked, label_names(config) or ()) is not None:
+    if problem and asked and not ordered and places(asked, label_names(config) or ()) is not None:
         return
     if "regression" in problem or "multi-label" in problem:
         raise ValueError(

@@ -283,3 +283,21 @@ def test_longrope_depends_on_no_other_prompt():
     with torch.no_grad():
         own = model.model(input_ids=torch.tensor(shorter.encoding.ids)[None]).logits[0, -1].softmax(-1)
     assert found[1] == pytest.approx(own.numpy(), abs=1e-6)
+
+
+def test_a_prefix_that_cannot_be_reused_is_computed_anew(monkeypatch, capsys):
+    """A hybrid keeps other states than keys and values: slower, with the same scores."""
+    model = tiny.causal()
+    encodings = model.encode(tiny.PROMPTS[:2])
+    names = ["leave_one_out", "sequential_integrated_gradients", "noiser"]
+    before = attribute(model, encodings, [5, 6], names, steps=2)
+
+    def broken(batch):
+        raise IndexError("no such layer")
+
+    monkeypatch.setattr(model, "prefix", broken)
+    models.fit.check_runs(model)
+    assert "prefix cannot be reused: slower, with the same values" in capsys.readouterr().out
+    for name, of_texts in attribute(model, encodings, [5, 6], names, steps=2).items():
+        for one, other in zip(of_texts, before[name], strict=True):
+            assert one == pytest.approx(other, abs=1e-5)

@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import tiny
 import torch
@@ -21,8 +23,9 @@ from transformers import (
     XLNetForSequenceClassification,
 )
 
-from faithlib import models
-from faithlib.models import load_model
+from faithlib import attributions, load_data, models
+from faithlib.models import fit, load_model
+from faithlib.training.fine_tuning import _splits
 
 NAMES = ("bad", "good", "mixed")
 
@@ -314,17 +317,20 @@ def test_families_that_do_not_work_are_refused_by_name(tmp_path):
     xlnet = XLNetConfig(vocab_size=33, d_model=8, n_layer=1, n_head=2, d_inner=8, num_labels=3)
     for made, told in (
         (T5ForSequenceClassification(t5), "is an encoder-decoder (t5), which faithlib does not explain"),
-        (SqueezeBertForSequenceClassification(squeeze), "(its attention weights do not sum to 1)"),
         (CanineForSequenceClassification(canine), "(canine) has no table of word embeddings"),
         (XLNetForSequenceClassification(xlnet), "(xlnet) does not say how many positions it has"),
     ):
         folder = tmp_path / made.config.model_type
         made.save_pretrained(folder)
         words.save_pretrained(folder)
-        refused(str(folder), told, "BERT", source=str(folder))
+        refused(str(folder), told, source=str(folder))
         refused(told, source=made, tokenizer=words)
         with pytest.raises(ValueError, match=re.escape(told)):
             models.load(str(folder), NAMES)
+    model = load_model(SqueezeBertForSequenceClassification(squeeze), words)
+    with pytest.raises(ValueError, match="its attention weights do not sum to 1: choose"):  # and no more
+        attributions.check(["attention"], model)
+    attributions.check(["leave_one_out"], model)
 
 
 @pytest.mark.parametrize("family", ["GPT2", "Llama"])
@@ -337,7 +343,11 @@ def test_decoders_with_a_head_of_classes_are_refused(tmp_path, family):
     made = getattr(transformers, f"{family}ForSequenceClassification")(
         getattr(transformers, f"{family}Config")(**sizes)
     )
-    refused(f"({family.lower()}) does not work", source=made, tokenizer=tiny.tokenizer("bert"))
+    refused(
+        f"({family.lower()}) classifies by the last token of a decoder",
+        source=made,
+        tokenizer=tiny.tokenizer("bert"),
+    )
 
 
 def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
@@ -383,3 +393,26 @@ def test_the_weights_of_another_family_are_refused(tmp_path):
     other = saved(tmp_path / "b", tiny.classifier("distilbert"))
     shutil.copy(f"{other}/model.safetensors", source)
     refused("lacks weights of its encoder", source=source)
+
+
+def test_what_wraps_a_model_says_what_to_give():
+    built = tiny.classifier()
+    refused("give source._orig_mod", source=torch.compile(built.model), tokenizer=built.tokenizer)
+    built.model.config.return_dict = False
+    refused("config.return_dict=False: set it to True", source=built.model, tokenizer=built.tokenizer)
+    built.model.config.return_dict, built.model.config.id2label = True, None
+    refused("config.id2label=None: set it to", source=built.model, tokenizer=built.tokenizer)
+    adapted = tiny.classifier().model
+    adapted.merge_and_unload = None  # as a model of peft has it
+    refused("source is a PEFT model: give source.merge_and_unload()", source=adapted)
+
+
+def test_data_in_another_order_than_the_model_is_read_by_name(tmp_path):
+    source = saved(tmp_path)
+    frame = pd.DataFrame({"text": ["a", "b", "c"], "label": ["good", "mixed", "bad"]})
+    data = load_data(frame, label="label", labels=["mixed", "good", "bad"])
+    model = load_model(source, data=data)
+    assert fit.label_names(model.model.config) == NAMES
+    both = {"train": data.splits["test"], "validation": data.splits["test"]}
+    seen = _splits(model, SimpleNamespace(task=data.task, splits=both))
+    assert seen[0][1].tolist() == [NAMES.index(name) for name in frame.label]

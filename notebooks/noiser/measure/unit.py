@@ -13,7 +13,6 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 
-from faithlib.models import check_examples
 from replication.papers import ENDPOINT
 
 TINY = "tiny-llama"  # a language model that learns the generated prompts
@@ -205,6 +204,8 @@ def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
 
 def fitting(lm, rows, long_texts):
     """(prompts, encodings, rows for `excluded`), those that are too long refused or left out ("truncate")."""
+    from faithlib.models import check_examples  # which loads torch
+
     encodings, excluded = lm.encode(list(rows.text)), []
     if long_texts == "truncate":
         fits = np.array([len(e.ids) <= lm.max_length for e in encodings])
