@@ -123,6 +123,17 @@ def _aopc(inputs, scores, sign):
     return np.bincount(examples, falls) / np.bincount(examples)
 
 
+def curves(inputs, scores):
+    """y(x), then y(x with the first k tokens masked) at each of `levels`: [(points + 1,) of each text]."""
+    masks, examples = [], []
+    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
+        places = ranking(np.asarray(s, float), e.maskable, False)
+        masks += [places < k for k in (0, *levels(int(e.maskable.sum())))]
+        examples += [i] * (len(masks) - len(examples))
+    y = inputs.without(masks, np.array(examples), "mask")
+    return np.split(y, np.flatnonzero(np.diff(examples)) + 1)
+
+
 def _between(inputs, values):
     low, high = bounds(inputs)
     room = high - low

@@ -86,7 +86,8 @@ def data(study):
         summary has the place of an attribution and of a metric, n, void, value, the ends of its interval,
         diagnosticity and flag, as the study's table. A text has its text, tokens and kinds (a letter each:
         "o" is not scored, "j" continues the token before, "w" begins a word), target, predicted, gold (texts,
-        "" where they are not known), p (of the target, or None), right (bool, or None), scores
+        "" where they are not known), p (of the target, or None), right (bool, or None), curves [attributions]
+        (p as the highest tokens are masked, [] where they are not known), scores
         [attributions × tokens] in steps of 1 / `levels` of `largest` [attributions], and values
         [attributions × metrics], None where a metric means nothing.
     """
@@ -95,13 +96,18 @@ def data(study):
     metrics = [registry.get(name) for name in own.metric.unique()]
     wide = own.pivot_table(index=["example", "attribution"], columns="metric", values="value", dropna=False)
     wide = wide.reindex(columns=[metric.name for metric in metrics])
-    texts = []
+    texts, curves = [], getattr(study, "curves", None) or {}
     for i, facts in enumerate(described(study)):
         scores = [_steps(study.scores[name][i], study.encodings[i].maskable) for name in names]
         rows = [wide.loc[(i, name)].to_numpy(float) if (i, name) in wide.index else [] for name in names]
         texts.append(
             facts
             | {"scores": [steps for steps, _ in scores], "largest": [largest for _, largest in scores]}
+            | {
+                "curves": [
+                    [round(float(p), 3) for p in curves[name][i]] if name in curves else [] for name in names
+                ]
+            }
             | {"values": [[_rounded(value) for value in row] or [None] * len(metrics) for row in rows]}
         )
     about = f"{len(texts)} texts, {len(names)} attributions, {len(metrics)} metrics."

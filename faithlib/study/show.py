@@ -402,6 +402,7 @@ def _texts(study):
     names = {"text": "texts", "target": "targets", "target_name": "target_names"}
     names |= {"predicted": "predicted", "label": "labels", "p": "p"}
     found = {name: getattr(study, field, None) for name, field in names.items()}
+    found |= {f"curve.{name}": rows for name, rows in (getattr(study, "curves", None) or {}).items()}
     return pd.DataFrame({name: list(values) for name, values in found.items() if values is not None})
 
 
@@ -437,6 +438,7 @@ def read(folder):
         "predicted": columns.get("predicted"),
         "target_names": named,
         "p": columns.get("p"),
+        "curves": {n: list(texts[f"curve.{n}"]) for n in record["attributions"] if f"curve.{n}" in texts},
     }
 
 

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from numbers import Real
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pandas as pd
 from faithlib import attributions as methods
 from faithlib import scores
 from faithlib.engine import batching, forward
+from faithlib.metrics import normalised
 from faithlib.metrics.inputs import Inputs
 from faithlib.metrics.plausibility import evidence_tokens, without_evidence
 from faithlib.models import placement
@@ -55,6 +57,8 @@ class Study:
         label_names: the names of the classes, () where they have none.
         target_names: what was explained of each text, in words; None where it is a class alone.
         p: (texts,) the probability of the target (less that of a contrast) given the whole text.
+        curves: {attribution: [p as its highest tokens are masked, at `normalised.levels`]}, where AOPC,
+            comprehensiveness was measured.
         parts: a Study for each model, where there are several.
         estimate: `plan.Estimate`, what the study was thought to cost.
     """
@@ -75,6 +79,7 @@ class Study:
     label_names: tuple = ()
     target_names: list | None = field(repr=False, default=None)
     p: np.ndarray | None = field(repr=False, default=None)
+    curves: dict = field(repr=False, default_factory=dict)
 
     def __str__(self):
         """Five lines: see `study.show.summary`."""
@@ -424,6 +429,18 @@ class _Session:
                     shown.update(1 + self.baselines)
         return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
+    def curves(self, found):
+        """p of each text as the highest tokens of an attribution are erased, where AOPC asked for it."""
+        if "aopc_comprehensiveness" not in {metric.name for metric in self.metrics}:
+            return {}
+        kept, curve = {}, SimpleNamespace(name="curve", function="curves")
+        for name, of_texts in found.items():
+            rows = partial(normalised.curves, self.inputs, of_texts)
+            kept[name] = self.chunks.values(
+                name, curve, of_texts, lambda rows=rows: pd.DataFrame({"p": [list(row) for row in rows()]})
+            )
+        return {name: [list(row) for row in frame.p] for name, frame in kept.items()}
+
     def _measured(self, metric, name, of_texts):
         """Values of one attribution and metric, and of its baselines."""
         examples, parts = np.arange(len(self.encodings)), []
@@ -532,7 +549,7 @@ def _computed(sessions):
                 values = part.measure(scores_of)
                 if len(values):
                     values = values.assign(example=rows[values.example])
-                parts.append((scores_of, values, part.notes))
+                parts.append((scores_of, values, part.notes, part.curves(scores_of)))
             done += rows.tolist()
             if shown is not None:
                 shown.update(len(rows))
@@ -542,23 +559,27 @@ def _computed(sessions):
 
 
 def _joined(done, parts):
-    """(scores, values, notes) of all blocks, texts in order and numbered from 0."""
+    """(scores, values, notes, curves) of all blocks, texts in order and numbered from 0."""
     if len(parts) == 1 and done == list(range(len(done))):
         return parts[0]
     order = np.argsort(done)
-    found = {name: [s for part in parts for s in part[0][name]] for name in parts[0][0]}
+
+    def ordered(at):
+        found = {name: [row for part in parts for row in part[at][name]] for name in parts[0][at]}
+        return {name: [of_texts[i] for i in order] for name, of_texts in found.items()}
+
     notes = {name: np.concatenate([part[2][name] for part in parts])[order] for name in parts[0][2]}
-    values = pd.concat([values for _, values, _ in parts], ignore_index=True)
+    values = pd.concat([part[1] for part in parts], ignore_index=True)
     values["example"] = np.searchsorted(np.sort(done), values.example)
     places = {name: {v: k for k, v in enumerate(values[name].unique())} for name in ("metric", "attribution")}
     keys = ["metric", "attribution", "baseline", "draw", "example"]
     values = values.sort_values(
         keys, key=lambda c: c.map(places[c.name]) if c.name in places else c, kind="stable"
     )
-    return {name: [of[i] for i in order] for name, of in found.items()}, values.reset_index(drop=True), notes
+    return ordered(0), values.reset_index(drop=True), notes, ordered(3)
 
 
-def _part(session, name, done, found, values, gaps, texts, at_chance, notes):
+def _part(session, name, done, found, values, gaps, curves, texts, at_chance, notes):
     """(the `Study` of one model, {attribution: RACU}, which values count) of the texts that are done."""
     rows, contrasted = np.sort(done), session.targets.contrast is not None
     values.insert(0, "model", name)
@@ -595,7 +616,7 @@ def _part(session, name, done, found, values, gaps, texts, at_chance, notes):
         of_texts, values, found, encodings, session.targets.first[rows], chosen, tokens, name, own, known,
 type(predicted)(predicted[i] for i in rows) if isinstance(predicted, list) else predicted[rows],
         (), None, label_names, target_names and [target_names[i] for i in rows],
-        session.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows),
+        session.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows), curves,
     )  # fmt: skip
     return study, areas, once
 

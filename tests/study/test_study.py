@@ -399,6 +399,19 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
             evaluate(**given, minutes=minutes)
 
 
+def test_curves_are_what_aopc_is_the_mean_of(classifier, tmp_path):
+    given = dict(model=classifier, data=tiny.TEXTS, attributions=["gradient_l2"], progress=False)
+    for resume in (None, tmp_path, tmp_path):
+        study = evaluate(**given, metrics=["aopc_comprehensiveness"], resume=resume)
+        falls = [np.mean(curve[0] - np.array(curve[1:])) for curve in study.curves["gradient_l2"]]
+        own = study.values[study.values.baseline == ""].sort_values("example").value
+        assert falls == pytest.approx(own.tolist(), abs=1e-6)
+        assert [curve[0] for curve in study.curves["gradient_l2"]] == pytest.approx(
+            study.p.tolist(), abs=1e-6
+        )
+    assert evaluate(**given, metrics=["ns"]).curves == {}
+
+
 def test_one_operator_for_all_metrics(classifier):
     given = dict(
         model=classifier,

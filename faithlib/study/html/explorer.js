@@ -142,6 +142,20 @@
     });
     return cell;
   };
+  // p of the target as the highest tokens are masked: a small curve for each attribution
+  const drawn = (name, of) => {
+    const made = document.createElementNS($("plot").namespaceURI, name);
+    Object.entries(of).forEach(([key, value]) => made.setAttribute(key, value));
+    return made;
+  };
+  const curves = (text, rows) => rows.filter((a) => text.curves[a].length).map((a) => {
+    const p = text.curves[a], low = Math.min(0, ...p), point = (y, k) => `${(k * 90) / (p.length - 1)},${32 - (30 * (y - low)) / (1 - low)}`;
+    const figure = element("figure"), plot = drawn("svg", { viewBox: "-2 0 94 34", role: "img" });
+    plot.setAttribute("aria-label", `p as the highest tokens of ${data.attributions[a]} are masked: ${p.map(number).join(", ")}`);
+    plot.append(drawn("polyline", { points: p.map(point).join(" ") }));
+    figure.append(plot, element("figcaption", "", `${data.attributions[a]}: p ${number(p[0])} → ${number(p[p.length - 1])}`));
+    return figure;
+  });
   const article = (i) => {
     const text = data.texts[i], made = element("article"), table = element("table");
     const p = text.p === null ? "" : ` (p ${number(text.p)})`;
@@ -180,7 +194,7 @@
     const top = element("thead");
     top.append(head);
     table.append(top, body);
-    made.append(table);
+    made.append(table, ...curves(text, rows));
     return made;
   };
   const draw = () => {
