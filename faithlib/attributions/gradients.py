@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from faithlib.engine import forward
-from faithlib.engine.batching import out_of_memory, shrink, token_budget
+from faithlib.engine.batching import out_of_memory, shares_prefix, shrink, token_budget
 from faithlib.scores import generator
 
 CHUNK = 512  # rows of the embedding table at a time: small enough for the processor cache
@@ -345,7 +345,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     """
     embeddings = model.embed(batch.ids)
     scores, difference = torch.zeros_like(embeddings), embeddings - base
-    prefix = model.prefix(batch)[1] if getattr(model, "shares", False) else None
+    prefix = model.prefix(batch)[1] if shares_prefix(model) else None
     columns = positions.any(0).nonzero()[:, 0].tolist()
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)

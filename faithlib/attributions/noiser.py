@@ -150,7 +150,7 @@ class Noised:
         self.vectors = torch.as_tensor(vectors, dtype=torch.float32, device=batch.ids.device)
         # Tokens before a noised token do not depend on it: their keys and values are computed once.
         logits, self.prefix = (
-            model.prefix(batch) if getattr(model, "shares", False) else (model.logits(batch), None)
+            model.prefix(batch) if batching.shares_prefix(model) else (model.logits(batch), None)
         )
         p = logits.float().softmax(-1)
         self.predicted, highest = p.argmax(-1), p.topk(2).values

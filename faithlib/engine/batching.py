@@ -117,6 +117,11 @@ def batches_by_length(lengths, budget, most=None, border=0):
     return batches
 
 
+def shares_prefix(model):
+    """Whether keys and values of a prefix can be reused: of language models that are no hybrids."""
+    return hasattr(model, "prefix") and getattr(model, "shares", True)
+
+
 def border(model):
     """Tokens above which a model computes otherwise, 0 for none."""
     return getattr(model, "border", 0)
