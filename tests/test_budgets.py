@@ -14,35 +14,35 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 810,
+    "faithlib/*.py": 820,
     "faithlib/attributions": 1_270,
     "faithlib/corpora": 650,
-    "faithlib/engine": 350,
+    "faithlib/engine": 365,
     "faithlib/metrics": 1_600,
-    "faithlib/models": 1_450,
+    "faithlib/models": 1_575,
     "faithlib/report": 620,
     "faithlib/statistics": 430,
-    "faithlib/study": 1_680,
-    "faithlib/tasks": 1_000,
+    "faithlib/study": 2_020,
+    "faithlib/tasks": 1_065,
     "faithlib/training": 860,
     "replication": 2_000,
     "notebooks/attributions": 170,
     "notebooks/fmm": 820,
     "notebooks/ground_truth": 1_520,  # leaves once the records of version 2 are in
     "notebooks/ground_truth_2": 1_700,
-    "notebooks/noiser": 1_400,
+    "notebooks/noiser": 1_430,
     "notebooks/recursive_roar": 650,
     "notebooks/saloss": 700,
     "notebooks/soft_metrics": 770,
     "notebooks/tutorials": 760,
     "notebooks' code": 3_540,
     "workflow": 2_300,
-    "tests": 29_000,
+    "tests": 29_050,
     "docs": 1_150,
     "benchmarks": 1_650,
-    "javascript": 190,
+    "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 9_410  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 9_640  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
