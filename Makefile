@@ -16,6 +16,7 @@
 #:   make test-slow             the tests that take minutes
 #:   make test-cluster          a Slurm of one node, as root: a grid submitted, things killed, resumed
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
+#:   make bench DEVICE=cuda     two minutes: what a GPU reaches of its bound, in passes and in training
 #:   make site                  the documentation as web pages, build/site/index.html; works offline
 #:   make course                the course as students get it, without solutions: build/course
 #:   make lab                   the notebooks in JupyterLab, beginning with notebooks/welcome.ipynb
@@ -73,14 +74,14 @@ test-slow: .venv/installed-test
 test-cluster: .venv/installed-batch,cluster
 	@$(BIN)/python tests/cluster/slurm.py
 bench: .venv/installed-bench,batch
-	@$(BIN)/python -W ignore -m benchmarks.attributions --model-dir "$(MODELS)" $(if $(DEVICE),--device $(DEVICE))
-	@for name in roar noiser; do \
-	  $(BIN)/python -W ignore -m benchmarks.$$name $(if $(DEVICE),--device $(DEVICE)) || exit 1; done
-ifneq ($(DEVICE),cuda)
-	@for name in memory masf study quick; do $(BIN)/python -W ignore -m benchmarks.$$name || exit 1; done
+ifeq ($(DEVICE),cuda)
+	@$(BIN)/python -W ignore -m benchmarks.gpu --device cuda
+else
+	@$(BIN)/python -W ignore -m benchmarks.attributions --model-dir "$(MODELS)"
+	@for name in roar noiser memory masf study quick; do $(BIN)/python -W ignore -m benchmarks.$$name || exit 1; done
 	@$(BIN)/python -W ignore -m benchmarks.precision --data-dir "$(DATA)" --model-dir "$(MODELS)"
-endif
 	@$(BIN)/python -m benchmarks.tables
+endif
 site: .venv/installed-batch
 	@$(BIN)/python docs/make_site.py
 course: .venv/installed-batch

@@ -202,6 +202,22 @@ def test_in_bfloat16_the_fastest_peer_is_one_in_bfloat16(benchmarks):
     assert len(benchmarks["tables"].halves(speed)) == 3
 
 
+def test_a_gpus_share_of_its_bound_and_what_is_not_measured_without_one(tmp_path, monkeypatch, capsys):
+    from benchmarks import gpu
+
+    gpu.main(["--quick", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "gpu.csv").set_index("what")
+    assert list(table.index[1:]) == ["encoder", "language model", "MiniLM, training", "BiLSTM, training"]
+    assert (table["a second"][1:] > 0).all() and (table.share[1:] < 2).all()
+    assert table["rows a call"].host == 200  # all in one pass
+    assert "encoder: share" in capsys.readouterr().out
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(gpu, "host", lambda count: {"what": "host", "µs a sequence": 1.0})
+    gpu.main(["--device", "cuda", "--folder", str(tmp_path / "none")])
+    assert "No GPU: passes, training and their bound are not measured" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
+
+
 def test_the_page_shows_the_committed_results(benchmarks):
     tables = benchmarks["tables"]
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
