@@ -70,14 +70,8 @@ def test_a_variant_is_not_measured_by_the_main_setting(known):
 
 
 FMM = grid.Paper(papers.card("fmm"), "", "", {})
-UNIT = {
-    "task": "cola",
-    "model": "org/roberta-base",
-    "train_size": 0,
-    "examples": 0,
-    "epochs": 15,
-    "strategies": ["a"],
-}
+UNIT = {"task": "cola", "model": "org/roberta-base", "train_size": 0, "examples": 0, "epochs": 15,
+        "strategies": ["a"]}  # fmt: skip
 OF_MINILM = {**UNIT, "task": "mrpc", "train_size": 1000, "examples": 100, "epochs": 1}
 
 
