@@ -9,6 +9,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import yaml
@@ -39,11 +40,9 @@ ITEMS = (
 )  # fmt: skip
 UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
 GPU = "checkpoint: the paper's own model needs a GPU"
-OPEN = "data: no copy of it was at hand"
 HOURS = """
-Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: estimated
-from units that a CPU computed, by parameters and texts, for a GPU of {peak:,.0f} GFLOP a second; perhaps
-wrong by a factor of several. Together: {printed} hours printed, ≈ {estimated} GPU hours.
+Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: scaled from
+units that a GPU computed, by texts and the root of the parameters' ratio, and perhaps wrong by it. Together: {printed} hours printed, ≈ {estimated} GPU hours.
 """
 
 
@@ -59,9 +58,7 @@ def section(paper):
     items = table(ITEMS, [item(paper, row) for row in rows])
     lines, printed, estimated = units(paper)
     listed = table(UNITS, lines, folded=f"{len(lines)} data sets and models")
-    hours = HOURS.format(
-        peak=plan.peaks(ROOT / "results/benchmarks")["cuda"], printed=printed, estimated=estimated
-    )
+    hours = HOURS.format(printed=printed, estimated=estimated)
     return (
         f"({paper}-coverage)=\n## {card.citation}\n\n[{card.title}](../../notebooks/{paper}/README.md)\n\n"
         f"{items}\n### Data sets and models\n\n{listed}{hours}"
@@ -130,13 +127,15 @@ def data_sets(paper, wanted, small):
 
 def units(paper):
     """(a row a data set and model of the paper, hours printed, hours estimated), both as texts."""
-    card, known, rates = papers.card(paper), measured(), plan.peaks(ROOT / "results/benchmarks")
-    known = known[(known.paper == paper) & (known.kind == "CPU")]
+    card, known = papers.card(paper), measured()
+    known = known[(known.paper == paper) & (known.kind == "GPU")]
+    known = known[known.scale == "paper"], known
+    entry = SimpleNamespace(card=card, experiment=f"{ROOT}/notebooks/{paper}/experiment.ipynb")
     printed, rows, sums = card.hours() if card.hours else {}, [], {"printed": [], "estimated": []}
     for cell, parameters in cells(paper).items():
         hours = len(parameters) * printed[cell] if cell in printed else None
-        guesses = [plan.estimate(known, given, card, rates) for given in parameters]
-        guess = None if None in guesses else sum(guesses)
+        guesses = [plan.gpu_hours(given, entry, known, {}, {}) for given in parameters]
+        guess = None if None in guesses else sum(hours for hours, _ in guesses)
         sums["printed"].append(hours)
         sums["estimated"].append(guess)
         task, model = cell
@@ -179,8 +178,7 @@ def at_small(paper, task, model):
     if any((task, own) in planned for own in counted):
         return "—", "planned, not computed yet"
     if TASKS[task].kind == "prompts":
-        open_ended = all(given.get("tokens") for given in cells(paper)[task, model])
-        return "—", OPEN if open_ended else "checkpoint: needs a language model that knows the answers"
+        return "—", "checkpoint: needs a language model that knows the answers"
     return "—", "compute: beyond the hours of the small scale"
 
 
