@@ -42,7 +42,8 @@ UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours
 GPU = "checkpoint: the paper's own model needs a GPU"
 HOURS = """
 Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: scaled from
-units that a GPU computed, by texts and the root of the parameters' ratio, and perhaps wrong by it. Together: {printed} hours printed, ≈ {estimated} GPU hours.
+units that a GPU computed, by texts and the root of the parameters' ratio, and perhaps wrong by it.
+Together: {printed} hours printed, ≈ {estimated} GPU hours.
 """
 
 

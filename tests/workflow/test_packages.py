@@ -221,10 +221,8 @@ def test_missing_vectors_stop_their_units_alone_until_they_are_fetched(folder, g
         assert list(grid.read(paths, config)[1]["recursive_roar"].units) == ["sentiment.bilstm.s0"]
         head, line, _ = capsys.readouterr().err.splitlines()
         assert head == "1 of 2 units cannot run here and are left out. They wait for:"
-        assert line.startswith(
-            "   1 units: recursive_roar: vectors = 'glove.6B.50d.txt': there is no such file; get it by make"
-        )
-        assert "fetch, and give its folder (MODELS=<folder>" in line
+        assert line.startswith("   1 units: recursive_roar: vectors = 'glove.6B.50d.txt': there is no such")
+        assert "get it by make fetch, and give its folder (MODELS=<folder>" in line
     entries = grid.read_all({}, config)[1]
     assert fetch.needs(entries) == ([], [], [GLOVE.name])
     monkeypatch.setattr(grid, "read_all", partial(grid.read_all, folder=config))
