@@ -162,20 +162,6 @@ def one_of(what, value, allowed):
         raise ValueError(f"{what}={value!r} is unknown: use {', '.join(repr(a) for a in allowed if a)}")
 
 
-def some_of(what, given, known):
-    """The names `given`, each one of `known`; all of them for None.
-
-    Example:
-        >>> some_of("options", None, ("a", "b")), some_of("options", [], ("a", "b"))
-        (('a', 'b'), ())
-    """
-    if not isinstance(given, list | None):
-        raise ValueError(f"{what}={given!r} is no list: give some of {', '.join(known)}, [] for none")
-    for name in given or ():
-        one_of(what, name, known)
-    return tuple(known if given is None else given)
-
-
 def whole(what, value, least=0):
     """Raise ValueError unless `value` is a whole number of at least `least`.
 

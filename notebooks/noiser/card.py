@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from faithlib.scores import some_of
 from faithlib.tasks.table import PROMPTS, TASKS, Use
 from replication.papers import ENDPOINT, LOG_RATIO, SHARE, Card, Headline, published, refuse
 
@@ -21,7 +20,6 @@ def check(parameters):
     if judge == TINY and not (task and task.generated) and not parameters["tokens"]:
         refuse("judge", judge, "it knows the generated prompts alone", "write judge: '', or name a model")
     judge_options(parameters["judge_settings"], judge)
-    some_of("options", parameters.get("options"), CARD.choices["normalisation"][1:])
 
 
 def demand(units):

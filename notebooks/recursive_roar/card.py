@@ -1,17 +1,10 @@
 """Recursive ROAR: what the paper is, and what it does with each data set."""
 
-from faithlib.scores import some_of
 from faithlib.tasks.table import BABI, IMDB_SHORT, OFFICIAL, Recipe, Use
 from replication.papers import SHARE, Card, Headline, published
 
 MIN_COUNT = {"imdb": 10, "snli": 3}  # words rarer than that in the training texts are unknown to a BiLSTM
 REMASKED = 9  # masked shares between nothing and everything, for each of which Table 7 counts
-OPTIONS = ("ROAR by count",)  # what appendix F does not have
-
-
-def check(parameters):
-    """What the notebook asks of its parameters together."""
-    some_of("options", parameters.get("options"), OPTIONS)
 
 
 def hours():
@@ -91,5 +84,4 @@ CARD = Card(
     },
     minutes={"paper": 2880},
     hours=hours,
-    check=check,
 )

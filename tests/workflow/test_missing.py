@@ -94,7 +94,7 @@ def test_a_hub_that_answers_is_asked_for_access(monkeypatch, error, told):
 
 def test_the_screen_counts_units_by_what_they_wait_for_and_leaves_out_what_is_done():
     units = {f"sst2.{name}.s{seed}": {"task": "sst2", "model": model, "seed": seed, "scale": "mine",
-                                      "options": []}  # which records from before that parameter lack
+                                      "options": ""}  # which records from before that parameter lack
              for name, model in (("tiny-bert", "tiny-bert"), ("bert", HUB)) for seed in (0, 1)}  # fmt: skip
     record = Path("results/mine/fmm/sst2.bert.s1.json")
     record.parent.mkdir(parents=True)
