@@ -34,7 +34,7 @@ BUDGETS = {
     "notebooks/recursive_roar": 650,
     "notebooks/saloss": 700,
     "notebooks/soft_metrics": 770,
-    "notebooks/tutorials": 760,
+    "notebooks/tutorials": 1_130,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
     "workflow": 2_520,
     "tests": 29_050,
@@ -91,7 +91,7 @@ FILES = [
     for top in TOPS
     for kind in ("py", "js", "ipynb")
     for path in sorted(ROOT.glob(f"{top}/**/*.{kind}"))
-    if ".ipynb_checkpoints" not in path.parts
+    if not {".ipynb_checkpoints", "answers"} & set(path.parts)
 ]
 COUNTED = {name: [] for name in BUDGETS}
 for _path in FILES:
