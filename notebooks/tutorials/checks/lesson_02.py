@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib.corpora import planted
 from faithlib.metrics import plausibility
 
+hint = hints(__name__)
 
-@check
+
+@check(instead=plausibility.precision)
 def precision(mine):
+    """h is the number of tokens that are evidence: evidence.sum().
+    Take the h tokens with the highest scores, signs and all, and count the evidence among them.
+    np.argsort(-scores)[:h] are their places; evidence[places].mean() is the share
+    """
     scores, evidence = np.array([0.1, 0.9, 0.4, 0.8]), np.array([False, True, True, False])
     wrong = [
         (1.0, "this counts the highest token alone: h = 2 tokens are evidence here"),
@@ -16,6 +22,9 @@ def precision(mine):
     ]
     same(call(mine, scores, evidence), 0.5, "of the 2 highest of 4 tokens, 1 is evidence", wrong=wrong)
     same(call(mine, scores - 1, evidence), 0.5, "right, but wrong where scores are negative")
+    absolute = "scores below 0 speak against: rank the scores as they are, not their absolute values"
+    lowest = [(0, "these are the lowest scores: take the highest")]
+    same(call(mine, np.array([-0.9, 0.8, 0.1, -0.7]), evidence), 1, absolute, wrong=lowest)
     draws = np.random.default_rng(2)
     for n in (1, 5, 12):
         scores, evidence = draws.normal(size=n), np.arange(n) < 1 + n // 3
@@ -25,6 +34,9 @@ def precision(mine):
 
 @check
 def auprc(answer):
+    """The person marks opinions.
+    Does this model use them?
+    """
     choice(answer, "low", {"high": "the person marks opinions: does this model use them?"})
 
 
@@ -34,8 +46,12 @@ def swapped(text):
     return " ".join(other.get(word, word) for word in text.split())
 
 
-@check
+@check(instead=swapped)
 def swap(mine):
+    """Make a dictionary from each word to its counterpart, in both directions.
+    zip([*first, *second], [*second, *first]) pairs them.
+    " ".join(other.get(word, word) for word in text.split())
+    """
     found = call(mine, "the copper film was great .")
     if not isinstance(found, str):
         raise Hint(f"a text is expected, not {type(found).__name__}: join the words")
@@ -54,4 +70,7 @@ def swap(mine):
 
 @check
 def comprehensiveness(answer):
+    """The person's marks are removed: the opinion words.
+    What does the shortcut model still find in the rest?
+    """
     choice(answer, "near 0", {"near 1": "if the marked words are removed, what is left that the model uses?"})

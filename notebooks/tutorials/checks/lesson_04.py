@@ -2,12 +2,26 @@
 
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib.metrics.diagnosticity import TIES, indicator
 
+hint = hints(__name__)
+RULES = {worth: rule for rule, worth in TIES.items()}
 
-@check
+
+def shuffled(scores, maskable, rng):
+    """A copy of the scores, those of maskable tokens in random order."""
+    scores = scores.copy()
+    scores[maskable] = rng.permutation(scores[maskable])
+    return scores
+
+
+@check(instead=shuffled)
 def matched(mine):
+    """Only the order changes: the maskable scores keep their values.
+    Work on scores.copy(), and write to the places where maskable is True.
+    rng.permutation(scores[maskable]) has them in random order
+    """
     scores, maskable = np.arange(30.0), np.ones(30, bool)
     maskable[[0, 29]] = False
     found = np.asarray(call(mine, scores, maskable, np.random.default_rng(4)), float)
@@ -30,8 +44,12 @@ def matched(mine):
         raise Hint("the same generator gives two orders: draw from rng alone")
 
 
-@check
+@check(instead=lambda u, v, tie: indicator(u, v, RULES[tie]).mean())
 def diagnosticity(mine):
+    """Each pair is won (1), lost (0) or tied (`tie`).
+    Tied is what differs by at most 1e-6, either way.
+    np.where(np.abs(u - v) <= 1e-6, tie, u > v), and then the mean
+    """
     u, v = np.array([0.9, 0.2, 0.5, 0.4 + 2e-7, 0.6 + 3e-6]), np.array([0.1, 0.3, 0.5, 0.4, 0.6])
     wrong = [(share, "right, but for the tolerance: values within 1e-6 are tied") for share in (0.2, 0.6)]
     same(call(mine, u, v, 0), 0.4, "two wins, one loss and two ties of 0 make 2/5", wrong=wrong)
@@ -46,6 +64,9 @@ def diagnosticity(mine):
 
 @check
 def strict(answer):
+    """In 40 % of the texts nobody wins.
+    Both are random: each wins half of the other 60 %.
+    """
     wrong = [
         (0.5, "this is D with ties of ½: here a tie is a loss"),
         (0.6, "60 % are decided; how many of them does u win?"),
@@ -56,5 +77,8 @@ def strict(answer):
 
 @check
 def rule(answer):
+    """All pairs are tied.
+    Which rule counts a tie as a win?
+    """
     hints = {"strict": "then every pair is a loss, and D = 0", "half": "then D is ½, as it should be"}
     choice(answer, "at least", hints)

@@ -2,12 +2,18 @@
 
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib.metrics import soft
 
+hint = hints(__name__)
 
-@check
+
+@check(instead=lambda s: soft.to_probability(s, np.ones(len(s), bool)))
 def min_max(mine):
+    """The smallest score becomes 0: subtract it.
+    The largest becomes 1: divide by the distance of the largest from the smallest.
+    If that distance is 0, np.full(len(scores), 0.5)
+    """
     s = np.array([-1.0, 3.0, 1.0])
     wrong = [
         ([0, 1, 1 / 3], "negative scores are not cut off at 0: the smallest score becomes 0"),
@@ -25,8 +31,12 @@ def min_max(mine):
     same(call(mine, s), soft.to_probability(s, np.ones(20, bool)), "right for 3 scores, wrong for 20")
 
 
-@check
+@check(instead=lambda a, u, keep: u < (a if keep else 1 - a)[:, None])
 def soft_mask(mine):
+    """q = a to keep what is important, 1 − a to remove it.
+    u has a number for each entry of each token, q one for each token.
+    q[:, None] makes a column of q: u < q[:, None]
+    """
     a, u = np.array([0.0, 0.25, 1.0]), np.random.default_rng(5).random((3, 8))
     u[1, :2] = 0.1, 0.9
     kept = u < a[:, None]
@@ -42,6 +52,9 @@ def soft_mask(mine):
 
 @check
 def higher(answer):
+    """Flat scores are nearly all close to 1: how much of the text is kept?
+    A model that sees more of the text keeps its prediction more often.
+    """
     hints = {
         "sharp": "how much of the text does it keep? Compare with the flat one",
         "equal": "this would be so if only the order mattered, as for hard erasure",
@@ -49,8 +62,12 @@ def higher(answer):
     choice(answer, "flat", hints)
 
 
-@check
+@check(instead=soft.equal_retention)
 def equal_retention(mine):
+    """For a given b the result is (a + b).clip(0, 1); only b is searched.
+    Bisection: try the middle of [low, high]; if the mean is below the share, b has to grow.
+    for _ in range(60): b = (low + high) / 2, and then low = b or high = b
+    """
     a = np.array([1.0, 0.0, 0.0, 0.0])
     found = np.asarray(call(mine, a, 0.5), float)
     if found.shape != (4,):
@@ -69,4 +86,7 @@ def equal_retention(mine):
 
 @check
 def prefers(answer):
+    """The released code keeps an entry with probability 1 − a.
+    What is then left of the tokens with high scores?
+    """
     choice(answer, "reverse", {"good": "it keeps with 1 − a: what is left of the tokens with high scores?"})

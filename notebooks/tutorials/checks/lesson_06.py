@@ -1,14 +1,28 @@
 """Checks of lesson 6: ROAR and Recursive ROAR."""
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib.metrics.curves import racu
 from faithlib.scores import top
 
+hint = hints(__name__)
 
-@check
+
+def probe(masks, labels):
+    """How much more accurate a classifier of masks is than the most frequent class."""
+    accuracy = cross_val_score(LogisticRegression(), masks, labels, cv=5).mean()
+    return accuracy - np.bincount(labels).max() / len(labels)
+
+
+@check(instead=lambda s, masked, total: top(s, np.ones(len(s), bool), masked, total))
 def next_mask(mine):
+    """What is masked stays masked, and counts as part of `total`.
+    Give masked tokens an infinite score, and take the `total` highest.
+    np.argsort(-np.where(masked, np.inf, scores), kind="stable")[:total]
+    """
     few = np.array([0.1, 0.9, 0.5])
     none = np.zeros(3, bool)
     if np.shape(call(mine, few, none, 2)) != (3,):
@@ -37,6 +51,9 @@ def next_mask(mine):
 
 @check
 def after_four(mine):
+    """ROAR ranks once, on the first model.
+    Did that model need all four informative features?
+    """
     choice(
         mine,
         "b",
@@ -47,8 +64,13 @@ def after_four(mine):
     )
 
 
-@check
+@check(instead=racu)
 def relative_area(mine):
+    """The area between two curves is the trapezoid sum of their difference.
+    The divisor is the area between the random curve and its own end, random[-1].
+    np.trapezoid(random - measure, ratios) / np.trapezoid(…, ratios)
+    """
+
     def area(measure, x=(0, 0.5, 1)):
         return call(mine, *map(np.array, (x, measure, [1, 0.75, 0.5])))
 
@@ -70,6 +92,9 @@ def relative_area(mine):
 
 @check
 def told(mine):
+    """Early tokens are masked in one class, late ones in the other.
+    What can a new model learn from where the masks are?
+    """
     choice(
         mine,
         "c",
@@ -80,8 +105,12 @@ def told(mine):
     )
 
 
-@check
+@check(instead=probe)
 def leakage(mine):
+    """Train a classifier on the masks, and test it on texts that it was not trained on.
+    cross_val_score(LogisticRegression(), masks, labels, cv=5).mean() is its accuracy.
+    Subtract the share of the most frequent class, np.bincount(labels).max() / len(labels)
+    """
     draws = np.random.default_rng(6)
     labels = draws.integers(0, 2, 200)
     found = call(mine, draws.integers(0, 2, (200, 60)), labels)  # masks without any information
@@ -103,3 +132,7 @@ def leakage(mine):
     rare = draws.permutation(np.arange(200) < 20).astype(int)
     if not -0.1001 < call(mine, draws.integers(0, 2, (200, 5)), rare) < 0.1001:
         raise Hint("right for equal classes only: subtract the share of the largest class from the accuracy")
+    uneven = draws.permutation(np.arange(200) < 60).astype(int)
+    masks = draws.integers(0, 2, (200, 300))
+    if call(mine, masks, uneven) > max(0.02, probe(masks, uneven) + 0.05):
+        raise Hint("worse than the most frequent class is below 0: take no absolute value, and no bound at 0")

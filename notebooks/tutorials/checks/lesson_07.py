@@ -2,17 +2,32 @@
 
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib.metrics import masf
+
+hint = hints(__name__)
+
+
+def smaller_tail(z, reference):
+    """min(P, 1 − P), P the share of the reference below z."""
+    below = np.mean(np.asarray(reference) < z)
+    return min(below, 1 - below)
 
 
 @check
 def on_masks(mine):
+    """Was the model ever shown a text of masks only?
+    Look at the right end of the figure.
+    """
     choice(mine, "b", {"a": "the model was never taught to be unsure: what did it learn about [MASK]?"})
 
 
-@check
+@check(instead=lambda n, rng: rng.random(n) < rng.random())
 def random_mask(mine):
+    """First one ratio for the text, rng.random().
+    Then each token by itself: masked with the probability of the ratio.
+    rng.random(n) < ratio
+    """
     first = call(mine, 12, np.random.default_rng(7))
     if np.shape(first) != (12,) or not set(np.unique(first)) <= {0, 1}:
         raise Hint("one bool a token is expected")
@@ -27,12 +42,18 @@ def random_mask(mine):
         raise Hint("every text has nearly the same share: draw a ratio for each text")
     if shares.std() > 0.35:
         raise Hint("a text is masked as a whole: draw each token on its own")
+    if np.abs(np.diff(masks)).sum(1).mean() < 8:
+        raise Hint("masked tokens stand in one block: draw each token on its own")
     if np.abs(masks.mean(0) - 0.5).max() > 0.08:
         raise Hint("some places are masked more often than others: draw each token on its own")
 
 
-@check
+@check(instead=smaller_tail)
 def rank_p(mine):
+    """P is the share of the reference that is strictly below z.
+    np.mean(reference < z)
+    The smaller one of P and 1 − P
+    """
     reference = np.arange(10.0)
     same(call(mine, 2.5, reference), 0.3, "of 0, 1, ..., 9 three are below 2.5: the value is 0.3")
     same(call(mine, 7.5, reference), 0.2, "right below the middle only: take the smaller of P and 1 - P")
@@ -49,8 +70,12 @@ def rank_p(mine):
         )
 
 
-@check
+@check(instead=masf.simes)
 def simes(mine):
+    """Sort the p-values.
+    The i-th smallest is multiplied by N / i, i from 1 to N.
+    np.min(np.sort(p) * len(p) / np.arange(1, len(p) + 1))
+    """
     same(call(mine, np.array([0.2])), 0.2, "of a single p-value it is that value")
     same(call(mine, np.array([0.01, 0.5, 0.9])), 0.03, "of 0.01, 0.5, 0.9 it is 3 / 1 times 0.01")
     same(call(mine, np.array([0.04, 0.05, 0.06])), 0.06, "of 0.04, 0.05, 0.06 it is 3 / 3 times 0.06")

@@ -2,9 +2,31 @@
 
 import numpy as np
 import torch
+from scipy.stats import entropy
 
-from checks import call, check, choice, same
+from checks import call, check, choice, hints, same
 from faithlib.training import salience
+
+hint = hints(__name__)
+
+
+def ranked(links, d=0.85):
+    """TextRank of a graph's tokens."""
+    sigma = np.ones(len(links))
+    for _ in range(200):
+        sigma = (1 - d) + d * links @ (sigma / links.sum(0))
+    return sigma
+
+
+def until_flip(scores, predicted):
+    """The share of tokens deleted, highest scores first, when the class changes; 1 if it never does."""
+    deleted = np.zeros(len(scores), bool)
+    before = predicted(deleted.copy())
+    for k, token in enumerate(np.argsort(-np.asarray(scores), kind="stable"), 1):
+        deleted[token] = True
+        if predicted(deleted.copy()) != before:
+            return k / len(scores)
+    return 1.0
 
 
 def graph(ids, window=4):
@@ -17,8 +39,12 @@ def graph(ids, window=4):
     return links
 
 
-@check
+@check(instead=ranked)
 def textrank(mine):
+    """The number of neighbours of each token is a column sum of `links`.
+    Token j gives σ_j divided by its number of neighbours; links @ … adds up what each token gets.
+    sigma = (1 - d) + d * links @ (sigma / links.sum(0)), 200 times
+    """
     path = graph([1, 2, 3], window=2)
     expected = np.array([0.77027027, 1.45945946, 0.77027027])  # solves side = 0.15 + 0.85 middle / 2
     wrong = [
@@ -34,8 +60,12 @@ def textrank(mine):
         )
 
 
-@check
+@check(instead=entropy)
 def divergence(mine):
+    """Divide both arrays by their sums.
+    Use only entries where alpha is above 0.
+    np.sum(alpha[used] * (np.log(alpha[used]) - np.log(sigma[used])))
+    """
     half = np.array([0.5, 0.5])
     same(call(mine, half, half), 0.0, "equal distributions have divergence 0")
     expected = 0.75 * np.log(1.5) + 0.25 * np.log(0.5)
@@ -53,8 +83,12 @@ def divergence(mine):
     same(call(mine, alpha, sigma), float(loss), "wrong for twelve random numbers: see the formula")
 
 
-@check
+@check(instead=until_flip)
 def flip_fraction(mine):
+    """First ask for the class when nothing is deleted.
+    Delete in the order of np.argsort(-scores, kind="stable"); what is deleted stays deleted.
+    Return k / n at the first other class, and 1.0 after the loop
+    """
     scores = np.array([0.1, 0.9, 0.5, 0.3])
 
     def needs(*tokens):
@@ -73,5 +107,8 @@ def flip_fraction(mine):
 
 @check
 def control(mine):
+    """On these short headlines TextRank is nearly uniform.
+    Run the next cells, and compare the marks of the two seed by seed.
+    """
     agree = "run the next cells, and compare the marks of TextRank and uniform seed by seed"
     choice(mine, "b", {"a": agree, "c": agree})

@@ -1,16 +1,43 @@
 """Checks of lesson 10: reading a replication, and a verdict."""
 
+from numbers import Real
+
 import numpy as np
 
-from checks import Hint, call, check, choice, same
+from checks import Hint, call, check, choice, hints, same
 from faithlib import statistics
-from replication.verdicts import WORDS, decide, judge
+from replication.verdicts import DEPENDS, FAILS, HOLDS, WORDS, decide, judge
+
+hint = hints(__name__)
 
 PARTS = ("unit", "value", "low", "high", "texts", "verdict")
+SINGLE = [word for word in WORDS if word != DEPENDS]  # of one interval
+UNITS = ("texts", "models × texts", "models")
+PAGE = {  # part of the page: what a referee asks where it is missing
+    "claim": "what is claimed? One sentence, fixed before the run",
+    "model": "of which model, and how accurate is it?",
+    "texts": "on which texts?",
+    "metric": "by which metric, and is higher or lower better?",
+    "baseline": "against what? A value alone says nothing",
+    "unit": "what is the unit of the interval?",
+    "n": "over how many of them?",
+    "value": "how large is it?",
+    "low": "how sure is it? The lower end of the interval",
+    "high": "how sure is it? The upper end of the interval",
+    "verdict": "which word follows?",
+    "choice": "which choice was varied, and to what?",
+    "low_there": "what is the lower end under the other choice?",
+    "high_there": "what is the upper end under the other choice?",
+    "verdict_there": "which word follows under the other choice?",
+    "not_tested": "what was not tested?",
+}
 
 
 @check
 def covers(mine):
+    """It fails if all three values lie above the true mean, or all three below.
+    (½)³ + (½)³ = ¼ of the studies fail.
+    """
     hints = {
         "a": "that is what the interval promises, not what it does",
         "b": "that is one side: all three may also lie below the true mean",
@@ -18,8 +45,12 @@ def covers(mine):
     choice(mine, "c", hints)
 
 
-@check
+@check(instead=lambda values: statistics.seeds_interval(values).ends())
 def t_interval(mine):
+    """Mean ± quantile · standard deviation / √S.
+    values.std(ddof=1) divides by S − 1; with fewer than three values return (np.nan, np.nan).
+    stats.t.ppf(0.975, S - 1) * values.std(ddof=1) / np.sqrt(S)
+    """
     values = np.array([1.0, 2.0, 3.0])
     expected = 2 + np.array([-1, 1]) * 4.302653 / np.sqrt(3)
     wrong = [
@@ -39,11 +70,15 @@ def t_interval(mine):
         same(call(mine, values), statistics.seeds_interval(values).ends(), f"wrong for {n} random values")
 
 
-@check
+@check(instead=lambda low, high, bound=0.0: decide(low, high, ">", bound))
 def verdict(mine):
+    """First the case without an interval: np.isnan(low).
+    Then: wholly above the bound, wholly below it, and everything else.
+    low > bound holds; high < bound does not hold
+    """
     cases = [
         ((0.1, 0.2), "an interval above the bound"),
-        ((-0.2, -0.1), "an interval below the bound: it is not just “inconclusive”"),
+        ((-0.2, -0.1), "an interval below the bound: it is not just “undecided”"),
         ((-0.1, 0.2), "an interval on both sides"),
         ((0.0, 0.2), "an end that meets the bound exactly"),
         ((-0.2, 0.0), "an end that meets the bound exactly"),
@@ -54,15 +89,17 @@ def verdict(mine):
     for given, what in cases:
         found, expected = call(mine, *given), decide(*given[:2], ">", *given[2:])
         if not isinstance(found, str) or found not in WORDS:
-            raise Hint(
-                f"{found!r} is no verdict: return one of {', '.join(map(repr, WORDS[:2] + WORDS[3:]))}"
-            )
+            raise Hint(f"{found!r} is no verdict: return one of {', '.join(map(repr, SINGLE))}")
         if found != expected:
             raise Hint(f"{what}: {given[:2]} is {expected!r}, yours is {found!r}")
 
 
-@check
+@check(instead=statistics.holm)
 def holm(mine):
+    """np.argsort(p) gives the order; multiply the sorted values by m, m − 1, …, 1.
+    np.minimum(1, …) bounds them; np.maximum.accumulate keeps them from falling.
+    adjusted[order] = … puts them back into the order of the input
+    """
     p = np.array([0.04, 0.01, 0.03])
     wrong = [
         (p * 3, "that is Bonferroni's correction: the second smallest is multiplied by m - 1 only"),
@@ -78,8 +115,23 @@ def holm(mine):
         same(call(mine, p), statistics.holm(p), f"wrong for {m} random p-values: see the formula")
 
 
-@check
+def of_gain(gain):
+    """The parts of a card that are computed."""
+    gain = gain[:, ~np.isnan(gain).any(0)]
+    if len(gain) == 1:
+        unit, interval = "texts", statistics.text_interval(gain[0], names=["my", "claim"])
+    else:
+        unit, interval = "models × texts", statistics.crossed_interval(gain, unit="model")
+    ends = interval.value, interval.low, interval.high
+    return dict(zip(PARTS, (unit, *ends, gain.shape[1], judge(interval).word), strict=True))
+
+
+@check(instead=of_gain)
 def card(mine):
+    """First leave out the texts that are NaN for any model: gain[:, ~np.isnan(gain).any(0)].
+    One model: text_interval(gain[0], names=["my", "claim"]); several: crossed_interval(gain, unit="model").
+    judge(interval).word is the verdict; interval.value, interval.low and interval.high are the numbers.
+    """
     draws = np.random.default_rng(10)
     several = 0.3 + draws.normal(size=40) / 2 + draws.normal(size=(3, 40)) / 9  # texts vary more than models
     holes = several.copy()
@@ -92,21 +144,58 @@ def card(mine):
         (several[:2], "two models, which have no interval"),
         (holes, "texts that are NaN for one model"),
     ):
-        found, known = call(mine, gain), gain[:, ~np.isnan(gain).any(0)]
+        found = call(mine, gain)
         if not isinstance(found, dict) or (missing := [part for part in PARTS if part not in found]):
             lacking = f"yours lacks {missing[0]}" if isinstance(found, dict) else "yours is no dict"
             raise Hint(f"return a dict with {', '.join(PARTS)}: {lacking}")
-        one = len(gain) == 1
-        interval = (
-            statistics.text_interval(known[0], names=["my", "claim"])
-            if one
-            else statistics.crossed_interval(known, unit="model")
-        )
-        if found["unit"] != (unit := "texts" if one else "models × texts"):
+        expected = of_gain(gain)
+        if found["unit"] != (unit := expected["unit"]):
             raise Hint(f"{what}: the unit is {unit!r}, yours is {found['unit']!r}")
-        for part, expected in (("texts", known.shape[1]), ("value", interval.value)):
-            same(found[part], expected, f"{what}: {part} is {expected:.4g}, yours is {found[part]}")
-        for part, expected in (("low", interval.low), ("high", interval.high)):
-            same(found[part], expected, f"{what}: the interval is that of the unit {unit!r}")
-        if found["verdict"] != (word := judge(interval).word):
+        for part in ("texts", "value"):
+            same(
+                found[part], expected[part], f"{what}: {part} is {expected[part]:.4g}, yours is {found[part]}"
+            )
+        for part in ("low", "high"):
+            same(found[part], expected[part], f"{what}: the interval is that of the unit {unit!r}")
+        if found["verdict"] != (word := expected["verdict"]):
             raise Hint(f"{what}: the verdict is {word!r}, yours is {found['verdict']!r}")
+
+
+def asked(page, part, fits, hint):
+    """Raise a hint unless a part of a page fits."""
+    if not fits:
+        raise Hint(f"{part}, {page[part]!r}: {hint}")
+
+
+@check
+def page(mine):
+    """Fill in every part; the check names the first that a referee would ask about.
+    Take value, low, high and the verdict from your `card`, once for each choice.
+    If the two verdicts are opposite, the verdict is "depends".
+    """
+    if not isinstance(mine, dict):
+        raise Hint("a dict is expected: fill in the template above")
+    for part, question in PAGE.items():
+        if part not in mine or mine[part] is None or mine[part] in ("", ...):
+            raise Hint(f"{part} is missing: {question}")
+    for part in ("claim", "model", "texts", "metric", "baseline", "choice", "not_tested"):
+        asked(mine, part, isinstance(mine[part], str), "write words")
+    for part in ("n", "value", "low", "high", "low_there", "high_there"):
+        asked(mine, part, isinstance(mine[part], Real) and not isinstance(mine[part], bool), "write a number")
+    asked(mine, "claim", " than " in mine["claim"], "a claim compares: … than …")
+    asked(mine, "metric", "better" in mine["metric"], "say whether higher or lower is better")
+    asked(mine, "model", any(c.isdigit() for c in mine["model"]), "say how accurate it is, as a number")
+    asked(mine, "baseline", len(mine["baseline"].split()) > 1, PAGE["baseline"])
+    asked(mine, "unit", mine["unit"] in UNITS, f"use one of {', '.join(UNITS)}")
+    asked(mine, "n", mine["n"] > 2, "three units are the least that an interval needs")
+    asked(mine, "value", not mine["value"] < mine["low"], "the value lies below its interval")
+    asked(mine, "value", not mine["value"] > mine["high"], "the value lies above its interval")
+    words = [decide(mine[f"low{end}"], mine[f"high{end}"]) for end in ("", "_there")]
+    asked(
+        mine, "verdict_there", mine["verdict_there"] == words[1], f"from this interval follows {words[1]!r}"
+    )
+    word = DEPENDS if set(words) == {HOLDS, FAILS} else words[0]
+    asked(mine, "verdict", mine["verdict"] == word, f"from these intervals follows {word!r}")
+    asked(
+        mine, "not_tested", len(mine["not_tested"].split()) > 4, "name models, data or choices, in a sentence"
+    )
