@@ -18,7 +18,7 @@
 #:   make bench                 how fast attributions (beside captum and inseq), Noiser, ROAR and MaSF are: 45 minutes
 #:   make bench DEVICE=cuda     two minutes: what a GPU reaches of its bound, in passes and in training
 #:   make site                  the documentation as web pages, build/site/index.html; works offline
-#:   make course                the course as students get it, without solutions: build/course
+#:   make course                the course as students get it, without solutions: build/course and build/course.zip
 #:   make lab                   the notebooks in JupyterLab, beginning with notebooks/welcome.ipynb
 #:   make unlock                after a crash, if Snakemake says the folder is locked
 #:   make lock                  compile constraints.txt and requirements.txt from pyproject.toml anew (needs uv)
@@ -38,6 +38,8 @@ PROFILE ?= default
 COURSE = build/course
 LESSONS_USE = ./__init__.py recursive_roar/__init__.py recursive_roar/synthetic.py noiser/__init__.py \
   noiser/measure/__init__.py noiser/measure/judge.py noiser/measure/replies.py
+REQUIRED = import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+  print('-c constraints.txt', *p['dependencies'], *p['optional-dependencies']['course'], sep='\n')
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Snakemake keeps its cache in the home folder; where that cannot be written, the project's own folder serves.
@@ -85,15 +87,19 @@ endif
 site: .venv/installed-batch
 	@$(BIN)/python docs/make_site.py
 course: .venv/installed-batch
-	@rm -rf $(COURSE) && mkdir -p $(COURSE)/checks $(COURSE)/pictures $(COURSE)/replication
+	@rm -rf $(COURSE) $(COURSE).zip && mkdir -p $(COURSE)/checks $(COURSE)/pictures $(COURSE)/replication
 	@cp notebooks/tutorials/checks/*.py $(COURSE)/checks && cp figures/method/*.svg $(COURSE)/pictures
-	@cp replication/*.py $(COURSE)/replication
+	@cp notebooks/tutorials/*.py LICENSE constraints.txt $(COURSE) && cp notebooks/tutorials/course.md $(COURSE)/README.md
+	@cp replication/*.py $(COURSE)/replication && cp -R faithlib $(COURSE)/faithlib
 	@for file in $(LESSONS_USE); do mkdir -p "$(COURSE)/notebooks/$${file%/*}" && cp "notebooks/$$file" "$(COURSE)/notebooks/$$file" || exit 1; done
+	@$(BIN)/python -c "$(REQUIRED)" > $(COURSE)/requirements.txt
 	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \
 	  --TagRemovePreprocessor.enabled=True --TagRemovePreprocessor.remove_cell_tags solution \
 	  --ClearOutputPreprocessor.enabled=True notebooks/tutorials/[0-9]*.ipynb
 	@sed -i.old 's#(../../figures/method/#(pictures/#' $(COURSE)/*.ipynb && rm $(COURSE)/*.old
-	@echo $(COURSE)
+	@find $(COURSE) -name __pycache__ -prune -exec rm -r {} +
+	@$(BIN)/python -c "import shutil; shutil.make_archive('$(COURSE)', 'zip', '$(COURSE)/..', '$(notdir $(COURSE))')"
+	@echo $(COURSE) $(COURSE).zip
 lab: .venv/installed-batch
 	@$(BIN)/jupyter lab notebooks/welcome.ipynb
 unlock: .venv/installed-batch
