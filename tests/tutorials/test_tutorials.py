@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from checks import CHECKS, INSTEAD, steps_of
+from checks import CHECKS, INSTEAD, _imports, steps_of
 from nbclient import NotebookClient
 from tutorials.said import SAID
 
@@ -168,9 +168,7 @@ def test_committed_checks_say_right(path):
 def answered(path, which, capsys):
     """The lines that the checks print where all cells of one kind are run: [(call, [line])]."""
     names, told = dict(GIVEN), []
-    for cell in cells(path)[1:3]:  # the imports
-        if cell["cell_type"] == "code":
-            exec(source(cell), names)
+    exec(_imports(lesson(path).__name__), names)  # as for an answer that was kept
     for stub, solution, calls in checked(path):
         exec(stub if which == "stub" else solution, names)
         for call in calls:

@@ -224,11 +224,11 @@ def _kept(name):
 
 
 def _imports(lesson):
-    """The imports of a lesson's notebook as code, without the checks."""
-    first = next(cell for _, cell in _cells(lesson) if cell["cell_type"] == "code")
-    tree = ast.parse("".join(first["source"]))
-    tree.body = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return compile(tree, lesson, "exec")
+    """The imports of a lesson's notebook as code."""
+    sources = ["".join(cell["source"]) for _, cell in _cells(lesson) if cell["cell_type"] == "code"]
+    nodes = [node for source in sources for node in ast.parse(source).body]
+    found = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return compile(ast.Module(found, []), lesson, "exec")
 
 
 def _cells(lesson):
