@@ -130,7 +130,11 @@ def verdicts():
         ("holds", [(zero + 30, zero + 110, BLUE)], "all of the interval is on the claim's side"),
         ("does not hold", [(zero - 110, zero - 30, BLUE)], "all of it is on the other side"),
         ("undecided", [(zero - 50, zero + 80, BLUE)], "it contains no effect"),
-        ("depends on …", [(zero - 96, zero - 30, ORANGE), (zero + 30, zero + 96, BLUE)], "choices or data disagree"),
+        (
+            "depends on …",
+            [(zero - 96, zero - 30, ORANGE), (zero + 30, zero + 96, BLUE)],
+            "choices or data disagree",
+        ),
     )
     parts = []
     for i, (word, intervals, why) in enumerate(rows):
