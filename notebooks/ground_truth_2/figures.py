@@ -1,17 +1,23 @@
 """Which metric can be believed, version 2: the figures of its report."""
 
+import numpy as np
 import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
+from faithlib.metrics import registry
 from faithlib.report.style import note_scale
-from notebooks.ground_truth_2.tables import ENTRY
+from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 from notebooks.ground_truth_2.worst_case import CORE
 
+TEN = "_10"  # ends the name of NS and NC of ten ratios
+MAPS = {"minmax": "", "rank": "ranks"}
+OPERATORS = {"mask": "[MASK]"}
+BEST = 16  # entries that are drawn beside those as published
 CAPTIONS = {
     "cells": "Accuracy of each entry (rows: metric, map, operator) in each core cell (columns: kind of model "
     "and error): the share of pairs that it orders right. Chance is .50; the worst cell of a row is framed. "
-    "Entries are sorted by their worst cell. An empty cell was not computed."
+    "Entries are sorted by their worst cell: those as published and the best others. The saved table has all."
 }
 
 
@@ -19,9 +25,13 @@ def cells(table, order, scale):
     """The heat map of entries and core cells: a Figure.
 
     Args:
-        table: from `tables.cells`; order: from `tables.entries`, the best first.
+        table: from `tables.cells`; order: from `tables.entries`, the best first; the BEST with the most core
+            cells are drawn, and those as published.
         scale: its name.
     """
+    order = order[order.cells == order.cells.max()]
+    published = order[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)
+    order = order[published | (np.arange(len(order)) < BEST)]
     core = table[table.core].assign(
         entry=table[ENTRY].agg(label, axis=1), cell=table.kind + " " + table.error
     )
@@ -29,24 +39,32 @@ def cells(table, order, scale):
     columns = [" ".join(cell) for cell in CORE if " ".join(cell) in set(core.cell)]
     wide = core.pivot(index="entry", columns="cell", values="accuracy").loc[names, columns]
     figure, axes = plt.subplots(
-        figsize=(1.8 + 0.5 * len(columns), 1.2 + 0.2 * len(names)), layout="constrained"
+        figsize=(1.8 + 0.5 * len(columns), 2.0 + 0.2 * len(names)), layout="constrained"
     )
     sns.heatmap(wide, vmin=0, vmax=1, cmap="RdBu", annot=True, fmt=".2f", annot_kws={"size": 6}, ax=axes,
                 cbar_kws={"label": "accuracy ↑"})  # fmt: skip
     for row, name in enumerate(names):
         column = wide.columns.get_loc(wide.loc[name].idxmin())
         axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor="black", linewidth=1.5))
-    axes.set(xlabel="", ylabel="", title="No entry should be believed beyond its worst cell")
+    axes.set(xlabel="", ylabel="")
+    figure.suptitle("Believe an entry as far as its worst cell")
     axes.tick_params(axis="both", labelsize=7)
     note_scale(figure, scale)
     return figure
 
 
 def label(row):
-    """An entry in words: "soft_ns, equal, zero, token".
+    """An entry in words: "Soft-NS, equal, zero by token".
 
     Args:
         row: a Series with the columns ENTRY.
     """
     metric, how, operator, by = row[ENTRY]
-    return ", ".join(part for part in (metric, how, operator, by if operator == "zero" else "") if part)
+    name = f"{label_of(metric.removesuffix(TEN))} of 10 ratios" if metric.endswith(TEN) else label_of(metric)
+    place = f"zero by {by}" if how and operator == "zero" else OPERATORS.get(operator, operator)
+    return ", ".join(part for part in (name, MAPS.get(how, how), place) if part)
+
+
+def label_of(metric):
+    """A metric in words."""
+    return registry.get(metric).label if metric in registry.names() else metric

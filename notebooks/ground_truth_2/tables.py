@@ -16,6 +16,15 @@ from notebooks.ground_truth_2.card import ORDER_PAIRS
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 
 ENTRY = ["metric", "map", "operator", "by"]
+PUBLISHED = (
+    *((name, "", "zero", "element") for name in ("ns", "nc")),
+    *((name, how, "zero", "element") for name in ("soft_ns", "soft_nc") for how in ("minmax", "equal")),
+    *(
+        (name, "", "mask", "token")
+        for name in ("aopc_sufficiency", "aopc_comprehensiveness", "decision_flip")
+    ),
+    *((f"f_fidelity_{sign}", "", "mask", "token") for sign in ("plus", "minus")),
+)
 CONTROLS = ("random", "oracle", "magnitude", "mirror")
 SHAPES = 3
 TIES = {"right": 0.005, "right_1e4": 1e-4, "right_1e6": 1e-6}  # columns of the counts
