@@ -71,13 +71,14 @@ def of_papers(scored, retrained, scale):
         known = [name for name in names if name in accuracy.index]
         count = racu.n_models[known[0]] if known and known[0] in racu.index else models
         if known and count >= LEAST:
+            null = "; in brackets the best explanation beside a flat random one"
+            null = null if set(known) & set(whole.index) else ""
             shares = ", ".join(_with_null(name, accuracy[name], whole) for name in known)
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                f"better, they order right: {shares} (chance is 50 %; in brackets the best explanation "
-                f"beside a flat random one; at most {count} {kind} a mechanism, which use planted words and "
-                "nothing else; ties within 1e-6 and one shape of scores; exploratory, so no intervals are "
-                "given; "
+                f"better, they order right: {shares} (chance is 50 %{null}; at most {count} {kind} a "
+                "mechanism, which use planted words and nothing else; ties within 1e-6 and one shape of "
+                "scores; exploratory, so no intervals are given; "
                 f"[{CARD.title}](../{CARD.name}/README.md))."
             )
             rows.append((paper, text))

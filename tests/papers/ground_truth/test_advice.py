@@ -81,7 +81,7 @@ def test_each_paper_has_a_sentence_with_the_numbers_of_its_own_metrics():
     assert (
         f"{shares} (chance is 50 %; in brackets the best explanation beside a flat" in found["soft_metrics"]
     )
-    assert "they order right: RACU by ROAR 70% (chance is 50 %;" in found["recursive_roar"]
+    assert "they order right: RACU by ROAR 70% (chance is 50 %; at most 3" in found["recursive_roar"]
     assert "oracle" not in " ".join(found) and "fmm" not in found
     assert "log ratio 90% (90%), Soft-NS 20% (20%)" in found["noiser"]
     assert "at most 3 language models" in found["noiser"]
