@@ -114,7 +114,7 @@ def entries(values, resolution, records):
         own = known[(known[ENTRY] == list(entry)).all(axis=1)]
         texts = own.texts_needed[(own.kind == kind) & (own.error == error)].median()
         of_entry = values[(values[ENTRY] == list(entry)).all(axis=1)]
-        whole = core.dropna().to_numpy()
+        whole = core.to_numpy()
         found = {
             "worst": worst_case.worst(whole) if len(whole) > 1 else core.mean().min(),
             "cell": " ".join(worst),

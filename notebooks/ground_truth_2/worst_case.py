@@ -40,7 +40,8 @@ def worst(cells):
     other way round.
 
     Args:
-        cells: (seeds, cells) accuracies in [0, 1]; two seeds or more.
+        cells: (seeds, cells) accuracies in [0, 1]; two seeds or more. NaN where a seed has no value; a cell
+            without a value in one of the halves takes no part.
 
     Example:
         >>> worst(np.array([[0.9, 0.4], [0.9, 0.6]]))
@@ -49,21 +50,29 @@ def worst(cells):
     half = len(cells) // 2
     if not half:
         raise ValueError(f"{len(cells)} seeds cannot be halved: give two or more")
-    one, other = cells[:half], cells[half:]
-    sums = [len(b) * b.mean(0)[a.mean(0).argmin()] for a, b in ((one, other), (other, one))]
-    return float(sum(sums) / len(cells))
+    known = np.isfinite(cells[:half]).any(axis=0) & np.isfinite(cells[half:]).any(axis=0)
+    one, two = cells[:half, known], cells[half:, known]
+    values, weights = [], []
+    for chosen, other in ((one, two), (two, one)):
+        worst_cell = other[:, np.nanargmin(np.nanmean(chosen, axis=0))]
+        values.append(np.nanmean(worst_cell))
+        weights.append(np.isfinite(worst_cell).sum())
+    return float(np.average(values, weights=weights))
 
 
 def limits(cells, level):
     """One-sided lower and upper limits of the mean of each cell, by t over seeds: two arrays (cells,).
 
     Args:
-        cells: (seeds, cells); a cell of equal values has its value as both limits.
+        cells: (seeds, cells), NaN where a seed has no value; a cell of equal values has its value as both
+            limits.
         level: the error of one side, such as .05.
     """
-    error = cells.std(0, ddof=1) / np.sqrt(len(cells))
-    reach = t_quantile(1 - level, len(cells) - 1) * error
-    return cells.mean(0) - reach, cells.mean(0) + reach
+    count = np.isfinite(cells).sum(axis=0)
+    quantiles = np.array([t_quantile(1 - level, n - 1) for n in count])
+    reach = quantiles * np.nanstd(cells, axis=0, ddof=1) / np.sqrt(count)
+    mean = np.nanmean(cells, axis=0)
+    return mean - reach, mean + reach
 
 
 def verdict(cells):
@@ -73,9 +82,9 @@ def verdict(cells):
     correction. It fails if the upper limit of some cell, at LEVEL / cells, is below FAILS.
 
     Args:
-        cells: (seeds, cells) accuracies; three seeds or more.
+        cells: (seeds, cells) accuracies; three seeds or more of each cell, NaN where a seed has no value.
     """
-    if len(cells) < 3:
+    if np.isfinite(cells).sum(axis=0).min() < 3:
         return "undecided"
     if (limits(cells, LEVEL)[0] > PASSES).all():
         return "passes"

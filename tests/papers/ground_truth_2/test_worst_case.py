@@ -28,6 +28,18 @@ def test_the_worst_cell_is_found_where_it_is_clear():
         worst_case.worst(cells[:1])
 
 
+def test_a_seed_without_a_value_of_a_cell_keeps_its_others():
+    cells = np.full((6, 3), 0.9)
+    cells[:, 1] = [0.4, 0.5, np.nan, 0.4, 0.5, 0.45]
+    assert worst_case.worst(cells) == pytest.approx(0.45)
+    assert worst_case.limits(cells, 0.05)[0][1] == pytest.approx(
+        worst_case.limits(cells[[0, 1, 3, 4, 5]], 0.05)[0][1]
+    )
+    assert worst_case.verdict(cells) == "fails"
+    cells[1:, 1] = np.nan  # no value in the second half
+    assert worst_case.worst(cells) == pytest.approx(0.9) and worst_case.verdict(cells) == "undecided"
+
+
 @pytest.mark.parametrize(
     ("cells", "word"),
     [
