@@ -37,6 +37,7 @@ def report(metric=None, attribution=None, better="higher", seed=0, output="out",
     if "cells" in found:
         own = pd.DataFrame(found["cells"])
         wide = own.pivot(index=tables.ENTRY, columns=["kind", "error"], values="accuracy")
+        wide.index = wide.index.map(lambda parts: " ".join(filter(None, parts)))
         shown = wide.T.reset_index().round(2).to_string(index=False)
         lines += [f"{found['name']}: accuracy in {len(wide.columns)} of {len(CORE)} core cells", shown, ""]
         if found["beside"]:
