@@ -218,13 +218,6 @@ def test_batch_order_and_budget_do_not_change_scores(make, definition, monkeypat
         assert np.abs(together[order[i]] - shuffled[i]).max() < 1e-5
 
 
-def test_nothing_to_remove_is_no_score():
-    model = tiny.classifier()
-    (e,) = model.encode(["[MASK]"])
-    assert e.maskable.any()
-    assert (attribute(model, [e], [0], ["lime"], samples=5)["lime"][0] == 0).all()
-
-
 @pytest.mark.parametrize("function", [surrogates.lime, releases_inseq.lime_of_inseq])
 def test_progress_adds_up_to_one(function, monkeypatch):
     monkeypatch.setattr(surrogates, "VARIANTS", 60)

@@ -101,12 +101,14 @@ def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_pat
     folder = Path(places["results_dir"], "quick", "saloss")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
         "decision_flip",
+        "doses",
         "fresh",
         "gates",
         "lambdas",
         "options",
         "performance",
         "pos",
+        "seeds",
         "released_scores",
     }
     assert (folder / "claims.csv").is_file()

@@ -20,7 +20,7 @@ def test_each_attribution_has_one_look():
 
 def test_tables_of_one_page_do_not_share_css():
     first = report.styled(pd.DataFrame({"verdict": ["holds"]})).to_html()
-    second = report.styled(pd.DataFrame({"verdict": ["inconclusive"]})).to_html()
+    second = report.styled(pd.DataFrame({"verdict": ["undecided"]})).to_html()
     names = [re.search(r'id="(T_\w+)"', html).group(1) for html in (first, second)]
     assert names[0] != names[1]
     assert names[0] in report.styled(pd.DataFrame({"verdict": ["holds"]})).to_html()  # and stay the same

@@ -46,9 +46,7 @@ def test_what_no_share_of_so_few_clusters_could_show_is_said():
     assert few.out_of_reach(">=", 0.95) and not few.out_of_reach(">=", 0.13)
     assert not many.out_of_reach(">=", 0.95) and few.out_of_reach("<", 0.05)
     verdict = cases.everywhere({"cola": few}, ">=", 0.95)
-    assert (
-        verdict.text() == "inconclusive (not shown on cola, and cannot be with so few clusters; 3 clusters)"
-    )
+    assert verdict.text() == "undecided (not shown on cola, and cannot be with so few clusters; 3 clusters)"
 
 
 def test_share_interval_takes_clusters_of_unequal_sizes():

@@ -13,7 +13,8 @@ import verify
 from toy import ROOT, notebook
 
 from faithlib import tasks
-from replication import cards, results
+from replication import cards, papers, results
+from replication.claims import CLAIMS
 
 PLACES = 'scale = "quick"\nresults_dir = "results"\nfigures_dir = "figures"\n'
 REPORT = """import matplotlib.pyplot as plt
@@ -180,18 +181,20 @@ def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
     folder, card, readme = Path("results/small/fmm"), Path("notebooks/fmm/README.md"), Path("README.md")
     folder.mkdir(parents=True)
     card.parent.mkdir(parents=True)
-    claim = {"claim": "A above B", "definition": "paper", "baseline": "none", "cases": "cola", "choices": ""}
-    claim |= {"verdict": "holds (3 seeds)", "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "published": 0.3}
-    claim |= {"published_cases": "cola", "failing_cases": "", "borderline": False}
+    first = papers.card("fmm").headline[0]
+    claim = dict.fromkeys(CLAIMS, "") | {"claim": first.claim, "headline": True, "verdict": "holds"}
+    claim |= {"definition": first.definition, "baseline": first.baseline, "looks": 1, "n_units": 3}
+    claim |= {"value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "published": 0.3, "published_cases": "cola"}
+    claim |= {"borderline": False, **dict.fromkeys(cards.COUNTS, 0)}
     pd.DataFrame([claim]).to_csv(folder / "claims.csv", index=False)
     card.write_text(f"<!-- {cards.BLOCK} -->\n{cards.read_block(folder)}<!-- end -->\n")
-    readme.write_text("<!-- verdicts: fmm -->1 holds<!-- end -->\n")
+    readme.write_text("<!-- verdicts: fmm -->🟩◽◽◽◽◽◽◽<!-- end -->\n")
     assert verify.unwritten() == []
     for path in (card, readme):
-        path.write_text(path.read_text().replace("olds", "olds not"))
+        path.write_text(path.read_text().replace("🟩", "🟥"))
         (told,) = verify.unwritten()
         assert told.startswith(f"{path}: its verdicts are not those of claims.csv")
-        path.write_text(path.read_text().replace("olds not", "olds"))
+        path.write_text(path.read_text().replace("🟥", "🟩"))
 
 
 def test_every_row_of_a_table_leads_to_a_record():
