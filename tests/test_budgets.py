@@ -14,35 +14,35 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 820,
+    "faithlib/*.py": 840,
     "faithlib/attributions": 1_270,
     "faithlib/corpora": 650,
     "faithlib/engine": 365,
     "faithlib/metrics": 1_600,
     "faithlib/models": 1_575,
     "faithlib/report": 620,
-    "faithlib/statistics": 430,
+    "faithlib/statistics": 440,
     "faithlib/study": 2_020,
-    "faithlib/tasks": 1_065,
+    "faithlib/tasks": 1_070,
     "faithlib/training": 860,
     "replication": 2_000,
     "notebooks/attributions": 170,
-    "notebooks/fmm": 820,
+    "notebooks/fmm": 840,
     "notebooks/ground_truth": 1_520,  # leaves once the records of version 2 are in
     "notebooks/ground_truth_2": 1_700,
-    "notebooks/noiser": 1_430,
-    "notebooks/recursive_roar": 650,
-    "notebooks/saloss": 700,
+    "notebooks/noiser": 1_450,
+    "notebooks/recursive_roar": 695,
+    "notebooks/saloss": 765,
     "notebooks/soft_metrics": 770,
     "notebooks/tutorials": 1_130,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
-    "workflow": 2_520,
-    "tests": 29_050,
+    "workflow": 2_735,
+    "tests": 30_580,
     "docs": 1_150,
     "benchmarks": 1_650,
     "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 9_640  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 10_080  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
