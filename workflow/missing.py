@@ -184,6 +184,8 @@ def screen(found, units):
     for fix, count in waiting.most_common():
         what = listed(list(filter(None, things[fix])), SHOWN)
         lines.append(f"{count:>4} units: {fix}{f' ({what})' if what else ''}")
+    if units == len(waiting) == 1:  # one unit, one reason: one line
+        return lines[1].partition(": ")[2]
     if any("make fetch" in fix for fix in waiting):
         lines.append("make fetch needs a network; where a node has none, run it elsewhere (docs/running.md).")
     return "\n".join(lines)

@@ -115,6 +115,7 @@ def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, 
     folder = Path(places["results_dir"], "quick", "fmm")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
         "performance",
+        "seeds",
         "history",
         "gates",
         "masf",

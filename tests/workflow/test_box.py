@@ -15,5 +15,5 @@ def test_minutes_that_are_none_are_refused(text, told):
 
 def test_a_command_ends_by_itself_or_when_the_time_is_over():
     assert box.run([sys.executable, "-c", "raise SystemExit(3)"], 60) == (3, False)
-    status, over = box.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.5)
-    assert over and status != 0
+    _, over = box.run([sys.executable, "-c", "import time; time.sleep(60)"], 0.5)
+    assert over

@@ -70,7 +70,8 @@ def swap(mine):
 
 @check
 def comprehensiveness(answer):
-    """The person's marks are removed: the opinion words.
+    """Comprehensiveness removes what is marked, and asks how far the prediction falls.
+    The person's marks are removed: the opinion words.
     What does the shortcut model still find in the rest?
     """
     choice(answer, "near 0", {"near 1": "if the marked words are removed, what is left that the model uses?"})
