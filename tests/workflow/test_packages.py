@@ -235,7 +235,7 @@ def test_a_scale_without_any_unit_left_is_refused(folder, monkeypatch):
     monkeypatch.chdir(ROOT)
     first = "      - {task: sentiment, model: bilstm, seed: 0}\n"
     (folder / "quick.yaml").write_text(CONFIG.replace(first, ""))
-    with pytest.raises(FileNotFoundError, match="(?s)^1 of 1 units cannot run here.*there is no such file"):
+    with pytest.raises(FileNotFoundError, match="^recursive_roar: vectors = .*there is no such file"):
         grid.read({}, folder)
 
 
