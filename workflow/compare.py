@@ -9,8 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import execute
 import pandas as pd
+from verify import execute_report
 
 from replication import records, results
 
@@ -73,9 +73,7 @@ def drawn(paper, scale, paths, folder):
     for path in paths:
         for name in [path.name, *results.read_record(path)["files"]]:
             shutil.copy(path.with_name(name), place / name)
-    report = f"notebooks/{paper}/report.ipynb"
-    places = {"results_dir": str(folder / "rerun"), "figures_dir": str(folder / "figures")}
-    execute.run(report, str(folder / f"{paper}.ipynb"), {"scale": scale, **places})
+    execute_report(scale, paper, folder / "rerun", folder)
     return place / "tables"
 
 

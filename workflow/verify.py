@@ -158,7 +158,12 @@ def redraw(scale, paper, files, folder):
     for path in [*files, *([config] if config.is_file() else [])]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / path)
-    places = {"results_dir": str(folder / "results"), "figures_dir": str(folder / "figures")}
+    return execute_report(scale, paper, folder / "results", folder)
+
+
+def execute_report(scale, paper, records, folder):
+    """Execute a report on the folder of records, its figures and itself into `folder`; the notebook."""
+    places = {"results_dir": str(records), "figures_dir": str(folder / "figures")}
     report = f"notebooks/{paper}/report.ipynb"
     execute.run(report, str(folder / f"{paper}.ipynb"), {"scale": scale, **places})
     return folder / f"{paper}.ipynb"
