@@ -21,4 +21,4 @@ from faithlib.attributions.registry import Attribution, described, get, names, r
 from faithlib.lazy import offers
 
 # The functions that run models bring torch, which the list itself does without.
-__getattr__ = offers(__name__, {"attribute": "compute", "check": "compute"})
+__getattr__ = offers(__name__, {name: "compute" for name in ("attribute", "check", "completeness")})

@@ -164,6 +164,36 @@ def attribute(
     return scores
 
 
+def completeness(model, encodings, targets, wanted, texts=20, **settings):
+    """How far integrated gradients miss completeness, as rows of a record's metrics.
+
+    Args:
+        wanted: names of attributions; without a form of integrated gradients there are no rows.
+        texts: how many of the examples, from the first, are looked at.
+        settings: those of integrated gradients, such as steps=50.
+
+    Returns:
+        [{"metric": "completeness_gap", "value", "median" and "largest" of the gap over the texts, "change":
+        the median change of the target, all in its units, "n"}], one row or none.
+
+    Example:
+        >>> from faithlib import models
+        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
+        >>> encodings = model.encode(["the plot was great"])
+        >>> [row["n"] for row in completeness(model, encodings, [1], ["integrated_gradients"], steps=5)]
+        [1]
+    """
+    if not any("integrated_gradients" in name for name in wanted):
+        return []
+    notes = {}
+    first = list(encodings[:texts])
+    attribute(model, first, targets[:texts], ["integrated_gradients"], notes=notes, **settings)
+    gap = np.asarray(notes["completeness_gap"], float)
+    change = np.abs(np.asarray(notes["completeness_change"], float))
+    row = {"value": gap.mean(), "median": np.median(gap), "largest": gap.max(), "change": np.median(change)}
+    return [{"metric": "completeness_gap", "n": len(gap)} | {name: float(v) for name, v in row.items()}]
+
+
 def _targets(model, targets, count):
     """The targets as (count,) int; ValueError for another number, shape, type or range."""
     given = np.asarray(targets if len(np.shape(targets)) else [])
