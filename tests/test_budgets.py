@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
     "faithlib/*.py": 840,
-    "faithlib/attributions": 1_270,
+    "faithlib/attributions": 1_285,
     "faithlib/corpora": 650,
     "faithlib/engine": 365,
     "faithlib/metrics": 1_600,
