@@ -1,13 +1,14 @@
 """What a result was made with: code, versions, device, memory, weights."""
 
+import ast
 import hashlib
 import importlib.metadata
+import json
 import os
 import pathlib
 import platform
 import subprocess
-
-from faithlib.store import digest, file_digest
+from functools import cache
 
 PACKAGES = (
     "faithlib",
@@ -40,16 +41,27 @@ def paper_of(path):
     return path.parts[1] if computes else ""
 
 
+def digest(value):
+    """SHA-256 of a plain value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path):
+    """SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def sources():
     """{name: file} of what computes: faithlib's by its path there, papers' by theirs in the project."""
     package = pathlib.Path(__file__).parent
-    found = {p.relative_to(package).as_posix(): p for p in sorted(package.rglob("*.py"))}
-    own = {p.relative_to(package.parent).as_posix(): p for p in package.parent.glob("notebooks/*/**/*.py")}
-    return found | {name: own[name] for name in sorted(own) if paper_of(name)}  # none in what pip installs
+    library = {p.relative_to(package).as_posix(): p for p in sorted(package.rglob("*.py"))}
+    papers = {p.relative_to(package.parent).as_posix(): p for p in package.parent.glob("notebooks/*/**/*.py")}
+    return library | {name: papers[name] for name in sorted(papers) if paper_of(name)}  # pip installs none
 
 
 def code_digest(*parts):
-    """SHA-256 of the code that computes, or of the modules and packages named, such as "metrics".
+    """SHA-256 of all code that computes, or of some parts of it and of what these import, directly or not.
 
     Args:
         parts: files and folders of faithlib by their path there ("engine/forward.py"), those of a paper by
@@ -58,16 +70,39 @@ def code_digest(*parts):
     Raises:
         ValueError: a part that matches no source; a hash without it would outlive edits of the code.
     """
-    found = sources()
-    if parts:
-        paths = {name: pathlib.PurePosixPath(name) for name in found}
-        unmatched = [part for part in parts if not any(path.is_relative_to(part) for path in paths.values())]
-        if unmatched:
-            raise ValueError(f"no source of faithlib is called {', '.join(unmatched)}")
-        found = {
-            name: found[name] for name in found if any(paths[name].is_relative_to(part) for part in parts)
-        }
-    return digest([(name, file_digest(found[name])) for name in found])
+    files = sources()
+    if unmatched := [part for part in parts if not _within(part, files)]:
+        raise ValueError(f"no source of faithlib is called {', '.join(unmatched)}")
+    waiting, reached = list(parts), set() if parts else set(files)
+    while waiting:
+        for name in set(_within(waiting.pop(), files)) - reached:
+            reached.add(name)
+            waiting += [part for module in _imports(files[name]) if (part := _part(module, files))]
+    return digest([(name, file_digest(files[name])) for name in files if name in reached])
+
+
+def _within(part, files):
+    """The names of the sources that are a file or lie in a folder."""
+    return [name for name in files if pathlib.PurePosixPath(name).is_relative_to(part)]
+
+
+@cache
+def _imports(path):
+    """What a source imports, by dotted names: ["faithlib.scores.whole"]."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
+    return [f"{node.module}.{alias.name}" for node in nodes for alias in node.names]
+
+
+def _part(module, files):
+    """The file or folder that a dotted name stands for; "" for none of `files`, such as a library's."""
+    first, *rest = module.split(".")
+    path = pathlib.PurePosixPath(*(rest if first == "faithlib" else (first, *rest)))
+    for folder in (path, *path.parents[:-1]):
+        if f"{folder}.py" in files:
+            return f"{folder}.py"
+        if _within(folder, files):
+            return str(folder)  # its names may be lazy, so that all of its modules count
+    return ""
 
 
 def code_provenance():

@@ -17,14 +17,98 @@ import json
 import os
 import pathlib
 import re
+import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from safetensors import SafetensorError, safe_open
 
+from faithlib.provenance import code_digest, digest, file_digest
+
 FORMAT = 2  # of a record, see above
+SPENT = ("seconds", "cpu_seconds")  # what a part says of its making
+
+
+class Store:
+    """The finished parts of one piece of work, as files: each is read back where there is one, else made.
+
+    A name holds a digest of all that the part depends on, so that nothing is read back for another model,
+    text, setting or version of the code. A damaged file is made again.
+
+    Args:
+        folder: where the files are; None keeps nothing, and all is made.
+        code: the parts of faithlib and of a paper that the work is made by, as `code_digest` takes them.
+        about: what else it depends on: plain values, arrays, encodings.
+    """
+
+    def __init__(self, folder, code, *about):
+        self.folder = folder and pathlib.Path(folder)
+        self.key = self.folder and digest([code_digest(*code), _plain(about)])
+        self.spent = Counter()  # on what was read back
+
+    def path(self, name, ending, *about):
+        """The file of a part."""
+        return self.folder / f"{name}.{digest([self.key, name, _plain(about)])[:16]}.{ending}"
+
+    def table(self, name, make, *about):
+        """make(), a DataFrame, or what an earlier run kept of it."""
+        if self.folder is None:
+            return make()
+        path = self.path(name, "parquet", *about)
+        frame = read_part(path)
+        if frame is not None:
+            self.spent.update(frame.attrs)
+        else:
+            made, spent = _timed(make)
+            made.attrs = spent
+            write_parquet(path, made)
+            frame = pd.read_parquet(path)
+        frame.attrs = {}  # they would end up in a record
+        return frame
+
+    def weights(self, name, model, train):
+        """(file, history, seconds) of train() -> history, whose weights are kept or loaded into the model."""
+        from safetensors.torch import load_model, save_file
+
+        path = self.path(name, "safetensors")
+        about = read_metadata(path)
+        if about is not None:
+            load_model(model, path)
+            self.spent.update({name: float(about.get(name, 0)) for name in SPENT})
+        else:
+            history, spent = _timed(train)
+            weights = {k: v.contiguous() for k, v in model.state_dict().items()}
+            about = {"history": json.dumps(history)} | {name: str(value) for name, value in spent.items()}
+            write_atomically(path, partial(save_file, weights, metadata=about))
+        return path, json.loads(about["history"]), float(about.get("seconds", 0))
+
+
+def _plain(value):
+    """A value as `digest` takes it: encodings and arrays by their contents."""
+    if hasattr(value, "maskable"):
+        return _plain([value.ids, value.types, value.maskable])
+    if isinstance(value, np.ndarray):
+        return [
+            value.shape,
+            str(value.dtype),
+            hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(),
+        ]
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def cpu_seconds():
+    """CPU seconds of this process and of its children that have ended: neither waiting nor pauses count."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def _timed(make):
+    """(what make() returns, its {"seconds", "cpu_seconds"})."""
+    began, cpu, made = time.monotonic(), cpu_seconds(), make()
+    return made, dict(zip(SPENT, (time.monotonic() - began, cpu_seconds() - cpu), strict=True))
 
 
 def project_root():
@@ -180,17 +264,6 @@ def read_metadata(path):
             return file.metadata()
     except (FileNotFoundError, SafetensorError):
         return None
-
-
-def digest(value):
-    """SHA-256 of a plain value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def file_digest(path):
-    """SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def shown(path):

@@ -32,13 +32,13 @@ from faithlib.provenance import (
 from faithlib.scores import one_of, suggestion, whole
 from faithlib.store import (
     FORMAT,
+    Store,
     as_text,
+    cpu_seconds,
     digest,
     file_digest,
     listed,
     project_root,
-    read_metadata,
-    read_part,
     read_record,
     record_digest,
     save_record,
@@ -65,30 +65,11 @@ from replication.records import (
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
-COMPUTING = (
-    "attributions",
-    "engine/forward.py",
-    "metrics",
-    "models",
-    "statistics",
-    "scores.py",
-)  # examples' values
 
 
 def measuring(paper):
     """The files of a paper that compute, as parts of `code_digest`."""
     return [name for name in sources() if paper_of(name) == paper]
-
-
-def cpu_seconds():
-    """CPU seconds of this process and of its children that have ended: neither waiting nor pauses count."""
-    return time.process_time() + sum(os.times()[2:4])
-
-
-def _timed(make, *arguments):
-    """(what make(*arguments) returns, its {"seconds", "cpu_seconds"})."""
-    began, cpu, made = time.monotonic(), cpu_seconds(), make(*arguments)
-    return made, {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
 
 
 @dataclass
@@ -133,23 +114,14 @@ class Run:
         (plain values); another key or other code are other parts.
         """
         self._unchanged()
-        code = code_digest(*COMPUTING, *measuring(self.paper))
-        version, parts = digest([key, size, self.dtype, code])[:12], []
+        code = ("attributions", "metrics", *measuring(self.paper))
+        store, parts = Store(self.kept, code, key, size, self.dtype), []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
                 stop = min(start + size, count)
-                path = self.kept / f"{name}.{version}.{start:05d}.parquet"
-                part = read_part(path)
-                if part is None:
-                    part, spent = _timed(make, start, stop)
-                    part.attrs = spent
-                    write_parquet(path, part)
-                    part = pd.read_parquet(path)
-                else:
-                    self._read_back(part.attrs)
-                part.attrs = {}  # they would end up in the record
-                parts.append(part)
+                parts.append(store.table(f"{name}.{start:05d}", partial(make, start, stop)))
                 progress.update(stop - start)
+        self._read_back(store.spent)
         return pd.concat(parts, ignore_index=True)
 
     def keep_weights(self, classifier, train, key):
@@ -157,30 +129,18 @@ class Run:
 
         key: everything that training depends on (plain values). Weights are kept as safetensors.
         """
-        from safetensors.torch import load_model, save_file
-
         self._unchanged()
-        code = code_digest("training", "models")
-        version = digest([key, classifier.name, self.dtype, code])[:12]
-        path = self.kept / f"weights.{version}.safetensors"
-        about = read_metadata(path)
-        if about is None:
-            history, spent = _timed(train)
-            weights = {k: v.contiguous() for k, v in classifier.model.state_dict().items()}
-            about = {"history": json.dumps(history)} | {name: str(of) for name, of in spent.items()}
-            write_atomically(path, partial(save_file, weights, metadata=about))
-        else:
-            load_model(classifier.model, path)
-            if path.name not in self.weights:  # else it was trained, or counted, by this process
-                self._read_back(about)
-        self.trained = float(about.get("seconds", 0))
+        store = Store(self.kept, ("training",), key, classifier.name, self.dtype)
+        path, history, self.trained = store.weights("weights", classifier.model, train)
+        if path.name not in self.weights:  # else it was trained, or counted, by this process
+            self._read_back(store.spent)
         self.weights[path.name] = weights_digest(classifier.model)
-        return json.loads(about["history"])
+        return history
 
     def _read_back(self, spent):
         """Count the seconds that an interrupted run spent on what is read back."""
-        self.earlier += float(spent.get("seconds", 0))
-        self.earlier_cpu += float(spent.get("cpu_seconds", 0))
+        self.earlier += spent["seconds"]
+        self.earlier_cpu += spent["cpu_seconds"]
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.

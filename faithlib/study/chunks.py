@@ -12,74 +12,47 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from faithlib.provenance import code_digest, weights_digest
-from faithlib.store import digest, file_digest, read_part, write_parquet
-
-CODE = (
-    "attributions", "engine", "metrics", "models", "study", "scores.py",
-)  # fmt: skip
+from faithlib.provenance import file_digest, weights_digest
+from faithlib.store import Store
 
 
 class Chunks:
     """The chunks of one model on a block of texts: scores of an attribution, values of it and a metric.
 
-    A chunk is found again only where model, texts, targets, seed, settings and code are the same.
-
     Args:
         folder: where the files are, or None to keep nothing.
-        model: what tells the model: its digest and dtype, of `told`.
-        encodings, targets: what is explained.
-        about: further plain values that every chunk depends on.
-
-    Raises:
-        ValueError: the folder is a file.
+        about: what every chunk depends on, as `Store` takes it.
     """
 
-    def __init__(self, folder, model, encodings, targets, **about):
-        self.folder = folder and Path(folder)
-        if not self.folder:
-            return
-        texts = hashlib.sha256()
-        for e in encodings:
-            for field in (e.ids, e.types, e.maskable):
-                texts.update(np.ascontiguousarray(field).tobytes())
-        explained = (targets.listed, targets.contrast)
-        self.key = (
-            model,
-            texts.hexdigest(),
-            str(explained),
-            code_digest(*CODE),
-            sorted(about.items(), key=str),
-        )
+    def __init__(self, folder, *about):
+        self.store = Store(folder, ("study/study.py",), *about)
 
-    def scores(self, name, function, settings, encodings, compute, notes):
+    def scores(self, name, function, settings, compute, notes):
         """compute(), [(tokens,)] of each text, or what was kept of it and of `notes`, which it fills."""
-        if not self.folder:
+        if self.store.folder is None:
             return compute()
-        path = self._path(name, "scores", source(function), sorted(settings.items()))
-        if (kept := read_part(path)) is not None and len(kept) == len(encodings):
-            notes.update({note: np.array(kept[note]) for note in set(kept) - {"scores"}})
-            return [np.array(row, float) for row in kept.scores]
-        found = compute()
-        columns = {"scores": [list(map(float, row)) for row in found]}
-        write_parquet(path, pd.DataFrame(columns | notes))
-        return found
+
+        def make():
+            columns = {"scores": [list(map(float, row)) for row in compute()]}
+            return pd.DataFrame(columns | notes)
+
+        frame = self.store.table(
+            _file(name, "scores"), make, name, source(function), sorted(settings.items())
+        )
+        notes.update({note: np.array(frame[note]) for note in set(frame) - {"scores"}})
+        return [np.array(row, float) for row in frame.scores]
 
     def values(self, name, metric, scores, compute):
         """compute(), a DataFrame of values of one attribution and metric, or what an earlier run kept."""
-        if not self.folder:
+        if self.store.folder is None:
             return compute()
-        given = hashlib.sha256(b"".join(np.asarray(s, float).tobytes() for s in scores)).hexdigest()
-        path = self._path(name, metric.name, source(metric.function), given)
-        if (kept := read_part(path)) is not None:
-            return kept
-        found = compute()
-        write_parquet(path, found)
-        return found
+        of_texts = [np.asarray(row, float) for row in scores]
+        return self.store.table(_file(name, metric.name), compute, name, source(metric.function), of_texts)
 
-    def _path(self, name, what, *about):
-        shown = re.sub(r"\W+", "-", name)  # a name is no path
-        return self.folder / f"{shown}.{what}.{digest([self.key, name, what, *about])[:16]}.parquet"
+
+def _file(name, what):
+    """The start of a file's name: a name of a user's own is no path."""
+    return re.sub(r"\W+", "-", name) + f".{what}"
 
 
 def told(model):

@@ -377,16 +377,11 @@ class _Session:
 
     def explain(self):
         """Scores of all attributions, in their order."""
-        about = {"baselines": self.baselines, "evidence": str(self.inputs.evidence)}
-        about |= {"operator": str(self.asked.operator)}
-        self.chunks = chunks.Chunks(
-            self.resume,
-            self.resume and self.told,
-            self.encodings,
-            self.targets,
-            seed=self.settings["seed"],
-            **about,
-        )
+        about = () if self.resume is None else (
+            self.told, self.encodings, self.targets.listed, self.targets.contrast, self.settings["seed"],
+            self.baselines, str(self.inputs.evidence), str(self.asked.operator),
+        )  # fmt: skip
+        self.chunks = chunks.Chunks(self.resume, *about)
         names = list(dict.fromkeys(self.wanted.computed.values()))
         if self.resume is None:
             found = self._attributed(names) if names else {}
@@ -415,7 +410,7 @@ class _Session:
             return self.found_now[name]
 
         notes = self.notes if name in GAPPED else {}
-        return self.chunks.scores(name, function, self.settings, self.encodings, compute, notes)
+        return self.chunks.scores(name, function, self.settings, compute, notes)
 
     def measure(self, found):
         """Values of every metric, text by text: of each attribution, and of its scores in random order."""

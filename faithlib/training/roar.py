@@ -9,7 +9,6 @@ start at the model `unmasked`. The results of each finished model are stored in 
 trained again.
 """
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -34,11 +33,6 @@ from faithlib.training import fine_tuning
 SPLITS = ("train", "validation", "test")
 SECONDS = ["seconds_train", "seconds_explain"]
 COSTS = [*SECONDS, "peak_memory_mib", "read_back"]  # of a model; they differ between runs
-# The code that a model's results depend on.
-CODE = (
-    "attributions", "engine", "models", "scores.py", "training/fine_tuning.py", "training/minibatches.py",
-    "training/roar.py",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -224,7 +218,11 @@ class Trainer:
         self.encodings = [e for split in SPLITS for e in splits[split][0]]
         self.labels = np.concatenate([np.asarray(splits[split][1]) for split in SPLITS])
         self.ends = np.cumsum([len(e.ids) for e in self.encodings])
-        self.folder = kept / f"roar.{self._version()[:12]}"
+        module = self.model.model
+        weights = provenance.weights_digest(module), module.config.to_dict()
+        about = weights, self.encodings, self.labels, self.sizes, plan.settings, settings, seed
+        key = store.Store(kept, ("training/roar.py",), *about).key
+        self.folder = kept / f"roar.{key[:12]}"
 
     def check(self):
         """Raise ValueError for labels, texts or attributions that do not fit the model."""
@@ -321,25 +319,6 @@ class Trainer:
             return False
         tables = (f"{job.name}.parquet", *(f"{job.name}.{measure}.parquet" for measure in job.explains))
         return all(store.read_part(self.folder / table) is not None for table in tables)
-
-    def _version(self):
-        """Hash of all that results depend on: data, weights, settings and code; it names the folder."""
-        model, tokens = self.model, [np.stack([e.ids, e.types, e.maskable]) for e in self.encodings]
-        data = hashlib.sha256(np.concatenate(tokens, axis=1).tobytes()).hexdigest()
-        return store.digest(
-            [
-                provenance.weights_digest(model.model),
-                model.model.config.to_dict(),
-                data,
-                self.ends.tolist(),
-                self.labels.tolist(),
-                self.sizes,
-                self.plan.settings,
-                self.settings,
-                self.seed,
-                provenance.code_digest(*CODE),
-            ]
-        )
 
 
 def _in_processes(unit, folder, todo, workers, progress):

@@ -239,7 +239,7 @@ def test_parts_that_were_made_are_not_made_again(run, given):
 def test_another_key_or_other_code_are_other_parts(run, monkeypatch):
     for key, code in (([1], "a"), ([2], "a"), ([1], "b")):
         maker = Maker()
-        monkeypatch.setattr(results, "code_digest", lambda *parts, code=code: code)
+        monkeypatch.setattr("faithlib.store.code_digest", lambda *parts, code=code: code)
         run.in_parts("values", 4, maker, key=key)
         assert maker.made == [(0, 4)]
     assert len(list(run.kept.iterdir())) == 3
