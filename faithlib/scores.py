@@ -9,12 +9,12 @@ import math
 import re
 import zlib
 from dataclasses import replace
-from numbers import Integral, Real
 
 import numpy as np
 
+from faithlib.options import DEFINITIONS, Number, Of, Whole  # noqa: F401, notebooks read the first here
+
 RANDOM = "random"  # the baseline of every curve and table: scores that know neither model nor text
-DEFINITIONS = ("paper", "released")
 HALF = re.compile("[\ud800-\udfff]")  # of a character outside of the first 65,536, as in a tweet that was cut
 HALVED = "has half a character (a lone surrogate): repair the text, or drop it"
 COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # of `sparsity`: top tokens, top per cent
@@ -158,28 +158,17 @@ def check_scores(encodings, scores):
 
 def one_of(what, value, allowed):
     """Raise ValueError, naming what is allowed, unless `value` is one of `allowed`."""
-    if value not in allowed:
-        raise ValueError(f"{what}={value!r} is unknown: use {', '.join(repr(a) for a in allowed if a)}")
+    Of(tuple(allowed)).check(what, value)
 
 
 def whole(what, value, least=0):
-    """Raise ValueError unless `value` is a whole number of at least `least`.
-
-    Example:
-        >>> whole("steps", 2.5, 1)
-        Traceback (most recent call last):
-            ...
-        ValueError: steps=2.5 must be at least 1, a whole number
-    """
-    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value < least:
-        raise ValueError(f"{what}={value!r} must be at least {least}, a whole number")
+    """Raise ValueError unless `value` is a whole number of at least `least`."""
+    Whole(least).check(what, value)
 
 
 def finite(what, value, least=-math.inf, above=False):
     """Raise ValueError unless `value` is a finite number of at least `least`, or above it."""
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
-    if not number or value < least or above and value == least:
-        raise ValueError(f"{what}={value!r} must be {'above' if above else 'at least'} {least:g}, and finite")
+    Number(least, above).check(what, value)
 
 
 def first_line(error):

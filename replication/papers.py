@@ -62,6 +62,7 @@ class Card:
         headline: the `Headline`s, at most eight, frozen before a scale's first unit.
         looks: {scale: {(data set, model, variant): numbers of seeds with which its verdicts were or will be
             drawn}}, where they are several; the last one is the number planned.
+        zeros: parameters for which 0 stands for the paper's own value, such as ("learning_rate",).
         check: (parameters of a unit) -> None; raises ValueError for what its notebook would refuse.
         demand: ([parameters]) -> None; raises ValueError where units need what is not installed here.
     """
@@ -81,6 +82,7 @@ class Card:
     minutes: dict = field(default_factory=dict)
     memory: dict = field(default_factory=dict)
     beside: dict = field(default_factory=dict)
+    zeros: tuple = ()
     headline: tuple = ()
     looks: dict = field(default_factory=dict)
     hours: Callable | None = None

@@ -18,7 +18,7 @@ from functools import partial
 
 import pandas as pd
 
-from faithlib import plugins
+from faithlib import options, plugins
 from faithlib.progress import bar
 from faithlib.provenance import (
     code_digest,
@@ -29,7 +29,7 @@ from faithlib.provenance import (
     sources,
     weights_digest,
 )
-from faithlib.scores import one_of, suggestion, whole
+from faithlib.scores import one_of, suggestion
 from faithlib.store import (
     FORMAT,
     Store,
@@ -229,21 +229,18 @@ def start(paper, parameters):
     import torch
 
     from faithlib.models import placement
-    from faithlib.models.precision import DTYPES, resolve
+    from faithlib.models.precision import resolve
 
     given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
     plugins.load(given.get("plugins", []), project_root())
     scale, seed, device = given["scale"], given["seed"], given["device"]
     check_scale(scale)
-    whole("seed", seed)
-    for name in ("examples", "tuning_examples", "max_length"):
-        if given.get(name, 0) < 0:
-            raise ValueError(f"{name}={given[name]} must be at least 0, which stands for no limit")
+    options.check(given, options.PARAMETERS | {"learning_rate": options.Number()})  # 0: the paper's
     check_device(device)
     best = "cuda" if torch.cuda.is_available() else "cpu"
     device = placement.existing(best if device == "auto" else device)
     dtype = given.get("dtype", "float32")
-    one_of("dtype", dtype, (*DTYPES, "auto"))
+    one_of("dtype", dtype, (*options.DTYPES, "auto"))
     dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
     _check_parameters(paper, given)

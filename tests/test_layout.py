@@ -35,7 +35,18 @@ TIERS = (  # a module may import what stands in its own tier or in a later one
     ("engine",),
     ("models", "environment"),
     ("tasks", "corpora"),
-    ("statistics", "store", "provenance", "scores", "progress", "registry", "plugins", "lazy", "clone"),
+    (
+        "statistics",
+        "store",
+        "provenance",
+        "scores",
+        "options",
+        "progress",
+        "registry",
+        "plugins",
+        "lazy",
+        "clone",
+    ),
 )
 TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
 DOORS = ("faithlib", "faithlib.__main__", "replication.__main__")  # they lead everywhere

@@ -110,13 +110,6 @@ def defaults(notebook):
     return found
 
 
-def meanings_of_zero(notebook):
-    """Parameters for which 0 has a meaning of its own, as their comments say: "0 for the paper's"."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    source = next("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
-    return set(re.findall(r"^(\w+) *=.*#.*\b0 for\b", source, re.MULTILINE))
-
-
 def code(notebook):
     """A notebook's code cells as one text."""
     cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]

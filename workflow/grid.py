@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import units
 import yaml
-from execute import at_root, check, code, defaults, meanings_of_zero
+from execute import at_root, check, code, defaults
 from jsonschema import Draft202012Validator
 
 from replication import papers, results
@@ -149,7 +149,7 @@ def read_paper(name, entry, scale, paths, schema, asked):
     experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
     check(report, {"scale": scale})
     check_tables(card, report)
-    known, zeros, found, missing = defaults(experiment), meanings_of_zero(experiment), {}, {}
+    known, found, missing = defaults(experiment), {}, {}
     for row in entry["units"]:
         try:
             expanded = list(results.expand(scale, entry.get("defaults", {}), row))
@@ -163,7 +163,7 @@ def read_paper(name, entry, scale, paths, schema, asked):
             check(experiment, parameters | paths)
             try:
                 conform(known | parameters, schema)
-                units.check(card, known | paths | parameters, known, zeros)
+                units.check(card, known | paths | parameters, known)
             except FileNotFoundError as error:
                 missing[unit] = f"{name}: {error}"
             except (ValueError, OSError) as error:

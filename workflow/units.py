@@ -1,94 +1,39 @@
 """What a unit would refuse once it runs, told before it is queued: parameters, by name, in one line each.
 
-Names are those of faithlib's registries, and of the constants of modules that bring torch; these are read
-from their source, as the driver of a cluster and each of its jobs come through here.
+Names are those of faithlib's registries, ranges those of `faithlib.options`; neither loads torch, as the
+driver of a cluster and each of its jobs come through here.
 """
 
-import ast
 import math
 import re
-from functools import cache
 from pathlib import Path
 
 from sources import SOURCES
 
-from faithlib import attributions, corpora, plugins
-from faithlib.scores import DEFINITIONS, one_of, suggestion
+from faithlib import attributions, corpora, options, plugins
+from faithlib.options import BILSTM, TINY, TINY_CAUSAL
+from faithlib.scores import one_of, suggestion
 from faithlib.tasks import files
 from faithlib.tasks.table import TASKS
 from replication import results
 from replication.papers import refuse
 
-PACKAGE = Path(plugins.__file__).parent
-NAMES = {  # parameter that holds names of a list: where the list is
-    "perturbations": ("metrics/soft.py", "PERTURBATIONS"),
-    "boundings": ("attributions/compute.py", "BOUNDINGS"),
-    "saliences": ("training/salience.py", "SALIENCES"),
-}
-CHOICES = {  # parameter that holds one name
-    "removal": ("engine/forward.py", "REMOVALS"),
-    "dtype": ("models/precision.py", "DTYPES"),
-}
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
           "weights"}  # lists that must hold something  # fmt: skip
-FROM_ONE = {"epochs", "batch_size", "soft_draws", "random_draws", "ig_steps", "steps", "samples", "noise",
-            "halvings", "beam", "timed_examples", "every", "width", "hidden", "min_count", "patience",
-            "workers"}  # fmt: skip
-FROM_ZERO = {"train_size", "validation_size", "test_size", "examples", "tuning_examples", "max_length",
-             "unused_classes", "tokens", "varied_examples", "bounding_examples"}  # fmt: skip
-ABOVE_ZERO = {"learning_rate", "head_learning_rate", "rate"}
-SHARES = {"judge_share"}  # in (0, 1]
 PER_CENT = 100
 
 
-@cache
-def constant(file, name):
-    """The literal that a module of faithlib assigns to a name, read without importing the module.
-
-    Raises:
-        LookupError: the module assigns none.
-
-    Example:
-        >>> constant("engine/forward.py", "REMOVALS")
-        ('mask', 'pad', 'delete')
-    """
-    for node in ast.parse((PACKAGE / file).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            (target,), value = node.targets, node.value
-            if getattr(target, "id", "") == name:
-                return _literal(value)
-            if isinstance(target, ast.Tuple) and name in (
-                names := [getattr(t, "id", "") for t in target.elts]
-            ):
-                return _literal(value.elts[names.index(name)])
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("faithlib"):
-            if name in [alias.asname or alias.name for alias in node.names]:  # it has moved there
-                parts = node.module.split(".")[1:]
-                places = (Path(*parts).with_suffix(".py"), Path(*parts, "__init__.py"))
-                return constant(next(p for p in places if (PACKAGE / p).is_file()), name)
-    raise LookupError(f"faithlib/{file} assigns no {name}: correct the name in workflow/units.py")
-
-
-def _literal(node):
-    """A literal; of a dict the entries whose values are literals."""
-    if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {key.value: _literal(value) for key, value in pairs if not isinstance(value, ast.Name)}
-    return ast.literal_eval(node)
-
-
-def check(card, parameters, defaults, zeros=()):
+def check(card, parameters, defaults):
     """Raise ValueError for the first parameter with which a unit would end in an error.
 
     Args:
         card: of the paper.
         parameters: all of the unit's.
         defaults: the notebook's; the default of `ratios` says whether they are shares or per cent.
-        zeros: parameters for which 0 has a meaning of its own, such as learning_rate for the paper's.
     """
     plugins.load(parameters.get("plugins", []))
     for name, value in parameters.items():
-        check_value(name, value, zeros, defaults.get(name))
+        check_value(name, value, card.zeros, defaults.get(name))
     for name in ("ratios", "curve_ratios", "fresh_ratios", "counts"):
         if name in parameters:
             check_steps(name, parameters[name], defaults[name])
@@ -112,23 +57,14 @@ def check_value(name, value, zeros=(), default=None):
             refuse(name, value, "nothing is left to measure", "give at least one, or leave the key out")
         if len(value) != len({(type(item), item) for item in value}):
             refuse(name, value, "an item is there twice", "name each once")
-        if name in ("weights", "released_weights", "variances") and min(value, default=1) <= 0:
-            refuse(name, value, "each must be above 0", f"give {name.split('_')[-1]} such as 0.1")
+    if isinstance(value, str) and (value != value.strip() or re.search(r"[\x00-\x1f]", value)):
+        refuse(name, value, "it has blanks around it or control characters", "remove them")
+    if value == 0 and name in zeros:
         return
-    if isinstance(value, str):
-        if value != value.strip() or re.search(r"[\x00-\x1f]", value):
-            refuse(name, value, "it has blanks around it or control characters", "remove them")
-        return
-    if name == "seed" and value < 0:
-        refuse(name, value, "it must be at least 0", "give a whole number from 0 on")
-    if name in FROM_ONE and value < 1:
-        refuse(name, value, "it must be at least 1", "give a whole number from 1 on")
-    if name in FROM_ZERO and value < 0:
-        refuse(name, value, "it must be at least 0", "give 0 for all, or a number")
-    if name in ABOVE_ZERO and (value < 0 or value == 0 and name not in zeros):
-        refuse(name, value, "it must be above 0", "give a rate such as 1.0e-5")
-    if name in SHARES and not 0 < value <= 1:
-        refuse(name, value, "it is outside (0, 1]", "give a share such as 0.5")
+    try:
+        options.check({name: value}, options.PARAMETERS)
+    except ValueError as error:
+        raise ValueError(f"{error}; give another") from None
 
 
 def check_steps(name, value, default):
@@ -156,16 +92,10 @@ def check_names(parameters):
                 attributions.get(value)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
-    lists = {name: constant(*place) for name, place in NAMES.items()} | {"definitions": DEFINITIONS}
-    masking = constant("training/fine_tuning.py", "CHOICES")
-    lists["strategies"] = [f"{m}/{c}" for m in masking["masking"] for c in masking["selection"]]
-    lists["explained"] = parameters.get("strategies", lists["strategies"])
-    for name, known in lists.items():
-        for value in parameters.get(name, []):
-            one_of(name, value, known)
-    for name, place in CHOICES.items():
-        if name in parameters:
-            one_of(name, parameters[name], constant(*place))
+    for value in parameters.get("explained", []):
+        one_of("explained", value, parameters["strategies"])
+    if "dtype" in parameters:
+        one_of("dtype", parameters["dtype"], options.DTYPES)
 
 
 def absent(name, value, reason, fix):
@@ -222,19 +152,18 @@ def check_task(card, parameters):
 def check_model(card, task, parameters):
     """A model that can be had here, and that fits the task."""
     model = parameters["model"]
-    names = {name: constant("models/loading.py", name) for name in ("TINY", "TINY_CAUSAL", "BILSTM")}
     if not results.slug(model) or re.search(r"[{}*?\\]", model) or ".." in model.split("/"):
         refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
     for name in ("model", *card.beside):
         if parameters[name].startswith(("/", "./", "~")) and not Path(parameters[name]).expanduser().is_dir():
             absent(name, parameters[name], "there is no such folder", "check the path")
-    if card.kind == "prompts" and model in (names["TINY"], names["BILSTM"]):
+    if card.kind == "prompts" and model in (TINY, BILSTM):
         refuse("model", model, f"it is a classifier, and {card.name} explains language models",
-               f"use {names['TINY_CAUSAL']!r} or a language model")  # fmt: skip
-    if card.kind != "prompts" and model == names["TINY_CAUSAL"] and model not in card.models:
+               f"use {TINY_CAUSAL!r} or a language model")  # fmt: skip
+    if card.kind != "prompts" and model == TINY_CAUSAL and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
-               f"use {names['TINY']!r} or an encoder")  # fmt: skip
+               f"use {TINY!r} or an encoder")  # fmt: skip
     for name, kind in card.beside.items():
-        if kind == "prompts" and parameters[name] in (names["TINY"], names["BILSTM"]):
+        if kind == "prompts" and parameters[name] in (TINY, BILSTM):
             refuse(name, parameters[name], "it is a classifier, where a language model is asked",
                    "name one, or ''")  # fmt: skip

@@ -8,22 +8,16 @@ import numpy as np
 import torch
 
 import faithlib.attributions.releases_inseq  # noqa: F401, registers what it has
+from faithlib import options
 from faithlib.attributions import registry
 from faithlib.attributions.gradients import RULES
 from faithlib.attributions.releases import RELEASED
 from faithlib.attributions.relevance import check_rules
 from faithlib.attributions.value_zeroing import check_values
 from faithlib.engine import batching, forward
+from faithlib.options import DEFINITIONS
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, one_of, suggestion, whole
-
-BASELINES = ("zero", "token", "pad")
-PATHS = ("input", "text")
-BOUNDINGS = ("k_min", "k_max", "k_max_per_token", "l2", "linf", "none", "random")
-NORMS = ("none", "l1", "l2", "linf")
-COUNTS = {  # the least of each
-    "steps": 1, "samples": 1, "beam": 1, "noise": 1, "halvings": 1, "probes": 1, "rounds": 1, "seed": 0,
-}  # fmt: skip
+from faithlib.scores import one_of, suggestion, whole
 
 
 def check(wanted, model=None, definition="paper", paper="", **settings):
@@ -61,17 +55,11 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
         {p for f in set(functions) for p in signature(f).parameters}
         - {"model", "batch", "target", "wanted", "cache", "progress"}
     )
-    for setting, value in settings.items():
+    for setting in settings:
         if setting not in known_settings:
             raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, known_settings)}")
-        if setting in COUNTS:
-            whole(setting, value, COUNTS[setting])
-    one_of("baseline", settings.get("baseline"), (None, *BASELINES))
-    one_of("path", settings.get("path", "input"), PATHS)
+    options.check(settings, options.SETTINGS)
     one_of("rule", settings.get("rule", "midpoint"), tuple(RULES))
-    one_of("removal", settings.get("removal", "mask"), forward.REMOVALS)
-    one_of("bounding", settings.get("bounding", "k_min"), BOUNDINGS)
-    one_of("norm", settings.get("norm", "none"), NORMS)
     one_of("definition", definition, DEFINITIONS)
     if definition == "released":
         one_of("paper", paper, sorted({of for of, _ in RELEASED}))

@@ -9,7 +9,8 @@ from numbers import Integral
 import numpy as np
 
 from faithlib.attributions.occlusion import removable
-from faithlib.engine.forward import REMOVALS, erased, target_values, unchanged
+from faithlib.engine.forward import erased, target_values, unchanged
+from faithlib.options import REMOVALS
 from faithlib.scores import one_of
 
 UNITS = ("passage", "sentence", "word", "token")

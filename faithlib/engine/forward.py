@@ -27,8 +27,6 @@ from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 from faithlib.models.placement import without_gradients
 
-REMOVALS = ("mask", "pad", "delete")  # what takes a token's place: the mask or padding token, or nothing
-
 
 @dataclass(frozen=True)
 class Variant:

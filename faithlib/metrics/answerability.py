@@ -10,8 +10,9 @@ import unicodedata
 import numpy as np
 import pandas as pd
 
+from faithlib.options import DEFINITIONS
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, check_scores, one_of
+from faithlib.scores import check_scores, one_of
 
 COLUMNS = ["example", "attribution", "shown", "place", "mass"]
 MINIMUM = ["example", "attribution", "share", "words", "calls"]

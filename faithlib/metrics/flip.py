@@ -10,6 +10,7 @@ import pandas as pd
 
 from faithlib.engine import batching, forward
 from faithlib.engine.operators import Operator
+from faithlib.options import REMOVALS
 from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
 
@@ -97,7 +98,7 @@ def _check(model, encodings, step, removal, never, operator):
 
 
 def _check_removal(model, encodings, removal):
-    one_of("removal", removal, forward.REMOVALS)
+    one_of("removal", removal, REMOVALS)
     if removal == "mask" and model.mask_id is None:
         raise ValueError(f"{model.name} has no mask token: use removal='pad' or 'delete'")
     if removal == "delete" and any(e.maskable.all() for e in encodings):

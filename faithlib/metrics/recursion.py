@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from faithlib import training
 from faithlib.engine import batching, forward
+from faithlib.metrics.performance import performance as metrics_of
 from faithlib.progress import bar
 from faithlib.scores import RANDOM, check_scores, generator, mask, ranking, top, uniform
 
@@ -105,7 +105,7 @@ def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):
                 about = {"masked_tokens": masked.sum(), "unchanged_texts": (masked == before).sum()}
                 curves += [
                     {**point, "metric": metric, "value": value, **about}
-                    for metric, value in training.performance(predicted, labels).items()
+                    for metric, value in metrics_of(predicted, labels).items()
                 ]
                 predictions.append(
                     pd.DataFrame(

@@ -15,11 +15,11 @@ from scipy.stats import rankdata
 
 from faithlib.engine import forward
 from faithlib.metrics import erasure
-from faithlib.scores import DEFINITIONS, finite, normal, one_of, permuted, whole
+from faithlib.options import DEFINITIONS, PERTURBATIONS
+from faithlib.scores import finite, normal, one_of, permuted, whole
 from faithlib.statistics.base import DRAW_COUNTS, stream
 
 OPTIONS = ("minmax", "rank", "equal", "sigmoid", "softmax", "raw", "clip")
-PERTURBATIONS = ("bernoulli", "gaussian_scores", "gaussian_noise", "attention")
 NORMALISING = OPTIONS[:5]  # raw scores will not do: N(0, 1) ones leave [0, 1]
 ERASURES = ("hard", "soft")
 REMOVALS = ("zero", "mask", "delete")

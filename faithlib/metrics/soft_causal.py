@@ -13,7 +13,8 @@ import pandas as pd
 from faithlib.engine import forward
 from faithlib.metrics import soft
 from faithlib.metrics.soft import soft_variants
-from faithlib.scores import DEFINITIONS, RANDOM, check_scores, one_of, permuted, uniform, whole
+from faithlib.options import DEFINITIONS
+from faithlib.scores import RANDOM, check_scores, one_of, permuted, uniform, whole
 
 KEYS = ["example", "step", "attribution", "baseline", "normalisation", "definition"]
 COLUMNS = [*KEYS, "draw", "kept", "soft_nc", "denominator"]

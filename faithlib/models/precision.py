@@ -7,9 +7,8 @@ everywhere.
 
 import torch
 
+from faithlib.options import DTYPES
 from faithlib.scores import one_of
-
-DTYPES = ("float32", "bfloat16", "float16")
 
 
 def resolve(dtype="float32", device="cpu"):

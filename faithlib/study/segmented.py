@@ -7,6 +7,7 @@ from faithlib.attributions import segments
 from faithlib.attributions.occlusion import removable
 from faithlib.engine import forward
 from faithlib.metrics.inputs import Inputs
+from faithlib.options import REMOVALS
 from faithlib.scores import one_of, whole
 from faithlib.study import targets as explained
 from faithlib.study.data import check_model, read
@@ -127,7 +128,7 @@ def hierarchical(
 def _prepared(model, data, units, targets, contrast, removal, fixed):
     """(texts, encodings, {unit: parts}, Targets, cache), all refused that can be before the first pass."""
     check_model(model)
-    one_of("removal", removal, forward.REMOVALS)
+    one_of("removal", removal, REMOVALS)
     texts, cache = read(data), forward.Cache()
     (encodings, _), of_texts = texts.encode(model), texts.column("text")
     never = _fixed(fixed, of_texts)

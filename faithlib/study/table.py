@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 
 from faithlib.metrics.diagnosticity import indicator
+from faithlib.metrics.performance import performance
 from faithlib.statistics import crossed_interval, text_interval
+from faithlib.statistics.gates import gate
 
 COLUMNS = [
     "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "operator",
@@ -94,14 +96,11 @@ def chance(labels, predicted):
         >>> chance([0, 1, 0, 1], [[0, 1, 0, 1]]), chance([0, 1, 0, 1], [[0, 0, 1, 1]])[:9]
         ('', 'at chance')
     """
-    from sklearn.metrics import matthews_corrcoef, recall_score
-
-    from faithlib.statistics.gates import gate
-
-    present = sorted(set(np.asarray(labels).tolist()))
-    if len(present) < 2:
+    labels = np.asarray(labels)
+    classes = len(np.unique(labels))
+    if classes < 2:
         return ""
-    scores = [matthews_corrcoef(labels, p) for p in predicted]
-    recalls = [recall_score(labels, p, labels=present, average="macro", zero_division=0) for p in predicted]
-    found = gate(scores, recalls, len(present), name="Matthews' correlation")
-    return "" if found.accepted else f"at chance: {found.reason}"
+    measured = [performance(np.asarray(of_model), labels) for of_model in predicted]
+    scores, recalls = ([of_model[name] for of_model in measured] for name in ("mcc", "balanced_accuracy"))
+    verdict = gate(scores, recalls, classes, name="Matthews' correlation")
+    return "" if verdict.accepted else f"at chance: {verdict.reason}"

@@ -2,18 +2,22 @@
 
 import math
 from contextlib import nullcontext
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from faithlib import options
 from faithlib.engine.batching import batches_by_length, halving, out_of_memory, token_budget
+from faithlib.metrics.performance import performance
 from faithlib.models import fit
 from faithlib.models.placement import offloaded, without_gradients
 from faithlib.models.precision import quantised
+from faithlib.options import MASKINGS, SELECTIONS
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, finite, one_of, whole
+from faithlib.scores import one_of, suggestion
 from faithlib.training.minibatches import (
     VALIDATION,
     MaskedSplit,
@@ -23,14 +27,87 @@ from faithlib.training.minibatches import (
 )
 from faithlib.training.salience import Guide
 
-CHOICES = {
-    "optimiser": ("adamw", "amsgrad"),
-    "schedule": ("linear", "constant"),
-    "best": ("loss", "accuracy", "micro_f1", "macro_f1", "mcc"),
-    "definition": DEFINITIONS,
-    "masking": ("none", "half", "all"),
-    "selection": ("unmasked", "masked", "both"),
-}
+CHOICES = {"masking": MASKINGS, "selection": SELECTIONS}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a classifier is fine-tuned.
+
+    The defaults suit pretrained encoders (Devlin et al. 2019, appendix A.3); a model with fresh weights needs
+    a higher rate, such as 1e-3.
+
+    Attributes:
+        epochs: how often each training example is used.
+        batch_size: examples of an optimiser step.
+        learning_rate: of the encoder, after the warm-up.
+        head_learning_rate: of the head; None for that of the encoder.
+        optimiser: "adamw"; or "amsgrad", a variant of Adam with weight decay as an L2 penalty.
+        betas, weight_decay: of the optimiser.
+        undecayed: parameters whose name contains one of these strings have no weight decay.
+        schedule: of the learning rate after the warm-up: "linear", to 0 at the end, or "constant".
+        warmup: epochs over which the learning rate rises linearly; a fraction is allowed.
+        clip: the largest norm of the gradient; None for no clipping.
+        checks_per_epoch: evaluations an epoch, evenly spaced.
+        best: what selects the evaluation: the validation "loss", "accuracy", "micro_f1", "macro_f1" or "mcc";
+            the earliest of equal ones.
+        patience: stop after this many evaluations without a better one; None for never. Training also stops
+            when the metric reaches 1.
+        seed: of the order of examples, dropout and masks.
+        masking: which examples of a mini-batch are masked: "none", "half" (masked fine-tuning; then
+            `evaluate` measures RACU and MaSF too, with a split "validation" of 40 texts) or "all".
+        selection: the copy of the validation split that selects: "unmasked"; "masked", by draws that depend
+            on `seed` alone; or "both" as one split. A list keeps the best weights by each from one training,
+            the same as from a training of its own.
+        salience_weight: λ, 0 or above. With a salience and 0 the loss is that of plain fine-tuning, and
+            attention and dropout are computed as with any other λ, so that models can be compared as pairs.
+        definition: of the salience loss, "paper" or "released".
+        accumulate: micro-batches whose gradients are added up for an optimiser step: the same step up to
+            rounding, except for the draws of dropout, in less memory.
+        checkpointing: keep the inputs of each layer alone and compute its activations again for the gradient:
+            the same step in less memory and about a third more time.
+    """
+
+    epochs: int = 3
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    head_learning_rate: float | None = None
+    optimiser: str = "adamw"
+    betas: tuple = (0.9, 0.999)
+    weight_decay: float = 0.01
+    undecayed: tuple = ()
+    schedule: str = "linear"
+    warmup: float = 0.1
+    clip: float | None = 1.0
+    checks_per_epoch: int = 1
+    best: str = "loss"
+    patience: int | None = None
+    seed: int = 0
+    masking: str = "none"
+    selection: str | list = "unmasked"
+    salience_weight: float = 0.0
+    definition: str = "paper"
+    accumulate: int = 1
+    checkpointing: bool = False
+
+    def __post_init__(self):
+        options.check(vars(self), options.TRAINING)
+        for rule in self.selections:
+            one_of("selection", rule, SELECTIONS)
+        if self.masking == "half" and self.batch_size == 1:
+            raise ValueError("masking='half' with batch_size=1: half of one example is none, give 2 or more")
+        if isinstance(self.undecayed, str):
+            raise ValueError(f"undecayed={self.undecayed!r} is one text: give a list, [{self.undecayed!r}]")
+
+    @property
+    def selections(self):
+        """The rules by which weights are kept, in a list."""
+        return [self.selection] if isinstance(self.selection, str) else list(self.selection)
+
+    @property
+    def plain(self):
+        """Whether no text is masked."""
+        return self.masking == "none" and self.selections == ["unmasked"]
 
 
 def recipe(model, epochs):
@@ -61,33 +138,7 @@ def recipe(model, epochs):
     }  # fmt: skip
 
 
-def fine_tune(
-    classifier,
-    data,
-    *,
-    epochs=3,
-    batch_size=32,
-    learning_rate=5e-5,
-    head_learning_rate=None,
-    optimiser="adamw",
-    betas=(0.9, 0.999),
-    weight_decay=0.01,
-    undecayed=(),
-    schedule="linear",
-    warmup=0.1,
-    clip=1.0,
-    checks_per_epoch=1,
-    best="loss",
-    patience=None,
-    seed=0,
-    masking="none",
-    selection="unmasked",
-    salience=None,
-    salience_weight=0.0,
-    definition="paper",
-    accumulate=1,
-    checkpointing=False,
-):
+def fine_tune(classifier, data, *, salience=None, **settings):
     """Fine-tune a classifier in place and keep the weights of the best evaluation.
 
     By default: AdamW with one learning rate for the encoder and one for the head, a linear schedule, and the
@@ -106,36 +157,8 @@ def fine_tune(
         classifier: a Classifier; its weights are changed.
         data: what `load_data` returns, with labels in its splits "train" and "validation"; or
             {"train": (encodings, labels), "validation": (encodings, labels)}, labels (examples,) int.
-        epochs: how often each training example is used.
-        batch_size: examples of an optimiser step.
-        learning_rate: of the encoder, after the warm-up. The defaults of these three suit pretrained encoders
-            (Devlin et al. 2019, appendix A.3); a model with fresh weights needs a higher rate, such as 1e-3.
-        head_learning_rate: of the head; that of the encoder by default.
-        optimiser: "adamw"; or "amsgrad", a variant of Adam with weight decay as an L2 penalty.
-        betas, weight_decay: of the optimiser.
-        undecayed: parameters whose name contains one of these strings have no weight decay.
-        schedule: of the learning rate after the warm-up: "linear", to 0 at the end, or "constant".
-        warmup: epochs over which the learning rate rises linearly; a fraction is allowed.
-        clip: the largest norm of the gradient; None for no clipping.
-        checks_per_epoch: evaluations an epoch, evenly spaced.
-        best: what selects the evaluation: the validation "loss", "accuracy", "micro_f1", "macro_f1" or "mcc";
-            the earliest of equal ones.
-        patience: stop after this many evaluations without a better one; None for never. Training also stops
-            when the metric reaches 1.
-        seed: of the order of examples, dropout and masks.
-        masking: which examples of a mini-batch are masked: "none", "half" (masked fine-tuning; then
-            `evaluate` measures RACU and MaSF too, given a split "validation" of 40 texts) or "all".
-        selection: the copy of the validation split that selects: "unmasked"; "masked", with every example
-            masked by draws that depend on `seed` only; or "both" as one split. A list of them keeps the best
-            weights by each from one training, the same as from a training of its own.
         salience: [(tokens,)] of the training encodings, as `salience.fit` returns it, or None.
-        salience_weight: λ, 0 or above. With a salience and 0 the loss is that of plain fine-tuning, and
-            attention and dropout are computed as with any other λ, so that models can be compared as pairs.
-        definition: of the salience loss, "paper" or "released".
-        accumulate: micro-batches whose gradients are added up for an optimiser step of `batch_size` examples:
-            the same step up to rounding, except for the draws of dropout, in less memory.
-        checkpointing: keep the inputs of each layer alone and compute its activations again for the gradient:
-            the same step in less memory and about a third more time.
+        settings: of a `Recipe`, such as epochs=3, batch_size=32, learning_rate=5e-5, masking="half".
 
     Returns:
         The history, a list of one dict an evaluation: "epoch" (a float), "train_loss" and "validation_loss"
@@ -145,10 +168,11 @@ def fine_tune(
         For a list of selections {selection: (history, weights)}, and the model has the weights of the first.
 
     Raises:
-        ValueError: a setting out of range; splits or labels that do not fit; a model in float16 or with
-            offloaded weights; a salience that is 0 everywhere or not as `fit` returns it; salience together
-            with masking or checkpointing, and the released one with accumulation; salience for a model
-            without attention; masking for one without a mask token; checkpointing for one that cannot.
+        ValueError: a setting that is unknown or out of range; splits or labels that do not fit; a model in
+            float16 or with offloaded weights; a salience that is 0 everywhere or not as `fit` returns it;
+            salience together with masking or checkpointing, and the released one with accumulation; salience
+            for a model without attention; masking for one without a mask token; checkpointing for one that
+            cannot.
         FloatingPointError: a loss is not finite.
 
     Example:
@@ -160,82 +184,79 @@ def fine_tune(
         >>> [row["epoch"] for row in history]
         [1.0, 2.0]
     """
-    if masking == "half" and batch_size == 1:
-        raise ValueError("masking='half' with batch_size=1: half of one example is none, give 2 or more")
-    counts = {"epochs": epochs, "batch_size": batch_size, "checks_per_epoch": checks_per_epoch}
-    for name, value in {**counts, "patience": 1 if patience is None else patience}.items():
-        whole(name, value, 1)
-    whole("seed", seed)
-    head_learning_rate = learning_rate if head_learning_rate is None else head_learning_rate
-    rates = {"learning_rate": learning_rate, "head_learning_rate": head_learning_rate}
-    for name, value in {**rates, "clip": 1 if clip is None else clip}.items():
-        finite(name, value, 0, above=True)
-    for name, value in {"warmup": warmup, "weight_decay": weight_decay}.items():
-        finite(name, value, 0)
-    finite("salience_weight", salience_weight, 0)
-    rules = [selection] if isinstance(selection, str) else list(selection)
-    chosen = [("optimiser", optimiser), ("schedule", schedule), ("best", best), ("definition", definition)]
-    for name, value in [*chosen, ("masking", masking), *(("selection", rule) for rule in rules)]:
-        one_of(name, value, CHOICES[name])
-    plain, guided = masking == "none" and rules == ["unmasked"], salience is not None
-    if isinstance(undecayed, str):
-        raise ValueError(f"undecayed={undecayed!r} is one text: give a list, [{undecayed!r}]")
-    if classifier.dtype == torch.float16:
-        raise ValueError(f"{classifier.name} has dtype float16, whose gradients vanish: train it in bfloat16")
-    _check_memory(classifier, accumulate, checkpointing, guided, definition)
-    if guided and not plain:
-        raise ValueError(
-            f"masking={masking!r}, selection={selection!r} and a salience: masked fine-tuning and "
-            "salience loss do not go together, leave one out"
-        )
-    model, (train, validation) = classifier.model, _splits(classifier, data)
-    split = Split(classifier, *train) if masking == "none" else MaskedSplit(classifier, *train, masking, seed)
-    guide = Guide(classifier, train[0], salience, salience_weight, definition) if guided else None
+    allowed = [entry.name for entry in fields(Recipe)]
+    if unknown := [name for name in settings if name not in allowed]:
+        raise ValueError(f"setting {unknown[0]!r} is unknown: {suggestion(unknown[0], allowed)}")
+    recipe = Recipe(**settings)
+    _check(classifier, recipe, guided=salience is not None)
+    train, validation = _splits(classifier, data)
+    if recipe.masking == "none":
+        split, guide = Split(classifier, *train), None
+    else:
+        split, guide = MaskedSplit(classifier, *train, recipe.masking, recipe.seed), None
+    if salience is not None:
+        guide = Guide(classifier, train[0], salience, recipe.salience_weight, recipe.definition)
+    evaluations = _evaluations(classifier, recipe, validation)
+    _train(classifier, recipe, split, guide, list(evaluations.values()))
+    model = classifier.model
+    model.load_state_dict(evaluations[recipe.selections[0]].weights)
+    if hasattr(model, "config"):
+        model.config.masked_training = recipe.masking  # for RACU and MaSF of `evaluate`
+    model.eval()
+    if isinstance(recipe.selection, str):
+        return evaluations[recipe.selection].history
+    return {rule: (of_rule.history, of_rule.weights) for rule, of_rule in evaluations.items()}
+
+
+def _train(classifier, recipe, split, guide, evaluations):
+    """Train for all epochs, or until no rule of `evaluations` waits for a better evaluation."""
+    steps = math.ceil(len(split.lengths) / recipe.batch_size)  # optimiser steps an epoch
+    stepper, rates = _optimiser(classifier.model, recipe, steps)
+    checks = recipe.checks_per_epoch
+    evaluated_steps = {round(steps * (i + 1) / checks) for i in range(checks)}
+    generator, losses = np.random.default_rng(recipe.seed), []
+    recomputed = classifier.checkpointing() if recipe.checkpointing else nullcontext()
+    random, progress = torch.random.fork_rng(devices=[]), bar(steps * recipe.epochs, "training", "step")
+    with random, classifier.training_precision(), recomputed, progress:
+        torch.manual_seed(recipe.seed)  # dropout draws from torch's global generator
+        for epoch in range(recipe.epochs):
+            batches = shuffled_by_length(split.lengths, recipe.batch_size, generator)
+            for step, rows in enumerate(batches, 1):
+                losses.append(_step(classifier, split, rows, stepper, recipe.clip, guide, recipe.accumulate))
+                rates.step()
+                progress.update()
+                if step not in evaluated_steps:
+                    continue
+                shared = {}  # what the rules compute once
+                for rule in evaluations:
+                    if not rule.finished(recipe.patience):
+                        rule.evaluate(epoch, step, steps, losses, recipe.learning_rate, shared)
+                losses.clear()
+                if all(rule.finished(recipe.patience) for rule in evaluations):
+                    return
+
+
+def _evaluations(classifier, recipe, validation):
+    """What selects the weights: {rule: `_Evaluations`}."""
     copies = {"unmasked": validation}
-    if not plain:
-        texts = masked(classifier, validation[0], np.random.default_rng([seed, VALIDATION]))
+    if not recipe.plain:
+        texts = masked(classifier, validation[0], np.random.default_rng([recipe.seed, VALIDATION]))
         copies["masked"] = texts, validation[1]
     evaluations = {}
-    for rule in rules:
-        way = _Evaluations if (masking, rule) == ("none", "unmasked") else _MaskedEvaluations
-        evaluations[rule] = way(classifier, copies, best, rule)
-    losses = []
-    generator = np.random.default_rng(seed)
-    steps = math.ceil(len(split.lengths) / batch_size)  # optimiser steps an epoch
-    kind = torch.optim.AdamW if optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
-    groups = _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed)
-    stepper = kind(groups, betas=betas, fused=True)  # on a CPU ten times as fast as unfused
-    rate = _rate(round(warmup * steps), steps * epochs if schedule == "linear" else math.inf)
-    rates = torch.optim.lr_scheduler.LambdaLR(stepper, rate)
-    evaluated_steps = {round(steps * (i + 1) / checks_per_epoch) for i in range(checks_per_epoch)}
-    batches = (
-        (epoch, step, rows)
-        for epoch in range(epochs)
-        for step, rows in enumerate(shuffled_by_length(split.lengths, batch_size, generator), 1)
-    )
-    random, shown = torch.random.fork_rng(devices=[]), bar(steps * epochs, "training", "step")
-    recomputed = classifier.checkpointing() if checkpointing else nullcontext()
-    with random, classifier.training_precision(), recomputed, shown as progress:
-        torch.manual_seed(seed)  # dropout draws from torch's global generator
-        for epoch, step, rows in batches:
-            losses.append(_step(classifier, split, rows, stepper, clip, guide, accumulate))
-            rates.step()
-            progress.update()
-            if step in evaluated_steps:
-                shared = {}  # what the rules compute once
-                for of_rule in evaluations.values():
-                    if not of_rule.finished(patience):
-                        of_rule.evaluate(epoch, step, steps, losses, learning_rate, shared)
-                losses.clear()
-                if all(of_rule.finished(patience) for of_rule in evaluations.values()):
-                    break
-        model.load_state_dict(evaluations[rules[0]].weights)
-    if hasattr(model, "config"):
-        model.config.masked_training = masking  # a saved model says so, for RACU and MaSF of `evaluate`
-    model.eval()
-    if isinstance(selection, str):
-        return evaluations[selection].history
-    return {rule: (of_rule.history, of_rule.weights) for rule, of_rule in evaluations.items()}
+    for rule in recipe.selections:
+        kind = _Evaluations if (recipe.masking, rule) == ("none", "unmasked") else _MaskedEvaluations
+        evaluations[rule] = kind(classifier, copies, recipe.best, rule)
+    return evaluations
+
+
+def _optimiser(model, recipe, steps):
+    """The optimiser and its schedule, of which a step is one of `steps` an epoch."""
+    head = recipe.learning_rate if recipe.head_learning_rate is None else recipe.head_learning_rate
+    groups = _groups(model, recipe.learning_rate, head, recipe.weight_decay, recipe.undecayed)
+    kind = torch.optim.AdamW if recipe.optimiser == "adamw" else partial(torch.optim.Adam, amsgrad=True)
+    stepper = kind(groups, betas=recipe.betas, fused=True)  # on a CPU ten times as fast as unfused
+    total = steps * recipe.epochs if recipe.schedule == "linear" else math.inf
+    return stepper, torch.optim.lr_scheduler.LambdaLR(stepper, _rate(round(recipe.warmup * steps), total))
 
 
 def _splits(classifier, data):
@@ -293,34 +314,6 @@ def evaluate(classifier, encodings, labels):
         "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
         **performance(logits.argmax(-1).numpy(), labels),
         "probabilities": logits.softmax(-1).numpy(),
-    }
-
-
-def performance(predicted, labels):
-    """Accuracy, balanced accuracy, micro and macro F1, and Matthews' correlation; higher is better.
-
-    Args:
-        predicted: (examples,) int.
-        labels: (examples,) int.
-
-    Returns:
-        {"accuracy", "balanced_accuracy" (mean recall of the classes among the labels), "micro_f1" and
-        "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
-
-    Example:
-        >>> performance(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1]))["accuracy"]
-        0.75
-    """
-    from sklearn.metrics import f1_score, matthews_corrcoef, recall_score
-
-    accuracy = float((predicted == labels).mean())
-    recall = recall_score(labels, predicted, labels=np.unique(labels), average="macro")
-    return {
-        "accuracy": accuracy,
-        "balanced_accuracy": float(recall),
-        "micro_f1": accuracy,  # equal, because each example has one label
-        "macro_f1": float(f1_score(labels, predicted, average="macro")),
-        "mcc": float(matthews_corrcoef(labels, predicted)),
     }
 
 
@@ -452,22 +445,29 @@ def _backward(classifier, batch, labels, rows, piece, guide):
     return torch.stack(losses).detach() * share
 
 
-def _check_memory(classifier, accumulate, checkpointing, guided, definition):
-    """Raise ValueError for what of memory and its savings a training cannot have."""
-    whole("accumulate", accumulate, 1)
-    if accumulate > 1 and guided and definition == "released":
+def _check(classifier, recipe, guided):
+    """Raise ValueError for what a model cannot have of a recipe, with or without a salience."""
+    name, model = classifier.name, classifier.model
+    if classifier.dtype == torch.float16:
+        raise ValueError(f"{name} has dtype float16, whose gradients vanish: train it in bfloat16")
+    if recipe.accumulate > 1 and guided and recipe.definition == "released":
         raise ValueError(
-            f"accumulate={accumulate} and the released salience loss, which squares a sum over the batch: "
-            "set accumulate=1 or definition='paper'"
+            f"accumulate={recipe.accumulate} and the released salience loss, which squares a sum over the "
+            "batch: set accumulate=1 or definition='paper'"
         )
-    if checkpointing and guided:
+    if recipe.checkpointing and guided:
         raise ValueError("checkpointing=True and a salience, which keeps attention weights: leave one out")
-    if checkpointing and not getattr(classifier.model, "supports_gradient_checkpointing", False):
-        raise ValueError(f"checkpointing=True: {classifier.name} cannot recompute its layers: leave it out")
-    if offloaded(classifier.model):
-        raise ValueError(f"{classifier.name} has offloaded weights: load it without device_map to train it")
-    if any(map(quantised, classifier.model.parameters())):
-        raise ValueError(f"{classifier.name} has quantised weights: load it without quantisation to train it")
+    if recipe.checkpointing and not getattr(model, "supports_gradient_checkpointing", False):
+        raise ValueError(f"checkpointing=True: {name} cannot recompute its layers: leave it out")
+    if offloaded(model):
+        raise ValueError(f"{name} has offloaded weights: load it without device_map to train it")
+    if any(map(quantised, model.parameters())):
+        raise ValueError(f"{name} has quantised weights: load it without quantisation to train it")
+    if guided and not recipe.plain:
+        raise ValueError(
+            f"masking={recipe.masking!r}, selection={recipe.selection!r} and a salience: masked fine-tuning "
+            "and salience loss do not go together, leave one out"
+        )
 
 
 def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):

@@ -9,10 +9,10 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import chi2
 
+from faithlib.options import DEFINITIONS, SALIENCES
 from faithlib.progress import bar
-from faithlib.scores import DEFINITIONS, one_of, whole
+from faithlib.scores import one_of, whole
 
-SALIENCES = ("textrank", "tfidf", "chi2", "uniform")
 TINY = 1e-10  # in both logarithms, as released: a σ of 0 adds 23 nats instead of infinity
 
 

@@ -42,6 +42,7 @@ CARD = Card(
         Headline("more faithful than the same measures by Recursive ROAR (RACU)", SHARE, "random"),
     ),
     tables=("performance", "racu", "curves", "masf", "random_draws", "walltime"),
+    zeros=("learning_rate",),
     reads=("recursive_roar",),
     # IMDB on RoBERTa-large is printed at 197 hours a seed: a unit that was stopped goes on where it was.
     minutes={"paper": 2880},

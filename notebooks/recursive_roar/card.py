@@ -57,6 +57,7 @@ CARD = Card(
         },
     },
     tables=("performance", "racu", "curves", "sparsity"),
+    zeros=("learning_rate",),
     tasks={
         "sst": Use(Recipe(words=(5, 10_000)), "macro_f1", (6579, 848, 1776), "the paper counts spaCy tokens"),
         "imdb": Use(

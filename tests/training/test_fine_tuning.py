@@ -143,22 +143,6 @@ def test_a_seed_is_a_run_and_nothing_else_is_touched():
     assert same(one, trained(0)[0])  # whatever the global generator says: dropout has a seed of its own
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("epochs", 0),
-        ("epochs", -1),
-        ("batch_size", 0),
-        ("learning_rate", 0.0),
-        ("learning_rate", -1e-3),
-        ("learning_rate", float("nan")),
-    ],
-)
-def test_settings_out_of_range_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value} must be (above 0|at least 1)"):
-        trained(**{name: value})
-
-
 def test_a_loss_that_is_not_finite_is_told():
     classifier = tiny.classifier()
     with torch.no_grad():
@@ -354,18 +338,9 @@ def test_an_encoder_trains_by_the_recipe(rates, kind):
     assert rates.seen[0][0] == pytest.approx(1e-2 / 6)  # 6 % of the 100 steps are a warm-up
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [
-        ("optimiser", "sgd", "use 'adamw', 'amsgrad'"),
-        ("schedule", "cosine", "use 'linear', 'constant'"),
-        ("best", "auroc", "use 'loss', 'accuracy', 'micro_f1', 'macro_f1'"),
-        ("patience", 0, "must be at least 1"),
-    ],
-)
-def test_choices_that_do_not_exist_are_refused(name, value, told):
-    with pytest.raises(ValueError, match=f"{name}={value!r}.*{told}"):
-        trained(**{name: value})
+def test_an_unknown_setting_is_told():
+    with pytest.raises(ValueError, match="setting 'epoch' is unknown: did you mean 'epochs'"):
+        trained(epoch=2)
 
 
 def test_the_step_whose_loss_is_not_finite_is_named():
@@ -545,17 +520,6 @@ def test_the_salience_of_another_definition_is_told():
             training.fine_tune(
                 classifier, data, **QUICK, salience=sigma, salience_weight=1.0, definition=other
             )
-
-
-@pytest.mark.parametrize("weight", [-1e-3, float("nan"), float("inf")])
-def test_a_weight_out_of_range_is_refused(weight):
-    with pytest.raises(ValueError, match=f"salience_weight={weight} must be at least 0"):
-        trained(salience_weight=weight)
-
-
-def test_an_unknown_definition_is_refused():
-    with pytest.raises(ValueError, match="definition='new' is unknown: use 'paper', 'released'"):
-        trained(definition="new")
 
 
 def test_a_model_without_attention_is_told(monkeypatch):

@@ -261,17 +261,9 @@ def test_a_model_without_a_mask_token_is_told(masking, selection):
     training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 1})
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [
-        ("masking", "some", "use 'none', 'half', 'all'"),
-        ("selection", "none", "use 'unmasked', 'masked', 'both'"),
-        ("best", "auc", "'macro_f1', 'mcc'"),
-    ],
-)
-def test_choices_that_do_not_exist_are_refused(name, value, told):
-    with pytest.raises(ValueError, match=f"{name}={value!r}.*{told}"):
-        trained(**{"masking": "half", name: value})
+def test_choices_that_do_not_exist_are_refused():
+    with pytest.raises(ValueError, match="selection='none' is unknown: use 'unmasked', 'masked', 'both'"):
+        trained("half", selection="none")
     with pytest.raises(ValueError, match="masking='none' is unknown: use 'half', 'all'"):
         training.masked(tiny.classifier(), [], np.random.default_rng(0), "none")
 
