@@ -17,7 +17,7 @@ from faithlib.attributions.value_zeroing import check_values
 from faithlib.engine import batching, forward
 from faithlib.options import DEFINITIONS
 from faithlib.progress import bar
-from faithlib.scores import one_of, suggestion, whole
+from faithlib.scores import one_of, suggestion
 
 
 def check(wanted, model=None, definition="paper", paper="", **settings):
@@ -129,13 +129,7 @@ def attribute(
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
     notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
-    if budget is not None:
-        whole("budget", budget, 1)
-    if budget is not None and budget < max(lengths, default=0):
-        longest = max(lengths)
-        raise ValueError(
-            f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or more"
-        )
+    batching.check_budget(budget, lengths)
     shown = bar(len(encodings) * len(functions), "explaining", "example")
     with batching.limited(model, budget), shown as progress:
         side, most = batching.border(model), batching.token_budget(model)

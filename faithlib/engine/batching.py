@@ -55,6 +55,18 @@ def token_budget(model):
     return limits(model).tokens
 
 
+def check_budget(budget, lengths):
+    """Raise ValueError for a budget, not None, that is no whole number or below the longest text."""
+    if budget is None:
+        return
+    whole("budget", budget, 1)
+    longest = max(lengths, default=0)
+    if budget < longest:
+        raise ValueError(
+            f"budget={budget} is smaller than the longest text, of {longest} tokens: give {longest} or more"
+        )
+
+
 @contextmanager
 def limited(model, budget):
     """Inside, passes of the model hold at most `budget` padded tokens, and copies as large as these.

@@ -62,6 +62,10 @@ class Metric(Named):
     contrast_range: tuple = ()
     operator: str = ""
 
+    def limits(self, contrasted):
+        """The lowest and the highest value, of a contrast of two targets or not."""
+        return self.contrast_range if contrasted and self.contrast_range else self.range
+
 
 _LIST = Registry("metric")
 names, get, unregister = _LIST.names, _LIST.find, _LIST.remove

@@ -18,53 +18,49 @@ METRICS = [registry.get(name) for name in ("masked_racu", "masf")]  # one says w
 GIVEN, SINGLE = "scores that are given cannot be asked again", "one value of the data set: no interval"
 
 
-def could(session):
+def could(model):
     """Whether masked training would make sense: of a classifier with a mask token."""
-    return not hasattr(session.model, "prefix") and session.model.mask_id is not None
+    return not hasattr(model, "prefix") and model.mask_id is not None
 
 
-def masking(session):
-    """How a session's model was trained with masks, "" where it was not or the data do not suffice."""
-    trained = getattr(getattr(session.model.model, "config", None), "masked_training", "none")
-    texts = session.texts.validation
-    enough = session.labels is not None and texts is not None and len(texts) >= LEAST
-    return trained if trained in ("half", "all") and enough and could(session) else ""
+def masking(model, texts, labels):
+    """How a model was trained with masks; "" where it was not, or for want of labels or validation texts."""
+    trained = getattr(getattr(model.model, "config", None), "masked_training", "none")
+    enough = labels is not None and texts is not None and len(texts) >= LEAST
+    return trained if trained in ("half", "all") and enough and could(model) else ""
 
 
-def measured(session, model_name):
+def measured(part):
     """({attribution: RACU}, rows of values of MaSF) of the attributions that can be asked again.
 
     What is explained is the label, as in the paper, and the input is what the level before left.
     """
-    model, texts, settings = session.model, session.texts.validation, session.settings
+    model, texts, settings = part.model, part.texts.validation, part.asked.settings
     pairs = [list(texts.text_b)] if "text_b" in texts else []
     encodings = [e for e in model.encode(list(texts.text), *pairs) if len(e.ids) <= model.max_length]
     if left := len(texts) - len(encodings):
         print(f"MaSF leaves out {left} of {len(texts)} validation texts: more than {model.max_length} tokens")
-    names = list(dict.fromkeys(session.wanted.computed.values()))
     families = {}
-    for name in names:
+    for name in part.wanted.names:
         families.setdefault(attributions.get(name).resolve(), []).append(name)
-    once = [name for name in names if attributions.get(name).cost == "tokens squared"]  # an order already
+    orders = [name for name in part.wanted.names if attributions.get(name).cost == "tokens squared"]
 
     def scores_of(inputs, examples, measures):
         return attributions.attribute(
-            model, inputs, session.labels[examples], measures, budget=session.budget, **settings
+            model, inputs, part.labels[examples], measures, budget=part.asked.budget, **settings
         )
 
-    with batching.limited(model, session.budget):
-        known = reference(model, encodings, session.inputs.masking, settings["seed"])
-        found = masked_metrics(
-            session.inputs, session.labels, known, scores_of, [tuple(f) for f in families.values()], once
-        )
-    about = {"model": model_name, "metric": "masf", "baseline": "", "draw": 0}
+    with batching.limited(model, part.asked.budget):
+        of_training = reference(model, encodings, part.inputs.masking, settings["seed"])
+        groups = [tuple(family) for family in families.values()]
+        results = masked_metrics(part.inputs, part.labels, of_training, scores_of, groups, orders)
+    about = {"model": part.name, "metric": "masf", "baseline": "", "draw": 0}
     rows = []
-    for shown, name in session.wanted.computed.items():
-        shares = found[name][1]
-        rows.append(
-            pd.DataFrame({**about, "example": range(len(shares)), "attribution": shown, "value": shares})
-        )
-    return {shown: found[name][0] for shown, name in session.wanted.computed.items()}, pd.concat(rows)
+    for label, name in part.wanted.computed.items():
+        shares = results[name][1]
+        columns = {"example": range(len(shares)), "attribution": label, "value": shares}
+        rows.append(pd.DataFrame(about | columns))
+    return {label: results[name][0] for label, name in part.wanted.computed.items()}, pd.concat(rows)
 
 
 def added(found, metrics, values, areas, data="", chance=""):

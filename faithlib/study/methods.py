@@ -27,6 +27,11 @@ class Methods:
     given: dict = field(default_factory=dict)
     order: list = field(default_factory=list)
 
+    @property
+    def names(self):
+        """The registered names, each once."""
+        return list(dict.fromkeys(self.computed.values()))
+
 
 @contextmanager
 def joined(wanted):

@@ -37,12 +37,12 @@ class Estimate:
         seconds, most = self.seconds + other.seconds, max(self.bytes, other.bytes)
         return Estimate(self.passes + other.passes, seconds, most, shares)
 
-    def advice(self, session):
+    def advice(self, part):
         """What to know before a study starts: what is dearest, and what fewer texts take."""
-        n, minutes = len(session.encodings), session.asked.minutes
+        n, minutes = len(part.encodings), part.asked.minutes
         each = self.seconds / n
         fewer = [f"{count} texts {_span(count * each)}" for count in (20, 50) if count < n]
-        metrics = {m.name for m in session.metrics}
+        metrics = {m.name for m in part.metrics}
         dearest = [
             max(names, key=self.by_name.get) for names in (metrics, set(self.by_name) - metrics) if names
         ]
@@ -52,7 +52,7 @@ class Estimate:
             found.append(f"20 texts take {_span(20 * each)}, {over} over minutes={minutes:g}")
         elif not minutes and self.seconds > LONG:
             found.append("minutes=10 stops after ten minutes")
-        if self.seconds > LONG and str(getattr(session.model, "dtype", "")) == "torch.float32":
+        if self.seconds > LONG and str(getattr(part.model, "dtype", "")) == "torch.float32":
             found.append("dtype='auto' of load_model may halve it")
         return "; " + "; ".join(filter(None, found))
 

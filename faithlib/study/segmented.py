@@ -139,7 +139,7 @@ def _prepared(model, data, units, targets, contrast, removal, fixed):
     if nothing := [i for i, part in enumerate(parts[units[-1]]) if not (part >= 0).any()]:
         raise ValueError(f"fixed of text {nothing[0]} is all of it: leave out what may be removed")
     explained.resolve(model, texts, encodings, targets, contrast)
-    predicted, _ = explained.predictions(model, encodings, cache)
+    predicted = explained.predictions(model, encodings, cache)
     wanted = explained.resolve(model, texts, encodings, targets, contrast, predicted)
     return of_texts, encodings, parts, wanted, cache
 

@@ -1,11 +1,11 @@
 """`evaluate`: attributions × metrics of one model, or several, on one's own texts."""
 
-import copy
 import sys
 import time
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from numbers import Real
 from types import SimpleNamespace
 
@@ -23,9 +23,9 @@ from faithlib.models.base import Transformer
 from faithlib.progress import bar, silent
 from faithlib.study import chunks, masked, plan, show, table
 from faithlib.study import targets as explained
-from faithlib.study.data import check_model, class_names, labels, read, taken_as
+from faithlib.study.data import Texts, check_model, class_names, labels, read, taken_as
 from faithlib.study.imports import align
-from faithlib.study.methods import joined, unused
+from faithlib.study.methods import Methods, joined, unused
 
 BLOCK = 10  # texts whose scores and values are kept together
 GAP = 0.1  # of what the target changes by: a larger gap of integrated gradients is told
@@ -187,20 +187,23 @@ def evaluate(
         [['gradient_l2', 'auprc', 20], ['lime', 'auprc', 20]]
     """
     models = list(model) if isinstance(model, (list, tuple)) else [model]
-    _check(models, baselines, seed, budget, resume, minutes)
+    _check(models, baselines, seed, resume, minutes)
     texts = read(data)
     asked = _Asked(
         metrics, targets, contrast, baselines, operator, minutes, budget, resume, long_texts, blank,
         {"seed": seed, **settings},
     )  # fmt: skip
     with joined(attributions) as wanted:
-        sessions = [_Session(m, texts, wanted, asked) for m in models]
-        _check_metrics(sessions, _names(models))
+        parts = [
+            _prepare(m, name, texts, wanted, asked) for m, name in zip(models, _names(models), strict=True)
+        ]
+        _check_metrics(parts)
         with nullcontext() if progress else silent():
-            return _finished(sessions, _names(models), texts, progress)
+            parts, estimates = zip(*map(_predict, parts), strict=True)
+            return _study(parts, sum(estimates[1:], estimates[0]), progress)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Asked:
     """Arguments of `evaluate`."""
 
@@ -216,447 +219,517 @@ class _Asked:
     blank: bool
     settings: dict
 
+    @property
+    def operator_name(self):
+        """The name of the study's operator, "" for none."""
+        return getattr(self.operator, "name", self.operator) or ""
 
-def _check_metrics(sessions, names):
+
+@dataclass(frozen=True)
+class _Part:
+    """One model and its texts, or a block of them: what the steps of a study take and none of them changes.
+
+    Attributes:
+        evidence: of each text, or None.
+        aligned: {attribution: [(tokens,)]}, the scores that are given.
+        targets, predicted: what is explained, and what the model predicts, None before it is asked.
+        metrics, masked: the metrics of single texts, and those of a model trained with masks.
+        left_out: why there are none of these, in a sentence, or "".
+        weights: what tells the model from others where blocks are kept.
+    """
+
+    model: object
+    name: str
+    texts: Texts
+    wanted: Methods
+    asked: _Asked
+    encodings: list
+    cut: str
+    labels: np.ndarray | None
+    evidence: list | None
+    aligned: dict
+    targets: explained.Targets
+    inputs: Inputs
+    metrics: tuple = ()
+    masked: tuple = ()
+    left_out: str = ""
+    predicted: np.ndarray | None = None
+    weights: list | None = None
+
+    def block(self, rows):
+        """Some of its texts, with a cache of their own."""
+        if len(rows) == len(self.encodings):
+            return self
+        encodings, targets = [self.encodings[i] for i in rows], self.targets.at(rows)
+        evidence = self.evidence and [self.evidence[i] for i in rows]
+        return replace(
+            self,
+            encodings=encodings,
+            targets=targets,
+            evidence=evidence,
+            aligned={name: [of_texts[i] for i in rows] for name, of_texts in self.aligned.items()},
+            inputs=_inputs(self.model, encodings, targets, evidence, self.asked, self.inputs.masking),
+        )
+
+
+# Prepare ------------------------------------------------------------------------------------------
+
+
+def _prepare(model, name, texts, wanted, asked):
+    """The `_Part` of a model, all checked that can be before it is asked."""
+    if asked.resume is not None and placement.offloaded(model.model):
+        raise ValueError(
+            f"resume={str(asked.resume)!r}: {model.name} has offloaded weights: leave resume out"
+        )
+    encodings, cut = texts.encode(model, asked.long_texts)
+    batching.check_budget(asked.budget, [len(e.ids) for e in encodings])
+    of_texts = None if hasattr(model, "prefix") else labels(texts, model)
+    methods.check(wanted.names or ["random_uniform"], model, **asked.settings)
+    for setting in unused(wanted.names, asked.settings):
+        print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
+    targets = _targets(model, texts, encodings, asked)
+    explained.check(targets, wanted.names)
+    aligned = _aligned(model, texts, wanted, encodings, targets)
+    evidence, masking = texts.column("evidence"), masked.masking(model, texts.validation, of_texts)
+    inputs = _inputs(model, encodings, targets, evidence, asked, masking)
+    chosen = plan.chosen(asked.metrics, inputs)
+    of_single = tuple(metric for metric in chosen if metric.level == "example")
+    of_masked = tuple(masked.METRICS) if len(of_single) < len(chosen) else ()
+    if of_masked and asked.minutes:
+        raise ValueError(f"minutes={asked.minutes}: RACU and MaSF are of a whole data set: leave one out")
+    missing = asked.metrics == "all" and masked.could(model) and not of_masked
+    return _Part(
+        model, name, texts, wanted, asked, encodings, cut, of_texts, evidence, aligned, targets, inputs,
+        of_single, of_masked, left_out=masked.REASON if missing else "",
+    )  # fmt: skip
+
+
+def _targets(model, texts, encodings, asked, predicted=None):
+    """The targets, of which None is what the model predicts."""
+    return explained.resolve(model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank)
+
+
+def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
+    """What metrics are given."""
+    seed = asked.settings["seed"]
+    return Inputs(
+        model, encodings, targets.first, evidence, seed, cache, targets.answers, targets.contrast, masking,
+        asked.operator,
+    )  # fmt: skip
+
+
+def _aligned(model, texts, wanted, encodings, targets):
+    """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
+    if not wanted.given:
+        return {}
+    pairs = texts.column("text_b")
+    aligned = align(wanted.given, texts.column("text"), model, targets.first, pairs, encodings)
+    scores.check_scores(encodings, aligned)
+    return aligned
+
+
+def _check_metrics(parts):
     """Raise ValueError for models that cannot have the same metrics."""
-    asked = [[metric.name for metric in (*s.metrics, *s.masked)] for s in sessions]
-    for name, own in zip(names, asked, strict=True):
-        if differ := set(own) ^ set(asked[0]):
+    first, *others = ({metric.name for metric in (*part.metrics, *part.masked)} for part in parts)
+    for part, names in zip(parts[1:], others, strict=True):
+        if differ := names ^ first:
             raise ValueError(
-                f"{names[0]} and {name} do not have the same metrics, one of them alone has "
+                f"{parts[0].name} and {part.name} do not have the same metrics, one of them alone has "
                 f"{min(differ)!r}: name metrics that both have, or evaluate each alone"
             )
 
 
-class _Session:
-    """One model on its texts: checked on construction, then run."""
+def _predict(part):
+    """(the part with what its model predicts, which is explained unless targets are given, its estimate)."""
+    model, encodings, asked, cache = part.model, part.encodings, part.asked, part.inputs.cache
+    with batching.limited(model, asked.budget):
+        per_token = plan.seconds_per_token(model, encodings, cache)
+        predicted = explained.predictions(model, encodings, cache)
+    targets = _targets(model, part.texts, encodings, asked, predicted)
+    part = replace(
+        part,
+        targets=targets,
+        predicted=predicted,
+        aligned=_aligned(model, part.texts, part.wanted, encodings, targets),  # of several outputs, the right
+        inputs=_inputs(model, encodings, targets, part.evidence, asked, part.inputs.masking, cache),
+        weights=None if asked.resume is None else chunks.told(model),
+    )
+    return part, plan.estimate(
+        model, encodings, set(part.wanted.names), len(part.aligned), part.metrics + part.masked,
+        asked.baselines, asked.budget, per_token, **asked.settings,
+    )  # fmt: skip
 
-    def __init__(self, model, texts, wanted, asked):
-        self.model, self.texts, self.wanted, self.asked = model, texts, wanted, asked
-        self.settings, self.baselines, self.budget = asked.settings, asked.baselines, asked.budget
-        self.resume, self.found_now, self.notes = asked.resume, {}, {}
-        if self.resume is not None and placement.offloaded(model.model):
-            raise ValueError(
-                f"resume={str(self.resume)!r}: {model.name} has offloaded weights: leave resume out"
+
+# Explain and measure ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What was computed of the texts of a part, or of a block of them.
+
+    Attributes:
+        scores: {attribution: [(tokens,)]}.
+        values: a row for each text, attribution, metric, baseline and draw.
+        notes: {note: (texts,)}, such as the completeness gap.
+        curves: {attribution: [p as its highest tokens are erased]}.
+    """
+
+    scores: dict
+    values: pd.DataFrame
+    notes: dict
+    curves: dict
+
+
+def _in_blocks(parts):
+    """(the texts that are done [number], the `_Measured` of each part), block by block."""
+    asked, n = parts[0].asked, len(parts[0].encodings)
+    blocks = [np.arange(n)]
+    if asked.resume is not None or asked.minutes:
+        order = np.random.default_rng([asked.settings["seed"], n]).permutation(n)
+        blocks = [np.sort(rows) for rows in np.split(order, range(BLOCK, n, BLOCK))]
+    begun, done, measured = time.monotonic(), [], [[] for _ in parts]
+    with bar(n, "evaluating", "text") if len(blocks) > 1 else nullcontext() as progress:
+        for rows in blocks:
+            for part, of_part in zip(parts, measured, strict=True):
+                of_part.append(_measured(part.block(rows), rows))
+            done += rows.tolist()
+            if progress is not None:
+                progress.update(len(rows))
+            if asked.minutes and time.monotonic() - begun > 60 * asked.minutes:
+                break
+    return done, [_joined(done, of_part) for of_part in measured]
+
+
+def _measured(part, rows):
+    """The `_Measured` of a block, whose texts have the numbers `rows`."""
+    about = () if part.asked.resume is None else (
+        part.weights, part.encodings, part.targets.listed, part.targets.contrast, part.asked.settings["seed"],
+        part.asked.baselines, str(part.evidence), str(part.asked.operator),
+    )  # fmt: skip
+    kept = chunks.Chunks(part.asked.resume, *about)
+    of_texts, notes = _explain(part, kept)
+    values = _measure(part, kept, of_texts)
+    if len(values):
+        values = values.assign(example=rows[values.example])
+    return _Measured(of_texts, values, notes, _curves(part, kept, of_texts))
+
+
+def _explain(part, kept):
+    """(scores of all attributions in their order, notes); a function runs only for what is not kept."""
+    notes, computed, made = {}, {}, {}
+
+    def attributed(name, names):
+        if name not in made:
+            of_call = {}
+            made.update(
+                explained.attribute(
+                    part.model,
+                    part.encodings,
+                    part.targets,
+                    names,
+                    of_call,
+                    cache=part.inputs.cache,
+                    budget=part.asked.budget,
+                    **part.asked.settings,
+                )  # fmt: skip
             )
-        self.encodings, self.cut = texts.encode(model, asked.long_texts)
-        longest = max(len(e.ids) for e in self.encodings)
-        if self.budget is not None and self.budget < longest:
-            raise ValueError(
-                f"budget={self.budget} is smaller than the longest text, of {longest} tokens: give {longest} "
-                "or more"
-            )
-        self.labels = None if hasattr(model, "prefix") else labels(texts, model)
-        names = list(dict.fromkeys(wanted.computed.values()))
-        methods.check(names or ["random_uniform"], model, **self.settings)
-        for setting in unused(names, self.settings):
-            print(
-                f"{setting}={self.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it"
-            )
-        self.targets = self.resolved()
-        explained.check(self.targets, names)
-        self.found = _aligned(self)  # checked: which output of several is meant is known later
-        self.evidence, self.inputs = texts.column("evidence"), None
-        self.set_inputs(np.zeros(len(self.encodings), int))
-        self.inputs.masking = masked.masking(self)
-        chosen = plan.chosen(asked.metrics, self.inputs)
-        self.metrics = [m for m in chosen if m.level == "example"]
-        self.masked = masked.METRICS if len(self.metrics) < len(chosen) else []
-        if self.masked and asked.minutes:
-            raise ValueError(f"minutes={asked.minutes}: RACU and MaSF are of a whole data set: leave one out")
-        self.left_out = (
-            masked.REASON if asked.metrics == "all" and masked.could(self) and not self.masked else ""
-        )
+            notes.update({n: values for n, values in of_call.items() if n.startswith("completeness")})
+        return made[name]
 
-    @property
-    def operator(self):
-        """The name of the study's operator, "" for none."""
-        return getattr(self.asked.operator, "name", self.asked.operator) or ""
-
-    def resolved(self, predicted=None):
-        """The targets, of which None is what the model predicts."""
-        asked = self.asked
-        return explained.resolve(
-            self.model, self.texts, self.encodings, asked.targets, asked.contrast, predicted, asked.blank
-        )
-
-    def set_inputs(self, targets):
-        """What metrics are given, of the texts of this session, with a cache of its own."""
-        self.cache = forward.Cache()
-        self.inputs = Inputs(
-            self.model, self.encodings, targets, self.evidence, self.settings["seed"], self.cache,
-            self.targets.answers, self.targets.contrast, self.inputs.masking if self.inputs else "",
-            self.asked.operator,
-        )  # fmt: skip
-
-    def block(self, rows):
-        """The session of some of its texts."""
-        if len(rows) == len(self.encodings):
-            return self
-        part = copy.copy(self)
-        part.encodings, part.targets = [self.encodings[i] for i in rows], self.targets.at(rows)
-        part.found = {name: [of_texts[i] for i in rows] for name, of_texts in self.found.items()}
-        part.evidence, part.found_now = self.evidence and [self.evidence[i] for i in rows], {}
-        part.notes = {}
-        part.set_inputs(part.targets.first)
-        return part
-
-    @cached_property
-    def repeated(self):
-        """Texts that are equal to an earlier one, with their targets and evidence: {number}."""
-        seen, found = set(), set()
-        for i, (e, answer) in enumerate(zip(self.encodings, self.targets.listed, strict=True)):
-            foil = self.targets.contrast and self.targets.contrast[i]
-            key = e.ids.tobytes(), e.types.tobytes(), answer, foil, str(self.evidence and self.evidence[i])
-            if key in seen:
-                found.add(i)
-            seen.add(key)
-        return found
-
-    def remarks(self, at_chance):
-        """What to know about the texts, in sentences."""
-        found, n, name = (
-            [self.cut, self.left_out, taken_as(self.texts, self.model)],
-            len(self.encodings),
-            self.model.name,
-        )
-        if self.labels is not None and len(set(self.labels.tolist())) == 1:
-            found.append(f"All {n} labels are one class: whether {name} is at chance cannot be told.")
-        if self.labels is not None and not at_chance and (self.labels != self.predicted).all():
-            found.append(f"{name} is wrong on all {n} texts: are the labels those of its classes?")
-        if self.repeated:
-            found.append(f"{len(self.repeated)} of {n} texts are equal to others: they count once.")
-        if self.evidence is not None:
-            whole = sum(
-                bool(e.maskable.any() and (evidence_tokens(e, words) == e.maskable).all())
-                for e, words in zip(self.encodings, self.evidence, strict=True)
-            )
-            if whole:
-                found.append(
-                    f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
-                )
-            lost = without_evidence(self.encodings, self.evidence) if self.cut else []
-            found += [f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}." for row in lost]
-        found.append(explained.blanks(self.model, self.texts, self.asked.targets, self.asked.blank))
-        return [remark for remark in found if remark]
-
-    def predict(self):
-        """What the model predicts, which is what is explained unless targets are given; and the estimate."""
-        with batching.limited(self.model, self.budget):
-            per_token = plan.seconds_per_token(self.model, self.encodings, self.cache)
-            self.predicted, _ = explained.predictions(self.model, self.encodings, self.cache)
-        self.targets = self.resolved(self.predicted)
-        self.inputs.targets = self.targets.first
-        self.inputs.answers, self.inputs.contrast = self.targets.answers, self.targets.contrast
-        self.found = _aligned(self)
-        names = set(self.wanted.computed.values())
-        return plan.estimate(
-            self.model, self.encodings, names, len(self.found), self.metrics + self.masked, self.baselines,
-            self.budget, per_token, **self.settings,
-        )  # fmt: skip
-
-    def names(self):
-        """(names of the classes, what is explained of each text in words or None, what is predicted)."""
-        model, targets = self.model, self.targets
-        if hasattr(model, "prefix"):
-            words, predicted = (
-                partial(explained.written, model),
-                [model.tokenizer.decode([t]) for t in self.predicted],
-            )
-            label_names, named = (), [words(answer) for answer in targets.listed]
-        else:
-            label_names, predicted = tuple(class_names(model) or self.texts.label_names), self.predicted
-            known = label_names or [str(i) for i in range(model.outputs)]
-            words, named = (lambda classes: known[classes[0]]), [known[t] for t in targets.first]
-        if targets.contrast is not None:
-            foils = [words(foil) for foil in targets.contrast]
-            named = [f"{name} − {foil}" for name, foil in zip(named, foils, strict=True)]
-        elif not hasattr(model, "prefix"):
-            named = None
-        return label_names, named, predicted
-
-    def explain(self):
-        """Scores of all attributions, in their order."""
-        about = () if self.resume is None else (
-            self.told, self.encodings, self.targets.listed, self.targets.contrast, self.settings["seed"],
-            self.baselines, str(self.inputs.evidence), str(self.asked.operator),
-        )  # fmt: skip
-        self.chunks = chunks.Chunks(self.resume, *about)
-        names = list(dict.fromkeys(self.wanted.computed.values()))
-        if self.resume is None:
-            found = self._attributed(names) if names else {}
-        else:
-            found = {name: self._kept(name) for name in names}
-        computed = {shown: found[name] for shown, name in self.wanted.computed.items()}
-        return {name: (computed | self.found)[name] for name in self.wanted.order}
-
-    def _attributed(self, names):
-        notes = {}
-        found = explained.attribute(
-            self.model, self.encodings, self.targets, names, notes, cache=self.cache, budget=self.budget,
-            **self.settings,
-        )  # fmt: skip
-        self.notes |= {note: values for note, values in notes.items() if note.startswith("completeness")}
-        return found
-
-    def _kept(self, name):
-        """Scores of an attribution from its chunk; its function runs if there is none."""
+    names = part.wanted.names
+    for name in names:
         function = methods.get(name).function
-        family = [other for other in self.wanted.computed.values() if methods.get(other).function == function]
+        family = [other for other in names if methods.get(other).function == function]
+        together = names if part.asked.resume is None else family  # one call, unless blocks are kept
+        compute, of_name = partial(attributed, name, together), notes if name in GAPPED else {}
+        computed[name] = kept.scores(name, function, part.asked.settings, compute, of_name)
+    of_table = {label: computed[name] for label, name in part.wanted.computed.items()} | part.aligned
+    return {name: of_table[name] for name in part.wanted.order}, notes
 
-        def compute():
-            if name not in self.found_now:
-                self.found_now.update(self._attributed(list(dict.fromkeys(family))))
-            return self.found_now[name]
 
-        notes = self.notes if name in GAPPED else {}
-        return self.chunks.scores(name, function, self.settings, compute, notes)
+def _measure(part, kept, of_texts):
+    """Values of every metric, text by text: of each attribution, and of its scores in random order."""
+    rows, each = [], 1 + part.asked.baselines
+    shown = bar(len(of_texts) * len(part.metrics) * each, "measuring", "metric")
+    with batching.limited(part.model, part.asked.budget), shown as progress:
+        for metric in part.metrics:
+            for name, given in of_texts.items():
+                rows.append(kept.values(name, metric, given, partial(_values, part, metric, name, given)))
+                progress.update(each)
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
-    def measure(self, found):
-        """Values of every metric, text by text: of each attribution, and of its scores in random order."""
-        rows, known = [], self.chunks.values
-        total = len(found) * len(self.metrics) * (1 + self.baselines)
-        with batching.limited(self.model, self.budget), bar(total, "measuring", "metric") as shown:
-            for metric in self.metrics:
-                for name, of_texts in found.items():
-                    compute = partial(self._measured, metric, name, of_texts)
-                    rows.append(known(name, metric, of_texts, compute))
-                    shown.update(1 + self.baselines)
-        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
-    def curves(self, found):
-        """p of each text as the highest tokens of an attribution are erased, where AOPC asked for it."""
-        if "aopc_comprehensiveness" not in {metric.name for metric in self.metrics}:
-            return {}
-        kept, curve = {}, SimpleNamespace(name="curve", function="curves")
-        for name, of_texts in found.items():
-            rows = partial(normalised.curves, self.inputs, of_texts)
-            kept[name] = self.chunks.values(
-                name, curve, of_texts, lambda rows=rows: pd.DataFrame({"p": [list(row) for row in rows()]})
+def _values(part, metric, name, of_texts):
+    """Values of one attribution and metric, and of its baselines."""
+    examples, frames = np.arange(len(part.encodings)), []
+    sources = [("", 0, of_texts)]
+    sources += [("matched", k, _matched(part.inputs, of_texts, k)) for k in range(part.asked.baselines)]
+    for baseline, draw, given in sources:
+        value = np.asarray(metric.resolve()(part.inputs, given), float)
+        if value.shape != examples.shape:
+            raise ValueError(
+                f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
+                "texts: give one a text"
             )
-        return {name: [list(row) for row in frame.p] for name, frame in kept.items()}
-
-    def _measured(self, metric, name, of_texts):
-        """Values of one attribution and metric, and of its baselines."""
-        examples, parts = np.arange(len(self.encodings)), []
-        sources = [("", 0, of_texts)]
-        sources += [("matched", k, self._matched(of_texts, k)) for k in range(self.baselines)]
-        for baseline, draw, given in sources:
-            value = np.asarray(metric.resolve()(self.inputs, given), float)
-            if value.shape != examples.shape:
-                raise ValueError(
-                    f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
-                    "texts: give one a text"
-                )
-            low, high = self.inputs.contrast is not None and metric.contrast_range or metric.range
-            if (out := np.isinf(value) | (value < low - 1e-6) | (value > high + 1e-6)).any():
-                raise ValueError(
-                    f"metric {metric.name!r} gives {value[out][0]:g}, its range is {low:g} to {high:g}: give "
-                    "NaN where it means nothing, or register it with its range"
-                )
-            about = {"example": examples, "attribution": name, "metric": metric.name, "baseline": baseline}
-            parts.append(pd.DataFrame({**about, "draw": draw, "value": value}))
-        return pd.concat(parts, ignore_index=True)
-
-    def _matched(self, of_texts, draw):
-        """An attribution's own scores in random order: the k-th baseline, the same for every metric."""
-        return self.inputs.once(
-            ("matched", id(of_texts), draw),
-            lambda: [
-                scores.permuted(s, e, np.random.default_rng([*self.inputs.seeds(i, draw + 1)[draw], 1]))
-                for i, (s, e) in enumerate(zip(of_texts, self.encodings, strict=True))
-            ],
-        )
+        low, high = metric.limits(part.inputs.contrast is not None)
+        outside = np.isinf(value) | (value < low - 1e-6) | (value > high + 1e-6)
+        if outside.any():
+            raise ValueError(
+                f"metric {metric.name!r} gives {value[outside][0]:g}, its range is {low:g} to {high:g}: give "
+                "NaN where it means nothing, or register it with its range"
+            )
+        about = {"example": examples, "attribution": name, "metric": metric.name, "baseline": baseline}
+        frames.append(pd.DataFrame({**about, "draw": draw, "value": value}))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _finished(sessions, names, texts, shown):
-    """The `Study` of sessions that are ready: predictions first, then scores, values and the table."""
-    estimates, first = [session.predict() for session in sessions], sessions[0]
-    estimate = sum(estimates[1:], estimates[0])
-    at_chance, notes = "", []
+def _matched(inputs, of_texts, draw):
+    """An attribution's own scores in random order: the k-th baseline, the same for every metric."""
+
+    def permuted(i, row):
+        generator = np.random.default_rng([*inputs.seeds(i, draw + 1)[draw], 1])
+        return scores.permuted(row, inputs.encodings[i], generator)
+
+    name = "matched", id(of_texts), draw
+    return inputs.once(name, lambda: [permuted(i, row) for i, row in enumerate(of_texts)])
+
+
+def _curves(part, kept, of_texts):
+    """p of each text as the highest tokens of an attribution are erased, where AOPC asked for it."""
+    if "aopc_comprehensiveness" not in {metric.name for metric in part.metrics}:
+        return {}
+    curve = SimpleNamespace(name="curve", function="curves")
+
+    def frame(given):
+        return pd.DataFrame({"p": [list(row) for row in normalised.curves(part.inputs, given)]})
+
+    frames = {n: kept.values(n, curve, given, partial(frame, given)) for n, given in of_texts.items()}
+    return {name: [list(row) for row in of_name.p] for name, of_name in frames.items()}
+
+
+def _joined(done, blocks):
+    """The `_Measured` of all blocks, texts in order and numbered from 0."""
+    if len(blocks) == 1 and done == list(range(len(done))):
+        return blocks[0]
+    order = np.argsort(done)
+
+    def ordered(dictionaries):
+        joined = {name: [row for of in dictionaries for row in of[name]] for name in dictionaries[0]}
+        return {name: [rows[i] for i in order] for name, rows in joined.items()}
+
+    values = pd.concat([block.values for block in blocks], ignore_index=True)
+    values["example"] = np.searchsorted(np.sort(done), values.example)
+    places = {name: {v: k for k, v in enumerate(values[name].unique())} for name in ("metric", "attribution")}
+    values = values.sort_values(
+        ["metric", "attribution", "baseline", "draw", "example"],
+        key=lambda column: column.map(places[column.name]) if column.name in places else column,
+        kind="stable",
+        ignore_index=True,
+    )
+    notes = {name: np.array(rows) for name, rows in ordered([block.notes for block in blocks]).items()}
+    of_texts, curves = ordered([b.scores for b in blocks]), ordered([b.curves for b in blocks])
+    return _Measured(of_texts, values, notes, curves)
+
+
+# Tabulate -----------------------------------------------------------------------------------------
+
+
+def _study(parts, estimate, progress):
+    """The `Study` of parts whose targets are known: what is to be said first, then values and the table."""
+    first, asked = parts[0], parts[0].asked
+    at_chance = ""
     if first.labels is not None:
-        at_chance = table.chance(first.labels, [session.predicted for session in sessions])
-    if at_chance:
-        notes.append(
-            f"{', '.join(names)} on {texts.name or 'these texts'}: {at_chance}. No value is given: "
-            "what explains such predictions says nothing."
-        )
-    notes += dict.fromkeys(remark for session in sessions for remark in session.remarks(at_chance))
-    for note in notes:
-        print(note, flush=True)
-    for session, name in zip(sessions, names, strict=True):
-        config = getattr(getattr(session.model, "model", None), "config", None)
-        if origin := getattr(config, "origin", None):
-            notes.append(f"Weights of {name}: {', '.join(origin.values())}.")
-    if shown and estimate.seconds >= plan.WORTH_SAYING:
-        counts = len(first.encodings), len(first.wanted.order), len(first.metrics)
-        what = "{} texts, {} attributions, {} metrics".format(*counts)
-        line = f"{what}: {estimate}{estimate.advice(first)}"
+        at_chance = table.chance(first.labels, [part.predicted for part in parts])
+    notes = _notes(parts, at_chance)
+    if progress and estimate.seconds >= plan.WORTH_SAYING:
+        counts = f"{len(first.encodings)} texts, {len(first.wanted.order)} attributions"
+        line = f"{counts}, {len(first.metrics)} metrics: {estimate}{estimate.advice(first)}"
         print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
-    done, computed = _computed(sessions)
+    done, measured = _in_blocks(parts)
     if len(done) < len(first.encodings):
         notes.append(
             f"{len(done)} of {len(first.encodings)} texts, in a random order, were done in "
-            f"{first.asked.minutes:g} minutes: call again with the same resume to go on."
+            f"{asked.minutes:g} minutes: call again with the same resume to go on."
         )
         print(notes[-1], flush=True)
-    parts = [
-        _part(session, name, done, *of_session, texts, at_chance, notes)
-        for session, name, of_session in zip(sessions, names, computed, strict=True)
-    ]
+    rows = np.sort(done)
+    made = [_of_model(*both, rows, at_chance, notes) for both in zip(parts, measured, strict=True)]
+    studies, areas = [study for study, _ in made], [of_model for _, of_model in made]
     if len(parts) == 1:
-        return replace(parts[0][0], estimate=estimate)
-    studies, areas, once = [part for part, _, _ in parts], [of for _, of, _ in parts], parts[0][2]
-    values, contrasted = (
-        pd.concat([part.values for part in studies], ignore_index=True),
-        first.targets.contrast is not None,
-    )
-    joint = table.table(
-        values[once(values)], first.metrics, texts.name, at_chance, None, contrasted, first.operator
-    )
-    joint = masked.added(joint, first.masked, values, areas, texts.name, at_chance)
+        return replace(studies[0], estimate=estimate)
+    values = pd.concat([study.values for study in studies], ignore_index=True)
     return replace(
         studies[0],
-        table=joint,
+        table=_table(first, values, rows, areas, at_chance),
         values=values,
-        model_name=", ".join(names),
+        model_name=", ".join(part.name for part in parts),
         notes=notes,
         parts=tuple(studies),
         estimate=estimate,
     )
 
 
-def _computed(sessions):
-    """(the texts that are done [number], of each session (scores, values, notes)), block by block."""
-    asked, n = sessions[0].asked, len(sessions[0].encodings)
-    blocks = [np.arange(n)]
-    if asked.resume is not None or asked.minutes:
-        order = np.random.default_rng([asked.settings["seed"], n]).permutation(n)
-        blocks = [np.sort(rows) for rows in np.split(order, range(BLOCK, n, BLOCK))]
-    for session in sessions if asked.resume is not None else ():
-        session.told = chunks.told(session.model)
-    begun, done, found = time.monotonic(), [], [[] for _ in sessions]
-    with bar(n, "evaluating", "text") if len(blocks) > 1 else nullcontext() as shown:
-        for rows in blocks:
-            for session, parts in zip(sessions, found, strict=True):
-                part = session.block(rows)
-                scores_of = part.explain()
-                values = part.measure(scores_of)
-                if len(values):
-                    values = values.assign(example=rows[values.example])
-                parts.append((scores_of, values, part.notes, part.curves(scores_of)))
-            done += rows.tolist()
-            if shown is not None:
-                shown.update(len(rows))
-            if asked.minutes and time.monotonic() - begun > 60 * asked.minutes:
-                break
-    return done, [_joined(done, parts) for parts in found]
-
-
-def _joined(done, parts):
-    """(scores, values, notes, curves) of all blocks, texts in order and numbered from 0."""
-    if len(parts) == 1 and done == list(range(len(done))):
-        return parts[0]
-    order = np.argsort(done)
-
-    def ordered(at):
-        found = {name: [row for part in parts for row in part[at][name]] for name in parts[0][at]}
-        return {name: [of_texts[i] for i in order] for name, of_texts in found.items()}
-
-    notes = {name: np.concatenate([part[2][name] for part in parts])[order] for name in parts[0][2]}
-    values = pd.concat([part[1] for part in parts], ignore_index=True)
-    values["example"] = np.searchsorted(np.sort(done), values.example)
-    places = {name: {v: k for k, v in enumerate(values[name].unique())} for name in ("metric", "attribution")}
-    keys = ["metric", "attribution", "baseline", "draw", "example"]
-    values = values.sort_values(
-        keys, key=lambda c: c.map(places[c.name]) if c.name in places else c, kind="stable"
-    )
-    return ordered(0), values.reset_index(drop=True), notes, ordered(3)
-
-
-def _part(session, name, done, found, values, gaps, curves, texts, at_chance, notes):
-    """(the `Study` of one model, {attribution: RACU}, which values count) of the texts that are done."""
-    rows, contrasted = np.sort(done), session.targets.contrast is not None
-    values.insert(0, "model", name)
-    label_names, target_names, predicted = session.names()
-    encodings, own = [session.encodings[i] for i in rows], list(notes)
-    flat = {n: sum(map(_flat, s, encodings)) for n, s in found.items()}
-    if len(wide := gaps.get("completeness_gap", ())):
-        large = wide > GAP * np.abs(gaps["completeness_change"])
-        if large.any():
-            own.append(
-                f"Integrated gradients: in {large.sum()} of {len(rows)} texts the scores miss their sum by "
-                f"more than a tenth (median completeness gap {np.median(wide):.2g}): give more steps."
-            )
-            print(own[-1], flush=True)
-    areas = {}
-    if session.masked:
-        areas, shares = masked.measured(session, name)
+def _of_model(part, measured, rows, at_chance, notes):
+    """(the `Study` of one model on the texts `rows`, {attribution: RACU})."""
+    encodings, texts = [part.encodings[i] for i in rows], [part.texts.column("text")[i] for i in rows]
+    notes, areas, values = [*notes, *_gap(measured.notes)], {}, measured.values.copy()
+    values.insert(0, "model", part.name)
+    if part.masked:
+        areas, shares = masked.measured(part)
         values = pd.concat([values, shares], ignore_index=True)
-    repeated = {k for k, i in enumerate(rows) if int(i) in session.repeated}
+    flat = {name: sum(map(_is_flat, s, encodings)) for name, s in measured.scores.items()}
+    label_names, target_names, predicted = _in_words(part)
+    p = part.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows)
+    return Study(
+        table=_table(part, values, rows, [areas], at_chance, flat),
+        values=values,
+        scores=measured.scores,
+        encodings=encodings,
+        targets=part.targets.first[rows],
+        texts=texts,
+        tokens=[_tokens(part.model, encoding, text) for encoding, text in zip(encodings, texts, strict=True)],
+        model_name=part.name,
+        notes=notes,
+        labels=None if part.labels is None else part.labels[rows],
+        predicted=[predicted[i] for i in rows] if isinstance(predicted, list) else predicted[rows],
+        label_names=label_names,
+        target_names=target_names and [target_names[i] for i in rows],
+        p=p,
+        curves=measured.curves,
+    ), areas
 
-    def once(values):
-        if values.empty:
-            return slice(None)
-        return ~values.example.isin(repeated) | (values.metric == "masf")
 
+def _table(part, values, rows, areas, at_chance, flat=None):
+    """The table of values of one model or of several on the texts `rows`; repeated texts count once."""
+    name, contrasted = part.texts.name, part.targets.contrast is not None
+    repeated = _repeated(part)
+    again = {k for k, i in enumerate(rows) if int(i) in repeated}
+    of_texts = values
+    if len(values):
+        of_texts = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
     of_texts = table.table(
-        values[once(values)], session.metrics, texts.name, at_chance, flat, contrasted, session.operator
+        of_texts, part.metrics, name, at_chance, flat, contrasted, part.asked.operator_name
     )
-    of_texts = masked.added(of_texts, session.masked, values, [areas], texts.name, at_chance)
-    chosen = [texts.column("text")[i] for i in rows]
-    tokens = [_written(session.model, *pair) for pair in zip(encodings, chosen, strict=True)]
-    known = session.labels if session.labels is None else session.labels[rows]
-    study = Study(
-        of_texts, values, found, encodings, session.targets.first[rows], chosen, tokens, name, own, known,
-type(predicted)(predicted[i] for i in rows) if isinstance(predicted, list) else predicted[rows],
-        (), None, label_names, target_names and [target_names[i] for i in rows],
-        session.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows), curves,
-    )  # fmt: skip
-    return study, areas, once
+    return masked.added(of_texts, part.masked, values, areas, name, at_chance)
 
 
-def _written(model, encoding, text):
+def _repeated(part):
+    """Texts that are equal to an earlier one, with their targets and evidence: {number}."""
+    seen, repeated = set(), set()
+    for i, (e, answer) in enumerate(zip(part.encodings, part.targets.listed, strict=True)):
+        foil = part.targets.contrast and part.targets.contrast[i]
+        key = e.ids.tobytes(), e.types.tobytes(), answer, foil, str(part.evidence and part.evidence[i])
+        if key in seen:
+            repeated.add(i)
+        seen.add(key)
+    return repeated
+
+
+def _in_words(part):
+    """(names of the classes, what is explained of each text in words or None, what is predicted)."""
+    model, targets = part.model, part.targets
+    if hasattr(model, "prefix"):
+        predicted = [model.tokenizer.decode([token]) for token in part.predicted]
+        label_names, words = (), partial(explained.written, model)
+    else:
+        label_names, predicted = tuple(class_names(model) or part.texts.label_names), part.predicted
+        classes = label_names or [str(i) for i in range(model.outputs)]
+        if targets.contrast is None:
+            return label_names, None, predicted
+
+        def words(answer):
+            return classes[answer[0]]
+
+    names = [words(answer) for answer in targets.listed]
+    if targets.contrast is not None:
+        foils = [words(foil) for foil in targets.contrast]
+        names = [f"{name} − {foil}" for name, foil in zip(names, foils, strict=True)]
+    return label_names, names, predicted
+
+
+def _notes(parts, at_chance):
+    """What to know before the table is read, in sentences; printed but for where weights are from."""
+    names, data = ", ".join(part.name for part in parts), parts[0].texts.name or "these texts"
+    notes = []
+    if at_chance:
+        notes.append(
+            f"{names} on {data}: {at_chance}. No value is given: what explains such predictions says nothing."
+        )
+    notes += dict.fromkeys(remark for part in parts for remark in _remarks(part, at_chance) if remark)
+    for note in notes:
+        print(note, flush=True)
+    for part in parts:
+        config = getattr(getattr(part.model, "model", None), "config", None)
+        if origin := getattr(config, "origin", None):
+            notes.append(f"Weights of {part.name}: {', '.join(origin.values())}.")
+    return notes
+
+
+def _remarks(part, at_chance):
+    """What to know about the texts of one model, in sentences, "" for nothing."""
+    n, name, of_texts = len(part.encodings), part.model.name, part.labels
+    yield part.cut
+    yield part.left_out
+    yield taken_as(part.texts, part.model)
+    if of_texts is not None and len(set(of_texts.tolist())) == 1:
+        yield f"All {n} labels are one class: whether {name} is at chance cannot be told."
+    if of_texts is not None and not at_chance and (of_texts != part.predicted).all():
+        yield f"{name} is wrong on all {n} texts: are the labels those of its classes?"
+    if repeated := _repeated(part):
+        yield f"{len(repeated)} of {n} texts are equal to others: they count once."
+    if part.evidence is not None:
+        pairs = zip(part.encodings, part.evidence, strict=True)
+        whole = sum(
+            e.maskable.any() and (evidence_tokens(e, words) == e.maskable).all() for e, words in pairs
+        )
+        if whole:
+            yield f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
+        for row in without_evidence(part.encodings, part.evidence) if part.cut else ():
+            yield f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}."
+    yield explained.blanks(part.model, part.texts, part.asked.targets, part.asked.blank)
+
+
+def _gap(notes):
+    """A sentence, printed too, where integrated gradients miss their sum in some texts: [str]."""
+    gaps = notes.get("completeness_gap", ())
+    if not len(gaps) or not (large := gaps > GAP * np.abs(notes["completeness_change"])).any():
+        return []
+    note = (
+        f"Integrated gradients: in {large.sum()} of {len(gaps)} texts the scores miss their sum by "
+        f"more than a tenth (median completeness gap {np.median(gaps):.2g}): give more steps."
+    )
+    print(note, flush=True)
+    return [note]
+
+
+def _tokens(model, encoding, text):
     """The tokens of a text as it is written."""
     return model.tokens(encoding, text) if isinstance(model, Transformer) else model.tokens(encoding)
 
 
-def _flat(s, encoding):
-    own = np.asarray(s)[encoding.maskable]
-    return int(len(own) > 1 and np.ptp(own) == 0)
-
-
-def _aligned(session):
-    """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
-    given, texts = session.wanted.given, session.texts
-    if not given:
-        return {}
-    pairs = texts.column("text_b")
-    found = align(given, texts.column("text"), session.model, session.targets.first, pairs, session.encodings)
-    scores.check_scores(session.encodings, found)
-    return found
+def _is_flat(row, encoding):
+    """Whether all scores of a text of two tokens or more are equal."""
+    maskable = np.asarray(row)[encoding.maskable]
+    return len(maskable) > 1 and np.ptp(maskable) == 0
 
 
 def _names(models):
     """The models' names; of equal ones the later are numbered."""
-    names, seen = [], {}
+    names, counts = [], Counter()
     for model in models:
-        seen[model.name] = seen.get(model.name, 0) + 1
-        names.append(model.name if seen[model.name] == 1 else f"{model.name} ({seen[model.name]})")
+        counts[model.name] += 1
+        names.append(model.name if counts[model.name] == 1 else f"{model.name} ({counts[model.name]})")
     return names
 
 
-def _check(models, baselines, seed, budget, resume, minutes):
+def _check(models, baselines, seed, resume, minutes):
     if not models:
         raise ValueError("model=[] leaves nothing to explain: give at least one")
     for model in models:
         check_model(model)
     scores.whole("baselines", baselines)
     scores.whole("seed", seed)
-    if budget is not None:
-        scores.whole("budget", budget, 1)
-    if minutes is not None and not (
-        isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
-    ):
+    above = isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
+    if minutes is not None and not above:
         raise ValueError(f"minutes={minutes!r}: give a number above 0, or leave it out")
     chunks.check(resume)

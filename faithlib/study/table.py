@@ -44,7 +44,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
             known = own.loc[:, own.notna().all()]
             n, void = known.shape[1], own.shape[1] - known.shape[1]
             flags = [chance.partition(":")[0]] if chance else []
-            limits = contrast and metric.contrast_range or metric.range
+            limits = metric.limits(contrast)
             interval = _interval(known.to_numpy(), (data, *models, name, metric.name), limits)
             found = (np.nan,) * 3
             if interval is None:

@@ -284,6 +284,5 @@ def written(model, answer):
 
 
 def predictions(model, encodings, cache):
-    """What the model predicts: (texts,) int, and the probability of each class for classifiers, else None."""
-    p = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache)
-    return p.argmax(1), None if isinstance(model, CausalLM) else p
+    """What the model predicts: (texts,) int, a class or the next token."""
+    return forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)

@@ -216,8 +216,8 @@ def _train(classifier, recipe, split, guide, evaluations):
     evaluated_steps = {round(steps * (i + 1) / checks) for i in range(checks)}
     generator, losses = np.random.default_rng(recipe.seed), []
     recomputed = classifier.checkpointing() if recipe.checkpointing else nullcontext()
-    random, progress = torch.random.fork_rng(devices=[]), bar(steps * recipe.epochs, "training", "step")
-    with random, classifier.training_precision(), recomputed, progress:
+    random, shown = torch.random.fork_rng(devices=[]), bar(steps * recipe.epochs, "training", "step")
+    with random, classifier.training_precision(), recomputed, shown as progress:
         torch.manual_seed(recipe.seed)  # dropout draws from torch's global generator
         for epoch in range(recipe.epochs):
             batches = shuffled_by_length(split.lengths, recipe.batch_size, generator)
