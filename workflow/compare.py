@@ -113,6 +113,14 @@ def cells(paper, name, rerun, committed):
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def within(rows):
+    """One line a table: how many of its cells lie within the committed intervals, where it has any."""
+    for (paper, table), cells in rows.groupby(["paper", "table"], sort=False):
+        tested = cells[cells.inside != ""]
+        inside = f"{(tested.inside == 'yes').sum()} of {len(tested)} cells lie within the committed interval"
+        yield f"{paper}, {table}: {inside if len(tested) else 'no intervals in this table'}"
+
+
 def compare(folder, output):
     """Print the comparison of all records below a folder, and write it as a CSV.
 
@@ -146,8 +154,7 @@ def compare(folder, output):
         .drop(columns="paper")
         .to_string(index=False, float_format="{:.3f}".format, na_rep="")
     )
-    tested = rows[rows.inside != ""]
-    print(f"{(tested.inside == 'yes').sum()} of {len(tested)} cells lie within the committed 95 % interval.")
+    print(*within(rows), sep="\n")
     rows.to_csv(output, index=False)
     print(f"All {len(rows)} cells: {output}")
     return rows
