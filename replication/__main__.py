@@ -1,8 +1,12 @@
-"""What a scale's reports made and where it is, with the committed verdicts in one screen."""
+"""What a scale's reports made, where it is, and the line that opens it; of the papers named, every claim."""
 
 import argparse
+import os
 import sys
 import textwrap
+from pathlib import Path
+
+import pandas as pd
 
 from replication.cards import counts, read_claims, write_cards
 from replication.multiverse import summary
@@ -16,14 +20,15 @@ COMMITTED = "small"  # the scale whose verdicts are committed
 
 
 def main(arguments=None):
-    """Print the claims of all papers with results at a scale, and the folders of tables and figures.
+    """Print one screen on all papers with results at a scale, or every claim of the papers named.
 
     Raises:
-        ValueError: an unknown scale.
+        ValueError: an unknown scale or paper.
         FileNotFoundError: no results at this scale.
     """
     parser = argparse.ArgumentParser(prog="python -m replication", description=__doc__)
     parser.add_argument("scale", nargs="?", default="quick", help=", ".join(scales()))
+    parser.add_argument("papers", nargs="*", help="print every claim of these, or of 'all'")
     parser.add_argument("--results-dir", default="results")
     parser.add_argument("--figures-dir", default="figures")
     parser.add_argument(
@@ -31,44 +36,67 @@ def main(arguments=None):
         action="store_true",
         help="write the verdicts of the scale into notebooks/<paper>/README.md",
     )
-    given = parser.parse_args(arguments)
-    check_scale(given.scale)
-    if given.cards and given.scale not in VERDICT_SCALES:
-        raise ValueError(f"scale {given.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
-    found = claims_of(given.results_dir, given.scale)
-    if not found and given.scale not in scales():
-        raise ValueError(f"scale {given.scale!r} is unknown: use one of {', '.join(scales())}")
-    if not found:
+    options = parser.parse_args(arguments)
+    check_scale(options.scale)
+    if options.cards and options.scale not in VERDICT_SCALES:
+        raise ValueError(f"scale {options.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
+    claims = claims_of(options.results_dir, options.scale)
+    if not claims and options.scale not in scales():
+        raise ValueError(f"scale {options.scale!r} is unknown: use one of {', '.join(scales())}")
+    if not claims:
         raise FileNotFoundError(
-            f"no results at scale {given.scale!r} in {given.results_dir}/"
-            f"{given.scale}: run `make results SCALE={given.scale}` first"
+            f"no results at scale {options.scale!r} in {options.results_dir}/"
+            f"{options.scale}: run `make results SCALE={options.scale}` first"
         )
-    for paper, claims in found.items():
-        print(f"\n{paper} ({given.scale} scale)\n")
-        print(verdict_table(claims))
-    if given.scale not in VERDICT_SCALES:
-        print(f"\nThe {given.scale} scale decides no claim: verdicts exist at {', '.join(VERDICT_SCALES)}.")
-        committed = claims_of("results", COMMITTED)
-        if committed:
-            print(f"Verdicts of the committed {COMMITTED} scale, not of this run:\n")
-            print("\n".join(f"  {paper:<15} {counts(claims)}" for paper, claims in committed.items()))
-            print(f"  All of them: python -m replication {COMMITTED}")
-    print("\nWhere to look:")
-    for paper in found:
-        print(
-            f"  {paper}"
-            f"\n    claims:  {given.results_dir}/{given.scale}/{paper}/claims.csv and choices.csv"
-            f"\n    tables:  {given.results_dir}/{given.scale}/{paper}/tables/"
-            f"\n    figures: {given.figures_dir}/{given.scale}/{paper}/"
-        )
-    if given.cards:
-        print(f"\nCards written: {', '.join(write_cards(given.results_dir, given.scale)) or 'none'}")
+    papers = list(claims) if options.papers == ["all"] else options.papers
+    if unknown := [paper for paper in papers if paper not in claims]:
+        raise ValueError(f"paper {unknown[0]!r} has no claims here: use one of {', '.join(claims)}")
+    for paper in papers:
+        print(f"\n{paper} ({options.scale} scale)\n\n{verdict_table(claims[paper])}")
+    if not papers:
+        print(screen(options.results_dir, options.figures_dir, options.scale, claims))
+    if options.cards:
+        print(f"\nCards written: {', '.join(write_cards(options.results_dir, options.scale)) or 'none'}")
 
 
 def claims_of(results_dir, scale):
     """{paper: claims} of every paper with claims at a scale."""
     paths = sorted((project_root() / results_dir / scale).glob("*/claims.csv"))
     return {path.parent.name: read_claims(path) for path in paths}
+
+
+def screen(results_dir, figures_dir, scale, claims):
+    """What was made, where it is, and the line that opens it: a text of one screen."""
+    root, judged = project_root(), scale in VERDICT_SCALES
+    rows = []
+    for paper, table in claims.items():
+        records, figures = root / results_dir / scale / paper, root / figures_dir / scale / paper
+        row = {"paper": paper, "units": len(list(records.glob("*.json")))}
+        row |= {
+            "tables": len(list(records.glob("tables/*.csv"))),
+            "figures": len(list(figures.glob("*.png"))),
+        }
+        rows.append(row | {"claims": counts(table) if judged else f"{table.value.notna().sum()} numbers"})
+    lines = [pd.DataFrame(rows).to_string(index=False), ""]
+    if not judged:
+        lines.append(f"The {scale} scale decides no claim: verdicts exist at {', '.join(VERDICT_SCALES)}.")
+        if committed := claims_of("results", COMMITTED):
+            lines.append(f"Verdicts of the committed {COMMITTED} scale, not of this run:")
+            lines += [f"  {paper:<15} {counts(table)}" for paper, table in committed.items()]
+            lines.append(f"  Each of them: python -m replication {COMMITTED} all")
+        lines.append("")
+    paper = next(iter(claims))
+    report = Path("runs", scale, paper, "report.ipynb")  # as the workflow executed it
+    if not (root / report).is_file():
+        report = Path("notebooks", paper, "report.ipynb")
+    jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"))
+    lines += [
+        f"Tables:  {results_dir}/{scale}/<paper>/tables/, with claims.csv and choices.csv beside them",
+        f"Figures: {figures_dir}/{scale}/<paper>/",
+        f"Claims:  python -m replication {scale} {paper}",
+        f"Open:    {jupyter} lab {report.as_posix()}",
+    ]
+    return "\n".join(lines)
 
 
 def verdict_table(claims):
@@ -86,16 +114,15 @@ def verdict_table(claims):
         lines += ["", about, _line({name: name for name in WIDTHS}), "-" * WIDTH]
         for row in part.itertuples():
             first, *rest = textwrap.wrap(row.claim, WIDTHS["claim"])
-            known = row.published == row.published
             cells = {
                 "claim": first,
                 "value": f"{row.value:.3f}",
                 "interval": f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else "",
-                "published": f"{row.published:.3f}" if known else "",
+                "published": f"{row.published:.3f}" if row.published == row.published else "",
             }
             lines += [_line(cells), *(f"  {line}" for line in rest)]
-            told = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
-            lines += textwrap.wrap(told, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
+            verdict = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
+            lines += textwrap.wrap(verdict, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines[1:])
 
 

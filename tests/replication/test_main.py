@@ -1,4 +1,4 @@
-"""`python -m replication`: verdicts first, then where to look."""
+"""`python -m replication`: one screen on what was made and what opens it; claims where a paper is named."""
 
 import pandas as pd
 import pytest
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_verdicts_come_first_then_where_to_look(project, capsys):
+def test_claims_of_a_paper_have_intervals_and_verdicts(project, capsys):
     wrapped = {
         "claim": LONG,
         "verdict": "undecided",
@@ -37,24 +37,39 @@ def test_verdicts_come_first_then_where_to_look(project, capsys):
         "ci_high": NAN,
     }
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
-    command.main(["small"])
+    command.main(["small", "fmm"])
     out = capsys.readouterr().out
-    assert "[0.100, 0.375]" in out and "undecided (2 seeds)" in out
-    assert "nan" not in out.split("Where to look")[0]
-    assert out.index("holds") < out.index("Where to look") < out.index("figures/small/fmm/")
+    assert "[0.100, 0.375]" in out and "undecided (2 seeds)" in out and "nan" not in out
     assert max(map(len, out.splitlines())) <= 100
+    command.main(["small", "all"])
+    assert capsys.readouterr().out == out
+    with pytest.raises(ValueError, match="paper 'fm' has no claims here: use one of fmm"):
+        command.main(["small", "fm"])
 
 
-def test_quick_prints_numbers_and_the_committed_verdicts_marked_as_such(project, capsys):
+def test_one_screen_says_what_was_made_and_ends_with_the_line_that_opens_it(project, capsys):
     row = {"claim": "one above two", "verdict": "", "published": NAN}
     write(project / "results/quick/fmm", row)
     other = row | {"claim": "two above three", "verdict": "depends"}
     again = other | {"definition": "released", "verdict": "does not hold"}  # a claim counts once
     write(project / "results/small/fmm", row | {"verdict": "holds"}, other, again)
+    for made in ("results/quick/fmm/sst.bert.s0.json", "figures/quick/fmm/curves.png"):
+        (project / made).parent.mkdir(parents=True, exist_ok=True)
+        (project / made).touch()
     command.main(["quick"])
-    out = capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["fmm", "1", "0", "1", "1", "numbers"] and len(lines) <= 24
+    out = "\n".join(lines)
     assert "decides no claim" in out and "committed small scale, not of this run" in out
-    assert "1 holds, 1 depends" in out and "holds (" not in out and "0.250" in out
+    assert "1 holds, 1 depends" in out and "holds (" not in out
+    assert lines[-1].endswith("jupyter lab notebooks/fmm/report.ipynb")
+    (project / "runs/quick/fmm").mkdir(parents=True)
+    (project / "runs/quick/fmm/report.ipynb").touch()
+    command.main(["quick"])
+    assert capsys.readouterr().out.endswith("jupyter lab runs/quick/fmm/report.ipynb\n")
+    command.main(["small"])
+    first = capsys.readouterr().out.splitlines()[1]
+    assert first.split() == ["fmm", "0", "0", "0", "1", "holds,", "1", "depends"]
 
 
 def test_cards_are_written_from_the_committed_claims(project, capsys):
