@@ -88,10 +88,20 @@ if repository:
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 
+CARD = re.compile(r"notebooks/\w+/README")
+UNDER_A_CARD = """```{toctree}
+:hidden:
+Experiment <experiment>
+Report <report>
+```
+"""
+
 
 def linked(app, docname, source):
     """Links to what is no page: Python files go to their reference, others to the repository, if any."""
     source[0] = LINK.sub(lambda match: _link(app, (ROOT / docname).parent, match), source[0])
+    if CARD.fullmatch(docname):
+        source[0] += "\n" + UNDER_A_CARD
 
 
 def _link(app, folder, match):
@@ -170,10 +180,19 @@ def generate(app):
             path.write_text(text, encoding="utf-8")
 
 
+def whole(docstring):
+    """All of a section `Returns` as its text: napoleon takes what stands before a colon for a type."""
+    lines = docstring._dedent(docstring._consume_to_next_section())
+    return [("", "", lines)]
+
+
 def setup(app):
     """What Sphinx calls: the generated pages come before it looks for pages."""
     app.connect("builder-inited", generate, priority=100)
     from myst_nb.core.render import NbElementRenderer
+    from sphinx.ext.napoleon import GoogleDocstring
+
+    GoogleDocstring._consume_returns_section = lambda self, preprocess_types=False: whole(self)
 
     app.connect("source-read", linked)
     NbElementRenderer.render_image = described(NbElementRenderer.render_image)

@@ -21,7 +21,7 @@ DRAWN = {  # part of an entry's module and name: the drawing of its idea, the fi
     "erasure": "erasure",
     "aopc": "erasure",
     "fidelity": "erasure",
-    "flip": "one_review",
+    "flip": "one_text",
     "masked": "fmm",
     "curves": "recursive_roar",
     "answerability": "noiser",
@@ -29,13 +29,16 @@ DRAWN = {  # part of an entry's module and name: the drawing of its idea, the fi
     "noiser": "noiser",
     "random": "against_random",
 }
+TRUTH_WORDS = "{} (chance is .50; [ground truth](../../notebooks/ground_truth/README.md))"
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
 METRICS = """# Metrics A–Z
 
-What each metric says, and when its value means nothing. Such a value is NaN; it is counted, and left
-out of the mean. This page is generated from `faithlib.metrics.registry`;
-[Adding a metric](../adding.md#a-metric) says how yours joins.
+What each metric measures, when to use it, and what misleads it. *Ranks pairs correctly*: the share of pairs
+of explanations, of which one is known to be better, that it ranks correctly, the lowest and the highest over
+kinds of models; [Which metric should I report?](../which-metric.md) has the null explanations beside it. A
+value that means nothing is NaN; it is excluded from the mean, and `void` counts it. This page is generated
+from `faithlib.metrics.registry`; [Adding a metric](../adding.md#a-metric) says how yours joins.
 
 """
 METHODS = """# Methods A–Z
@@ -85,16 +88,21 @@ def metrics_page():
     rows, sections, truth = [], [], ground_truth()
     for entry in alphabetical(metrics):
         values = f"{bounds(entry)}, {entry.better} is better"
-        rows.append((link(entry), entry.better, bounds(entry)))
+        what = escaped(entry.explain.partition(". ")[0].rstrip("."))
+        rows.append((link(entry), entry.better, bounds(entry), share(truth.get(entry.name, [])), what))
         facts = {
             "Range": f"{values}; one value for each {'text' if entry.level == 'example' else entry.level}",
             "Means nothing when": entry.void,
-            "Tested against a ground truth": truth.get(entry.name, ""),
+            "What misleads it": entry.fooled,
+            "Ranks pairs of known order correctly": TRUTH_WORDS.format("; ".join(truth[entry.name]))
+            if entry.name in truth
+            else "",
             "Needs": "; ".join(metrics.NEEDS[need] for need in entry.needs),
             "Source": entry.source,
         }
         sections.append(section(entry, facts))
-    return METRICS + table(("metric", "better", "range"), rows) + "".join(sections)
+    header = ("metric", "better", "range", "ranks pairs correctly", "what it is")
+    return METRICS + table(header, rows) + "".join(sections)
 
 
 def methods_page():
@@ -102,7 +110,7 @@ def methods_page():
     rows, sections = [], []
     for entry in alphabetical(attributions):
         scores = "signed" if entry.signed else "not signed"
-        rows.append((link(entry), scores, entry.family, entry.cost))
+        rows.append((link(entry), scores, entry.family, entry.cost, escaped(entry.explain.rstrip("."))))
         facts = {
             "Scores": f"{scores}; family: {entry.family}",
             "Cost": attributions.COSTS[entry.cost],
@@ -112,7 +120,7 @@ def methods_page():
     return (
         METHODS
         + picture("three_families")
-        + table(("method", "scores", "family", "cost"), rows)
+        + table(("method", "scores", "family", "cost", "what it computes"), rows)
         + "".join(sections)
     )
 
@@ -136,20 +144,26 @@ def picture(name):
 
 
 def ground_truth(path=TRUTH):
-    """{metric: how often it orders explanations of known quality right}; {} while it is not known."""
+    """{metric: [how often it ranks explanations of known quality correctly, by kind of model]}, or {}."""
     if not path.is_file():
         return {}
     table = pd.read_csv(path)
     table = table[(table.mechanism == "all") & (table.definition == "paper") & (table.model != "compiled")]
     table, found = table[(table.classes == 3) & (table.masking == "none") & table.ci_low.notna()], {}
     for row in table.itertuples():
-        share = f"{row.accuracy:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
-        found.setdefault(row.metric, []).append(f"{share} ({model_title(row.model)}, {row.n_models} models)")
-    study = "[ground truth](../../notebooks/ground_truth/README.md)"
-    return {
-        name: f"{'; '.join(cells)} of pairs of explanations in the right order, chance is 0.5 ({study})"
-        for name, cells in found.items()
-    }
+        value = f"{row.accuracy:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
+        found.setdefault(row.metric, []).append(f"{value} ({model_title(row.model)}, {row.n_models} models)")
+    return found
+
+
+def share(cells):
+    """The lowest and the highest value of `ground_truth`, for the overview.
+
+    >>> share(["0.96 [0.95, 0.97] (BiLSTM, 10 models)", "0.91 [0.9, 0.92] (tiny BERT, 10 models)"])
+    '0.91 to 0.96'
+    """
+    values = sorted(cell.partition(" ")[0] for cell in cells)
+    return " to ".join(dict.fromkeys(values[:1] + values[-1:]))
 
 
 def alphabetical(registry):
@@ -182,7 +196,8 @@ def section(entry, facts):
     lines = [f"- **{name}**: {value}" for name, value in facts.items() if value]
     text = "\n".join([*lines, f"- **Name and code**: `{entry.name}`, {code}"])
     heading = f"\n({anchor(entry)})=\n## {escaped(entry.label)} ({entry.name})"
-    return f"{heading}\n\n{definition(entry)}\n\n{picture(drawing(entry))}{text}\n"
+    explain = f"{escaped(entry.explain)}\n\n" if entry.explain else ""
+    return f"{heading}\n\n{explain}{definition(entry)}\n\n{picture(drawing(entry))}{text}\n"
 
 
 def anchor(entry):

@@ -29,6 +29,9 @@ BASELINES = {  # of claims, in words
 }
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
+FINDING = re.compile(
+    r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)"
+)  # of the README: a headline claim
 LISTED = 4  # cases that a cell names; more are counted
 HEADER = (
     "claim",
@@ -210,8 +213,22 @@ def counts(claims):
     return ", ".join(f"{n} {SEVERAL.get(word, word) if n > 1 else word}" for word, n in words.items())
 
 
+def finding(row):
+    """What became of a headline claim, in a few words: verdict, published, ours, and on which model.
+
+    >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3}
+    >>> finding(row | {"looks": 1, "model": "bert"})
+    '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] (bert).'
+    """
+    published = "" if math.isnan(row["published"]) else f"published {_number(row['published'])}, "
+    model = f" ({model_title(row['model'])})" if row["model"] else ""
+    return (
+        f"{SQUARES[row['verdict']]} **{row['verdict'].capitalize()}**: {published}ours {_ours(row)}{model}."
+    )
+
+
 def with_counts(text, folder):
-    """A text whose cells `<!-- verdicts: paper -->` have the `counts` of each paper's verdicts.
+    """A text whose cells `<!-- verdicts: paper -->` and `<!-- finding: paper | claim -->` are filled.
 
     Args:
         text: the README's.
@@ -225,7 +242,13 @@ def with_counts(text, folder):
         claims, headline = read_claims(path), _headline(match[2])
         return f"{match[1]}{strip(claims, headline) if headline else counts(claims)}{match[3]}"
 
-    return CELL.sub(cell, text)
+    def found(match):
+        path = folder / match[2] / "claims.csv"
+        headline = [one for one in _headline(match[2]) if one.claim == match[3]]
+        row = of_headline(read_claims(path), headline)[0][1] if path.is_file() else None
+        return f"{match[1]}{finding(row) if row else f'{NO_RECORD} No record yet.'}{match[4]}"
+
+    return FINDING.sub(found, CELL.sub(cell, text))
 
 
 def pages(results_dir="results", scale="small"):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 IN_ARCHIVE = set(
     "LICENSE README.md SECURITY.md constraints.txt pyproject.toml benchmarks/README.md config/quick.yaml "
-    "docs/using.md faithlib/__init__.py faithlib/py.typed figures/method/one_review.svg "
+    "docs/using.md faithlib/__init__.py faithlib/py.typed figures/method/one_text.svg "
     "notebooks/fmm/README.md notebooks/fmm/experiment.ipynb replication/records.py tests/test_main.py "
     "workflow/Snakefile".split()
 )

@@ -4,9 +4,11 @@ Everything that names attributions reads this list: `attribute`, tables, figures
 What is built in has a row below; a method of your own joins with the decorator `register`, in any file.
 """
 
+import tomllib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from faithlib.registry import Named, Registry
 from faithlib.scores import RANDOM, suggestion
@@ -45,6 +47,7 @@ class Attribution(Named):
         needs: what the model must expose, of NEEDS.
         occlusion: whether a score is what the output loses when the token is taken out of the text.
         colour, marker, line: its look in every figure.
+        explain: a plain sentence on what it computes.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Attribution(Named):
     colour: str = ""
     marker: str = ""
     line: str | tuple = ""
+    explain: str = ""
 
 
 _LIST = Registry("attribution")
@@ -148,9 +152,12 @@ def _with_look(entry):
     )
 
 
+_EXPLAIN = tomllib.loads(Path(__file__).with_name("explain.toml").read_text(encoding="utf-8"))
+
+
 def _built_in(function, family, cost, needs, *rows, occlusion=False):
     for name, signed, label, colour, marker, line in rows:
-        style = COLOURS[colour], marker, line
+        style = COLOURS[colour], marker, line, _EXPLAIN[name]
         add(Attribution(name, function, signed, family, label, cost, needs, occlusion, *style))
 
 

@@ -4,10 +4,12 @@ Everything that names metrics reads this list: `evaluate`, tables, arrows, the s
 has a row below; a metric of your own joins with the decorator `register`, in any file.
 """
 
+import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from numbers import Real
+from pathlib import Path
 
 from faithlib.registry import Named, Registry
 
@@ -45,6 +47,7 @@ class Metric(Named):
         passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
         shared_passes: as `passes`, for what all attributions of a study share.
         operator: what takes an erased token's place where a study names none; "" for nothing.
+        explain, fooled: a plain sentence on what it is and when to use it, and on what misleads it.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Metric(Named):
     shared_passes: Callable | float = 0
     contrast_range: tuple = ()
     operator: str = ""
+    explain: str = ""
+    fooled: str = ""
 
     def limits(self, contrasted):
         """The lowest and the highest value, of a contrast of two targets or not."""
@@ -71,7 +76,7 @@ _LIST = Registry("metric")
 names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
-def register(name, *, better, range, needs=(), label="", void="", source="", default=True):
+def register(name, *, better, range, needs=(), label="", void="", source="", default=True, explain=""):
     """Make a function known as a metric: it is then in every table that can hold it.
 
     Args:
@@ -83,6 +88,7 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
         void: when its value means nothing, in words; the function gives NaN there.
         source: where it is defined.
         default: whether "default" of `evaluate` includes it.
+        explain: a plain sentence for the site's Metrics A–Z.
 
     Returns:
         The decorator, which returns the function unchanged.
@@ -100,7 +106,10 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
     """
 
     def join(function):
-        text, rest = label or str(name).replace("_", " "), dict(source=source, default=default)
+        text, rest = (
+            label or str(name).replace("_", " "),
+            dict(source=source, default=default, explain=explain),
+        )
         add(Metric(name, text, better, tuple(range or ()), tuple(needs), void, function, **rest))
         return function
 
@@ -138,6 +147,7 @@ def _orders(n):
     return 2**n if n <= 8 else 30 * n
 
 
+_EXPLAIN = tomllib.loads(Path(__file__).with_name("explain.toml").read_text(encoding="utf-8"))
 for _row in (
     Metric("ns", "NS", "higher", (-inf, 1), _CLASSES, _NO_ERASURE, "erasure:ns", source=_SOFT, passes=5,
            operator="zero"),
@@ -190,4 +200,4 @@ for _row in (
     Metric("min_top_k", "minimum top-k", "lower", (0, 1), ("judge",), "the judge fails with all words",
            "answerability:minimum_top_k", "data set", _NOISER),
 ):  # fmt: skip
-    add(_row)
+    add(replace(_row, **_EXPLAIN[_row.name]))

@@ -2,8 +2,6 @@
 
 import doctest
 import json
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,21 +13,6 @@ from replication import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = [name for name in papers.names() if (papers.FOLDER / name / "coverage.csv").is_file()]
-
-
-@pytest.fixture(scope="module")
-def load():
-    """A module of docs/ by its name; the path is as before afterwards."""
-    before = list(sys.path)
-    sys.path.insert(0, str(ROOT / "docs"))
-
-    def loaded(name):
-        spec = spec_from_file_location(f"docs_{name}", ROOT / f"docs/{name}.py")
-        spec.loader.exec_module(module := module_from_spec(spec))
-        return module
-
-    yield loaded
-    sys.path[:] = before
 
 
 # Coverage -----------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 import io
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from docs.page import BLOCK, ROOT
@@ -21,6 +23,7 @@ PAGES = [
     "docs/models.md",
     "docs/running.md",
     "docs/using.md",
+    "docs/which-metric.md",
 ]
 CARDS = [f"notebooks/{paper}/README.md" for paper in papers.names()]
 
@@ -63,28 +66,43 @@ def test_the_examples_run_and_print_the_table(tmp_path, monkeypatch):
     table = names["study"].table
     (text,) = [text for language, text in BLOCK.findall(README) if language == "text"]
     printed = pd.read_csv(io.StringIO(text), sep=r"\s+").reset_index(drop=True)
-    keys, numbers = ["attribution", "metric"], ["value", "ci_low", "ci_high", "diagnosticity"]
+    keys, numbers = ["attribution", "metric"], ["value", "ci_low", "ci_high", "n", "void", "diagnosticity"]
     assert printed[keys].values.tolist() == table[keys].values.tolist() and len(printed) == 6
     # training compounds rounding, which differs between processors
     assert (printed[numbers] - table[numbers]).abs().max().max() <= 0.05
 
 
-def test_the_picture_is_of_the_words_that_the_example_prints():
-    drawn = (ROOT / "figures/method/one_review.svg").read_text(encoding="utf-8")
-    removed = re.findall(r"(\d+) of (\d+) words masked", drawn)
-    assert len(removed) == 3 and len({of for _, of in removed}) == 1
-    assert all(1 <= int(n) <= int(of) for n, of in removed)
+@pytest.mark.parametrize("never", [False, True])
+def test_the_picture_shows_when_a_prediction_changes_and_never_where_it_does_not(load, monkeypatch, never):
+    """The model says 1 while its word "a" is there; with all words masked it says 0, or still 1."""
+    drawing, picked = load("readme_example"), []
+    words = [["b", "a"], ["a", "b"]]
+    encodings = [SimpleNamespace(ids=[9, 8], maskable=np.array([True, True]))] * 2
+    scores = {name: [np.array([1.0, 0.5])] * 2 for name in drawing.LABELS}
+    study = SimpleNamespace(tokens=words, encodings=encodings, scores=scores)
+    classes = iter([(1, 1), (1, 0), (1, 0)])  # the first text keeps its class: not shown
+    monkeypatch.setattr(drawing, "predictions", lambda model, encoding: next(classes))
+    rows = [(name, 0, 1.0, not never, 2) for name in drawing.LABELS]
+    flips = pd.DataFrame(rows, columns=["attribution", "example", "fraction", "flipped", "removed"])
+    monkeypatch.setattr(drawing, "decision_flip", lambda *given: picked.append(given) or flips)
+    news = SimpleNamespace(task=SimpleNamespace(labels=("no", "yes")))
+    drawn = drawing.drawn(news, None, study)
+    assert drawn.count(">a</text>") == 3 and "“yes”" in drawn and len(picked) == 1
+    assert drawn.count("never changes, with 2 of 2 words masked" if never else "after 2 of 2 words") == 3
 
 
-def test_the_verdicts_are_those_of_the_claims():
+def test_the_generated_words_are_those_of_the_records(load):
     assert with_counts(README, ROOT / "results/small") == README, "run `python -m replication small --cards`"
-    assert [paper for _, paper, _ in CELL.findall(README)] and {m[1] for m in CELL.findall(README)} == set(
-        papers.names()
+    assert {paper for _, paper, _ in CELL.findall(README)} == set(papers.names())
+    metric = load("which_metric")
+    assert all(path.read_text("utf-8") == text for path, text in metric.pages().items()), metric.__doc__
+    assert (
+        "finding: metrics -->**" in README and "🟩 **Holds**" in README and "🟥 **Does not hold**" in README
     )
 
 
 def test_it_is_short_and_names_every_paper():
-    assert len(README.splitlines()) <= 150
+    assert len(README.splitlines()) <= 120
     for paper in papers.names():
         assert f"`{paper}`" in README and f"(notebooks/{paper}/README.md)" in README
 

@@ -50,6 +50,7 @@ def test_every_name_of_a_registry_has_a_row_and_a_section(pages, kind):
         target = pages.anchor(registry.get(name))
         assert text.count(f"](#{target}) `{name}` |") == text.count(f"({target})=\n## ") == 1
     assert text.count("\n## ") == len(registry.names())
+    assert all(registry.get(name).explain for name in registry.names())
 
 
 def test_a_section_says_definition_range_and_when_the_value_means_nothing(pages):
@@ -57,6 +58,10 @@ def test_a_section_says_definition_range_and_when_the_value_means_nothing(pages)
     assert "Soft-NS: tokens are kept" in section
     assert "- **Range**: at most 1, higher is better; one value for each text" in section
     assert "(1 − S0 below 0.05)" in section and "Zhao and Aletras (2023)" in section
+    assert (
+        section.index("\n\nSoft sufficiency: ")
+        and "- **What misleads it**: The size of the scores" in section
+    )
     assert "{py:func}`faithlib.metrics.soft.soft_ns`" in section
 
 
@@ -79,7 +84,7 @@ def test_a_metric_that_is_registered_joins_and_signs_do_not_end_its_cell(pages):
         text = pages.metrics_page()
     finally:
         metrics.unregister("some_metric")
-    assert "| [a&#124;b&#91;0](#metric-some-metric) `some_metric` | lower | 0 to 2 |\n" in text
+    assert "| [a&#124;b&#91;0](#metric-some-metric) `some_metric` | lower | 0 to 2 |  |  |\n" in text
     assert (
         "The words of its docstring.\n\n- **Range**: 0 to 2, lower" in text and "not on the page" not in text
     )
@@ -138,6 +143,17 @@ def test_docstrings_are_read_as_plain_text(conf):
     conf.restructured(None, "function", "f", None, None, lines)
     assert lines == ["The \\|x\\| of ``a|b``\\ s::", "", "    |kept| `as` it is", "", "Then \\|y\\|.",
                      ">>> `|z|`", "", "\\|w\\|"]  # fmt: skip
+
+
+def test_what_is_returned_is_a_text_and_no_type(conf):
+    """Napoleon would break "{name: [values]}" at its colon."""
+    pytest.importorskip("myst_nb")
+    from sphinx.ext.napoleon import Config, GoogleDocstring
+
+    conf.setup(SimpleNamespace(connect=lambda *given, **more: None))
+    config = Config(napoleon_use_rtype=True)
+    text = str(GoogleDocstring("F.\n\nReturns:\n    {name: [values]}, by size.\n", config))
+    assert ":returns: {name: [values]}, by size." in text and ":rtype:" not in text
 
 
 def test_nothing_is_executed_and_mathjax_is_here(conf):

@@ -1,0 +1,109 @@
+"""The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py
+
+Version 2 of the study says what to report once its table `entries` is there; until then version 1 does.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from faithlib.metrics import registry  # noqa: E402
+from faithlib.report.markdown import table, with_block  # noqa: E402
+from notebooks.ground_truth.card import NO_DIFFERENCE  # noqa: E402
+from notebooks.ground_truth.tables import label  # noqa: E402
+from notebooks.ground_truth_2 import figures  # noqa: E402
+
+RESULTS, PAGE, README = ROOT / "results/small", ROOT / "docs/which-metric.md", ROOT / "README.md"
+KINDS = {"overview": "classifiers", "language_models": "language models"}  # tables of version 1
+NULLS = ["above flat", "above peaked", "above normal", "above ones"]
+CONTROLS = ("random", "oracle", "magnitude")
+HEADER = ("metric", *(f"{kind}: {what}" for kind in KINDS.values() for what in ("right", "worst null")),
+          "scores rescaled", "passes a text", "what misleads it")  # fmt: skip
+FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
+
+
+def scored(results=RESULTS):
+    """Version 1's metrics: a row a metric in words, with `right`, `null` (the worst one), `passes` and more.
+
+    Columns are pairs (kind of model, what); the best metric is first, by the lowest of its numbers.
+    """
+    parts = {}
+    for name, kind in KINDS.items():
+        rows = pd.read_csv(results / f"ground_truth/tables/{name}.csv")
+        rows = rows[~rows.metric.isin(CONTROLS) & ~rows.metric.str.startswith("1 - ")]
+        rows = rows.assign(right=rows.accuracy, null=rows[NULLS].min(axis=1), words=rows.metric.map(label))
+        parts[kind] = rows.set_index("words")[["metric", "right", "null", "invariance", "passes"]]
+    whole = pd.concat(parts, axis=1)
+    return whole.loc[lowest(whole).sort_values(ascending=False, kind="stable").index]
+
+
+def lowest(whole):
+    """The lowest number of each metric, over kinds of models: how often it is right at its worst."""
+    numbers = [(kind, what) for kind in KINDS.values() for what in ("right", "null")]
+    return whole[numbers].astype(float).min(axis=1)
+
+
+def finding(results=RESULTS):
+    """What to report, in two sentences with their numbers, each beside its null.
+
+    In version 1 it is the cheapest metric of those for both kinds of models that are near the best one, and
+    the metric that a null misleads most.
+    """
+    entries = results / "ground_truth_2/tables/entries.csv"
+    if entries.is_file():
+        best = pd.read_csv(entries, keep_default_na=False).iloc[0]
+        return (
+            f"**{figures.label(best)}** ranks {best.worst:.0%} of pairs of explanations correctly in its "
+            f"worst case ({best.cell}) and {best['mean']:.0%} on average; chance is 50 %."
+        )
+    whole = scored(results)
+    both = whole.dropna(subset=[(kind, "right") for kind in KINDS.values()])
+    near = both[lowest(both) >= lowest(both).max() - NO_DIFFERENCE]
+    name = near["classifiers"].passes.astype(float).idxmin()
+    classes, words = (near[kind].loc[name] for kind in KINDS.values())
+    language = whole["language models"]
+    fooled = (language.right - language.null).idxmax()
+    return (
+        f"**{name}**: it ranks {classes.right:.0%} of pairs of explanations correctly, and prefers the "
+        f"evidence to uninformative scores in at least {classes.null:.0%} of texts (language models: "
+        f"{words.right:.0%} and {words.null:.0%}). **{fooled}** for language models ranks "
+        f"{language.right[fooled]:.0%} correctly, but prefers the evidence to flat random scores in "
+        f"{language.null[fooled]:.0%}."
+    )
+
+
+def metrics_table(results=RESULTS):
+    """All metrics of version 1, classifiers and language models side by side, as Markdown."""
+    rows = []
+    for words, row in scored(results).iterrows():
+        numbers = [_percent(row[kind, what]) for kind in KINDS.values() for what in ("right", "null")]
+        kept = " / ".join(filter(None, (_percent(row[kind, "invariance"]) for kind in KINDS.values())))
+        passes = max(row[kind, "passes"] for kind in KINDS.values() if row[kind, "passes"] > 0)
+        name = next(row[kind, "metric"] for kind in KINDS.values() if isinstance(row[kind, "metric"], str))
+        fooled = "Its masks run in the opposite direction." if name.startswith("released_") else ""
+        if name in registry.names():
+            fooled = registry.get(name).fooled
+        rows.append((words, *numbers, kept, f"{passes:.0f}", fooled))
+    return table(HEADER, rows)
+
+
+def _percent(value):
+    return "" if pd.isna(value) else f"{value:.0%}"
+
+
+def pages():
+    """{path: its text as it should be}: the page, and the README."""
+    page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{finding()}\n\n")
+    page = with_block(page, "generated: metrics", f"\n{metrics_table()}\n")
+    readme = README.read_text(encoding="utf-8")
+    return {PAGE: page, README: FINDING.sub(lambda match: f"{match[1]}{finding()}{match[2]}", readme)}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
