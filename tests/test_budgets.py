@@ -18,7 +18,7 @@ BUDGETS = {
     "faithlib/attributions": 1_285,
     "faithlib/corpora": 650,
     "faithlib/engine": 365,
-    "faithlib/metrics": 1_600,
+    "faithlib/metrics": 1_610,
     "faithlib/models": 1_575,
     "faithlib/report": 620,
     "faithlib/statistics": 440,
@@ -37,8 +37,8 @@ BUDGETS = {
     "notebooks/tutorials": 1_130,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
     "workflow": 2_735,
-    "tests": 30_580,
-    "docs": 1_150,
+    "tests": 30_680,
+    "docs": 1_220,
     "benchmarks": 1_650,
     "javascript": 240,
 }  # of faithlib 10,800 in all
