@@ -107,8 +107,12 @@ def read(data):
             if HALF.search(text):
                 raise ValueError(f"data: {column} of row {row} {HALVED}")
     if "evidence" in frame:
-        given = list(frame.evidence)
-        frame["evidence"] = given if loaded else columns.evidence(given, list(frame.text), "evidence", "data")
+        evidence = (
+            [np.array(list(row)).tolist() for row in frame.evidence] if loaded else list(frame.evidence)
+        )
+        if not loaded:
+            evidence = columns.evidence(evidence, list(frame.text), "evidence", "data")
+        frame["evidence"] = evidence
     for column in {"target", "contrast"} & set(frame):
         given = columns.answers(frame[column], column, "data")
         frame[column] = pd.Series(given, dtype=object)  # None stays None

@@ -1,5 +1,7 @@
 """`evaluate`: one table of attributions and metrics, values by hand, and what is refused before any work."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -342,11 +344,12 @@ def test_a_study_says_where_converted_weights_come_from():
     ).notes
 
 
-def test_evidence_without_blanks_is_that_of_the_tokens(capsys):
+@pytest.mark.parametrize("read", [lambda frame: frame, partial(load_data, evidence="evidence")])
+def test_evidence_without_blanks_is_that_of_the_tokens(capsys, read):
     """Characters are mapped by the tokens that overlap them; the whole text would give 1 to all."""
     model, text = tiny.classifier("roberta"), "这部电影很好看"
     frame = pd.DataFrame({"text": [text], "evidence": [[(4, 7)]]})
-    study = evaluate(model, frame, ["random_uniform"], ["auprc"], progress=False)
+    study = evaluate(model, read(frame), ["random_uniform"], ["auprc"], progress=False)
     starts, stops = study.encodings[0].spans[study.encodings[0].maskable].T
     true, scores = (starts < 7) & (stops > 4), study.scores["random_uniform"][0][study.encodings[0].maskable]
     assert not true.all() and study.table.value[0] == pytest.approx(average_precision_score(true, scores))
