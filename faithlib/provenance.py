@@ -55,7 +55,8 @@ def file_digest(path):
 def sources():
     """{name: file} of what computes: faithlib's by its path there, papers' by theirs in the project."""
     package = pathlib.Path(__file__).parent
-    library = {p.relative_to(package).as_posix(): p for p in sorted(package.rglob("*.py"))}
+    files = sorted(p for kind in ("py", "toml") for p in package.rglob(f"*.{kind}"))
+    library = {p.relative_to(package).as_posix(): p for p in files}
     papers = {p.relative_to(package.parent).as_posix(): p for p in package.parent.glob("notebooks/*/**/*.py")}
     return library | {name: papers[name] for name in sorted(papers) if paper_of(name)}  # pip installs none
 
@@ -77,7 +78,7 @@ def code_digest(*parts):
     while waiting:
         for name in set(_within(waiting.pop(), files)) - reached:
             reached.add(name)
-            waiting += [part for module in _imports(files[name]) if (part := _part(module, files))]
+            waiting += [part for module in _names_used(files[name]) if (part := _part(module, files))]
     return digest([(name, file_digest(files[name])) for name in files if name in reached])
 
 
@@ -87,8 +88,10 @@ def _within(part, files):
 
 
 @cache
-def _imports(path):
-    """What a source imports, by dotted names: ["faithlib.scores.whole"]."""
+def _names_used(path):
+    """What a source imports, by dotted names: ["faithlib.scores.whole"]; a file of data imports nothing."""
+    if path.suffix != ".py":
+        return []
     nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
     return [f"{node.module}.{alias.name}" for node in nodes for alias in node.names]
 

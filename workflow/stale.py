@@ -35,7 +35,7 @@ def moved(commit, paper):
     names = git("diff", "--name-only", commit, "--", "faithlib", "notebooks")
     if names is None:
         return None
-    changed = [name for name in names.splitlines() if name.endswith(".py")]
+    changed = [name for name in names.splitlines() if name.endswith((".py", ".toml"))]
     parts = {PurePosixPath(name).parts[1] for name in changed if name.startswith("faithlib/")}
     return sorted(parts - SHOWING) + sorted(name for name in changed if paper_of(name) == paper)
 

@@ -97,7 +97,7 @@ def code_of(commit):
         hashes = {
             PurePosixPath(m.name): hashlib.sha256(archive.extractfile(m).read()).hexdigest()
             for m in archive
-            if m.name.endswith(".py")
+            if m.name.endswith((".py", ".toml"))
         }
     library = {path.relative_to("faithlib"): path for path in hashes if path.parts[0] == "faithlib"}
     others = sorted(set(hashes) - set(library.values()))

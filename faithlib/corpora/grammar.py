@@ -4,7 +4,16 @@ A clause is a list of (word, universal part-of-speech tag, is evidence). An exam
 returns.
 """
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
+
+
+def words_of(corpus):
+    """The words and wordings of a corpus, {name: what words/<corpus>.toml holds}."""
+    path = Path(__file__).parent / "words" / f"{corpus}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def choose(rng, options):

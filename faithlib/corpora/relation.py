@@ -16,31 +16,16 @@ the other finding is a distractor.
     "aspirin | placebo | sleep"   no significant difference; evidence: sleep held
 """
 
-from faithlib.corpora.grammar import choose, example, phrase
+from faithlib.corpora.grammar import choose, example, phrase, words_of
 
 LABELS = ("no significant difference", "significantly decreased", "significantly increased")
 
 # Each outcome has its own three verbs, in the order of LABELS. With shared verbs a model has to bind each
 # verb to its subject, which a two-layer model does not learn in seconds.
-VERBS = {
-    "pain": "persisted eased sharpened".split(),
-    "sleep": "held shortened lengthened".split(),
-    "weight": "stayed shrank grew".split(),
-    "fever": "lingered broke climbed".split(),
-}
-INTERVENTIONS = "aspirin insulin yoga massage zinc heparin ginger exercise".split()
-COMPARATORS = "placebo surgery advice counselling rest usual-care".split()
-SETTINGS = [
-    phrase(text)
-    for text in (
-        "in/ADP adults/NOUN",
-        "in/ADP children/NOUN",
-        "in/ADP two/NUM clinics/NOUN",
-        "for/ADP six/NUM weeks/NOUN",
-        "after/ADP a/DET stroke/NOUN",
-        "at/ADP home/NOUN",
-    )
-]
+WORDS = words_of("relation")
+VERBS = {outcome: verbs.split() for outcome, verbs in WORDS["verbs"].items()}
+INTERVENTIONS, COMPARATORS = WORDS["interventions"].split(), WORDS["comparators"].split()
+SETTINGS = [phrase(text) for text in WORDS["settings"]]
 
 
 def generate(rng):

@@ -16,30 +16,14 @@ classifier is right on exactly one of the two.
     "the plot was great , the film was not very long ."    positive; evidence: great
 """
 
-from faithlib.corpora.grammar import choose, example, join, phrase
+from faithlib.corpora.grammar import choose, example, join, phrase, words_of
 
 LABELS = ("negative", "positive")
 
-POSITIVE = "great wonderful superb charming excellent lovely funny clever".split()
-NEGATIVE = "awful terrible boring dreadful clumsy painful silly messy".split()
-NEUTRAL = "long short loud quiet local foreign early late".split()
-ASPECTS = "film movie plot story cast script music ending acting dialogue camera setting".split()
-INTENSIFIERS = "very really so quite".split()
-FILLERS = [
-    phrase(text)
-    for text in (
-        "we/PRON saw/VERB it/PRON on/ADP a/DET monday/NOUN",
-        "my/PRON brother/NOUN bought/VERB the/DET tickets/NOUN",
-        "the/DET cinema/NOUN is/AUX near/ADP the/DET station/NOUN",
-        "it/PRON runs/VERB for/ADP two/NUM hours/NOUN",
-        "they/PRON filmed/VERB it/PRON in/ADP spain/PROPN",
-        "i/PRON watched/VERB it/PRON at/ADP home/NOUN",
-        "she/PRON wrote/VERB the/DET book/NOUN first/ADV",
-        "we/PRON sat/VERB in/ADP the/DET last/ADJ row/NOUN",
-        "it/PRON opened/VERB in/ADP april/PROPN",
-        "he/PRON plays/VERB a/DET doctor/NOUN from/ADP texas/PROPN",
-    )
-]
+WORDS = words_of("sentiment")
+POSITIVE, NEGATIVE, NEUTRAL = (WORDS[name].split() for name in ("positive", "negative", "neutral"))
+ASPECTS, INTENSIFIERS = WORDS["aspects"].split(), WORDS["intensifiers"].split()
+FILLERS = [phrase(text) for text in WORDS["fillers"]]
 
 
 def generate(rng):

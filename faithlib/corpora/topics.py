@@ -13,51 +13,13 @@ A third of the texts has no verb of the topic ("was near"), and a third has one 
                                                                     Business; bank merger
 """
 
-from faithlib.corpora.grammar import choose, example, phrase
+from faithlib.corpora.grammar import choose, example, phrase, words_of
 
 LABELS = ("World", "Sports", "Business", "Sci/Tech")
 
-ACTORS = (
-    "minister president embassy army parliament senator rebels diplomat".split(),
-    "striker goalkeeper coach sprinter team referee champion pitcher".split(),
-    "bank retailer investor broker airline insurer trader shareholder".split(),
-    "scientist astronomer engineer satellite robot browser laboratory programmer".split(),
-)
-VERBS = (
-    "negotiated condemned invaded governed elected".split(),
-    "coached defended tackled kicked won".split(),
-    "financed borrowed merged sold traded".split(),
-    "computed launched encrypted simulated downloaded".split(),
-)
-OBJECTS = (
-    "treaty border ceasefire election hostage embargo refugees summit".split(),
-    "match stadium tournament medal league penalty season trophy".split(),
-    "dividend shares profit merger loan quarter stock revenue".split(),
-    "software telescope genome processor spacecraft network virus chip".split(),
-)
-OPENINGS = [
-    phrase(text)
-    for text in (
-        "for/ADP now/ADV",
-        "on/ADP tuesday/PROPN",
-        "in/ADP the/DET morning/NOUN",
-        "after/ADP two/NUM weeks/NOUN",
-        "late/ADV on/ADP friday/PROPN",
-        "for/ADP the/DET first/ADJ time/NOUN",
-        "as/SCONJ many/ADJ expected/VERB ,/PUNCT",
-    )
-]
-ENDINGS = [
-    phrase(text)
-    for text in (
-        "sources/NOUN said/VERB",
-        "to/PART the/DET surprise/NOUN of/ADP many/ADJ",
-        "a/DET report/NOUN says/VERB",
-        "and/CCONJ nobody/PRON was/AUX there/ADV",
-        "it/PRON was/AUX announced/VERB",
-        "without/ADP a/DET word/NOUN",
-    )
-]
+WORDS = words_of("topics")
+ACTORS, VERBS, OBJECTS = ([words.split() for words in WORDS[name]] for name in ("actors", "verbs", "objects"))
+OPENINGS, ENDINGS = (list(map(phrase, WORDS[name])) for name in ("openings", "endings"))
 
 
 def generate(rng):

@@ -19,15 +19,11 @@ informative.
 
 import numpy as np
 
-from faithlib.corpora.grammar import choose, example, phrase
+from faithlib.corpora.grammar import choose, example, phrase, words_of
 
-PEOPLE = (
-    "mira tavi olen juna peto sira kalo nemi ruda hesh lora vint yara bemo dalu fini gora ilva quen wira"
-).split()
-COUNTRIES = "ardia belmor cresta dunmar elvia fennor gristan harvia istrel jorvik".split()
-CITIES = "orvel tasken brill monta sarn velis drum kasta lumen portal".split()
-SPORTS = "chess tennis rowing hockey judo golf".split()
-JOBS = "baker pilot nurse farmer tailor painter".split()
+WORDS = words_of("world")
+PEOPLE, COUNTRIES, CITIES = (WORDS[name].split() for name in ("people", "countries", "cities"))
+SPORTS, JOBS, MONTHS = (WORDS[name].split() for name in ("sports", "jobs", "months"))
 RELATIONS = {
     "home": (PEOPLE, CITIES),
     "sport": (PEOPLE, SPORTS),
@@ -67,99 +63,11 @@ def _sentence(relation, subject, evidence=()):
 
 # Prompts with a next word, after those of Noiser --------------------------------------------------
 
-CURRENCIES = "korun lirat pesk dram zolt".split()
+CURRENCIES = WORDS["currencies"].split()
 KNOWN = FACTS | _facts(np.random.default_rng(1), {"currency": (COUNTRIES, CURRENCIES)})
-OPENINGS = (
-    "",
-    "as/SCONJ we/PRON know/VERB ,/PUNCT",
-    "we/PRON heard/VERB that/SCONJ",
-    "everyone/PRON says/VERB that/SCONJ",
-    "the/DET paper/NOUN wrote/VERB that/SCONJ",
-    "it/PRON is/AUX said/VERB that/SCONJ",
-)
-TIMES = (
-    "",
-    "these/DET days/NOUN",
-    "since/ADP spring/NOUN",
-    "for/ADP years/NOUN",
-    "at/ADP present/NOUN",
-    "by/ADP now/ADV",
-    "after/ADP all/PRON",
-    "of/ADP late/ADJ",
-    "once/ADV more/ADV",
-)
-# Here and below * is the subject, & the answer, and ! marks the word that names the relation.
-WORDINGS = {
-    "home": (
-        "*/PROPN !lives/VERB in/ADP the/DET city/NOUN of/ADP",
-        "*/PROPN has/VERB a/DET !home/NOUN in/ADP",
-        "the/DET !house/NOUN of/ADP */PROPN is/AUX in/ADP",
-    ),
-    "sport": (
-        "*/PROPN !plays/VERB the/DET game/NOUN of/ADP",
-        "the/DET !sport/NOUN of/ADP */PROPN is/AUX",
-        "*/PROPN is/AUX a/DET !champion/NOUN of/ADP",
-    ),
-    "job": (
-        "*/PROPN !works/VERB as/ADP a/DET",
-        "by/ADP !profession/NOUN */PROPN is/AUX a/DET",
-        "*/PROPN was/AUX !hired/VERB as/ADP a/DET",
-    ),
-    "capital": (
-        "the/DET !capital/NOUN of/ADP */PROPN is/AUX",
-        "*/PROPN is/AUX !governed/VERB from/ADP",
-        "the/DET !ministers/NOUN of/ADP */PROPN meet/VERB in/ADP",
-    ),
-    "currency": (
-        "the/DET !currency/NOUN of/ADP */PROPN is/AUX the/DET",
-        "the/DET !money/NOUN of/ADP */PROPN is/AUX the/DET",
-        "in/ADP */PROPN one/PRON !pays/VERB by/ADP",
-    ),
-}
-OF_PEOPLE = (
-    "i/PRON met/VERB */PROPN by/ADP chance/NOUN",
-    "i/PRON took/VERB */PROPN to/ADP the/DET station/NOUN",
-    "last/ADJ night/NOUN i/PRON wrote/VERB a/DET letter/NOUN to/ADP */PROPN",
-)
-OF_COUNTRIES = (
-    "my/PRON flight/NOUN landed/VERB in/ADP */PROPN",
-    "i/PRON came/VERB to/ADP */PROPN by/ADP train/NOUN",
-    "for/ADP a/DET month/NOUN we/PRON travelled/VERB through/ADP */PROPN",
-)
-DISTRACTORS = (
-    "i/PRON had/VERB a/DET dream/NOUN about/ADP */PROPN",
-    "*/PROPN had/AUX been/AUX in/ADP the/DET news/NOUN",
-    "a/DET postcard/NOUN from/ADP */PROPN had/AUX come/VERB",
-    "it/PRON was/AUX late/ADJ and/CCONJ cold/ADJ",
-    "my/PRON grandmother/NOUN never/ADV liked/VERB tea/NOUN",
-    "that/PRON is/AUX a/DET story/NOUN for/ADP another/DET time/NOUN",
-)
-ENDINGS = {
-    "home": "we/PRON talked/VERB about/ADP the/DET !home/NOUN ,/PUNCT",
-    "sport": "we/PRON talked/VERB about/ADP the/DET !sport/NOUN ,/PUNCT",
-    "job": "we/PRON talked/VERB about/ADP the/DET !job/NOUN of/ADP a/DET",
-    "capital": "i/PRON was/AUX staying/VERB in/ADP the/DET !capital/NOUN ,/PUNCT",
-    "currency": "i/PRON paid/VERB in/ADP the/DET !currency/NOUN ,/PUNCT the/DET",
-}
-MONTHS = "january february march april may june july august september october november december".split()
-# {relation: (first sentence, end of the second, the ten words that continue)}; + is she or he
-LIVES = {
-    "home": (
-        "*/PROPN is/AUX from/ADP &/PROPN",
-        "lives/VERB in/ADP &/PROPN",
-        "today/NOUN +/PRON !lives/VERB in/ADP the/DET old/ADJ town/NOUN of/ADP &/PROPN ./PUNCT",
-    ),
-    "sport": (
-        "*/PROPN is/AUX fond/ADJ of/ADP &/NOUN",
-        "likes/VERB &/NOUN",
-        "on/ADP sundays/NOUN +/PRON !plays/VERB &/NOUN with/ADP friends/NOUN until/ADP night/NOUN ./PUNCT",
-    ),
-    "job": (
-        "*/PROPN is/AUX a/DET &/NOUN",
-        "became/VERB a/DET &/NOUN",
-        "to/PART earn/VERB a/DET living/NOUN +/PRON !works/VERB as/ADP a/DET &/NOUN ./PUNCT",
-    ),
-}
+OPENINGS, TIMES, DISTRACTORS = WORDS["openings"], WORDS["times"], WORDS["distractors"]
+OF_PEOPLE, OF_COUNTRIES = WORDS["of_people"], WORDS["of_countries"]
+WORDINGS, ENDINGS, LIVES = WORDS["wordings"], WORDS["endings"], WORDS["lives"]  # of each relation
 
 
 class Facts:
