@@ -354,7 +354,7 @@ def _run(given):
     execute.check(notebook, parameters)
     wanted = known | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
     units = _module(root / "workflow/units.py")
-    units.check(card, wanted, known, execute.meanings_of_zero(notebook))
+    units.check(card, wanted, known)
     if files.is_path(wanted["task"]):
         files.read(wanted["task"], card.kind)
     place = output / given.paper / "experiment.ipynb"

@@ -1,6 +1,8 @@
 """What is known by name: attributions, metrics, tasks. Nothing here loads torch."""
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from pkgutil import resolve_name
 
 from faithlib.scores import one_of, suggestion
@@ -69,6 +71,26 @@ class Registry(Mapping):
     def remove(self, name):
         """Take a name off the list: for tests and examples."""
         del self._entries[name]
+
+
+def read_rows(path):
+    """The rows of a TOML file that lists entries: [(name, {field: value})], lists as tuples.
+
+    Args:
+        path: of the file.
+
+    Example:
+        >>> from faithlib.tasks import table
+        >>> name, row = read_rows(Path(table.__file__).with_name("tasks.toml"))[0]
+        >>> name, row["labels"]
+        ('sst', ('negative', 'positive'))
+    """
+    rows = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    return [(name, {key: _frozen(value) for key, value in row.items()}) for name, row in rows.items()]
+
+
+def _frozen(value):
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 class Named:

@@ -1,16 +1,15 @@
 """The list of attributions: what each one is, and where its function stands. Nothing here loads torch.
 
 Everything that names attributions reads this list: `attribute`, tables, figures, claims, the grid's checks.
-What is built in has a row below; a method of your own joins with the decorator `register`, in any file.
+What is built in has a row in attributions.toml; a method of your own joins with the decorator `register`.
 """
 
-import tomllib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faithlib.registry import Named, Registry
+from faithlib.registry import Named, Registry, read_rows
 from faithlib.scores import RANDOM, suggestion
 
 FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
@@ -152,54 +151,5 @@ def _with_look(entry):
     )
 
 
-_EXPLAIN = tomllib.loads(Path(__file__).with_name("explain.toml").read_text(encoding="utf-8"))
-
-
-def _built_in(function, family, cost, needs, *rows, occlusion=False):
-    for name, signed, label, colour, marker, line in rows:
-        style = COLOURS[colour], marker, line, _EXPLAIN[name]
-        add(Attribution(name, function, signed, family, label, cost, needs, occlusion, *style))
-
-
-_built_in("attention:attention", "attention", "constant", ("attention",),
-          ("attention", False, "attention α", "blue", "o", "-"),
-          ("attention_rollout", False, "attention rollout", "blue", "P", (0, (2, 1))),
-          ("scaled_attention", True, "scaled attention α∇α", "sky", "s", "--"))  # fmt: skip
-_built_in("gradients:gradients", "gradient", "constant", (),
-          ("gradient_l2", False, "gradient L2", "orange", "P", (0, (4, 1))),
-          ("gradient_l1", False, "gradient L1", "orange", "p", (0, (2, 1))),
-          ("input_x_gradient", True, "x∇x", "vermillion", "^", "-."),
-          ("input_x_gradient_abs", False, "|x∇x|", "vermillion", "<", ":"),
-          ("deeplift", True, "DeepLift as x∇x", "purple", "v", (0, (3, 1, 1, 1, 1, 1))))  # fmt: skip
-_built_in("gradients:integrated_gradients", "gradient", "steps", (),
-          ("integrated_gradients", True, "integrated gradients", "green", "D", (0, (5, 1, 1, 1))),
-          ("integrated_gradients_abs", False, "|integrated gradients|", "green", "d", ":"))  # fmt: skip
-_built_in("releases:weighted_from_zero", "gradient", "steps", (),
-          ("weighted_integrated_gradients_abs", False, "|weighted integrated gradients|", "green", "h",
-           "--"))  # fmt: skip
-_built_in("gradients:sequential_integrated_gradients", "gradient", "steps times tokens", (),
-          ("sequential_integrated_gradients", True, "sequential integrated gradients", "grey", "s", "--"),
-          ("sequential_integrated_gradients_abs", False, "|sequential integrated gradients|", "grey", "d",
-           ":"))  # fmt: skip
-_built_in("gradients:gradient_shap", "gradient", "steps", (),
-          ("gradient_shap", True, "GradientSHAP", "purple", "h", "-"),
-          ("gradient_shap_abs", False, "|GradientSHAP|", "purple", "h", ":"))  # fmt: skip
-_built_in("relevance:relevance", "gradient", "constant", ("rules",),
-          ("attn_lrp", True, "AttnLRP", "green", "s", "-"),
-          ("cp_lrp", True, "CP-LRP", "green", "o", "--"))  # fmt: skip
-_built_in("value_zeroing:value_zeroing", "attention", "tokens", ("values",),
-          ("value_zeroing", False, "value zeroing", "sky", "v", "-"))  # fmt: skip
-_built_in("surrogates:lime", "perturbation", "steps", (),
-          ("lime", True, "LIME", "yellow", "X", "-"))  # fmt: skip
-_built_in("occlusion:leave_one_out", "perturbation", "tokens", (),
-          ("leave_one_out", True, "leave-one-out", "brown", ">", "--"),
-          ("leave_one_out_abs", False, "|leave-one-out|", "brown", "<", ":"), occlusion=True)  # fmt: skip
-_built_in("beam:beam_search", "perturbation", "tokens squared", (),
-          ("beam", True, "Beam", "rust", "*", "-"), occlusion=True)  # fmt: skip
-_built_in("noiser:noiser", "perturbation", "steps times tokens", (),
-          ("noiser", True, "Noiser", "black", "*", "-"))  # fmt: skip
-_built_in("reagent:reagent", "perturbation", "steps", (),
-          ("reagent", False, "ReAGent", "grey", "X", "--"))  # fmt: skip
-_built_in("random:random", "random baseline", "none", (),
-          ("random_uniform", False, "random, U[0, 1)", "black", "x", ":"),
-          ("random_normal", True, "random, N(0, 1)", "black", "+", ":"))  # fmt: skip
+for _name, _row in read_rows(Path(__file__).with_name("attributions.toml")):
+    add(Attribution(_name, **_row | {"colour": COLOURS[_row["colour"]]}))

@@ -1,12 +1,11 @@
 """The data sets, one row of tasks.toml each; `register_task` adds a row. Nothing here touches data."""
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from faithlib.corpora import planted, world
-from faithlib.registry import Registry
+from faithlib.registry import Registry, read_rows
 
 SPLITS = ("train", "validation", "test")
 SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")  # of files of one's own
@@ -111,24 +110,14 @@ RECIPES = {"ag": AG, "babi": BABI, "hidden_test": HIDDEN_TEST, "imdb_short": IMD
 LABELS = {"planted": planted.LABELS, "world": world.LABELS}  # of generators, where they are many
 
 
-def read_rows(text):
-    """The `Task`s of a file like tasks.toml, in order: [Task].
-
-    Example:
-        >>> rows = "[reviews]\\ntitle = 'our reviews'\\nlabels = ['bad', 'good']"
-        >>> [(task.name, task.labels) for task in read_rows(rows)]
-        [('reviews', ('bad', 'good'))]
-    """
-    tasks = []
-    for name, row in tomllib.loads(text).items():
-        row = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-        row.setdefault("labels", LABELS.get(name, ()))
-        if "hub" in row:
-            row["hub"] = Hub(**row["hub"])
-        if "recipe" in row:
-            row["recipe"] = RECIPES[row["recipe"]]
-        tasks.append(Task(name, **row))
-    return tasks
+def _task(name, row):
+    """The `Task` of a row of tasks.toml."""
+    row = {"labels": LABELS.get(name, ())} | row
+    if "hub" in row:
+        row["hub"] = Hub(**row["hub"])
+    if "recipe" in row:
+        row["recipe"] = RECIPES[row["recipe"]]
+    return Task(name, **row)
 
 
 TASKS = Registry("task")  # {name: Task}
@@ -189,5 +178,5 @@ def register_task(task):
     return task
 
 
-for _row in read_rows(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")):
-    register_task(_row)
+for _name, _row in read_rows(Path(__file__).with_name("tasks.toml")):
+    register_task(_task(_name, _row))
