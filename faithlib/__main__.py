@@ -112,7 +112,10 @@ def _parser():
         help='names, or my.py:function that registers, joined by commas; "default" or "all"')  # fmt: skip
     add("--long-texts", choices=("error", "truncate"), default="error",
         help="what happens to texts longer than the model takes")  # fmt: skip
-    add("--operator", help="what takes an erased token's place in all metrics: zero, mask, pad or delete")
+    add(
+        "--operator",
+        help="what takes an erased token's place in all metrics: zero, mask, pad, delete or resample",
+    )
     add("--minutes", type=float, help="stop after so many minutes; the same call goes on")
     add("--no-blank", action="store_true", help="put no blank between a prompt and its answer")
     add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")

@@ -92,9 +92,9 @@ def nc(inputs, scores, ratios=RATIOS):
     return _mean_over_ratios(inputs, scores, ratios, keep=False)
 
 
-def normalised(inputs, p, keep):
+def normalised(inputs, p, keep, soft=False):
     """NS (keep) or NC from probabilities (draws, examples), a mean over draws; NaN where 1 − S0 < LEAST."""
-    s_zero = sufficiency(inputs.p_full, inputs.p_empty)  # (examples,)
+    s_zero = sufficiency(inputs.p_full, inputs.empty(soft))  # (examples,)
     raw = (sufficiency if keep else comprehensiveness)(inputs.p_full, p).mean(0)
     value = (normalised_sufficiency if keep else normalised_comprehensiveness)(raw, s_zero)
     return np.where(1 - s_zero < LEAST, np.nan, value)

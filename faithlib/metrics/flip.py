@@ -113,7 +113,8 @@ def fraction_to_flip(inputs, scores, step=0.05, removal="mask"):
 
     It is the predicted class that flips, whichever target is explained. A text that never flips counts as 1.
     """
+    operator = inputs.erasing(removal)
     table = decision_flip(
-        inputs.model, inputs.encodings, {"": scores}, step, removal, 1.0, inputs.cache, inputs.operator
+        inputs.model, inputs.encodings, {"": scores}, step, cache=inputs.cache, operator=operator
     )
     return table.fraction.to_numpy()

@@ -29,6 +29,7 @@ class Inputs:
         masking: "half" or "all" where the model was trained with masks and metrics can use it, else "".
         operator: an `operators.Operator`, or the name of one, with which all metrics erase; by default that
             of each metric's paper.
+        usual: the name of one for whole tokens where `operator` is left out; soft metrics keep their own.
 
     Raises:
         ValueError: an operator that the model cannot have.
@@ -36,13 +37,13 @@ class Inputs:
 
     def __init__(
         self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None,
-        masking="", operator=None,
+        masking="", operator=None, usual="",
     ):  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
         self.answers, self.contrast, self.masking = answers, contrast, masking
         self.cache = forward.Cache() if cache is None else cache
-        self._kept, self._distances = {}, {}
+        self._kept, self._distances, self.usual = {}, {}, usual
         self.operator = Operator(model, operator) if isinstance(operator, str) else operator
         if self.operator is not None:
             self.operator.check(encodings)
@@ -51,7 +52,7 @@ class Inputs:
     def has(self):
         """What this study can give a metric, of `registry.NEEDS`."""
         found = {"causal"} if isinstance(self.model, CausalLM) else {"classifier"}
-        found |= {"mask"} if self.operator or self.model.mask_id is not None else set()
+        found |= {"mask"} if self.operator or self.usual or self.model.mask_id is not None else set()
         found |= {"masked"} if self.masking else set()
         return found | ({"evidence"} if self.evidence is not None else set())
 
@@ -69,19 +70,24 @@ class Inputs:
         of_text = zlib.crc32(self.encodings[i].ids.tobytes())
         return [[self.seed, of_text, draw] for draw in range(draws)]
 
-    def erasing(self, default):
-        """The study's `operators.Operator`; where it has none, the one that a metric's paper names."""
-        return self.operator or self.once(("operator", default), lambda: Operator(self.model, default))
+    def erasing(self, default, soft=False):
+        """The `operators.Operator` of a metric whose paper names `default`; soft: of parts of tokens."""
+        name = default if soft else self.usual or default
+        return self.operator or self.once(("operator", name), lambda: Operator(self.model, name))
 
-    def without(self, masks, examples, default):
+    def erased_by(self, metric):
+        """The name of the operator with which a `Metric` erases here, "" for none."""
+        return self.erasing(metric.operator, metric.soft).name if metric.operator else ""
+
+    def without(self, masks, examples, default, soft=False):
         """The probability of the target without some tokens: (len(masks),) float.
 
         Args:
             masks: [(tokens,) bool], the tokens that are erased.
             examples: (len(masks),) int, of which text each mask is.
-            default: the name of the metric's own operator.
+            default, soft: of the metric, as `erasing` takes them.
         """
-        operator, variants = self.erasing(default), []
+        operator, variants = self.erasing(default, soft), []
         for i, mask in zip(examples, masks, strict=True):
             variants += operator.variants(self.encodings[i], mask)
         p = self.target_probabilities(variants, np.repeat(examples, operator.texts))
@@ -166,11 +172,15 @@ class Inputs:
         """The probability of the target given the whole text: (examples,)."""
         return self.target_probabilities([forward.unchanged(e) for e in self.encodings])
 
-    @cached_property
+    @property
     def p_empty(self):
         """The probability of the target without any maskable token, by default zero vectors: (examples,)."""
+        return self.empty()
+
+    def empty(self, soft=False):
+        """`p_empty`, by the operator of metrics that erase whole tokens, or of soft ones."""
         masks = [e.maskable for e in self.encodings]
-        return self.without(masks, np.arange(len(masks)), "zero")
+        return self.once(("empty", soft), lambda: self.without(masks, np.arange(len(masks)), "zero", soft))
 
 
 def continued(variant, tokens):

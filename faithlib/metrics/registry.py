@@ -44,7 +44,8 @@ class Metric(Named):
         default: whether "default" of `evaluate` includes it where it can; "all" does in any case.
         passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
         shared_passes: as `passes`, for what all attributions of a study share.
-        operator: what takes an erased token's place where a study names none; "" for nothing.
+        operator: what takes an erased token's place in its paper; "" for nothing.
+        soft: whether it erases parts of tokens: then `operator` holds where a study names none.
         explain, fooled: a plain sentence on what it is and when to use it, and on what misleads it.
     """
 
@@ -62,6 +63,7 @@ class Metric(Named):
     shared_passes: Callable | float = 0
     contrast_range: tuple = ()
     operator: str = ""
+    soft: bool = False
     explain: str = ""
     fooled: str = ""
 

@@ -307,7 +307,7 @@ def of_attribution(inputs, scores, draws, keep, how="minmax"):
     variants = softly_erased(inputs, scores, draws, keep, how)
     examples = np.repeat(np.arange(len(scores)), draws)
     p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
-    return erasure.normalised(inputs, p, keep)
+    return erasure.normalised(inputs, p, keep, soft=True)
 
 
 def softly_erased(inputs, scores, draws, keep, how):
@@ -316,7 +316,7 @@ def softly_erased(inputs, scores, draws, keep, how):
     By token, a whole token is erased where a draw would erase an element; draw d of "resample" takes
     replacement text d.
     """
-    operator, variants = inputs.erasing("zero"), []
+    operator, variants = inputs.erasing("zero", soft=True), []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
         a, where, seeds = to_probability(s, e.maskable, how), e.maskable, inputs.seeds(i, draws)
         if operator.by == "element":

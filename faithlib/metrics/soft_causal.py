@@ -296,7 +296,7 @@ def of_attribution(inputs, scores, draws, keep, how="clip"):
 
     Where an answer has several tokens, the distance is a mean over the distributions that predict them.
     """
-    operator, empty = inputs.erasing("zero"), []
+    operator, empty = inputs.erasing("zero", soft=True), []
     for e in inputs.encodings:
         empty += operator.variants(e, e.maskable)
     variants = soft.softly_erased(inputs, scores, draws, keep, how)

@@ -21,16 +21,25 @@ class Texts:
         name: of the data set; "" where it has none. It names the random streams of intervals.
         label_names: the classes, in order; () where they are not known.
         validation: DataFrame of the split "validation", where the data have one beside "test".
+        train: the split "train" as it was given, likewise.
     """
 
     frame: pd.DataFrame
     name: str = ""
     label_names: tuple = ()
     validation: pd.DataFrame | None = None
+    train: object = None
 
     def column(self, name):
         """A column as a list, or None where the data have none."""
         return list(self.frame[name]) if name in self.frame else None
+
+    def unigrams(self, model):
+        """The token ids of the split "train", with their repeats: (n,) int."""
+        if self.train is None:
+            raise ValueError("operator='resample' draws tokens of the split train: give train and test")
+        texts = read({"train": self.train})
+        return np.concatenate([e.ids[e.maskable] for e in texts.encode(model)[0]])
 
     def encode(self, model, long_texts=""):
         """The texts as a model reads them.
@@ -79,7 +88,8 @@ def read(data):
         >>> read(["the plot was great"]).frame.shape
         (1, 1)
     """
-    name, label_names, validation, loaded = "", (), None, hasattr(data, "task") and hasattr(data, "splits")
+    name, label_names, validation, train = "", (), None, None
+    loaded = hasattr(data, "task") and hasattr(data, "splits")
     if loaded:
         name, label_names = data.task.name, tuple(data.task.labels or ())
         data = data.splits
@@ -88,6 +98,7 @@ def read(data):
             raise ValueError(f"data has the splits {', '.join(map(repr, data))}: give one of them")
         if "test" in data and "validation" in data:
             validation = read({"validation": data["validation"]}).frame
+        train = data.get("train") if "test" in data else None
         data = data["test"] if "test" in data else next(iter(data.values()))
     label_names = label_names or tuple(
         getattr(getattr(data, "features", {}).get("label"), "names", None) or ()
@@ -116,7 +127,7 @@ def read(data):
     for column in {"target", "contrast"} & set(frame):
         given = columns.answers(frame[column], column, "data")
         frame[column] = pd.Series(given, dtype=object)  # None stays None
-    return Texts(frame, name, label_names, validation)
+    return Texts(frame, name, label_names, validation, train)
 
 
 def _frame(data):

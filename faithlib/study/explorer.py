@@ -82,7 +82,8 @@ def data(study):
         study: as `page` takes it.
 
     Returns:
-        dict: about, levels, metrics [{label, better}], attributions (labels), summary and texts. A row of
+        dict: about, levels, metrics [{label, better}], flip (the place of decision flip, whose value 1 says
+        that a text never flips, or None), attributions (labels), summary and texts. A row of
         summary has the place of an attribution and of a metric, n, void, value, the ends of its interval,
         diagnosticity and flag, as the study's table. A text has its text, tokens and kinds (a letter each:
         "o" is not scored, "j" continues the token before, "w" begins a word), target, predicted, gold (texts,
@@ -117,6 +118,7 @@ def data(study):
         "about": " ".join([about, *map(str, getattr(study, "notes", None) or [])]),
         "levels": LEVELS,
         "metrics": [{"label": metric.label, "better": metric.better} for metric in metrics],
+        "flip": next((i for i, metric in enumerate(metrics) if metric.name == "decision_flip"), None),
         "attributions": [label(name) for name in names],
         "summary": _summary(study, [metric.name for metric in metrics], names),
         "texts": texts,

@@ -90,7 +90,7 @@ def added(found, metrics, values, areas, data="", chance=""):
             ends = (interval.low, interval.high) if interval and not chance else (np.nan, np.nan)
             counts = (texts, 0) if len(known) else (0, texts)
             flag = "; ".join(filter(None, flags))
-            row = (name, metric.name, value, *ends, *counts, np.nan, unit, "mask", flag)
+            row = (name, metric.name, value, *ends, *counts, np.nan, unit, "mask", "", flag)
             rows.append(pd.DataFrame([row], columns=table.COLUMNS))
     whole = pd.concat([part for part in rows if len(part)], ignore_index=True)
     return whole.sort_values(

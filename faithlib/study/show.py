@@ -33,7 +33,6 @@ from faithlib.study import explorer
 __all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]
 
 NUMBERS = ("value", "ci_low", "ci_high", "diagnosticity")  # of the table
-SHARE = 0.2  # of the texts: more that are void, or never flip, are told
 TOP = 5  # tokens of a text that a terminal shows
 DIAGNOSTICITY = (
     "Diagnosticity: share of texts on which the attribution's value is better than that of its own scores in "
@@ -96,12 +95,6 @@ def notes(study):
     found.append(f"95 % intervals over {' and '.join(units)}{f' ({name})' if name else ''}.")
     if table.void.any():
         found.append("Void: texts in which the metric means nothing; they are left out.")
-    many = table[(table.void > SHARE * (table.n + table.void)) & (table.n > 0)]
-    for metric, rows in many.groupby("metric", sort=False):
-        counts = (
-            f"{rows.void.min()} to {rows.void.max()}" if rows.void.nunique() > 1 else f"{rows.void.max()}"
-        )
-        found.append(f"{registry.get(metric).label} speaks of few texts: {counts} are void.")
     if "flag" in table:
         flags = table[table.flag.fillna("") != ""].groupby("flag", sort=False)
         for flag, rows in flags:
@@ -257,7 +250,7 @@ def figure(study):
         table,
         by=["metric"],
         height=0.5 + 0.2 * len(names),
-        names=lambda name: titles[name] + _uncounted(table[table.metric == name]),
+        names=lambda name: titles[name] + _uncounted(table[table.metric == name]) + _never(study, name),
         left=1.5,
         sharex=False,
     )
@@ -279,6 +272,13 @@ def _uncounted(rows):
     """How many texts a metric has no value of, as the end of a title."""
     most = int(rows.void.max())
     return f"\n{most} of {int((rows.n + rows.void).max())} texts void" if most else ""
+
+
+def _never(study, metric):
+    """How many texts never flip, as the end of a title."""
+    own = study.values[(study.values.metric == metric) & (study.values.baseline == "")]
+    most = (own.value == 1).groupby(own.attribution).sum().max() if metric == "decision_flip" else 0
+    return f"\n{int(most)} of {own.example.nunique()} texts never flip" if most else ""
 
 
 def summary(study):

@@ -15,6 +15,7 @@ import pandas as pd
 from faithlib import attributions as methods
 from faithlib import scores
 from faithlib.engine import batching, forward
+from faithlib.engine.operators import OPERATORS, Operator, takes_factor
 from faithlib.metrics import normalised
 from faithlib.metrics.inputs import Inputs
 from faithlib.metrics.plausibility import evidence_tokens, without_evidence
@@ -41,8 +42,8 @@ class Study:
             metric means something; ci_low, ci_high: its 95 % interval; void: texts left out because the value
             means nothing there; diagnosticity: share of texts on which the attribution's value is better
             than that of its own scores in random order (ties count ½); unit: what the interval speaks of;
-            operator: what took an erased token's place (of soft metrics that of parts of it); flag: why there
-            is no value or interval, and what else to know.
+            operator: what took an erased token's place (of soft metrics that of parts of it); dtype: what the
+            model computed in; flag: why there is no value or interval, and what else to know.
         values: a row for each model, text (example), attribution, metric, baseline ("" or "matched") and draw
             of the baseline.
         scores: {attribution: [(tokens,) of each text]}; of the first model, where there are several.
@@ -157,8 +158,9 @@ def evaluate(
         contrast: as targets; then p(target) − p(contrast) is explained.
         baselines: how often each attribution's scores are put in random order, for the diagnosticity.
         seed: of every random draw.
-        operator: what takes an erased token's place in all metrics: "zero", "mask", "delete" or "pad"; by
-            default what each metric's paper names.
+        operator: what takes an erased token's place in all metrics: "zero", "mask", "delete", "pad", or
+            "resample" (tokens of the split "train"). By default "mask" where the model has a mask token, else
+            "zero"; soft metrics erase parts of tokens by zero, as their papers do.
         minutes: stop after about so many minutes, with the texts that are done by then, in a random order
             that `seed` fixes; at least one block of ten. The same call goes on with the same `resume`.
         budget: padded tokens of a pass; by default what fits the processor's caches or the GPU's memory.
@@ -187,7 +189,7 @@ def evaluate(
         [['gradient_l2', 'auprc', 20], ['lime', 'auprc', 20]]
     """
     models = list(model) if isinstance(model, (list, tuple)) else [model]
-    _check(models, baselines, seed, resume, minutes)
+    _check(models, baselines, seed, resume, minutes, operator)
     texts = read(data)
     asked = _Asked(
         metrics, targets, contrast, baselines, operator, minutes, budget, resume, long_texts, blank,
@@ -211,18 +213,13 @@ class _Asked:
     targets: list | None
     contrast: list | None
     baselines: int
-    operator: str | None
+    operator: str | Operator | None
     minutes: float | None
     budget: int | None
     resume: str | None
     long_texts: str
     blank: bool
     settings: dict
-
-    @property
-    def operator_name(self):
-        """The name of the study's operator, "" for none."""
-        return getattr(self.operator, "name", self.operator) or ""
 
 
 @dataclass(frozen=True)
@@ -236,6 +233,7 @@ class _Part:
         metrics, masked: the metrics of single texts, and those of a model trained with masks.
         left_out: why there are none of these, in a sentence, or "".
         weights: what tells the model from others where blocks are kept.
+        passes: {attribution or metric: the passes that it is estimated to need}.
     """
 
     model: object
@@ -255,6 +253,12 @@ class _Part:
     left_out: str = ""
     predicted: np.ndarray | None = None
     weights: list | None = None
+    passes: dict = field(default_factory=dict)
+
+    @property
+    def operators(self):
+        """{metric: the name of the operator with which it erases}."""
+        return {metric.name: self.inputs.erased_by(metric) for metric in self.metrics}
 
     def block(self, rows):
         """Some of its texts, with a cache of their own."""
@@ -287,6 +291,8 @@ def _prepare(model, name, texts, wanted, asked):
     methods.check(wanted.names or ["random_uniform"], model, **asked.settings)
     for setting in unused(wanted.names, asked.settings):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
+    if asked.operator == "resample":
+        asked = replace(asked, operator=_resample(model, texts))
     targets = _targets(model, texts, encodings, asked)
     explained.check(targets, wanted.names)
     aligned = _aligned(model, texts, wanted, encodings, targets)
@@ -304,6 +310,17 @@ def _prepare(model, name, texts, wanted, asked):
     )  # fmt: skip
 
 
+def _resample(model, texts):
+    return Operator(model, "resample", unigrams=texts.unigrams(model), stream=texts.name or "study")
+
+
+def _usual(model):
+    """The name of the operator for whole tokens where none was asked for, "" for that of each metric."""
+    if model.mask_id is not None:
+        return "mask"
+    return "zero" if takes_factor(model) else ""
+
+
 def _targets(model, texts, encodings, asked, predicted=None):
     """The targets, of which None is what the model predicts."""
     return explained.resolve(model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank)
@@ -314,7 +331,7 @@ def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
     seed = asked.settings["seed"]
     return Inputs(
         model, encodings, targets.first, evidence, seed, cache, targets.answers, targets.contrast, masking,
-        asked.operator,
+        asked.operator, _usual(model),
     )  # fmt: skip
 
 
@@ -354,10 +371,11 @@ def _predict(part):
         inputs=_inputs(model, encodings, targets, part.evidence, asked, part.inputs.masking, cache),
         weights=None if asked.resume is None else chunks.told(model),
     )
-    return part, plan.estimate(
+    estimate = plan.estimate(
         model, encodings, set(part.wanted.names), len(part.aligned), part.metrics + part.masked,
         asked.baselines, asked.budget, per_token, **asked.settings,
     )  # fmt: skip
+    return replace(part, passes=estimate.by_name), estimate
 
 
 # Explain and measure ------------------------------------------------------------------------------
@@ -404,7 +422,7 @@ def _measured(part, rows):
     """The `_Measured` of a block, whose texts have the numbers `rows`."""
     about = () if part.asked.resume is None else (
         part.weights, part.encodings, part.targets.listed, part.targets.contrast, part.asked.settings["seed"],
-        part.asked.baselines, str(part.evidence), str(part.asked.operator),
+        part.asked.baselines, str(part.evidence), str(part.operators),
     )  # fmt: skip
     kept = chunks.Chunks(part.asked.resume, *about)
     of_texts, notes = _explain(part, kept)
@@ -449,13 +467,14 @@ def _explain(part, kept):
 
 def _measure(part, kept, of_texts):
     """Values of every metric, text by text: of each attribution, and of its scores in random order."""
-    rows, each = [], 1 + part.asked.baselines
-    shown = bar(len(of_texts) * len(part.metrics) * each, "measuring", "metric")
+    rows = []
+    passes = {metric.name: max(1, part.passes[metric.name] // len(of_texts)) for metric in part.metrics}
+    shown = bar(len(of_texts) * sum(passes.values()), "measuring", "pass")
     with batching.limited(part.model, part.asked.budget), shown as progress:
         for metric in part.metrics:
             for name, given in of_texts.items():
                 rows.append(kept.values(name, metric, given, partial(_values, part, metric, name, given)))
-                progress.update(each)
+                progress.update(passes[metric.name])
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
@@ -539,7 +558,7 @@ def _study(parts, estimate, progress):
     first, asked = parts[0], parts[0].asked
     at_chance = ""
     if first.labels is not None:
-        at_chance = table.chance(first.labels, [part.predicted for part in parts])
+        at_chance = table.chance([part.labels.tolist() for part in parts], [part.predicted for part in parts])
     notes = _notes(parts, at_chance)
     if progress and estimate.seconds >= plan.WORTH_SAYING:
         counts = f"{len(first.encodings)} texts, {len(first.wanted.order)} attributions"
@@ -558,12 +577,13 @@ def _study(parts, estimate, progress):
     if len(parts) == 1:
         return replace(studies[0], estimate=estimate)
     values = pd.concat([study.values for study in studies], ignore_index=True)
+    joint, remarks = _table(parts, values, rows, areas, at_chance)
     return replace(
         studies[0],
-        table=_table(first, values, rows, areas, at_chance),
+        table=joint,
         values=values,
         model_name=", ".join(part.name for part in parts),
-        notes=notes,
+        notes=[*notes, *remarks],
         parts=tuple(studies),
         estimate=estimate,
     )
@@ -580,8 +600,9 @@ def _of_model(part, measured, rows, at_chance, notes):
     flat = {name: sum(map(_is_flat, s, encodings)) for name, s in measured.scores.items()}
     label_names, target_names, predicted = _in_words(part)
     p = part.inputs.target_probabilities([forward.unchanged(e) for e in encodings], rows)
+    of_texts, remarks = _table([part], values, rows, [areas], at_chance, flat)
     return Study(
-        table=_table(part, values, rows, [areas], at_chance, flat),
+        table=of_texts,
         values=values,
         scores=measured.scores,
         encodings=encodings,
@@ -589,7 +610,7 @@ def _of_model(part, measured, rows, at_chance, notes):
         texts=texts,
         tokens=[_tokens(part.model, encoding, text) for encoding, text in zip(encodings, texts, strict=True)],
         model_name=part.name,
-        notes=notes,
+        notes=[*notes, *remarks],
         labels=None if part.labels is None else part.labels[rows],
         predicted=[predicted[i] for i in rows] if isinstance(predicted, list) else predicted[rows],
         label_names=label_names,
@@ -599,18 +620,25 @@ def _of_model(part, measured, rows, at_chance, notes):
     ), areas
 
 
-def _table(part, values, rows, areas, at_chance, flat=None):
-    """The table of values of one model or of several on the texts `rows`; repeated texts count once."""
+def _table(parts, values, rows, areas, at_chance, flat=None):
+    """(the table of values on the texts `rows`, what to know about it); repeated texts count once."""
+    part = parts[0]
     name, contrasted = part.texts.name, part.targets.contrast is not None
     repeated = _repeated(part)
     again = {k for k, i in enumerate(rows) if int(i) in repeated}
-    of_texts = values
+    once = values
     if len(values):
-        of_texts = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
-    of_texts = table.table(
-        of_texts, part.metrics, name, at_chance, flat, contrasted, part.asked.operator_name
-    )
-    return masked.added(of_texts, part.masked, values, areas, name, at_chance)
+        once = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
+    of_texts = table.table(once, part.metrics, name, at_chance, flat, contrasted, part.operators)
+    of_texts = masked.added(of_texts, part.masked, values, areas, name, at_chance)
+    of_texts = of_texts.assign(dtype=_dtypes([each.model for each in parts]))
+    return of_texts, table.remarks(of_texts, once, part.metrics)
+
+
+def _dtypes(models):
+    """What models compute in, in words; "" of an adapter that does not say."""
+    names = [str(getattr(model, "dtype", "")).removeprefix("torch.") for model in models]
+    return ", ".join(dict.fromkeys(names))
 
 
 def _repeated(part):
@@ -686,7 +714,7 @@ def _remarks(part, at_chance):
             yield f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
         for row in without_evidence(part.encodings, part.evidence) if part.cut else ():
             yield f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}."
-    yield explained.blanks(part.model, part.texts, part.asked.targets, part.asked.blank)
+    yield from explained.seams(part.model, part.texts, part.encodings, part.asked.targets, part.asked.blank)
 
 
 def _gap(notes):
@@ -710,7 +738,7 @@ def _tokens(model, encoding, text):
 def _is_flat(row, encoding):
     """Whether all scores of a text of two tokens or more are equal."""
     maskable = np.asarray(row)[encoding.maskable]
-    return len(maskable) > 1 and np.ptp(maskable) == 0
+    return len(maskable) > 1 and bool(np.ptp(maskable) == 0)
 
 
 def _names(models):
@@ -722,7 +750,7 @@ def _names(models):
     return names
 
 
-def _check(models, baselines, seed, resume, minutes):
+def _check(models, baselines, seed, resume, minutes, operator):
     if not models:
         raise ValueError("model=[] leaves nothing to explain: give at least one")
     for model in models:
@@ -732,4 +760,6 @@ def _check(models, baselines, seed, resume, minutes):
     above = isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
     if minutes is not None and not above:
         raise ValueError(f"minutes={minutes!r}: give a number above 0, or leave it out")
+    if not isinstance(operator, Operator | None):
+        scores.one_of("operator", operator, OPERATORS)
     chunks.check(resume)

@@ -10,12 +10,13 @@ from faithlib.statistics.gates import gate
 
 COLUMNS = [
     "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "operator",
-    "flag",
+    "dtype", "flag",
 ]  # fmt: skip
+SHARE = 0.2  # of the texts: more that are void, or never flip, are told
 ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval speaks of
 
 
-def table(values, metrics, data="", chance="", flat=None, contrast=False, operator=""):
+def table(values, metrics, data="", chance="", flat=None, contrast=False, operators=None):
     """A row for each attribution and metric, with COLUMNS.
 
     Args:
@@ -25,7 +26,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
         chance: why nothing about the model's predictions can be believed, else "". Then no value is given,
             and the flag is what stands before its colon.
         flat: {attribution: texts in which all its scores are equal}.
-        operator: with which all metrics erase, "" for that of each.
+        operators: {metric: the name of the operator with which it erases, "" for none}.
         contrast: whether a contrast of two targets is explained, of which some metrics have another range.
 
     Returns:
@@ -58,8 +59,8 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
                 flags.append(f"all scores are equal in {alike} text{'s' * (alike != 1)}")
             share = np.nan if chance else _diagnosticity(part, own, 1 if metric.better == "higher" else -1)
             unit = ONE if len(models) == 1 else SEVERAL
-            erased = metric.operator and (operator or metric.operator)
-            rows.append((name, metric.name, *found, n, void, share, unit, erased, "; ".join(flags)))
+            erased = (operators or {}).get(metric.name, metric.operator)
+            rows.append((name, metric.name, *found, n, void, share, unit, erased, "", "; ".join(flags)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -83,24 +84,59 @@ def _diagnosticity(part, own, sign):
     return float(np.nanmean(preferred)) if np.isfinite(preferred).any() else np.nan
 
 
+def remarks(rows, values, metrics):
+    """What to know about texts without a value, and about those that never flip, in sentences.
+
+    Args:
+        rows: a `table`; values, metrics: as `table` takes them.
+    """
+    by_count, never = {}, []
+    for metric in metrics:
+        of_metric = rows[rows.metric == metric.name]
+        void = of_metric.void[of_metric.void > SHARE * (of_metric.n + of_metric.void)]
+        if len(void) and of_metric.n.any():
+            by_count.setdefault(_span(void), []).append(metric.label)
+        if metric.name == "decision_flip":
+            never += _never_flipped(values[(values.metric == metric.name) & (values.baseline == "")], metric)
+    void = [f"{count} texts are void in {', '.join(labels)}." for count, labels in by_count.items()]
+    return void + never
+
+
+def _never_flipped(flips, metric):
+    of_attribution = (flips.value == 1).groupby(flips.attribution).agg(["sum", "mean"])
+    counts = of_attribution["sum"][of_attribution["mean"] > SHARE]
+    if counts.empty:
+        return []
+    return [
+        f"{_span(counts)} of {flips.example.nunique()} texts keep their class as long as a token is left: they "
+        f"count as 1 in {metric.label}."
+    ]
+
+
+def _span(counts):
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low} to {high}" if low < high else f"{high}"
+
+
 def chance(labels, predicted):
     """Why the models are at chance on labelled data, or "": see `statistics.gates.gate`.
 
     The score is Matthews' correlation. Data with labels of a single class cannot tell and pass.
 
     Args:
-        labels: (texts,) int.
-        predicted: for each model (texts,) int.
+        labels, predicted: for each model (texts,) int, in the order of its classes.
 
     Example:
-        >>> chance([0, 1, 0, 1], [[0, 1, 0, 1]]), chance([0, 1, 0, 1], [[0, 0, 1, 1]])[:9]
+        >>> labels = [[0, 1, 0, 1]]
+        >>> chance(labels, [[0, 1, 0, 1]]), chance(labels, [[0, 0, 1, 1]])[:9]
         ('', 'at chance')
     """
-    labels = np.asarray(labels)
-    classes = len(np.unique(labels))
+    classes = len(set(labels[0]))
     if classes < 2:
         return ""
-    measured = [performance(np.asarray(of_model), labels) for of_model in predicted]
+    measured = [
+        performance(np.asarray(p), np.asarray(gold)) for gold, p in zip(labels, predicted, strict=True)
+    ]
     scores, recalls = ([of_model[name] for of_model in measured] for name in ("mcc", "balanced_accuracy"))
     verdict = gate(scores, recalls, classes, name="Matthews' correlation")
     return "" if verdict.accepted else f"at chance: {verdict.reason}"

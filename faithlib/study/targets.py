@@ -224,16 +224,21 @@ def _continuation(model, text, encoding, answer, blank=True):
     """The tokens that follow the prompt where it is read together with its answer."""
     if not (answer := answer.rstrip()):
         return ()
-    apart = " " if blank and _parted(model, text, answer) else ""
-    (whole,) = model.encode([text + apart + answer])
-    n = len(encoding.ids)
-    if len(whole.ids) > n and (whole.ids[:n] == encoding.ids).all():
-        return tuple(int(t) for t in whole.ids[n:])
+    if (whole := _together(model, text, encoding, answer, blank)) is not None:
+        return tuple(int(t) for t in whole[len(encoding.ids) :])
     try:  # the last token of the prompt and the first of the answer are one
         (alone,) = model.encode([answer])
     except ValueError:  # it has no tokens
         return ()
     return tuple(int(t) for t in alone.ids[alone.maskable])
+
+
+def _together(model, text, encoding, answer, blank):
+    """The ids of a prompt and its answer read together; None where they do not begin with the prompt's."""
+    apart = " " if blank and _parted(model, text, answer) else ""
+    (whole,) = model.encode([text + apart + answer])
+    n = len(encoding.ids)
+    return whole.ids if len(whole.ids) > n and (whole.ids[:n] == encoding.ids).all() else None
 
 
 def _parted(model, text, answer):
@@ -265,16 +270,26 @@ def parted(text, answer):
     return text[-1:] not in OPENING
 
 
-def blanks(model, texts, given, blank=True):
-    """How many answers follow their prompt after a blank that neither has, in a sentence, or ""."""
+def seams(model, texts, encodings, given, blank=True):
+    """How answers follow their prompts, where it is not as they are written: [sentence]."""
     given = texts.column("target") if given is None else list(given)
-    if not isinstance(model, CausalLM) or not given or not blank:
-        return ""
-    pairs = [(t, a) for t, a in zip(texts.frame.text, given, strict=True) if isinstance(a, str) and a.strip()]
-    apart = [answer.strip() for text, answer in pairs if _parted(model, text, answer)]
-    if not apart:
-        return ""
-    return f"{len(apart)} of {len(pairs)} answers follow their prompt after a blank, as ␣{apart[0]}."
+    if not isinstance(model, CausalLM) or not given:
+        return []
+    rows = zip(texts.frame.text, encodings, given, strict=True)
+    rows = [(text, e, answer) for text, e, answer in rows if isinstance(answer, str) and answer.strip()]
+    found = []
+    apart = [answer.strip() for text, _, answer in rows if blank and _parted(model, text, answer)]
+    if apart:
+        found.append(
+            f"{len(apart)} of {len(rows)} answers follow their prompt after a blank, as ␣{apart[0]}."
+        )
+    cut = [text for text, e, answer in rows if _together(model, text, e, answer.rstrip(), blank) is None]
+    if cut:
+        found.append(
+            f"{len(cut)} of {len(rows)} prompts end inside of a token, as {cut[0][-12:]!r}: what follows "
+            "is then improbable. End prompts with a whole word and no blank."
+        )
+    return found
 
 
 def written(model, answer):

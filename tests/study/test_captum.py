@@ -100,6 +100,7 @@ def test_scores_are_captums_and_ns_and_nc_those_of_a_loop(classifier):
         tiny.TEXTS,
         ["input_x_gradient", "integrated_gradients", "leave_one_out"],
         ["ns", "nc"],
+        operator="zero",
         steps=6,
     )
     ig = dict(n_steps=6, method="riemann_middle")

@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score
 
 from faithlib import attributions, load_data, load_model
 from faithlib.engine import forward
+from faithlib.engine.operators import Operator
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import permuted
@@ -191,7 +192,9 @@ def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
 
 
 def test_erasure_that_changes_nothing_is_void(classifier, monkeypatch):
-    study = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], ["ns", "soft_ns", "equal_soft_ns"])
+    study = evaluate(
+        classifier, tiny.TEXTS, ["gradient_l2"], ["ns", "soft_ns", "equal_soft_ns"], operator="zero"
+    )
     p = forward.probabilities(classifier, [forward.unchanged(e) for e in study.encodings])
     zero = forward.probabilities(classifier, [forward.zeroed(e, e.maskable) for e in study.encodings])
     rows = np.arange(len(p))
@@ -422,15 +425,39 @@ def test_one_operator_for_all_metrics(classifier):
         attributions=["gradient_l2"],
         metrics=["nc", "soft_nc", "auprc"][:2],
     )
-    own, masked = evaluate(**given, progress=False), evaluate(**given, operator="mask", progress=False)
-    assert own.table.operator.tolist() == ["zero", "zero"] and masked.table.operator.tolist() == [
-        "mask",
-        "mask",
-    ]
+    usual, masked = evaluate(**given, progress=False), evaluate(**given, operator="mask", progress=False)
+    assert usual.table.operator.tolist() == ["mask", "zero"]  # soft metrics erase parts of tokens
+    assert masked.table.operator.tolist() == ["mask", "mask"]
+    assert set(masked.table.dtype) == {"float32"}
+    own, named = (s.values.query("metric == 'nc'").value.tolist() for s in (usual, masked))
+    assert own == pytest.approx(named, nan_ok=True)
     inputs = Inputs(classifier, masked.encodings, masked.targets, operator="mask")
     by_hand = registry.get("nc").resolve()(inputs, masked.scores["gradient_l2"])
     assert masked.values.query("metric == 'nc' and baseline == ''").value.tolist() == pytest.approx(
         by_hand, nan_ok=True
     )
-    with pytest.raises(ValueError, match="operator"):
-        evaluate(**given, operator="erase", progress=False)
+    for wrong in ("erase", ["mask"]):
+        with pytest.raises(ValueError, match="operator=.* is unknown"):
+            evaluate(**given, operator=wrong, progress=False)
+
+
+def test_the_usual_operator_of_a_model_without_a_mask_token():
+    bare = tiny.classifier()
+    bare.tokenizer.mask_token = None
+    rows = evaluate(bare, tiny.TEXTS, ["gradient_l2"], ["nc", "decision_flip"], progress=False).table
+    assert rows.operator.tolist() == ["zero", "zero"]
+
+
+def test_resample_draws_from_the_split_train(classifier):
+    given = dict(attributions=["gradient_l2"], metrics=["nc"], operator="resample", progress=False)
+    texts = pd.DataFrame({"text": tiny.TEXTS})
+    study = evaluate(classifier, {"train": texts, "test": texts}, **given)
+    assert study.table.operator.tolist() == ["resample"]
+    pool = np.concatenate([e.ids[e.maskable] for e in classifier.encode(tiny.TEXTS)])
+    operator = Operator(classifier, "resample", unigrams=pool, stream="study")
+    inputs = Inputs(classifier, study.encodings, study.targets, operator=operator)
+    by_hand = registry.get("nc").resolve()(inputs, study.scores["gradient_l2"])
+    own = study.values.query("baseline == ''").value.tolist()
+    assert own == pytest.approx(by_hand, nan_ok=True)
+    with pytest.raises(ValueError, match="draws tokens of the split train"):
+        evaluate(classifier, texts, **given)

@@ -113,10 +113,28 @@ def test_ends_stay_in_the_range_of_the_metric():
 
 def test_chance_is_the_gate():
     labels = [0, 1] * 10
-    assert table.chance(labels, [labels]) == ""
+    assert table.chance([labels], [labels]) == ""
     reason = "at chance: Matthews' correlation 0.000 is not above chance"
-    assert table.chance(labels, [[0] * 20]).startswith(reason)
-    assert table.chance([1] * 20, [[0] * 20]) == ""  # one class cannot tell
-    good, bad = labels, [0] * 10 + [1] * 10
-    assert table.chance(labels, [good, good, bad]) != ""  # three seeds: the interval decides
-    assert table.chance([0, 1, 2] * 5, [[0, 1, 1] * 5]) == ""
+    assert table.chance([labels], [[0] * 20]).startswith(reason)
+    assert table.chance([[1] * 20], [[0] * 20]) == ""  # one class cannot tell
+    good, bad, other = labels, [0] * 10 + [1] * 10, [1, 0] * 10
+    assert table.chance([labels] * 3, [good, good, bad]) != ""  # three seeds: the interval decides
+    assert table.chance([labels, other], [labels, other]) == ""  # classes in another order
+    assert table.chance([[0, 1, 2] * 5], [[0, 1, 1] * 5]) == ""
+
+
+def test_void_and_never_flipping_texts_above_a_fifth_are_told():
+    ns, flip = registry.get("ns"), registry.get("decision_flip")
+    own = {"ns": [0.5, 0.5, np.nan, np.nan, np.nan], "decision_flip": [1, 1, 0.5, 0.5, 0.5]}
+    rows = [("m", i, "lime", name, "", 0, v) for name, of in own.items() for i, v in enumerate(of)]
+    values = pd.DataFrame(
+        rows, columns=["model", "example", "attribution", "metric", "baseline", "draw", "value"]
+    )
+    said = table.remarks(table.table(values, [ns, flip]), values, [ns, flip])
+    assert said == [
+        "3 texts are void in NS.",
+        "2 of 5 texts keep their class as long as a token is left: they count as 1 in decision flip "
+        "(fraction).",
+    ]
+    few = values[values.example > 0].assign(value=lambda v: v.value.fillna(0.5))
+    assert table.remarks(table.table(few, [ns, flip]), few.replace({"value": {1: 0.9}}), [ns, flip]) == []

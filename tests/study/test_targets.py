@@ -281,10 +281,11 @@ def test_blanks_before_answers_are_shown_and_counted():
         pd.DataFrame({"text": ["the plot was", "it was ("], "target": ["great", "it"]}),
     )
     texts = data.read(frame)
-    assert (
-        targets.blanks(model, texts, None) == "1 of 2 answers follow their prompt after a blank, as ␣great."
-    )
-    assert targets.blanks(model, texts, None, blank=False) == ""
+    encodings = model.encode(list(frame.text))
+    said = targets.seams(model, texts, encodings, None)
+    assert said == ["1 of 2 answers follow their prompt after a blank, as ␣great."]
+    (said,) = targets.seams(model, texts, encodings, None, blank=False)
+    assert said.startswith("1 of 2 prompts end inside of a token, as 'the plot was': ")
     lm = SimpleNamespace(tokenizer=tiny.classifier("roberta").tokenizer)
     assert targets.written(lm, lm.tokenizer(" great", add_special_tokens=False)["input_ids"]) == "␣great"
     assert targets.written(lm, lm.tokenizer("great", add_special_tokens=False)["input_ids"]) == "great"

@@ -153,7 +153,8 @@
     const figure = element("figure"), plot = drawn("svg", { viewBox: "-2 0 94 34", role: "img" });
     plot.setAttribute("aria-label", `p as the highest tokens of ${data.attributions[a]} are masked: ${p.map(number).join(", ")}`);
     plot.append(drawn("polyline", { points: p.map(point).join(" ") }));
-    figure.append(plot, element("figcaption", "", `${data.attributions[a]}: p ${number(p[0])} → ${number(p[p.length - 1])}`));
+    const never = data.flip !== null && text.values[a][data.flip] === 1 ? ", never flips" : "";
+    figure.append(plot, element("figcaption", "", `${data.attributions[a]}: p ${number(p[0])} → ${number(p[p.length - 1])}${never}`));
     return figure;
   });
   const article = (i) => {
