@@ -107,9 +107,10 @@ def _never_flipped(flips, metric):
     counts = of_attribution["sum"][of_attribution["mean"] > SHARE]
     if counts.empty:
         return []
+    n = flips.example.nunique()
     return [
-        f"{_span(counts)} of {flips.example.nunique()} texts keep their class as long as a token is left: they "
-        f"count as 1 in {metric.label}."
+        f"{_span(counts)} of {n} texts keep their class as long as a token is left: they count as 1 in "
+        f"{metric.label}."
     ]
 
 
