@@ -25,24 +25,24 @@ BUDGETS = {
     "faithlib/study": 2_020,
     "faithlib/tasks": 1_070,
     "faithlib/training": 860,
-    "replication": 2_000,
+    "replication": 2_340,
     "notebooks/attributions": 170,
-    "notebooks/fmm": 840,
+    "notebooks/fmm": 842,
     "notebooks/ground_truth": 1_520,  # leaves once the records of version 2 are in
     "notebooks/ground_truth_2": 1_700,
-    "notebooks/noiser": 1_450,
+    "notebooks/noiser": 1_455,
     "notebooks/recursive_roar": 695,
     "notebooks/saloss": 765,
-    "notebooks/soft_metrics": 770,
+    "notebooks/soft_metrics": 780,
     "notebooks/tutorials": 1_130,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
     "workflow": 2_735,
-    "tests": 30_680,
+    "tests": 30_740,
     "docs": 1_220,
-    "benchmarks": 1_650,
+    "benchmarks": 1_720,
     "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 10_080  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 10_270  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

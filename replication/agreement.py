@@ -1,0 +1,106 @@
+"""How far a replication's numbers agree with a paper's, cell by cell: one row a table."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+from scipy.stats import DegenerateDataWarning, bootstrap, spearmanr
+
+from replication import printed
+
+LEAST = 5  # cells; fewer have numbers and no interval
+RESAMPLES = 999
+COLUMNS = ["paper", "table", "definition", "cells", "of", "at_chance"]
+STATISTICS = ("spearman", "pairs", "level")
+
+
+def agreement(paper, folder=None):
+    """Spearman's correlation, share of ordered pairs and ratio of levels of each table of a paper.
+
+    Cells of models at chance and of another metric take no part. The interval is a percentile bootstrap over
+    cells, which are not independent: cells of a data set share their model.
+
+    Args:
+        paper, folder: as of `printed.cells`.
+
+    Returns:
+        A row a table and definition: cells that count, of all that the paper prints, at_chance; spearman;
+        pairs, the share of published pairs that differ in the layout's `pairs` only and come out the same way
+        (ties one half); level, mean of ours / mean of published; each with _low and _high.
+    """
+    rows = []
+    for layout in printed.layouts(paper).values():
+        table = printed.cells(layout, folder)
+        for definition, part in table.groupby(printed.DEFINITION, sort=False):
+            counted = part[part.ours.notna() & part.published.notna() & (part.mark == "")]
+            row = {"paper": paper, "table": layout.number, "definition": definition, "cells": len(counted)}
+            row |= {"of": int(part.printed.notna().sum()), "at_chance": int((part.mark == "†").sum())}
+            rows.append(row | _statistics(counted, layout))
+    ends = [f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *ends])
+
+
+def same_order(published, ours, group):
+    """The share of pairs of a group whose order is the same, of those that differ in the published value.
+
+    Args:
+        published, ours: (cells,) numbers.
+        group: (cells,) int; pairs are within one group.
+
+    Returns:
+        A share in [0, 1], where pairs equal in ours count one half; NaN without a pair.
+
+    >>> same_order(np.array([1, 2, 3]), np.array([1, 3, 2]), np.array([0, 0, 0])).round(3)
+    np.float64(0.667)
+    """
+    first, second = np.triu_indices(len(published), 1)
+    pairs = (group[first] == group[second]) & (published[first] != published[second])
+    first, second = first[pairs], second[pairs]
+    same = np.sign(published[first] - published[second]) * np.sign(ours[first] - ours[second])
+    return ((same + 1) / 2).mean() if len(same) else np.nan
+
+
+def _statistics(table, layout):
+    """{statistic, _low, _high} of the cells that count."""
+    others = [key for key in layout.keys if key != layout.pairs]
+    group = table.groupby(others, sort=False).ngroup() if layout.pairs and others else np.zeros(len(table))
+    values = table.published.to_numpy(float), table.ours.to_numpy(float), np.asarray(group)
+    row = {}
+    for name in STATISTICS:
+        if name == "pairs" and not layout.pairs:
+            continue
+        row |= dict(
+            zip((name, f"{name}_low", f"{name}_high"), _with_interval(FUNCTIONS[name], values), strict=True)
+        )
+    return row
+
+
+def _with_interval(statistic, values):
+    """(value, low, high); NaN where it has none."""
+    value = statistic(*values) if len(values[0]) > 1 else np.nan
+    if len(values[0]) < LEAST or np.isnan(value):
+        return value, np.nan, np.nan
+    settings = {
+        "paired": True,
+        "vectorized": False,
+        "method": "percentile",
+        "n_resamples": RESAMPLES,
+        "rng": 0,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # a resample without two different values
+        resampled = bootstrap(values, statistic, **settings).bootstrap_distribution
+    return value, *np.nanquantile(resampled, [0.025, 0.975])
+
+
+def _spearman(published, ours, group):
+    if np.ptp(published) == 0 or np.ptp(ours) == 0:
+        return np.nan
+    return spearmanr(published, ours).statistic
+
+
+def _level(published, ours, group):
+    return ours.mean() / published.mean() if published.mean() > 0 else np.nan
+
+
+FUNCTIONS = {"spearman": _spearman, "pairs": same_order, "level": _level}

@@ -1,0 +1,378 @@
+"""The papers' tables as the papers print them, with ours beside each number: layouts are data, one drawer.
+
+`notebooks/<paper>/published/layout.yaml` says of each table which columns of its CSV are rows and columns of
+the page, and which column of our tables stands beside the published value:
+
+    stands_for: {all-MiniLM-L6-v2: [roberta-base]}  # our model: the paper's models beside which it stands
+    tables:
+      table_6:
+        title: Diagnosticity of each data set, attribution and metric
+        headline: true                      # on the page; other tables are folded
+        rows: [dataset, attribution]
+        columns: [metric]
+        pairs: attribution                  # what is compared with each other; for the share of ordered pairs
+        digits: 3
+        where: {method: fmm}                # of the published rows
+        ours: {table: diagnosticity, value: value, where: {baseline: normal}, definitions: [paper, released]}
+
+Of `ours`, `value` is a column or {column of the layout: {its value: our column}}; `times` converts to
+the paper's unit; `names` maps {our column: the layout's}; a list in `where` is an order of preference;
+`datasets` maps {our data set: the paper's}. A table of averages has `mean_of`, another table, and
+`over`, the key averaged over. `average: {over: model, without: copied}` is the average over the entries
+of `over` of which no cell has the flag `without`; it stands beside a printed one, or where the paper
+prints none. `unlike` lists data sets of which ours is another metric.
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from faithlib.report.io import CSV_FLOAT
+from faithlib.report.style import labelled
+from faithlib.tasks.table import TASKS
+from replication import papers
+from replication.results import project_root, slug
+
+MARKS = {
+    "†": "our model is not above chance",
+    "○": "data set not run at this scale",
+    "□": "no model of ours stands for this one",
+    "§": "data that need a licence",
+    "≠": "another metric than the paper's",
+    "×": "not measured here",
+}
+GREY = "#767676"
+DEFINITION = "definition"
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a paper prints a table, and what of ours stands beside it; the fields are those of layout.yaml."""
+
+    paper: str
+    name: str
+    title: str
+    rows: list
+    columns: list
+    headline: bool = False
+    digits: int = 2
+    pairs: str = ""
+    where: dict = field(default_factory=dict)
+    ours: dict = field(default_factory=dict)
+    mean_of: str = ""
+    over: str = ""
+    average: dict = field(default_factory=dict)
+    unlike: list = field(default_factory=list)
+    stands_for: dict = field(default_factory=dict)
+
+    @property
+    def keys(self):
+        """The columns that tell the cells apart."""
+        return [*self.rows, *self.columns]
+
+    @property
+    def number(self):
+        """The table's place in the paper.
+
+        >>> Layout("fmm", "table_11", "", [], []).number
+        'Table 11'
+        """
+        return self.name.replace("table_", "Table ")
+
+
+def layouts(paper):
+    """The layouts of a paper's tables, by name; {} of what has none, such as a study of our own."""
+    import yaml  # comes with transformers
+
+    path = papers.FOLDER / paper / "published" / "layout.yaml"
+    if not path.is_file():
+        return {}
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    models = given.get("stands_for", {})
+    return {name: Layout(paper, name, stands_for=models, **entry) for name, entry in given["tables"].items()}
+
+
+def published(layout):
+    """The published cells of a layout, each once: its keys, printed and text.
+
+    A cell that is printed twice with different numbers has both in `text`, "0.42 / 0.44", and the first as
+    `printed`.
+
+    Raises:
+        ValueError: a CSV that lacks a column of the layout.
+    """
+    table = papers.published(layout.paper, layout.name)
+    lacking = [column for column in [*layout.keys, *layout.where, "value"] if column not in table]
+    if lacking:
+        raise ValueError(
+            f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}, only "
+            f"{', '.join(table)}: name its columns in layout.yaml"
+        )
+    for column, wanted in layout.where.items():
+        table = table[table[column] == wanted]
+    cells = []
+    for key, part in table.groupby(layout.keys, sort=False):
+        numbers = list(dict.fromkeys(part.value))
+        text = " / ".join(f"{number:.{layout.digits}f}" for number in numbers)
+        flag = bool(part[layout.average["without"]].any()) if layout.average else False
+        cells.append(
+            dict(zip(layout.keys, key, strict=True)) | {"printed": numbers[0], "text": text, "flag": flag}
+        )
+    table = pd.DataFrame(cells)
+    over = layout.average.get("over")
+    if over and AVERAGE not in set(table[over]):
+        others = [key for key in layout.keys if key != over]
+        added = table[others].drop_duplicates().assign(**{over: AVERAGE}, printed=np.nan, text="", flag=False)
+        table = pd.concat([table, added], ignore_index=True)
+    return table
+
+
+def ours(layout, folder=None):
+    """Our cells of a layout: its keys that we have, definition, own_model, ours and accepted.
+
+    Args:
+        layout: one that has `ours`.
+        folder: results/<scale>/<paper>/tables; by default the committed one of the small scale.
+
+    Returns:
+        A row a cell and definition, "" where the layout names none; accepted: whether the model passed the
+        gate of its data set. Empty where the scale has no such table.
+    """
+    folder = folder or tables_of(layout.paper)
+    spec, path = layout.ours, folder / f"{layout.ours['table']}.csv"
+    if not path.is_file():
+        return pd.DataFrame(columns=[*layout.keys, DEFINITION, "own_model", "ours", "accepted"])
+    table = pd.read_csv(path).rename(columns=spec.get("names", {}))
+    for column, wanted in spec.get("where", {}).items():
+        table = _preferred(table, column, wanted)
+    table["dataset"] = table.dataset.replace(spec.get("datasets", {}))
+    definitions = spec.get("definitions", [""])
+    table[DEFINITION] = table[DEFINITION] if definitions != [""] else ""
+    table = table[table[DEFINITION].isin(definitions)]
+    table["accepted"] = _accepted(table, folder)
+    value = spec["value"]
+    if isinstance(value, dict):
+        ((column, of),) = value.items()
+        table = pd.concat([table.assign(**{column: name, "ours": table[own]}) for name, own in of.items()])
+    else:
+        table = table.assign(ours=table[value])
+    if "model" not in table:
+        table["model"] = next(iter(layout.stands_for))
+    table["own_model"] = table.model.map(slug)
+    if "model" in layout.keys:
+        table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
+        table = table.explode("model")
+    table["ours"] *= spec.get("times", 1)
+    keys = [key for key in layout.keys if key in table]
+    table = table.drop_duplicates([*keys, DEFINITION])
+    return table[[*keys, DEFINITION, "own_model", "ours", "accepted"]].dropna(subset="ours")
+
+
+def cells(layout, folder=None):
+    """A paper's table, long: each published cell with ours beside it.
+
+    Args:
+        layout, folder: as of `ours`.
+
+    Returns:
+        A row a cell and definition of ours: the layout's keys, definition, printed (as the paper has it),
+        text (the same as a text), published (an average over what ours is over, else as printed), ours (NaN
+        without one), own_model, accepted and mark, one of MARKS or "".
+    """
+    if layout.mean_of:
+        return _averages(layout, folder)
+    known, own = published(layout), ours(layout, folder)
+    definitions = layout.ours.get("definitions", [""])
+    known = known.merge(pd.DataFrame({DEFINITION: definitions}), "cross")
+    keys = [key for key in [*layout.keys, DEFINITION] if key in own]
+    table = known.merge(own, "left", keys)
+    table["accepted"] = table.accepted.astype("boolean").fillna(True).astype(bool)
+    table["published"] = _like_with_like(layout, table)
+    if "dataset" in table:
+        table.loc[table.dataset.isin(layout.unlike), "published"] = np.nan
+    table["mark"] = [_mark(row, own, layout.unlike) for row in table.to_dict("records")]
+    return table.drop(columns="flag")
+
+
+def page(layout, folder=None):
+    """A table as the paper prints it, as HTML: published grey, ours below it, marks explained.
+
+    Returns:
+        The table; "" where nothing of ours stands in it.
+    """
+    table = cells(layout, folder)
+    if table.ours.isna().all():
+        return ""
+    definitions = list(dict.fromkeys(table[DEFINITION]))
+    texts = {}
+    for key, part in table.groupby(layout.keys, sort=False):
+        texts[key] = _cell(layout, part)
+    columns = list(dict.fromkeys(key[len(layout.rows) :] for key in texts))
+    rows = list(dict.fromkeys(key[: len(layout.rows)] for key in texts))
+    head = "".join(f"<th>{_words(name)}</th>" for name in [*layout.rows, *map(_joined, columns)])
+    body = ""
+    for row in rows:
+        values = "".join(f"<td>{texts.get(row + column, '')}</td>" for column in columns)
+        body += f"<tr>{''.join(f'<th>{_words(name)}</th>' for name in row)}{values}</tr>\n"
+    scale = (folder or tables_of(layout.paper)).parents[1].name
+    models = ", ".join(dict.fromkeys(_words(name) for name in table.own_model.dropna()))
+    ways = "" if definitions == [""] else f", by the definition of: {', then '.join(definitions)}"
+    used = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark)]
+    note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}. {'; '.join(used)}."
+    return (
+        f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    )
+
+
+def tables_of(paper, scale="small"):
+    """The folder of the committed tables of a paper at a scale."""
+    return project_root() / "results" / scale / paper / "tables"
+
+
+def show(paper, folder=None):
+    """Show a paper's tables in a notebook, the headline ones open, and keep all cells as printed.csv.
+
+    Args:
+        paper, folder: as of `ours`; the folder takes the CSV, a row a cell, whose column `table` names it.
+    """
+    from IPython.display import HTML, display
+
+    found = []
+    for layout in layouts(paper).values():
+        text = page(layout, folder)
+        if text and not layout.headline:
+            text = f"<details><summary>{layout.number}. {escape(layout.title)}</summary>{text}</details>"
+        if text:
+            display(HTML(text))
+        found.append(cells(layout, folder).assign(table=layout.name))
+    path = (folder or tables_of(paper)) / "printed.csv"
+    pd.concat(found).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
+
+
+def show_first(pages, captions, shown=1):
+    """Show the first of several figures in a notebook and link the others, which are saved beside it.
+
+    Args:
+        pages: {stem of the file: figure}.
+        captions: as of `faithlib.report.display.show_figure`.
+        shown: how many are shown.
+    """
+    import matplotlib.pyplot as plt
+    from IPython.display import Markdown, display
+
+    from faithlib.report import save_figure
+    from faithlib.report.display import show_figure
+
+    links = []
+    for number, (stem, figure) in enumerate(pages.items()):
+        if number < shown:
+            show_figure(figure, stem, captions)
+            continue
+        save_figure(figure, stem)
+        plt.close(figure)
+        links.append(f"[{stem.name}](../../{'/'.join(stem.parts[-4:])}.png)")
+    if links:
+        display(Markdown(f"Figures: {', '.join(links)}."))
+
+
+def _preferred(table, column, wanted):
+    """The rows that have a value of a column, of several the first that a case has."""
+    if not isinstance(wanted, list):
+        return table[table[column].fillna("") == wanted]
+    rank = {value: place for place, value in enumerate(wanted)}
+    place = table[column].fillna("").map(rank)
+    return table.assign(_place=place).dropna(subset="_place").sort_values("_place", kind="stable")
+
+
+def _accepted(table, folder):
+    """Whether the model of each row passed the gate of its data set; without a gate it did."""
+    path = folder / "gates.csv"
+    if not path.is_file():
+        return True
+    gates = pd.read_csv(path)
+    failed = gates[~gates.accepted.astype(bool)]
+    if "model" not in table:
+        return ~table.dataset.isin(failed.dataset)
+    pairs = set(zip(failed.dataset, failed.model, strict=True))
+    return [(row.dataset, slug(row.model)) not in pairs for row in table.itertuples()]
+
+
+def _like_with_like(layout, table):
+    """The published value of each cell: of a printed average that over unflagged entries, else as printed."""
+    if not layout.average:
+        return table.printed
+    over = layout.average["over"]
+    others = [key for key in layout.keys if key != over]
+    flagged = set(zip(table.dataset[table.flag], table[over][table.flag], strict=True))
+    values = []
+    for row in table.to_dict("records"):
+        value = row["printed"]
+        copied = any(dataset == row["dataset"] for dataset, _ in flagged)
+        if row[over] == AVERAGE and (copied or np.isnan(value)):
+            same = table[(table[others] == pd.Series(row)[others]).all(axis=1) & (table[over] != AVERAGE)]
+            kept = [entry for entry in same[over] if (row["dataset"], entry) not in flagged]
+            value = same.drop_duplicates(over).set_index(over).printed[list(dict.fromkeys(kept))].mean()
+        values.append(value)
+    return values
+
+
+def _averages(layout, folder):
+    """The cells of a table of averages: ours and the published over the same accepted cells."""
+    base = cells(layouts(layout.paper)[layout.mean_of], folder)
+    both = base[base.ours.notna() & base.accepted]
+    known, rows = published(layout), []
+    for row in known.to_dict("records"):
+        for definition in dict.fromkeys(base[DEFINITION]):
+            same = both[both[DEFINITION] == definition]
+            for key in layout.keys:
+                if row[key] != AVERAGE:
+                    same = same[same[key] == row[key]]
+            ours_of, published_of = same.ours.mean(), same.published.mean()
+            found = {DEFINITION: definition, "ours": ours_of, "published": published_of, "accepted": True}
+            found["own_model"] = same.own_model.iloc[0] if len(same) else np.nan
+            found["mark"] = "" if len(same) else _mark(row | {"ours": np.nan}, base[base.ours.notna()])
+            if len(same) == 0 and row.get("dataset") in set(base.dataset[~base.accepted]):
+                found["mark"] = "†"
+            rows.append(row | found)
+    return pd.DataFrame(rows).drop(columns="flag")
+
+
+def _mark(row, own, unlike=()):
+    """Why a cell is empty, or why it is not to be read, as one of MARKS; "" where nothing is to be said."""
+    dataset, model = row.get("dataset"), row.get("model")
+    if not np.isnan(row["ours"]):
+        return "†" if not row["accepted"] else "≠" if dataset in unlike else ""
+    if dataset in TASKS and TASKS[dataset].credentialed:
+        return "§"
+    if dataset is not None and dataset not in set(own.dataset):
+        return "○"
+    return "□" if model is not None and model not in set(own.model) else "×"
+
+
+def _cell(layout, part):
+    """One cell of the page: the published number, and below it one of ours for each definition."""
+    first = part.iloc[0]
+    lines = [f'<span style="color:{GREY}">{escape(first.text)}</span>']
+    if abs(first.published - first.printed) > 0.5 * 10**-layout.digits:
+        lines[0] += f' <i style="color:{GREY}">({first.published:.{layout.digits}f} over the same)</i>'
+    for row in part.itertuples():
+        if np.isnan(row.ours):
+            lines.append(row.mark)
+        elif not row.mark:
+            lines.append(f"<b>{row.ours:.{layout.digits}f}</b>")
+        else:
+            lines.append(f'<span style="color:{GREY}">{row.ours:.{layout.digits}f}{row.mark}</span>')
+    return "<br>".join(dict.fromkeys(lines) if part.ours.isna().all() else lines)
+
+
+def _joined(names):
+    return ", ".join(map(str, names))
+
+
+def _words(name):
+    """A name of a table in words, as HTML."""
+    return escape(labelled(str(name)).replace("_", " "))
