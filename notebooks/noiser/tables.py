@@ -24,6 +24,9 @@ from replication.tables import attribution_order, groups, metric_rows, ordered, 
 
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")
+PRINTED_AS = {
+    "wikitext_prompts": "wikibio"
+}  # the paper's example of WikiBio is line 4 of the release's prompts
 TOPS = {1: "table_3", 5: "table_6"}
 PROMPTS = {"": "well formed", "malformed-prompts": "as released"}  # by variant of the units
 FAITHFULNESS = ["task", "model", "method", "setting", "definition", "normalisation", "baseline", "soft_ns"]
@@ -386,15 +389,21 @@ def _over_units(rows, value, name="", low="ci_low", high="ci_high"):
 
 def _published(table, model, **given):
     """The printed value of the model, else the average over models without copied cells; NaN for none."""
-    frame = select(papers.published(PAPER, table), **given)
+    whole = papers.published(PAPER, table)
+    if "dataset" in given:
+        given["dataset"] = PRINTED_AS.get(given["dataset"], given["dataset"])
+        whole = select(whole, dataset=given["dataset"])
+    copied = set(whole.model[whole.copied]) if "copied" in whole else set()
+    frame = select(whole, **given)
     values = frame.value.mask(frame.copied) if "copied" in frame else frame.value
-    return _or_average(values.set_axis(frame.model), model)
+    return _or_average(values.set_axis(frame.model), model, copied)
 
 
-def _or_average(values, model):
+def _or_average(values, model, copied=()):
+    """The value of the model, else the average over those of which nothing is copied; NaN for none."""
     if model in values:
         return values[model]
-    rest = values.drop("average", errors="ignore") if len(values) else values
-    if "average" in values and rest.notna().all():
+    if not copied and "average" in values:
         return values["average"]
+    rest = values.drop(["average", *copied], errors="ignore") if len(values) else values
     return float(np.mean(rest)) if len(rest) else np.nan

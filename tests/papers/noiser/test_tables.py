@@ -35,6 +35,8 @@ def test_faithfulness_by_hand(values):
     intact = (1.9148 + 0.3255 - 0.0110 + 1.0762) / 4  # without the two columns of which one was copied
     longra = cell(table, task="longra", method="attention", baseline="random")
     assert longra.published == pytest.approx(intact)
+    noiser = cell(table, task="longra", method="noiser", baseline="random").published
+    assert noiser == pytest.approx((6.8055 + 4.8072 + 3.1779 + 5.1627) / 4)  # the same four models
     assert "l2" not in set(table.setting)
 
 
