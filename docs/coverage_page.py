@@ -21,15 +21,17 @@ import plan  # noqa: E402
 from gallery_page import anchor, title  # noqa: E402
 
 from faithlib.report.markdown import table  # noqa: E402
-from faithlib.report.style import dataset_title, model_title  # noqa: E402
+from faithlib.report.style import cell_text, dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers, records  # noqa: E402
+from replication import papers, printed, records  # noqa: E402
 
 PAGE = """# Coverage
 
 Each table and figure of the five papers: how much of it is here, and why the rest is missing. A *cell* is a
 data set with a model, as in the paper. The *small* scale has the papers' data sets with smaller models; it
-never counts as a cell of the paper's own models. The *paper* scale is the papers' own set-up
+never counts as a cell of the paper's own models, and a model of it stands beside one model of a paper. Where
+a table is drawn as the paper prints it, its printed numbers are counted that have one of ours beside them.
+The *paper* scale is the papers' own set-up
 ([config/paper.yaml](../../config/paper.yaml)). It needs a GPU and the papers' checkpoints, and has not been
 run where its column says 0. *Why not more* counts data sets by what they lack; the list below each paper's
 table has them one by one. This page is generated.
@@ -40,6 +42,18 @@ ITEMS = (
 )  # fmt: skip
 UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
 GPU = "checkpoint: the paper's own model needs a GPU"
+AGREEMENT = (
+    "table", "definition of ours", "numbers compared", "Spearman's ρ", "pairs in the same order",
+    "level, ours / published",
+)  # fmt: skip
+AGREE = """
+### Agreement
+
+Our numbers beside the published ones, cell by cell, without models at chance; averages are over the same
+data sets. *Pairs*: of those that the table invites to compare. In brackets 95 % bootstrap intervals over
+cells.
+
+{table}"""
 HOURS = """
 Hours are those of all seeds. *Printed*: what the paper gives for its own hardware. *≈ GPU hours*: scaled from
 units that a GPU computed, by texts and the root of the parameters' ratio, and perhaps wrong by it.
@@ -56,7 +70,7 @@ def section(paper):
     """What one paper has and what of it is here."""
     card = papers.card(paper)
     rows = pd.read_csv(coverage_file(paper), keep_default_na=False).to_dict("records")
-    items = table(ITEMS, [item(paper, row) for row in rows])
+    items = table(ITEMS, [item(paper, row) for row in rows]) + agreement(paper)
     lines, printed, estimated = units(paper)
     listed = table(UNITS, lines, folded=f"{len(lines)} data sets and models")
     hours = HOURS.format(printed=printed, estimated=estimated)
@@ -90,9 +104,40 @@ def item(paper, row):
     source = paper, row["table"], row.get("rows")
     own = pairs("paper", *source)
     done = [cell for cell in wanted if cell in own or (cell[0], "") in own]
-    small = stand_ins(paper, wanted, pairs("small", *source))
+    small = drawn(paper, row["item"])
+    small = small or data_sets(paper, wanted, stand_ins(paper, wanted, pairs("small", *source)))
     last = last or why(paper, [cell for cell in wanted if cell not in done])
-    return *first, data_sets(paper, wanted, small), f"{len(done)} of {len(wanted)}", ", ".join(here), last
+    return *first, small, f"{len(done)} of {len(wanted)}", ", ".join(here), last
+
+
+def drawn(paper, name):
+    """How many printed numbers of a table have one of ours beside them, in words; "" without a layout."""
+    layout = {layout.number: layout for layout in printed.layouts(paper).values()}.get(name)
+    if layout is None:
+        return ""
+    cells = printed.cells(layout)
+    cells = cells[cells.printed.notna() & (cells.definition == cells.definition.iloc[0])]
+    models = ", ".join(sorted(map(model_title, cells.own_model.dropna().unique())))
+    return f"{cells.ours.notna().sum()} of {len(cells)} numbers" + (f" ({models})" if models else "")
+
+
+def agreement(paper):
+    """The section on how far ours agree with the published numbers; "" without a table."""
+    found = read(ROOT / f"results/small/{paper}/tables/agreement.csv")
+    if found.empty:
+        return ""
+    rows = []
+    for row in found.fillna({"definition": ""}).to_dict("records"):
+        counted = f"{row['cells']} of {row['of']}"
+        counted += f"; {row['at_chance']} at chance left out" if row["at_chance"] else ""
+        numbers = [interval(row, name) for name in ("spearman", "pairs", "level")]
+        rows.append((row["table"], row["definition"], counted, *numbers))
+    return AGREE.format(table=table(AGREEMENT, rows))
+
+
+def interval(row, name):
+    """A number with its interval, "" where there is none."""
+    return cell_text(row[name], row[f"{name}_low"], row[f"{name}_high"], precision=2)
 
 
 def why(paper, missing):
@@ -104,13 +149,22 @@ def why(paper, missing):
     return ", ".join(f"{kind} ({len(tasks)})" for kind, tasks in kinds.items())
 
 
+def stands(paper, own, model):
+    """Whether a model of ours stands beside a model of the paper: its own, or as layout.yaml says."""
+    of = {}
+    for layout in printed.layouts(paper).values():
+        of = layout.stands_for
+    return own == model or bool({model, printed.AVERAGE} & set(of.get(own, [])))
+
+
 def stand_ins(paper, wanted, found):
-    """The pairs of a table that stand for wanted cells: of their models, and of models that no paper has."""
-    models, known = {model for _, model in wanted}, {model for _, model in cells(paper)}
-    own = {(task, model) for task, model in found if model in models or not model}
-    if models <= {model for _, model in own}:
-        return own
-    return own | {(task, model) for task, model in found if model not in known}
+    """The pairs of a table that stand for wanted cells, and those of generated data."""
+    models = {model for _, model in wanted}
+    return {
+        (task, own)
+        for task, own in found
+        if not own or (task in TASKS and TASKS[task].generated) or any(stands(paper, own, m) for m in models)
+    }
 
 
 def data_sets(paper, wanted, small):
@@ -156,13 +210,12 @@ def units(paper):
 def at_small(paper, task, model):
     """(what the small scale has of a data set and model, why it has no more), in words.
 
-    Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa: none of the paper's
-    own, and none for a model that the small scale has itself, such as a BiLSTM.
+    Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa-base alone.
     """
     planned = {(given["task"], records.slug(given["model"])) for given in grid_units("small", paper)}
     there = [(p["task"], records.slug(p["model"]), p["seed"]) for p in recorded(paper)]
     used = {own for _, own, *_ in (*planned, *there)}
-    counted = {model} if model in used else used - {other for _, other in cells(paper)}
+    counted = {own for own in used if stands(paper, own, model)}
     seeds = {}
     for name, own, seed in there:
         if name == task and own in counted:

@@ -95,6 +95,10 @@ def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(c
     assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", "")
     assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
     assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.GPU)
+    minilm = "all-MiniLM-L6-v2"
+    assert coverage.stands("fmm", minilm, "roberta-base") and not coverage.stands(
+        "fmm", minilm, "roberta-large"
+    )
     planned = coverage.at_small("noiser", "wikitext_prompts", "Qwen2-0.5B")
     assert planned == ("—", "planned, not computed yet")
 
@@ -113,6 +117,7 @@ def test_the_page_has_every_paper_and_says_why_cells_are_missing(coverage):
     for paper in PAPERS:
         assert page.count(f"({paper}-coverage)=") == 1
     assert "licence: MIMIC-III" in page and "≈" in page
+    assert page.count("### Agreement") == 5 and "| 0 of 280 numbers |" in page  # of Table 12, RoBERTa-large
     found = doctest.testmod(coverage)
     assert found.attempted and not found.failed
 
