@@ -4,12 +4,13 @@ from importlib import import_module
 from pathlib import Path
 
 from faithlib.report.display import beginning
-from replication import papers
+from replication import bridge, papers
 from replication.choices import CAPTION
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
 CHOICES = {"claims_by_choice": CAPTION}
+CHOICES["bridge"] = f"**From our number to the published one.** {bridge.CAPTION}"
 PAGE = """# Gallery
 
 All figures of the committed scale, `small`, as the reports draw them, with their captions. A colour and a

@@ -1,0 +1,228 @@
+"""From our number to the published one, one choice at a time: what explains the difference, and what is left.
+
+`notebooks/<paper>/published/bridge.yaml` lists bridges. Each has a claim in words, where its published value
+stands, where ours does, and steps:
+
+    - claim: NS on SST, mean over attributions
+      published: {table: table_6, where: {dataset: sst, metric: NS}}
+      ours: {table: diagnosticity, value: value, where: {dataset: sst, metric: NS, definition: paper}}
+      margin: 0.02                      # a difference that counts as none
+      same: {data set: all 6,920 training texts}
+      steps:
+        - {choice: definition, what: that of the release, to: {definition: released}}
+
+A value is the mean of a column over the rows of `where`, less that of the rows with the entries `minus`. A
+step is the difference of two such values on the same texts and model: `to` and `from` change the `where` of
+ours, `value` and `from_value` its column; with a `table` of its own a step has a `where` of its own.
+`place` is "published", "benchmarks" or, by default, the report's tables. A choice without a step that is
+not said to be the `same` as the paper's is unknown.
+"""
+
+from dataclasses import dataclass, field
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+
+from faithlib.report.style import ROLES
+from replication import papers
+from replication.printed import tables_of
+from replication.results import project_root
+
+CHOICES = (  # in the order of the steps
+    "definition", "attributions' code", "baseline", "ties", "texts", "data set", "training", "model",
+)  # fmt: skip
+SHARE = 0.1  # of the difference; a step that explains less is not named in the sentence
+CAPTION = "Each bar changes one choice and keeps those above it; the hatched one is what no step explains."
+COLUMNS = ["claim", "choice", "what", "value", "difference"]
+OURS, LEFT, PUBLISHED = "ours", "left", "published"
+ENDS = (OURS, PUBLISHED)
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """The steps from ours to the published value of a claim.
+
+    Attributes:
+        claim: in words.
+        ours, published: the two values.
+        steps: [(choice, what changes, difference)] in the order of CHOICES.
+        unknown: choices that nobody measured and that are not the same as the paper's.
+        margin: a difference that counts as none.
+    """
+
+    claim: str
+    ours: float
+    published: float
+    steps: list = field(default_factory=list)
+    unknown: tuple = ()
+    margin: float = 0.0
+
+    @property
+    def left(self):
+        """What no step explains: published − ours − Σ differences."""
+        return self.published - self.ours - sum(difference for *_, difference in self.steps)
+
+    def sentence(self):
+        """Why ours differs, in one sentence.
+
+        >>> step = ("ties", "as losses", -0.2)
+        >>> print(Bridge("NS", 0.72, 0.41, [step], (), 0.02).sentence())
+        Ours (0.72) differs from the published 0.41 because of the ties (-0.2); -0.11 is left.
+        """
+        gap = self.published - self.ours
+        told = f"Ours ({self.ours:.2g}) differs from the published {self.published:.2g}"
+        if abs(gap) <= self.margin:
+            return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
+        named = [step for step in self.steps if step[2] * gap > 0 and abs(step[2]) >= SHARE * abs(gap)]
+        named.sort(key=lambda step: -abs(step[2]))
+        causes = " and ".join(f"the {choice} ({difference:+.2g})" for choice, _, difference in named)
+        told += f" because of {causes}" if causes else ", and nothing that was tried explains it"
+        if abs(self.left) <= self.margin:
+            return f"{told}; the published value is reached."
+        unknown = f", unmeasured: {', '.join(self.unknown)}" if self.unknown else ""
+        return f"{told}; {self.left:+.2g} is left{unknown}."
+
+    def table(self):
+        """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""
+        value, rows = self.ours, [(self.claim, OURS, "", self.ours, np.nan)]
+        for choice, what, difference in self.steps:
+            value += difference
+            rows.append((self.claim, choice, what, value, difference))
+        rows += [(self.claim, choice, "not measured", np.nan, np.nan) for choice in self.unknown]
+        rows.append((self.claim, LEFT, "unknown", np.nan, self.left))
+        rows.append((self.claim, PUBLISHED, "", self.published, np.nan))
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def bridges(paper, folder=None):
+    """The bridges of a paper: [Bridge]; [] without a list of them.
+
+    Args:
+        paper: its name.
+        folder: results/<scale>/<paper>/tables, by default the committed one of the small scale.
+
+    Returns:
+        Those of which ours has a value here; a step without one is unknown.
+
+    Raises:
+        ValueError: a step whose choice is not one of CHOICES.
+    """
+    import yaml  # comes with transformers
+
+    path = papers.FOLDER / paper / "published" / "bridge.yaml"
+    if not path.is_file():
+        return []
+    given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = [of_entry(entry, paper, folder or tables_of(paper)) for entry in given]
+    return [one for one in found if not np.isnan(one.ours)]
+
+
+def show(paper, folder, drawn):
+    """Show why ours differs in a notebook: the first bridge as a picture, all as sentences.
+
+    Args:
+        paper, folder: as of `bridges`.
+        drawn: the folder of the paper's figures.
+
+    Returns:
+        The steps of all bridges as one DataFrame, with a column `sentence`.
+    """
+    from IPython.display import Markdown, display
+
+    from faithlib.report.display import show_figure
+
+    found = bridges(paper, folder)
+    for number, one in enumerate(found):
+        if number == 0:
+            show_figure(
+                draw(one), drawn / "bridge", {"bridge": f"**{one.claim}.** {one.sentence()} {CAPTION}"}
+            )
+        else:
+            display(Markdown(f"**{one.claim}.** {one.sentence()}"))
+    rows = [one.table().assign(sentence=one.sentence()) for one in found]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=[*COLUMNS, "sentence"])
+
+
+def of_entry(entry, paper, folder):
+    """The Bridge of one entry of bridge.yaml."""
+    known, own, steps = {"place": "published"} | entry["published"], entry["ours"], []
+    for step in entry.get("steps", []):
+        if step["choice"] not in CHOICES:
+            raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
+        changed = own | {name: step[name] for name in ("table", "value", "place") if name in step}
+        where = {} if "table" in step else own["where"]
+        after = _value(changed | {"where": where | step["to"]}, paper, folder)
+        if "from_value" in step:
+            changed["value"] = step["from_value"]
+        before = _value(changed | {"where": where | step.get("from", {})}, paper, folder)
+        if not np.isnan(after - before):
+            steps.append((step["choice"], step["what"], after - before))
+    steps.sort(key=lambda step: CHOICES.index(step[0]))
+    told = {choice for choice, *_ in steps} | set(entry.get("same", {}))
+    unknown = tuple(choice for choice in CHOICES if choice not in told)
+    values = _value(own, paper, folder), _value(known, paper, folder)
+    return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
+
+
+def draw(bridge):
+    """A staircase from ours to the published value: a matplotlib figure."""
+    import matplotlib.pyplot as plt
+
+    table = bridge.table()
+    own, step, grey = (ROLES[name][0] for name in ("proposed", "usual", "reference"))
+    figure, axis = plt.subplots(figsize=(6.8, 0.9 + 0.3 * len(table)))
+    value = bridge.ours
+    for place, row in enumerate(table.itertuples()):
+        if row.choice in ENDS:
+            axis.plot(row.value, place, "o", color=own, fillstyle="full" if row.choice == OURS else "none")
+            text, at = f"{row.value:.2g}", row.value
+        elif np.isnan(row.difference):
+            text, at = "not measured", value
+        else:
+            look = {"color": grey, "hatch": "//", "fill": False} if row.choice == LEFT else {"color": step}
+            axis.barh(place, row.difference, left=value, height=0.6, **look)
+            text, at = f"{row.difference:+.2g}", max(value, value + row.difference)
+            value += row.difference
+        axis.annotate(text, (at, place), (6, 0), textcoords="offset points", va="center", color=grey)
+    axis.axvline(bridge.published, color=grey, linestyle=":", zorder=0)
+    axis.set_yticks(range(len(table)), [_words(row) for row in table.itertuples()])
+    axis.invert_yaxis()
+    axis.use_sticky_edges = False
+    axis.margins(x=0.2)
+    axis.set(xlabel=fill(bridge.claim, 70), title="From our number to the published one")
+    return figure
+
+
+def _words(row):
+    """What stands beside a row of the staircase."""
+    return fill(f"{row.choice}: {row.what}" if row.what and not np.isnan(row.value) else row.choice, 42)
+
+
+def _value(spec, paper, folder):
+    """The mean of a column over the rows of `where`, less that of the rows `minus`; NaN without a row."""
+    table, where, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
+    value = _rows(table, where)[column].mean()
+    if "minus" in spec:
+        value -= _rows(table, where | spec["minus"])[column].mean()
+    return float(value * spec.get("times", 1))
+
+
+def _read(spec, paper, folder):
+    """The table of a value: published, a benchmark's, one of the report's, or claims and choices."""
+    place, name = spec.get("place", ""), f"{spec['table']}.csv"
+    if place == "published":
+        return papers.published(paper, spec["table"])
+    if place == "benchmarks":
+        return pd.read_csv(project_root() / "results" / "benchmarks" / name)
+    path = folder / name if (folder / name).is_file() else folder.parent / name
+    columns = [*spec["where"], spec.get("value", "value")]
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)
+
+
+def _rows(table, where):
+    for column, wanted in where.items():
+        wanted = wanted if isinstance(wanted, list) else [wanted]
+        values = table[column] if table[column].notna().all() else table[column].fillna("")
+        table = table[values.isin(wanted)]
+    return table
