@@ -38,7 +38,8 @@ CAPTIONS = {
     "(dotted) is as good as the baseline, and higher is better. Left, random scores of U[0, 1); "
     "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
     "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "beside "
-    "them. Hollow marks, where there are any, are published (Table 1 of the paper).",
+    "them. Hollow marks, where there are any, are published (Table 1 of the paper; its WikiBio stands beside "
+    "the release's prompts, which it very likely is).",
     "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
     "subject of the question, and on a distractor between the subject and the question; means over prompts "
     "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
