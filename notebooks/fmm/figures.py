@@ -79,7 +79,8 @@ CAPTIONS = {
         "better than random, and signed attributions may exceed 1, the dotted line. Filled marks are ours "
         "with 95 % intervals over seeds; hollow marks are published, for a larger model; grey bars are what "
         "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where a seed's "
-        "random curve is flat, ours is left out (Tables 1, 11 and 12 of the paper)."
+        "random curve is flat, ours is left out. A grey panel with † is of a model that is not above chance: "
+        "its numbers say nothing (Tables 1, 11 and 12 of the paper)."
     ),
 }
 
@@ -211,13 +212,14 @@ def curves(table, strategy=MASKED, scale=""):
     return grid.finish(attribution_looks(known), scale)
 
 
-def racu(table, scale=""):
+def racu(table, scale="", at_chance=()):
     """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
 
     Args:
         table: from `tables.racu`. Where the random curve is flat our mark is left out, and a panel without
             any says so.
         scale: "quick" is noted on the figure.
+        at_chance: data sets whose model is not above chance; their panels are grey, with a dagger.
     """
     table = table[table.strategy == MASKED]
     known = in_order(table.measure.unique(), names())
@@ -231,6 +233,9 @@ def racu(table, scale=""):
                 points(axis, one, "racu", [y - 0.18], look, ("ci_low", "ci_high"), LIMITS)
             points(axis, one, "published", [y + 0.18], look | {"hollow": True}, None, LIMITS)
             points(axis, one.dropna(subset="roar"), "roar", [y] * one.roar.notna().sum(), ROAR, None, LIMITS)
+        if set(part.dataset) & set(at_chance):
+            axis.set_facecolor("#EEEEEE")
+            axis.set_title(f"{axis.get_title()} †", color="#767676")
         if part.flat.all():
             axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
         attribution_rows(axis, known)
