@@ -67,12 +67,12 @@ def main(arguments=None):
         >>> main(["paper"])  # there is no such command, which stderr says
         2
     """
-    given = None
+    parsed = None
     try:
-        given = _parser().parse_args(arguments)
-        return given.command(given) or 0
+        parsed = _parser().parse_args(arguments)
+        return parsed.command(parsed) or 0
     except KeyboardInterrupt:
-        output = getattr(given, "output", "")
+        output = getattr(parsed, "output", "")
         output = output if output and Path(output).exists() else ""
         kept = f"what is finished is kept in {output}, and the same command goes on"
         return _say(f"stopped; {kept}" if output else "stopped", 130)
@@ -94,10 +94,12 @@ def _parser():
     commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Command)
 
     def command(name, function, text):
-        found = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        found.set_defaults(command=function)
-        found.add_argument("--plugins", type=_names, default=[], metavar="FILES", help="my.py,…, to import")
-        return found
+        subparser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        subparser.set_defaults(command=function)
+        subparser.add_argument(
+            "--plugins", type=_names, default=[], metavar="FILES", help="my.py,…, to import"
+        )
+        return subparser
 
     evaluate = command("evaluate", _evaluate, "score attributions of a model by faithfulness metrics")
     add = evaluate.add_argument
@@ -167,8 +169,8 @@ def _parser():
 def _add_columns(parser, names, text=None):
     for name in names:
         default = text if name == "text" else None
-        told = f"the column that holds {name}" + ("" if text else ", if it has another name")
-        parser.add_argument(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=told)
+        help_text = f"the column that holds {name}" + ("" if text else ", if it has another name")
+        parser.add_argument(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=help_text)
 
 
 def _add_parameters(parser, text):
@@ -201,15 +203,15 @@ def _whole(text):
     return int(text)
 
 
-def _parameters(given, texts=()):
+def _parameters(items, texts=()):
     """{name: value} of `-p name=value`; values are Python's or JSON's, or texts for names in `texts`."""
-    found = {}
-    for item in given:
+    parameters = {}
+    for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name.isidentifier():
             raise ValueError(f"-p {item!r} is not name=value: write -p epochs=3")
-        found[name] = value if name in texts else _value(name, value)
-    return found
+        parameters[name] = value if name in texts else _value(name, value)
+    return parameters
 
 
 def _value(name, text):
@@ -226,45 +228,45 @@ def _value(name, text):
 # evaluate -----------------------------------------------------------------------------------------
 
 
-def _evaluate(given):
+def _evaluate(parsed):
     from faithlib import evaluate, load_data, load_model
 
-    folder = Path(given.output)
-    more = _parameters(given.parameters)
+    folder = Path(parsed.output)
+    more = _parameters(parsed.parameters)
     if taken := set(OPTIONS) & set(more):
         raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
-    _load_plugins(given.plugins)
-    attributions, metrics = _named(given.attributions, given.metrics)
-    columns = {name: getattr(given, name) for name in COLUMNS}
-    if given.data_dir is not None:
-        columns["data_dir"] = given.data_dir
-    data = load_data(given.data, labels=given.labels, **columns)
+    _load_plugins(parsed.plugins)
+    attributions, metrics = _named(parsed.attributions, parsed.metrics)
+    columns = {name: getattr(parsed, name) for name in COLUMNS}
+    if parsed.data_dir is not None:
+        columns["data_dir"] = parsed.data_dir
+    data = load_data(parsed.data, labels=parsed.labels, **columns)
     models = [
-        load_model(name, data=data, seed=given.seed, dtype=given.dtype, device=given.device,
-                   model_dir=given.model_dir)
-        for name in given.model
+        load_model(name, data=data, seed=parsed.seed, dtype=parsed.dtype, device=parsed.device,
+                   model_dir=parsed.model_dir)
+        for name in parsed.model
     ]  # fmt: skip
     study = evaluate(
-        models if len(models) > 1 else models[0], _drawn(data, given), attributions, metrics,
-        baselines=given.baselines, seed=given.seed, resume=folder / "chunks", long_texts=given.long_texts,
-        operator=given.operator, minutes=given.minutes, blank=not given.no_blank, **more,
+        models if len(models) > 1 else models[0], _drawn(data, parsed), attributions, metrics,
+        baselines=parsed.baselines, seed=parsed.seed, resume=folder / "chunks", long_texts=parsed.long_texts,
+        operator=parsed.operator, minutes=parsed.minutes, blank=not parsed.no_blank, **more,
     )  # fmt: skip
     study.show(texts=0)
     study.save(folder)
     print(f"{folder.as_posix()}/: record.json, tables, figures, explorer.html")
 
 
-def _drawn(data, given):
+def _drawn(data, parsed):
     """The rows that are explained: of the split "test", or of the only one."""
     import numpy as np
 
     splits = data.splits
     rows = splits["test"] if "test" in splits else next(iter(splits.values()))
-    if not 0 < given.examples < len(rows):
-        if given.examples > len(rows):
-            print(f"--examples {given.examples} is more than there is: all {len(rows)} texts")
+    if not 0 < parsed.examples < len(rows):
+        if parsed.examples > len(rows):
+            print(f"--examples {parsed.examples} is more than there is: all {len(rows)} texts")
         return data
-    chosen = np.random.default_rng(given.seed).permutation(len(rows))[: given.examples]
+    chosen = np.random.default_rng(parsed.seed).permutation(len(rows))[: parsed.examples]
     data.splits = (splits if "test" in splits else {}) | {"test": rows.select(np.sort(chosen))}
     return data
 
@@ -275,11 +277,11 @@ def _own(name, registry):
     if not colon:
         return name
     (module,) = _load_plugins([file])
-    if not callable(found := getattr(module, function, None)):
-        own = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
-        raise ValueError(f"{file} has no function {function!r}: it has {', '.join(own) or 'none'}")
-    registered = [n for n in registry.names() if n == function or registry.get(n).function is found]
-    return registered[0] if registered else found  # it may register itself
+    if not callable(value := getattr(module, function, None)):
+        functions = [n for n, v in vars(module).items() if callable(v) and v.__module__ == module.__name__]
+        raise ValueError(f"{file} has no function {function!r}: it has {', '.join(functions) or 'none'}")
+    registered = [n for n in registry.names() if n == function or registry.get(n).function is value]
+    return registered[0] if registered else value  # it may register itself
 
 
 def _named(attributions, metrics):
@@ -287,8 +289,8 @@ def _named(attributions, metrics):
     from faithlib import attributions as known
     from faithlib.metrics import registry
 
-    found = [_own(name, known) for name in attributions]
-    for name in [name for name in found if isinstance(name, str)]:
+    entries = [_own(name, known) for name in attributions]
+    for name in [name for name in entries if isinstance(name, str)]:
         known.get(name)
     measured = [] if isinstance(metrics, str) else [_own(name, registry) for name in metrics]
     for metric in measured:
@@ -298,7 +300,7 @@ def _named(attributions, metrics):
                 f"{metric.__name__!r}, better=..., range=...) before it, which say what is good"
             )
         registry.get(metric)
-    return found, measured or metrics  # "default" or "all"
+    return entries, measured or metrics  # "default" or "all"
 
 
 def _load_plugins(files):
@@ -313,55 +315,55 @@ def _load_plugins(files):
 # ground-truth -------------------------------------------------------------------------------------
 
 
-def _ground_truth(given):
+def _ground_truth(parsed):
     from faithlib import attributions, clone
     from faithlib.metrics import registry
 
     clone.enter()
     from notebooks.ground_truth_2 import trial
 
-    _load_plugins(given.plugins)
-    metric = given.metric and _own(given.metric, registry)
-    attribution = given.attribution and _own(given.attribution, attributions)
-    print(trial.report(metric, attribution, given.better, given.seed, given.output, given.data_dir))
+    _load_plugins(parsed.plugins)
+    metric = parsed.metric and _own(parsed.metric, registry)
+    attribution = parsed.attribution and _own(parsed.attribution, attributions)
+    print(trial.report(metric, attribution, parsed.better, parsed.seed, parsed.output, parsed.data_dir))
 
 
 # run ----------------------------------------------------------------------------------------------
 
 
-def _run(given):
+def _run(parsed):
     from faithlib.tasks import files
     from faithlib.tasks.table import TASKS
 
-    card, root, notebook = _notebook(given.paper)
+    card, root, notebook = _notebook(parsed.paper)
     execute = _module(root / "workflow/execute.py")
-    known = execute.defaults(notebook)
-    texts = [name for name, value in known.items() if isinstance(value, str)]
-    parameters = _parameters(given.parameters, texts)
-    output = Path(given.output).absolute()
-    plugins = [Path(file).absolute().as_posix() for file in given.plugins]
-    own = {"plugins": plugins} if plugins else {}
+    defaults = execute.defaults(notebook)
+    texts = [name for name, value in defaults.items() if isinstance(value, str)]
+    parameters = _parameters(parsed.parameters, texts)
+    output = Path(parsed.output).absolute()
+    plugins = [Path(file).absolute().as_posix() for file in parsed.plugins]
+    chosen = {"plugins": plugins} if plugins else {}
     _load_plugins(plugins)
-    columns = {name: value for name in COLUMNS[:-1] if (value := getattr(given, name))}
-    if given.data in TASKS and not Path(given.data).is_file():
-        own["task"] = given.data
-    elif given.data:
-        own["task"] = _path(given.data, sorted(TASKS))
+    columns = {name: value for name in COLUMNS[:-1] if (value := getattr(parsed, name))}
+    if parsed.data in TASKS and not Path(parsed.data).is_file():
+        chosen["task"] = parsed.data
+    elif parsed.data:
+        chosen["task"] = _path(parsed.data, sorted(TASKS))
     if columns:
-        own["task"] = _renamed(own.get("task", ""), columns, output / "data", card.kind)
-    if given.model:
-        own["model"] = _folder(given.model)
-    if twice := sorted(set(own) & set(parameters)):
+        chosen["task"] = _renamed(chosen.get("task", ""), columns, output / "data", card.kind)
+    if parsed.model:
+        chosen["model"] = _folder(parsed.model)
+    if twice := sorted(set(chosen) & set(parameters)):
         raise ValueError(f"{twice[0]} is given twice: leave -p {twice[0]}=… out")
-    parameters = {"results_dir": (output / "results").as_posix(), **parameters, **own}
+    parameters = {"results_dir": (output / "results").as_posix(), **parameters, **chosen}
     execute.check(notebook, parameters)
-    wanted = known | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
+    wanted = defaults | parameters | {"results_dir": "results"}  # a grid's; here it may be elsewhere
     units = _module(root / "workflow/units.py")
-    units.check(card, wanted, known)
+    units.check(card, wanted, defaults)
     if files.is_path(wanted["task"]):
         files.read(wanted["task"], card.kind)
-    place = output / given.paper / "experiment.ipynb"
-    again = ["--again"] if given.again else []
+    place = output / parsed.paper / "experiment.ipynb"
+    again = ["--again"] if parsed.again else []
     here = Path.cwd()
     try:
         execute.main([notebook, str(place), json.dumps(parameters), *again])
@@ -373,10 +375,10 @@ def _run(given):
         os.chdir(here)
 
 
-def _compare(given):
+def _compare(parsed):
     from faithlib import clone
 
-    folder, output = Path(given.folder).absolute(), Path(given.output).absolute()
+    folder, output = Path(parsed.folder).absolute(), Path(parsed.output).absolute()
     root, here = clone.enter(), Path.cwd()
     sys.path.insert(0, str(root / "workflow"))
     os.chdir(root)
@@ -421,11 +423,11 @@ def _notebook(paper):
     return papers.card(paper), root, str(root / "notebooks" / paper / "experiment.ipynb")
 
 
-def _path(data, known):
+def _path(data, tasks):
     """The absolute path of one's own data."""
     path = Path(data).expanduser()
     if not path.exists():
-        raise ValueError(f"--data {data!r} is no task and no file or folder: {suggestion(data, known)}")
+        raise ValueError(f"--data {data!r} is no task and no file or folder: {suggestion(data, tasks)}")
     return path.resolve().as_posix() + ("/" if path.is_dir() else "")
 
 
@@ -445,27 +447,27 @@ def _module(path):
 # Lists --------------------------------------------------------------------------------------------
 
 
-def _attributions(given):
+def _attributions(parsed):
     from faithlib import attributions
 
-    _load_plugins(given.plugins)
+    _load_plugins(parsed.plugins)
     entries = [attributions.get(name) for name in attributions.names()]
     _table((e.name, "signed" if e.signed else "absolute", e.family, e.label) for e in entries)
 
 
-def _metrics(given):
+def _metrics(parsed):
     from faithlib.metrics import registry
 
-    _load_plugins(given.plugins)
+    _load_plugins(parsed.plugins)
     entries = [registry.get(name) for name in registry.names()]
     needs = {e.name: ", ".join(e.needs) or "any model" for e in entries}
     _table((e.name, f"{e.better} is better", e.label, f"needs {needs[e.name]}") for e in entries)
 
 
-def _tasks(given):
+def _tasks(parsed):
     from faithlib.tasks.table import TASKS
 
-    _load_plugins(given.plugins)
+    _load_plugins(parsed.plugins)
     kinds = {"generated": "generated", "hub": "hub", "": "files of your own"}
     _table(
         (t.name, t.kind, kinds["generated" if t.generated else "hub" if t.hub else ""], t.title)
@@ -473,17 +475,17 @@ def _tasks(given):
     )
 
 
-def _papers(given):
+def _papers(parsed):
     from faithlib import clone
 
     clone.enter()
     from replication import papers
 
-    _load_plugins(given.plugins)
+    _load_plugins(parsed.plugins)
     _table((card.name, card.title) for card in map(papers.card, papers.names()))
 
 
-def _env(given):
+def _env(parsed):
     from faithlib import environment
 
     _table(environment.summary())

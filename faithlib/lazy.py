@@ -23,8 +23,8 @@ def offers(package, home):
 
     def get(name):
         if name not in home:
-            known = ", ".join(sorted(home))
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it loads {known}")
+            names = ", ".join(sorted(home))
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it loads {names}")
         module, _, there = home[name].partition(":")
         return getattr(import_module(f"{package}.{module}"), there or name)
 

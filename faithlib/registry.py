@@ -49,16 +49,16 @@ class Registry(Mapping):
         Raises:
             ValueError: a name that is none or stands elsewhere, no function, a field with another value.
         """
-        name, known = entry.name, self.get(entry.name)
+        name, present = entry.name, self.get(entry.name)
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"{self.kind} {name!r}: give a name of letters, digits and _")
         if not callable(function := getattr(entry, "function", "")) and not isinstance(function, str):
             raise ValueError(f"{self.kind} {name!r}: {function!r} is no function: decorate one")
-        if known and known.place != entry.place:
-            raise ValueError(f"{self.kind} {name!r} is {known.place} already: choose another name")
+        if present and present.place != entry.place:
+            raise ValueError(f"{self.kind} {name!r} is {present.place} already: choose another name")
         for field, values in allowed.items():
-            given = getattr(entry, field)
-            for value in given if isinstance(given, tuple) else (given,):
+            value_of_field = getattr(entry, field)
+            for value in value_of_field if isinstance(value_of_field, tuple) else (value_of_field,):
                 one_of(f"{self.kind} {name!r}: {field}", value, values)
         self._entries[name] = entry
 

@@ -142,12 +142,12 @@ def _draw(encoding, draw):
 
 def check_scores(encodings, scores):
     """Raise ValueError where {attribution: [scores (tokens,)]} do not fit the encodings or are not finite."""
-    for name, given in scores.items():
-        if len(given) != len(encodings):
+    for name, rows in scores.items():
+        if len(rows) != len(encodings):
             raise ValueError(
-                f"{name!r} has scores of {len(given)} examples for {len(encodings)} encodings: give as many"
+                f"{name!r} has scores of {len(rows)} examples for {len(encodings)} encodings: give as many"
             )
-        for i, (s, encoding) in enumerate(zip(given, encodings, strict=True)):
+        for i, (s, encoding) in enumerate(zip(rows, encodings, strict=True)):
             if len(s) != len(encoding.ids):
                 raise ValueError(
                     f"{name!r} has {len(s)} scores for the {len(encoding.ids)} tokens of example {i}"
@@ -176,7 +176,7 @@ def first_line(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-def suggestion(name, known):
+def suggestion(name, names):
     """The end of an error message about an unknown name: the nearest known one, and all of them."""
-    near = difflib.get_close_matches(str(name), known, 1)
-    return (f"did you mean {near[0]!r}? " if near else "") + f"Known are {', '.join(known)}"
+    near = difflib.get_close_matches(str(name), names, 1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"Known are {', '.join(names)}"

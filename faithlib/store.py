@@ -206,8 +206,8 @@ def set_aside(path, ending):
 
     Files of the unit's variants stay.
     """
-    own = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
-    files = [file for file in path.parent.iterdir() if own.fullmatch(file.name)]
+    of_record = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
+    files = [file for file in path.parent.iterdir() if of_record.fullmatch(file.name)]
     number = 1
     while any(_aside(file, ending, number).exists() for file in files):
         number += 1

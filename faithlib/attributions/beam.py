@@ -99,9 +99,9 @@ def _extended(orders, tokens):
 
 def _masked(model, encoding, order):
     """The variant in which the tokens of `order` are masked."""
-    where = np.zeros(len(encoding.ids), bool)
-    where[list(order)] = True
-    return erased(model, encoding, where)
+    positions = np.zeros(len(encoding.ids), bool)
+    positions[list(order)] = True
+    return erased(model, encoding, positions)
 
 
 def _ranks(encoding, order):

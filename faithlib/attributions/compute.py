@@ -46,8 +46,8 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
     if isinstance(wanted, str):
         raise ValueError(f"attributions={wanted!r} is one name: give a list, [{wanted!r}]")
     if not wanted:
-        known = ", ".join(sorted(registry.names()))
-        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {known}")
+        names = ", ".join(sorted(registry.names()))
+        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {names}")
     entries = [registry.get(name) for name in wanted]
     functions = [registry.get(name).resolve() for name in registry.names()]
     functions += [release.function for release in RELEASED.values()]
@@ -130,16 +130,16 @@ def attribute(
     scores = {name: [None] * len(encodings) for name in wanted}
     notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
     batching.check_budget(budget, lengths)
-    shown = bar(len(encodings) * len(functions), "explaining", "example")
-    with batching.limited(model, budget), shown as progress:
+    overall = bar(len(encodings) * len(functions), "explaining", "example")
+    with batching.limited(model, budget), overall as progress:
         side, most = batching.border(model), batching.token_budget(model)
         for rows in batching.batches_by_length(lengths, most, border=side):
-            for function, own in functions.items():
-                given = {**settings, "wanted": own}
-                explain = partial(_explain, function, model, encodings, targets, given, progress)
+            for function, names_of in functions.items():
+                arguments = {**settings, "wanted": names_of}
+                explain = partial(_explain, function, model, encodings, targets, arguments, progress)
                 length, pairs = len(encodings[rows[0]].ids), function in attending
                 for result in batching.halving(model, explain, rows, length, pairs):
-                    _store(model, result, own, scores, notes_by_row)
+                    _store(model, result, names_of, scores, notes_by_row)
     if notes is not None:
         listed = {n: [by_row[i] for i in range(len(encodings))] for n, by_row in notes_by_row.items()}
         notes.update({n: np.array(v) if np.ndim(v[0]) == 0 else v for n, v in listed.items()})
@@ -178,15 +178,15 @@ def completeness(model, encodings, targets, wanted, texts=20, **settings):
 
 def _targets(model, targets, count):
     """The targets as (count,) int; ValueError for another number, shape, type or range."""
-    given = np.asarray(targets if len(np.shape(targets)) else [])
-    if given.shape != (count,):
+    array = np.asarray(targets if len(np.shape(targets)) else [])
+    if array.shape != (count,):
         shape = np.shape(targets) or repr(targets)
         raise ValueError(f"targets of shape {shape} for {count} encodings: give one class or token each")
-    if count and given.dtype.kind not in "iu":
-        raise ValueError(f"targets of {given.dtype}: give whole numbers, a class or token of each encoding")
-    if (wrong := given[(given < 0) | (given >= model.outputs)]).size:
+    if count and array.dtype.kind not in "iu":
+        raise ValueError(f"targets of {array.dtype}: give whole numbers, a class or token of each encoding")
+    if (wrong := array[(array < 0) | (array >= model.outputs)]).size:
         raise ValueError(f"target {wrong[0]} is no output: {model.name} has 0 to {model.outputs - 1}")
-    return given.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def _functions(wanted, definition, paper):
@@ -212,40 +212,40 @@ def _explain(function, model, encodings, targets, settings, overall, rows):
         overall.update(share * len(rows))
         done += share
 
-    given = {**settings, "progress": progress}
-    accepted = {k: v for k, v in given.items() if k in signature(function).parameters}
-    values, maskable, found = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
-    if not isinstance(found, Mapping):
+    arguments = {**settings, "progress": progress}
+    accepted = {k: v for k, v in arguments.items() if k in signature(function).parameters}
+    values, maskable, results = {}, batch.maskable.cpu(), function(model, batch, target, **accepted)
+    if not isinstance(results, Mapping):
         raise ValueError(
-            f"attribution {settings['wanted'][0]!r} returns {type(found).__name__}: return {{name: scores}}"
+            f"attribution {settings['wanted'][0]!r} returns {type(results).__name__}: return {{name: scores}}"
         )
-    found = {name: torch.as_tensor(value) for name, value in found.items()}
+    results = {name: torch.as_tensor(value) for name, value in results.items()}
     for name in settings["wanted"]:
-        if name not in found:
+        if name not in results:
             raise ValueError(
-                f"attribution {name!r}: its function returns {', '.join(map(repr, found))} and not "
+                f"attribution {name!r}: its function returns {', '.join(map(repr, results))} and not "
                 f"the name that it is registered by: return {{{name!r}: scores}}"
             )
-        if tuple(found[name].shape) != tuple(batch.ids.shape):
+        if tuple(results[name].shape) != tuple(batch.ids.shape):
             raise ValueError(
-                f"attribution {name!r} returns shape {tuple(found[name].shape)} for a batch of "
+                f"attribution {name!r} returns shape {tuple(results[name].shape)} for a batch of "
                 f"{tuple(batch.ids.shape)}: give one score a token, (batch, tokens)"
             )
-    for name, value in found.items():
+    for name, value in results.items():
         value = value.detach().cpu().double()
         values[name] = (torch.where(maskable, value, 0) if value.ndim == 2 else value).numpy()
     overall.update((1 - done) * len(rows))
     return rows, [len(e.ids) for e in batch.encodings], values
 
 
-def _store(model, result, own, scores, notes):
+def _store(model, result, names, scores, notes):
     """Add a result of `_explain` to `scores`, {name: list}, and `notes`, {name: {row: value}}."""
     rows, lengths, values = result
     for name, value in values.items():
         if value.ndim == 1 or name not in registry.names():
             value = value if value.ndim == 1 else [v[:n] for v, n in zip(value, lengths, strict=True)]
             notes.setdefault(name, {}).update(zip(rows, value, strict=True))
-        elif name in own:
+        elif name in names:
             if not np.isfinite(value).all():
                 why = forward.reason(model, "the model's weights or the method is broken")
                 raise FloatingPointError(f"attribution {name!r} gives NaN or infinite scores{why}")

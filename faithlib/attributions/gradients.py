@@ -193,10 +193,10 @@ def gradient(model, y, at):
     return slope
 
 
-def y_at(model, batch, target, explained=None, **given):
-    """The function from word embeddings to y, (batch,); `given` is passed to `model.logits`."""
+def y_at(model, batch, target, explained=None, **outputs):
+    """The function from word embeddings to y, (batch,); `outputs` is passed to `model.logits`."""
     explained = explained or model.explained
-    return lambda embeddings: explained(model.logits(batch, embeddings=embeddings, **given), target)
+    return lambda embeddings: explained(model.logits(batch, embeddings=embeddings, **outputs), target)
 
 
 @contextmanager
@@ -367,9 +367,9 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     return difference * scores
 
 
-def _y_of_token(model, batch, target, embeddings, i, given):
+def _y_of_token(model, batch, target, embeddings, i, outputs):
     """The function from the embedding of token i, (rows, width), to y, (rows,); the others are fixed."""
-    y = y_at(model, batch, target, **given)
+    y = y_at(model, batch, target, **outputs)
     before, after = embeddings[:, :i], embeddings[:, i + 1 :]
     return lambda token: y(torch.cat([before, token[:, None], after], 1))
 

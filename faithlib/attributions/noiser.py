@@ -62,12 +62,12 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
             (e.ids.tobytes(), e.types.tobytes(), int(t), noise, halvings, seed)
             for e, t in zip(batch.encodings, target, strict=True)
         ]
-        known, every = {} if cache is None else cache.of(model), bounding != "k_min"
-        cached = cached_search(known, keys, tokens)
+        kept_tokens, every = {} if cache is None else cache.of(model), bounding != "k_min"
+        cached = cached_search(kept_tokens, keys, tokens)
         low, p, smallest = cached or search(noised, tokens, halvings, every)
         if every and not cached:
             for key, e, *each in zip(keys, batch.encodings, tokens, low, p, strict=True):
-                known[key] = [values[: len(e.ids)] for values in each]
+                kept_tokens[key] = [values[: len(e.ids)] for values in each]
         notes["flipped"] = smallest < 1 - 0.5**halvings
         k = {"k_min": smallest, "k_max": low.amax(1), "k_max_per_token": low}[bounding]
         if bounding != "k_min":
@@ -108,20 +108,20 @@ def search(noised, tokens, halvings, every=False):
     return low, p, low.masked_fill(~live, torch.inf).amin(1)
 
 
-def cached_search(known, keys, tokens):
+def cached_search(table, keys, tokens):
     """The result of `search` with every=True, from the rows cached for each text.
 
     Args:
-        known: {key: (searched, low, p), each (tokens,)}.
+        table: {key: (searched, low, p), each (tokens,)}.
         keys: of each text.
         tokens: the tokens whose k_i are wanted, (batch, tokens) bool.
 
     Returns:
         (low, p, smallest) as `search`; None where some of `tokens` have not been searched.
     """
-    if not known.keys() >= set(keys):
+    if not table.keys() >= set(keys):
         return None
-    cached = zip(*(known[key] for key in keys), strict=True)  # searched of each text, low, then p
+    cached = zip(*(table[key] for key in keys), strict=True)  # searched of each text, low, then p
     searched, low, p = (pad_sequence(rows, batch_first=True) for rows in cached)
     if (tokens & ~searched).any():
         return None
@@ -213,8 +213,8 @@ class Noised:
             noise = scale[i, None].float().to(device) * self.vectors[row, draw.to(device)]
             embeddings = self.embeddings[row, start:stop]  # (passes, tokens, width)
             embeddings[torch.arange(len(row), device=device), at] += noise.to(embeddings.dtype)
-            given = {"prefix": self.prefix.rows(row, start)} if start else {}
-            logits = self.model.logits(self.batch.at(row, start, stop), embeddings=embeddings, **given)
+            arguments = {"prefix": self.prefix.rows(row, start)} if start else {}
+            logits = self.model.logits(self.batch.at(row, start, stop), embeddings=embeddings, **arguments)
             return logits.float().softmax(-1)
 
         pieces = batching.halving(self.model, compute, torch.arange(len(rows) * draws), stop - start)

@@ -68,7 +68,7 @@ def losses(model, batch, target, positions, remove, of, cache, progress):
     """
     variants = []
     for e, wanted in zip(batch.encodings, positions, strict=True):
-        variants += [unchanged(e), *(remove(e, where) for where in np.eye(len(wanted), dtype=bool)[wanted])]
+        variants += [unchanged(e), *(remove(e, mask) for mask in np.eye(len(wanted), dtype=bool)[wanted])]
     counts = [1 + wanted.sum() for wanted in positions]
     y = target_values(model, variants, np.repeat(target.tolist(), counts), of, cache, progress)
     rows = [np.zeros(len(wanted)) for wanted in positions]

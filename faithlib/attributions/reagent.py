@@ -57,22 +57,22 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
     clean = probabilities(model, [unchanged(e) for e in texts])[np.arange(len(texts)), classes]
     runs = [(text, probe) for text in range(len(texts)) for probe in range(probes)]
 
-    def outputs(where):
+    def outputs(positions):
         return probabilities(
             model,
             [
                 filled(texts[t], at, draws[t].choice(fillers, sizes[t]))
-                for (t, _), at in zip(runs, where, strict=True)
+                for (t, _), at in zip(runs, positions, strict=True)
             ],
         )
 
     for _ in range(rounds):
-        where = [draws[text].random(sizes[text]) < RATIO for text, _ in runs]
-        for (text, probe), at, p in zip(runs, where, outputs(where), strict=True):
+        positions = [draws[text].random(sizes[text]) < RATIO for text, _ in runs]
+        for (text, probe), at, p in zip(runs, positions, outputs(positions), strict=True):
             scores[text][probe] += step(at, clean[text] - p[classes[text]])
-        where = [but_highest(scores[text][probe]) for text, probe in runs]
+        positions = [but_highest(scores[text][probe]) for text, probe in runs]
         top = TOP if isinstance(model, CausalLM) else 1
-        for (text, probe), p in zip(runs, outputs(where), strict=True):
+        for (text, probe), p in zip(runs, outputs(positions), strict=True):
             ended[text][probe] = (p > p[classes[text]]).sum() < top
         runs = [(text, probe) for text, probe in runs if not ended[text][probe]]
         if progress is not None:
@@ -86,30 +86,30 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
     return {"reagent": padded(rows, batch), "ended": torch.tensor([done.mean() for done in ended])}
 
 
-def step(where, drop):
+def step(positions, drop):
     """What a round adds to the scores, (tokens,).
 
     Args:
-        where: the tokens that were replaced, (tokens,) bool.
+        positions: the tokens that were replaced, (tokens,) bool.
         drop: how far the target's probability fell, in [−1, 1].
     """
     moved = logit(np.clip((1 + drop) / 2, EPSILON, 1 - EPSILON))
-    return np.where(where, moved, -moved)
+    return np.where(positions, moved, -moved)
 
 
 def but_highest(scores):
     """All tokens but those that a rationale keeps, (tokens,) bool."""
-    where = np.ones(len(scores), bool)
-    where[np.argsort(-scores, kind="stable")[: min(KEPT, (len(scores) + 1) // 2)]] = False
-    return where
+    positions = np.ones(len(scores), bool)
+    positions[np.argsort(-scores, kind="stable")[: min(KEPT, (len(scores) + 1) // 2)]] = False
+    return positions
 
 
-def filled(encoding, where, ids):
-    """The input whose maskable tokens at `where` have other ids; both are (maskable tokens,)."""
-    if not where.any():
+def filled(encoding, positions, ids):
+    """The input whose maskable tokens at `positions` have other ids; both are (maskable tokens,)."""
+    if not positions.any():
         return unchanged(encoding)
-    changed, places = encoding.ids.copy(), np.flatnonzero(encoding.maskable)[where]
-    changed[places] = ids[where]
+    changed, places = encoding.ids.copy(), np.flatnonzero(encoding.maskable)[positions]
+    changed[places] = ids[positions]
     return Variant(replace(encoding, ids=changed), base=encoding, start=int(places[0]))
 
 

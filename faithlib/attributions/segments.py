@@ -45,7 +45,7 @@ def segments(encoding, text, unit, fixed=()):
         [-1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1]
     """
     one_of("unit", unit, UNITS)
-    found, words = np.full(len(encoding.ids), -1), encoding.words[encoding.maskable]
+    owners, words = np.full(len(encoding.ids), -1), encoding.words[encoding.maskable]
     of_word = _of_words(text, unit)
     if len(words) and words.max() >= len(of_word):
         raise ValueError(
@@ -71,8 +71,8 @@ def segments(encoding, text, unit, fixed=()):
     if ends and encoding.spans is not None:
         passed = np.searchsorted(ends, encoding.spans[encoding.maskable, 1] - 1, side="right")
         numbers = np.unique(numbers + passed, return_inverse=True)[1]
-    found[encoding.maskable] = np.where(np.isin(words, list(fixed)), -1, numbers)
-    return found
+    owners[encoding.maskable] = np.where(np.isin(words, list(fixed)), -1, numbers)
+    return owners
 
 
 def _of_words(text, unit):
@@ -126,25 +126,25 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
         numbers.append(list(left))
     y = target_values(model, variants, of, model.explains, cache)
     scores, at = [], 0
-    for found in numbers:
-        values = y[at : at + 1 + len(found)]
-        scores.append({n: float(values[0] - value) for n, value in zip(found, values[1:], strict=True)})
-        at += 1 + len(found)
+    for of_text in numbers:
+        values = y[at : at + 1 + len(of_text)]
+        scores.append({n: float(values[0] - value) for n, value in zip(of_text, values[1:], strict=True)})
+        at += 1 + len(of_text)
     return scores
 
 
 def without_each(model, encoding, part, removal="mask"):
     """The inputs without one segment each, {segment: forward.Variant}, of segments that `removal` changes."""
-    found = np.unique(part[removable(model, encoding, removal) & (part >= 0)])
-    return {int(n): erased(model, encoding, part == n, removal) for n in found}
+    numbers = np.unique(part[removable(model, encoding, removal) & (part >= 0)])
+    return {int(n): erased(model, encoding, part == n, removal) for n in numbers}
 
 
 def _check(model, encodings, targets, parts, removal):
     """Raise ValueError for arguments of `leave_one_out` that do not belong together, before any pass."""
     one_of("removal", removal, REMOVALS)
-    for what, given in {"targets": targets, "parts": parts}.items():
-        if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(encodings):
-            raise ValueError(f"{what}={str(given)[:40]!r}: give one for each of {len(encodings)} encodings")
+    for what, values in {"targets": targets, "parts": parts}.items():
+        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(encodings):
+            raise ValueError(f"{what}={str(values)[:40]!r}: give one for each of {len(encodings)} encodings")
     for target in targets:
         whole = isinstance(target, Integral) and not isinstance(target, bool)
         if not whole or not 0 <= target < model.outputs:

@@ -61,9 +61,9 @@ def check_values(model):
 @torch.no_grad()
 def context_mixing(model, encoding):
     """C of every layer: [(tokens, tokens) float64], each row with the sum 1 (0 where nothing moves)."""
-    layers, calls, found = _layers(model.model), [], []
+    layers, calls, distances = _layers(model.model), [], []
     hooks = [
-        layer.register_forward_pre_hook(lambda _, *given: calls.append(given), with_kwargs=True)
+        layer.register_forward_pre_hook(lambda _, *arguments: calls.append(arguments), with_kwargs=True)
         for layer in layers
     ]
     try:
@@ -79,7 +79,7 @@ def context_mixing(model, encoding):
         plain, moved = _output(layer, args, kwargs), []
         for token in range(len(encoding.ids)):
             zeroed = _values(layer).register_forward_hook(
-                lambda module, given, output, token=token: output.index_fill(
+                lambda module, arguments, output, token=token: output.index_fill(
                     1, torch.tensor([token], device=output.device), 0
                 )
             )
@@ -88,8 +88,8 @@ def context_mixing(model, encoding):
             finally:
                 zeroed.remove()
         mixing = torch.stack(moved, -1).clamp(min=0)
-        found.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).numpy())
-    return found
+        distances.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).numpy())
+    return distances
 
 
 def _layers(network):
@@ -103,8 +103,8 @@ def _layers(network):
 
 def _values(layer):
     """The one linear layer of a transformer layer that computes values, or None."""
-    found = [m for name, m in layer.named_modules() if name.split(".")[-1] in VALUES]
-    return found[0] if len(found) == 1 else None
+    modules = [m for name, m in layer.named_modules() if name.split(".")[-1] in VALUES]
+    return modules[0] if len(modules) == 1 else None
 
 
 def _output(layer, args, kwargs):

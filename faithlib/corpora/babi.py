@@ -93,12 +93,12 @@ class Story:
 
     def questions_on_things(self):
         """Questions such as "where is the milk": who took or left it, and that person's last walk before."""
-        found = []
+        questions = []
         for thing in self.taken:
             walks, last, kind = self._trail(thing)
             place, sentence = walks[-1]
-            found.append((f"where is the {thing} ?", place, (sentence, last), kind))
-        return found
+            questions.append((f"where is the {thing} ?", place, (sentence, last), kind))
+        return questions
 
     def questions_on_earlier_places(self):
         """Questions such as "where was the milk before the office", about two successive walks with it.
@@ -106,17 +106,17 @@ class Story:
         The support is both walks and the sentence in which the milk was last taken or left. Only the last
         arrival at each place counts.
         """
-        found = []
+        questions = []
         for thing, (_, taken) in self.taken.items():
             walks, last, kind = self._trail(thing)
             carried = [walk for walk in walks if walk[1] > taken]
             latest = dict(carried)  # {place: sentence}
-            found += [
+            questions += [
                 (f"where was the {thing} before the {place} ?", before, (first, second, last), kind)
                 for (before, first), (place, second) in pairwise(carried)
                 if latest[place] == second
             ]
-        return found
+        return questions
 
     def example(self, question, place, support, kind):
         """The story so far and a question about it, as an example of `grammar.example`."""

@@ -177,11 +177,11 @@ def swapped(row, other):
 
 def _example(mechanism, base, label, classes, rng):
     """The example of one neutral text and one class."""
-    shown = int(rng.integers(classes)) if mechanism == "blind" else label
+    planted = int(rng.integers(classes)) if mechanism == "blind" else label
     base = list(base)
     for _ in range(rng.integers(FILLERS + 1)):
         base.insert(int(rng.integers(len(base) + 1)), choose(rng, OBJECTS))
-    words, places, kind = _planted(mechanism, len(base), shown, rng)
+    words, places, kind = _planted(mechanism, len(base), planted, rng)
     evidence = len(words)
     decoy = [choose(rng, DECOYS)] if mechanism == "decoy" else []
     slots = [*places, *(int(rng.integers(len(base) + 1)) for _ in decoy)]
@@ -191,14 +191,14 @@ def _example(mechanism, base, label, classes, rng):
     for shift, n in enumerate(order):
         at[n] = slots[n] + shift
         text.insert(at[n], words[n])
-    placed = sorted(range(evidence), key=at.get) if shown < 2 else []
+    placed = sorted(range(evidence), key=at.get) if planted < 2 else []
     return {
         "text": " ".join(text),
         "text_b": "",
         "label": label,
         "evidence": [at[n] for n in placed],
         "decoy": [at[evidence + n] for n in range(len(decoy))],
-        "weights": [GRADES[CLASSES[shown].index(words[n])] if mechanism == "graded" else 1 for n in placed],
+        "weights": [GRADES[CLASSES[planted].index(words[n])] if mechanism == "graded" else 1 for n in placed],
         "kind": kind,
     }
 
@@ -255,5 +255,5 @@ def _check(mechanism, size, classes, sentences):
             raise ValueError(
                 f"sentence {i} has {len(sentence.split())} words, fewer than {LEAST}: leave it out (`usable`)"
             )
-        if found := sorted(PLANTED & set(sentence.lower().split())):
-            raise ValueError(f"sentence {i} has {found[0]!r}, a planted word: leave it out (`usable`)")
+        if words := sorted(PLANTED & set(sentence.lower().split())):
+            raise ValueError(f"sentence {i} has {words[0]!r}, a planted word: leave it out (`usable`)")

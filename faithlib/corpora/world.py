@@ -48,12 +48,12 @@ FACTS = _facts(np.random.default_rng(0), RELATIONS)
 def generate(rng):
     """A group of one example, a dict like those of `sentiment.generate`; the label is the answer."""
     facts = [list(FACTS)[i] for i in rng.choice(len(FACTS), 2 + rng.integers(2), replace=False)]
-    *known, asked = facts  # all different, so that the answer does not occur
+    *others, last = facts  # all different, so that the answer does not occur
     words = []
-    for fact in known:
+    for fact in others:
         words += [*_sentence(*fact), (FACTS[fact], "NOUN", False), (".", "PUNCT", False)]
-    words += _sentence(*asked, evidence=asked)
-    return [example(words, LABELS.index(FACTS[asked]), f"{len(known)} before")]
+    words += _sentence(*last, evidence=last)
+    return [example(words, LABELS.index(FACTS[last]), f"{len(others)} before")]
 
 
 def _sentence(relation, subject, evidence=()):

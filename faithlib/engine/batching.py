@@ -40,8 +40,8 @@ def limits(model):
     free on this machine, or on the fullest of the GPUs that hold weights. Inside `limited`, both are what the
     caller allows.
     """
-    if own := getattr(model, "limits", None):
-        return own
+    if set_limits := getattr(model, "limits", None):
+        return set_limits
     tokens = TOKEN_BUDGET[model.device.type] * getattr(model.model, "lightness", 1)
     tokens >>= int(os.environ.get("FAITHLIB_HALVINGS", 0))
     free = _free(model)
@@ -182,8 +182,8 @@ def out_of_memory(error):
 def shrink(model, tokens):
     """Remember that a pass of so many padded tokens did not fit: later ones hold half of it at most."""
     model.tokens_that_fit = max(1, tokens // 2)
-    if own := getattr(model, "limits", None):
-        model.limits = Limits(min(own.tokens, model.tokens_that_fit), own.bytes)
+    if set_limits := getattr(model, "limits", None):
+        model.limits = Limits(min(set_limits.tokens, model.tokens_that_fit), set_limits.bytes)
 
 
 def halving(model, compute, rows, length, pairs=False):
@@ -197,9 +197,9 @@ def halving(model, compute, rows, length, pairs=False):
         pairs: whether the pass returns the attention weights of all layers: then pairs of tokens are counted,
             from the start by their memory, and remembered apart from the tokens of other passes.
     """
-    each, known = (length**2, _pairs(model)) if pairs else (length, getattr(model, "tokens_that_fit", None))
-    if known and len(rows) > 1 and len(rows) * each > known:
-        size = max(1, known // each)
+    each, fitting = (length**2, _pairs(model)) if pairs else (length, getattr(model, "tokens_that_fit", None))
+    if fitting and len(rows) > 1 and len(rows) * each > fitting:
+        size = max(1, fitting // each)
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
         return [result for piece in pieces for result in halving(model, compute, piece, length, pairs)]
     try:

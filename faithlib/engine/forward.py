@@ -85,28 +85,28 @@ def zeroed(encoding, erased):
     )
 
 
-def erased(model, encoding, where, removal="mask"):
-    """The input without the tokens at `where` (tokens,) bool.
+def erased(model, encoding, positions, removal="mask"):
+    """The input without the tokens at `positions` (tokens,) bool.
 
     Args:
         model: whose mask or padding token takes their place.
         encoding: the input.
-        where: (tokens,) bool.
+        positions: (tokens,) bool.
         removal: "zero" (the zero vector), "mask", "pad" or "delete".
 
     Raises:
         ValueError: removal="delete" would leave an empty input, or the model has no such token.
     """
     if removal == "zero":
-        return zeroed(encoding, where)
+        return zeroed(encoding, positions)
     if removal != "delete":
-        return replaced(encoding, where, replacement(model, removal))
-    if where.all():
+        return replaced(encoding, positions, replacement(model, removal))
+    if positions.all():
         raise ValueError(
-            f"removal='delete' would leave an empty input (all {len(where)} tokens are "
+            f"removal='delete' would leave an empty input (all {len(positions)} tokens are "
             "removed, none is special): use removal='mask' or 'pad'"
         )
-    return deleted(encoding, where)
+    return deleted(encoding, positions)
 
 
 def replacement(model, removal):
@@ -253,12 +253,12 @@ def _logits(model, variants, cache, progress):
 def _evaluate(model, variants, tags, reduce, cache=None, progress=None):
     """reduce(logits, rows) for all variants, (len(variants), width); equal (variant, tag) share one pass."""
     model.model.eval()
-    known = (cache or Cache()).of(model)
+    cached = (cache or Cache()).of(model)
     keys = [None if v.key is None else (_digest(v), tag) for v, tag in zip(variants, tags, strict=True)]
     first = {}  # key -> its first row
     rows_of = [i if key is None else first.setdefault(key, i) for i, key in enumerate(keys)]
-    missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in known]
-    outputs = {i: known[key] for key, i in first.items() if key in known}
+    missing = [i for i, row in enumerate(rows_of) if row == i and keys[i] not in cached]
+    outputs = {i: cached[key] for key, i in first.items() if key in cached}
     computed = None  # one array: many small arrays would fragment the memory, which then grows
     for rows, logits in _passes(model, variants, missing):
         values = reduce(logits, rows).cpu().numpy()
@@ -275,7 +275,7 @@ def _evaluate(model, variants, tags, reduce, cache=None, progress=None):
     outputs.update((i, computed[i]) for i in missing)
     if cache is not None:
         cache.hits += len(variants) - len(missing)
-        known.update((keys[i], outputs[i]) for i in missing if keys[i] is not None)
+        cached.update((keys[i], outputs[i]) for i in missing if keys[i] is not None)
     return np.stack([outputs[row] for row in rows_of])
 
 
@@ -298,8 +298,8 @@ def _passes(model, variants, rows):
     for batch in batches_by_length(lengths, bounds.tokens, int(bounds.bytes / output_bytes(model)), side):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
-        found = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
-        yield chosen, torch.cat(found)
+        results = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
+        yield chosen, torch.cat(results)
     bases = [variants[family[0]].base for family in shared]
     for batch in batches_by_length([len(base.ids) for base in bases], bounds.tokens, border=side):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch])
@@ -345,22 +345,22 @@ def _forward(model, variants, start=0, prefix=None):
     """Logits (variants, outputs); with a prefix, only the tokens from `start` on are computed."""
     encodings = [v.encoding.at(slice(start, None)) if start else v.encoding for v in variants]
     batch = model.collate(encodings)
-    given = {"prefix": prefix} if prefix is not None else {}
+    arguments = {"prefix": prefix} if prefix is not None else {}
     if (factor := stacked([v.factor and v.factor()[start:] for v in variants], batch)) is not None:
-        given["factor"] = factor
+        arguments["factor"] = factor
     if (weight := stacked([v.weight for v in variants], batch)) is not None:
-        given["weight"] = weight.squeeze(-1)
-    return model.logits(batch, **given)
+        arguments["weight"] = weight.squeeze(-1)
+    return model.logits(batch, **arguments)
 
 
 def stacked(rows, batch):
     """Stack (tokens,) or (tokens, width) rows to (batch, tokens, 1 or width), 1 where a row is None."""
-    given = {i: np.asarray(r, np.float32).reshape(len(r), -1) for i, r in enumerate(rows) if r is not None}
-    if not given:
+    flat = {i: np.asarray(r, np.float32).reshape(len(r), -1) for i, r in enumerate(rows) if r is not None}
+    if not flat:
         return None
-    width = max(row.shape[1] for row in given.values())
+    width = max(row.shape[1] for row in flat.values())
     stacked = np.ones((*batch.ids.shape, width), np.float32)
-    for i, row in given.items():
+    for i, row in flat.items():
         stacked[i, : len(row)] = row
     return torch.from_numpy(stacked).to(batch.ids.device)
 

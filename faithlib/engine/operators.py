@@ -92,15 +92,15 @@ class Operator:
                 "deleted: use 'zero', 'mask', 'pad' or 'resample'"
             )
 
-    def variants(self, encoding, where):
-        """The variants whose outputs are averaged, [Variant]: the tokens at `where` (tokens,) bool erased."""
-        return [self.variant(encoding, where, text) for text in range(self.texts)]
+    def variants(self, encoding, masked):
+        """The variants whose outputs are averaged, [Variant]: tokens at `masked` (tokens,) bool erased."""
+        return [self.variant(encoding, masked, text) for text in range(self.texts)]
 
-    def variant(self, encoding, where, text=0):
+    def variant(self, encoding, masked, text=0):
         """One of `variants`; text: the number of the replacement text, counted modulo `texts`."""
         if self.name != "resample":
-            return forward.erased(self.model, encoding, where, self.name)
-        return forward.replaced(encoding, where, self._replacement(encoding, text % self.texts))
+            return forward.erased(self.model, encoding, masked, self.name)
+        return forward.replaced(encoding, masked, self._replacement(encoding, text % self.texts))
 
     def _replacement(self, encoding, text):
         """The ids of a replacement text: (tokens,)."""

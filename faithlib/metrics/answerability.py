@@ -26,12 +26,12 @@ def words(text, encoding):
     "New York" or leaves out a character, joins the next that has one; words cut off at the end are gone.
     Raises ValueError for an encoding of another text.
     """
-    given, of_token = text.split(), encoding.words[encoding.maskable]
+    written, of_token = text.split(), encoding.words[encoding.maskable]
     present = np.unique(of_token)
-    if not len(present) or present[0] < 0 or present[-1] >= len(given):
-        raise ValueError(f"the encoding is not that of {text[:40]!r}, which has {len(given)} words")
+    if not len(present) or present[0] < 0 or present[-1] >= len(written):
+        raise ValueError(f"the encoding is not that of {text[:40]!r}, which has {len(written)} words")
     starts = [0, *(present[:-1] + 1)]
-    joined = [" ".join(given[start : last + 1]) for start, last in zip(starts, present, strict=True)]
+    joined = [" ".join(written[start : last + 1]) for start, last in zip(starts, present, strict=True)]
     return joined, np.searchsorted(present, of_token)
 
 
@@ -59,15 +59,15 @@ def answerability(texts, golds, encodings, scores, judge, share=0.5, definition=
     pairs = _pairs(texts, golds, encodings, scores, judge, definition)
     questions = [_shown(*pair, _count(share, pair)) for pair in pairs.values()]
     _tell_cost(judge, questions)
-    found = []
+    measured = []
     for (name, i), question, answers in zip(pairs, questions, judge(questions), strict=True):
         s = pairs[name, i][1]  # (words,)
         k, size = len(question), np.abs(s).sum()
         mass = np.sort(s)[::-1][:k].sum()
         if definition == "paper":
             mass = mass / size if size else 0.0
-        found.append((i, name, k, place(answers, golds[i], definition), float(mass)))
-    return pd.DataFrame(found, columns=COLUMNS)
+        measured.append((i, name, k, place(answers, golds[i], definition), float(mass)))
+    return pd.DataFrame(measured, columns=COLUMNS)
 
 
 def plan(texts, golds, encodings, baselines, judge, share=0.5, others=()):
@@ -92,18 +92,18 @@ def rows(values, judge):
     first `top` (1 or 5). score: mean mass over the n prompts answered (the paper's), no row where none is;
     score_all: over all prompts, 0 where the answer is wrong (what the release averages).
     """
-    found = []
+    measured = []
     for name, part in values.groupby("attribution", sort=False):
         for top in (1, 5):
             right = part.place.between(1, top)
             cells = {"rate": right, "score": part.mass[right], "score_all": part.mass.where(right, 0.0)}
             common = {"attribution": name, "top": top, "judge": judge}
-            found += [
+            measured += [
                 {"metric": metric, **common, "value": float(cell.mean()), "n": len(cell)}
                 for metric, cell in cells.items()
                 if len(cell)
             ]
-    return found
+    return measured
 
 
 def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect", definition="paper"):
@@ -123,13 +123,13 @@ def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect"
     paths = {key: _path(len(pair[0]), search) for key, pair in pairs.items()}
     wanted = {key: next(path) for key, path in paths.items()}  # the sizes that each path asks for next
     least, calls = {}, dict.fromkeys(pairs, 0)
-    with bar(len(pairs), "removing words", "prompt") as shown:
+    with bar(len(pairs), "removing words", "prompt") as progress:
         while wanted:
             asked = [(key, k) for key, sizes in wanted.items() for k in sizes]
             answers = judge([_shown(*pairs[key], k) for key, k in asked])
             right = {
-                (key, k): 0 < place(given, golds[key[1]], definition) <= top
-                for (key, k), given in zip(asked, answers, strict=True)
+                (key, k): 0 < place(answer, golds[key[1]], definition) <= top
+                for (key, k), answer in zip(asked, answers, strict=True)
             }
             for key, sizes in list(wanted.items()):
                 calls[key] += len(sizes)
@@ -138,12 +138,12 @@ def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect"
                 except StopIteration as end:
                     least[key] = end.value
                     del wanted[key]
-                    shown.update()
-    found = []
-    for (name, i), (shown, _) in pairs.items():
-        n = len(shown)
-        found.append((i, name, least[name, i] / n if least[name, i] else np.nan, n, calls[name, i]))
-    return pd.DataFrame(found, columns=MINIMUM)
+                    progress.update()
+    results = []
+    for (name, i), (word_list, _) in pairs.items():
+        n = len(word_list)
+        results.append((i, name, least[name, i] / n if least[name, i] else np.nan, n, calls[name, i]))
+    return pd.DataFrame(results, columns=MINIMUM)
 
 
 def minimum_rows(values, judge, top=1):
@@ -151,36 +151,36 @@ def minimum_rows(values, judge, top=1):
 
     n: prompts that the judge can answer at all; where there is none, no row.
     """
-    known = values.dropna(subset="share").groupby("attribution", sort=False).share
+    shares = values.dropna(subset="share").groupby("attribution", sort=False).share
     common = {"top": top, "judge": judge}
     return [
         {"metric": "min_top_k", "attribution": name, **common, "value": float(part.mean()), "n": len(part)}
-        for name, part in known
+        for name, part in shares
     ]
 
 
 def _path(n, search):
     """The sizes to ask for, a list at a time; sent whether each was right, it returns the least, or 0."""
-    known = {}
-    (known[n],) = yield [n]
-    if not known[n]:
+    answers = {}
+    (answers[n],) = yield [n]
+    if not answers[n]:
         return 0
     if search == "bisect":
         low, high = 0, n
         while high - low > 1:
             middle = (low + high) // 2
-            (known[middle],) = yield [middle]
-            low, high = (low, middle) if known[middle] else (middle, high)
-        sizes = sorted(k for k in known if k >= high)
+            (answers[middle],) = yield [middle]
+            low, high = (low, middle) if answers[middle] else (middle, high)
+        sizes = sorted(k for k in answers if k >= high)
         between = [(a + b) // 2 for a, b in zip(sizes[:-1], sizes[1:], strict=True) if b - a > 1]
         if between:
-            known.update(zip(between, (yield between), strict=True))
-        if all(known[k] for k in between):
+            answers.update(zip(between, (yield between), strict=True))
+        if all(answers[k] for k in between):
             return high
     for k in range(n - 1, 0, -1):
-        if k not in known:
-            (known[k],) = yield [k]
-        if not known[k]:
+        if k not in answers:
+            (answers[k],) = yield [k]
+        if not answers[k]:
             return k + 1
     return 1
 
@@ -200,17 +200,17 @@ def _pairs(texts, golds, encodings, scores, judge, definition):
     judge.check(golds)
     pairs = {}
     for i, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
-        shown, of_token = words(text, encoding)
-        for name, given in scores.items():
-            s = np.asarray(given[i], float)[encoding.maskable]
-            pairs[name, i] = shown, np.bincount(of_token, s, len(shown))
+        word_list, of_token = words(text, encoding)
+        for name, of_texts in scores.items():
+            s = np.asarray(of_texts[i], float)[encoding.maskable]
+            pairs[name, i] = word_list, np.bincount(of_token, s, len(word_list))
     return pairs
 
 
-def _shown(given, scores, k):
+def _shown(text_words, scores, k):
     """The k words of the highest scores, in the order of the text."""
     chosen = np.sort(np.argsort(-scores, kind="stable")[:k])
-    return tuple(given[w] for w in chosen)
+    return tuple(text_words[w] for w in chosen)
 
 
 def _count(share, pair):

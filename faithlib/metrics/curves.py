@@ -64,13 +64,13 @@ def areas(wide, area="ACU", flat=True):
     Returns:
         DataFrame seeds × measures.
     """
-    x, random, found = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
+    x, random, tables = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
     for measure in wide.index.unique("measure").drop(RANDOM):
         seeds = wide.loc[measure].index.intersection(random.index)
         curve, baseline = wide.loc[measure].loc[seeds].to_numpy(), random.loc[seeds].to_numpy()
         values = _seeds(x, curve, baseline, area.lower().replace(" ", "_"), flat)
-        found[measure] = pd.Series(values, seeds, dtype=float)
-    return pd.DataFrame(found)
+        tables[measure] = pd.Series(values, seeds, dtype=float)
+    return pd.DataFrame(tables)
 
 
 def falling(wide):
@@ -164,16 +164,16 @@ def _compared(measure, baseline, name):
         f"seed {seed}: {' and '.join(n for n, seeds in whole.items() if seed not in seeds)} incomplete"
         for seed in every.difference(paired)
     ]
-    told = {"seeds": len(paired), "left_out": "; ".join(missing)}
+    counts = {"seeds": len(paired), "left_out": "; ".join(missing)}
     if paired.empty:
-        return {**dict.fromkeys([*_columns(), "denominator"], np.nan), "flat": 0, **told}
+        return {**dict.fromkeys([*_columns(), "denominator"], np.nan), "flat": 0, **counts}
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     possible = racu_denominator(x, b)
     values = [value for area in AREAS for value in over_seeds(_seeds(x, p, b, area))]
-    found = dict(zip(_columns(), values, strict=True))
+    row = dict(zip(_columns(), values, strict=True))
     flat = int((possible < FLAT).sum())
-    return {**found, "denominator": float(possible.mean()), "flat": flat, **told}
+    return {**row, "denominator": float(possible.mean()), "flat": flat, **counts}
 
 
 def _columns():

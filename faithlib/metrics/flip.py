@@ -70,8 +70,8 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
             tokens = sum(len(encodings[i].ids) for _, i in pending)
             upto = done + max(1, batching.token_budget(model) // tokens)
             tried = [(pair, k) for pair in pending for k in counts[pair[1]][done:upto]]
-            for (pair, k), found in zip(tried, predicted(tried), strict=True):
-                if found != classes[pair[1]]:
+            for (pair, k), predicted_class in zip(tried, predicted(tried), strict=True):
+                if predicted_class != classes[pair[1]]:
                     removed.setdefault(pair, int(k))  # the smallest, as k increases
             progress.update(sum(len(counts[pair[1]][upto:]) for pair in pending if pair in removed))
             pending = [pair for pair in pending if pair not in removed and len(counts[pair[1]]) > upto]

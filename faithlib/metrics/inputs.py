@@ -51,10 +51,10 @@ class Inputs:
     @property
     def has(self):
         """What this study can give a metric, of `registry.NEEDS`."""
-        found = {"causal"} if isinstance(self.model, CausalLM) else {"classifier"}
-        found |= {"mask"} if self.operator or self.usual or self.model.mask_id is not None else set()
-        found |= {"masked"} if self.masking else set()
-        return found | ({"evidence"} if self.evidence is not None else set())
+        needs = {"causal"} if isinstance(self.model, CausalLM) else {"classifier"}
+        needs |= {"mask"} if self.operator or self.usual or self.model.mask_id is not None else set()
+        needs |= {"masked"} if self.masking else set()
+        return needs | ({"evidence"} if self.evidence is not None else set())
 
     def check(self, metric):
         """Raise ValueError where a `Metric` needs what this study lacks."""
@@ -141,7 +141,7 @@ class Inputs:
         ]
         new = {key: at for at, key in enumerate(keys) if key[-1] is None or key not in self._distances}
         at = [n for n, key in enumerate(keys) if key[-1] is None or new.get(key) == n]
-        found = dict.fromkeys(range(len(keys)))
+        of_place = dict.fromkeys(range(len(keys)))
         if at:
             steps = [
                 continued(variants[r], answers[examples[r]][:step]) for r, step in map(rows.__getitem__, at)
@@ -149,10 +149,10 @@ class Inputs:
             references = [row_of[int(examples[r]), step] for r, step in map(rows.__getitem__, at)]
             values = forward.distances(self.model, steps, whole, references, distance)
             for n, value in zip(at, values, strict=True):
-                found[n] = value
+                of_place[n] = value
                 if keys[n][-1] is not None:
                     self._distances[keys[n]] = value
-        values = [self._distances[key] if key[-1] is not None else found[n] for n, key in enumerate(keys)]
+        values = [self._distances[key] if key[-1] is not None else of_place[n] for n, key in enumerate(keys)]
         of = [row for row, _ in rows]
         return np.bincount(of, values) / np.bincount(of)
 

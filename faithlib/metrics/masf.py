@@ -60,8 +60,8 @@ def signals(model, encodings, factors=None):
 
     def compute(rows):
         batch = model.collate([encodings[i] for i in rows])
-        given = () if factors is None else (forward.stacked([factors[i] for i in rows], batch),)
-        states = model.hidden_states(batch, *given)
+        arguments = () if factors is None else (forward.stacked([factors[i] for i in rows], batch),)
+        states = model.hidden_states(batch, *arguments)
         if len(widths := {state.shape[-1] for state in states}) > 1:
             raise ValueError(
                 f"{model.name} has layers of widths {', '.join(map(str, sorted(widths)))}: MaSF "
@@ -262,11 +262,11 @@ def below(z, columns, side="left"):
 
     z: (M, columns). columns: from `in_columns`. M log N, where comparing all pairs takes M · N.
     """
-    found = np.empty(z.shape, int)
-    for column, values, counts in zip(columns, z.T, found.T, strict=True):
+    places = np.empty(z.shape, int)
+    for column, values, counts in zip(columns, z.T, places.T, strict=True):
         order = values.argsort()  # neighbours are found near one another
         counts[order] = column.searchsorted(values[order], side)
-    return found
+    return places
 
 
 # The smaller, the more extreme.

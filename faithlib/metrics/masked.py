@@ -27,11 +27,11 @@ def reference(model, encodings, masking, seed=0):
         seed: of the masks.
     """
     generator = np.random.default_rng([seed, VALIDATION])
-    known = masf.signals(model, randomly_masked(model, encodings, generator, masking))
-    return masf.fit(known, "calibrated", REJECTED, seed)
+    calibration = masf.signals(model, randomly_masked(model, encodings, generator, masking))
+    return masf.fit(calibration, "calibrated", REJECTED, seed)
 
 
-def masked_metrics(inputs, labels, known, scores_of, families, once=()):
+def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
     """RACU and MaSF of attributions, by masking the most important tokens of a model trained with masks.
 
     - masked_racu: RACU of the accuracy; `recursion.recursive_masking` asks for scores again at every level.
@@ -40,7 +40,7 @@ def masked_metrics(inputs, labels, known, scores_of, families, once=()):
     Args:
         inputs: `metrics.inputs.Inputs` of a classifier.
         labels: (examples,) int, the classes by which accuracy is counted.
-        known: the `reference`.
+        calibration: the `reference`.
         scores_of, families, once: as `recursion.recursive_masking` takes them.
 
     Returns:
@@ -49,10 +49,10 @@ def masked_metrics(inputs, labels, known, scores_of, families, once=()):
         distribution, p < REJECTED)}.
     """
     model, encodings, seed = inputs.model, inputs.encodings, inputs.seed
-    found = recursive_masking(model, encodings, scores_of, families, RATIOS, once, seed)
+    masked_levels = recursive_masking(model, encodings, scores_of, families, RATIOS, once, seed)
     drawn = random_masking(model, encodings, RATIOS, seed, DRAWS)
     names = [name for family in families for name in family]
-    masked_at = {name: found[name] for name in names} | {k: draw for k, draw in enumerate(drawn)}
+    masked_at = {name: masked_levels[name] for name in names} | {k: draw for k, draw in enumerate(drawn)}
     table, _ = performance(model, encodings, labels, masked_at, RATIOS, inputs.cache)
     accuracy = table[table.metric == "accuracy"].pivot(index="measure", columns="step", values="value")
     share, random = accuracy.columns.to_numpy() / 100, accuracy.loc[list(range(DRAWS))].mean().to_numpy()
@@ -61,10 +61,10 @@ def masked_metrics(inputs, labels, known, scores_of, families, once=()):
     for name in names:
         area = np.nan if flat else float(curves.racu(share, accuracy.loc[name].to_numpy(), random))
         levels = [
-            mask(encodings, [at <= ratio for at in found[name]], model.mask_id)
+            mask(encodings, [at <= ratio for at in masked_levels[name]], model.mask_id)
             for ratio in RATIOS
             if ratio < 100
         ]
-        p = np.array([known.p_values(masf.signals(model, masked)) for masked in levels])
+        p = np.array([calibration.p_values(masf.signals(model, masked)) for masked in levels])
         result[name] = area, (p < REJECTED).mean(0)
     return result

@@ -137,8 +137,8 @@ def curves(inputs, scores):
 def _between(inputs, values):
     low, high = bounds(inputs)
     room = high - low
-    known = room >= LEAST
-    return np.where(known, ((values - low) / np.where(known, room, 1)).clip(0, 1), np.nan)
+    defined = room >= LEAST
+    return np.where(defined, ((values - low) / np.where(defined, room, 1)).clip(0, 1), np.nan)
 
 
 def _falls(inputs, masks, examples):
@@ -159,8 +159,8 @@ def _bounds(inputs, beam):
     falls = _falls(inputs, masks, examples) if masks else np.empty(0)
     for i in short:
         n = int(counts[i])
-        own, falls = falls[: 2**n], falls[2**n :]
-        low[i], high[i] = (extreme_mean(own, n, best) for best in (min, max))
+        of_subsets, falls = falls[: 2**n], falls[2**n :]
+        low[i], high[i] = (extreme_mean(of_subsets, n, best) for best in (min, max))
     if long:
         low[long], high[long] = (-_search(inputs, long, beam, -1), _search(inputs, long, beam, 1))
     return low, high
@@ -208,10 +208,10 @@ def _search(inputs, examples, beam, sign):
         values, several = _of_each(inputs, singles, sign), {}
         for i in added:
             if added[i] > 1:
-                found = np.split(values[i].round(TIE), np.cumsum([len(rest) for rest in free[i]])[:-1])
+                parts = np.split(values[i].round(TIE), np.cumsum([len(rest) for rest in free[i]])[:-1])
                 several[i] = [
                     grown
-                    for (total, mask), rest, v in zip(best[i], free[i], found, strict=True)
+                    for (total, mask), rest, v in zip(best[i], free[i], parts, strict=True)
                     for grown in _grown(total, mask, rest[np.argsort(-v, kind="stable")], added[i], beam)
                 ]
         groups, values = singles | several, values | _of_each(inputs, several, sign)
@@ -221,7 +221,7 @@ def _search(inputs, examples, beam, sign):
                 key, total = mask.tobytes(), total + value
                 if key not in sums or round(total - sums[key][0], TIE) > 0:
                     sums[key] = (total, mask)
-            best[i] = sorted(sums.values(), key=lambda found: -round(found[0], TIE))[:beam]
+            best[i] = sorted(sums.values(), key=lambda parts: -round(parts[0], TIE))[:beam]
     return np.array([best[i][0][0] / (len(points[i]) - 1) for i in examples])
 
 

@@ -98,8 +98,8 @@ def plausibility(encodings, evidence, scores):
     for i, (encoding, words) in enumerate(zip(encodings, evidence, strict=True)):
         true = evidence_tokens(encoding, words)[encoding.maskable]
         level = chance(len(true), int(true.sum())) if true.any() else dict.fromkeys(BETTER, np.nan)
-        for name, given in scores.items():
-            s = np.asarray(given[i], float)[encoding.maskable]
+        for name, of_texts in scores.items():
+            s = np.asarray(of_texts[i], float)[encoding.maskable]
             for metric, value in zip(BETTER, (auprc, precision, first_hit), strict=True):
                 rows.append((i, name, metric, value(s, true) if true.any() else np.nan, level[metric]))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -113,12 +113,12 @@ def without_evidence(encodings, evidence):
         [sum(evidence_tokens(e, [u]).any() for u in of) for e, of in zip(encodings, units, strict=True)]
     )
     cut = "the end of the text was cut"
-    found = [
+    rows = [
         ("no value: no evidence", "none is marked in the text", marked == 0),
         ("no value: no evidence left", cut, (marked > 0) & (left == 0)),
         ("a part of the evidence missing", cut, (left > 0) & (left < marked)),
     ]
-    return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in found if which.any()]
+    return [{"what": what, "why": why, "n": int(which.sum())} for what, why, which in rows if which.any()]
 
 
 # Registered metrics -------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ def part_shares(encodings, parts, scores):
     check_scores(encodings, scores)
     rows = []
     for i, (encoding, named) in enumerate(zip(encodings, parts, strict=True)):
-        for name, given in scores.items():
-            size = np.abs(np.asarray(given[i], float)) * encoding.maskable
+        for name, of_texts in scores.items():
+            size = np.abs(np.asarray(of_texts[i], float)) * encoding.maskable
             for part, words in named.items():
                 tokens = evidence_tokens(encoding, words)
                 share = size[tokens].sum() / size.sum() if size.any() else np.nan

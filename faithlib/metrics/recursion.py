@@ -39,7 +39,7 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     families = [(family,) if isinstance(family, str) else tuple(family) for family in families]
     _check(model, encodings, families, ratios, once)
     seconds = {} if seconds is None else seconds
-    found = {RANDOM: random_masking(model, encodings, ratios, seed)[0]}
+    masked_at = {RANDOM: random_masking(model, encodings, ratios, seed)[0]}
     for family in families:
         straight, recursive = ([m for m in family if (m in once) == kind] for kind in (True, False))
         total = len(straight) * len(encodings) + len(recursive) * sum(
@@ -49,9 +49,9 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
             ask = _Ask(model, scores_of, seconds, progress)
             if straight:
                 scores = ask(encodings, range(len(encodings)), straight)
-                found |= _ranked(model, encodings, scores, ratios)
-            found |= _recursive(model, encodings, ask, recursive, ratios)
-    return found
+                masked_at |= _ranked(model, encodings, scores, ratios)
+            masked_at |= _recursive(model, encodings, ask, recursive, ratios)
+    return masked_at
 
 
 def random_masking(model, encodings, ratios=RATIOS, seed=0, draws=1):
@@ -119,29 +119,31 @@ def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):
 def _recursive(model, encodings, ask, measures, ratios):
     """The ratios of measures that are asked anew at every step."""
     rest = 100 if ratios[-1] == 100 else NEVER  # what no earlier step masks
-    found = {m: [np.where(e.maskable, rest, NEVER) for e in encodings] for m in measures}
+    levels = {m: [np.where(e.maskable, rest, NEVER) for e in encodings] for m in measures}
     for step, due, k in _steps(encodings, ratios):
-        for alike, examples in _alike(found, due, step).items():
+        for alike, examples in _alike(levels, due, step).items():
             inputs = mask(
-                [encodings[i] for i in examples], [found[alike[0]][i] < step for i in examples], model.mask_id
+                [encodings[i] for i in examples],
+                [levels[alike[0]][i] < step for i in examples],
+                model.mask_id,
             )
             for m, scores in ask(inputs, examples, alike).items():
                 for i, e, s in zip(examples, inputs, scores, strict=True):
                     chosen = top(s, e.maskable, _masked(model, e), k[i])
-                    found[m][i][chosen] = found[m][i][chosen].clip(max=step)
-    return found
+                    levels[m][i][chosen] = levels[m][i][chosen].clip(max=step)
+    return levels
 
 
 def _ranked(model, encodings, scores, ratios):
     """The ratios of measures whose scores of the unmasked input, {measure: [(tokens,)]}, rank all tokens."""
-    found = {}
+    masked_at = {}
     for m, of_texts in scores.items():
         places = [ranking(s, e.maskable, _masked(model, e)) for s, e in zip(of_texts, encodings, strict=True)]
-        found[m] = [
+        masked_at[m] = [
             np.append(ratios, NEVER)[np.searchsorted(k, place, side="right")]
             for k, place in zip(_totals(encodings, ratios).T, places, strict=True)
         ]
-    return found
+    return masked_at
 
 
 def _totals(encodings, ratios):
@@ -159,12 +161,12 @@ def _steps(encodings, ratios):
     ]
 
 
-def _alike(found, due, step):
+def _alike(levels, due, step):
     """Texts by the measures that mask the same of them before a step: {measures: [examples]}."""
     groups = {}
     for i in due:
         same = {}
-        for m, at in found.items():
+        for m, at in levels.items():
             same.setdefault((at[i] < step).tobytes(), []).append(m)
         for measures in same.values():
             groups.setdefault(tuple(measures), []).append(i)
@@ -183,7 +185,7 @@ class _Ask:
 
     def __call__(self, inputs, examples, measures):
         """{measure: [(tokens,) of each input]}"""
-        found, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
+        results, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
         lengths = [len(e.ids) for e in inputs]
         for rows in batching.batches_by_length(lengths, batching.token_budget(self.model)):
             part, start = [inputs[row] for row in rows], time.perf_counter()
@@ -195,9 +197,9 @@ class _Ask:
                 check_scores(part, {m: scores[m]})
                 self.seconds[m] = self.seconds.get(m, 0) + spent
                 for row, s in zip(rows, scores[m], strict=True):
-                    found[m][row] = s
+                    results[m][row] = s
             self.progress.update(len(rows) * len(measures))
-        return found
+        return results
 
 
 def _check(model, encodings, families, ratios, once):

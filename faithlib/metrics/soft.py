@@ -116,8 +116,8 @@ def released_probability(scores, maskable, option):
     raise ValueError(f"option {option!r} is unknown: the release has 0 to 7")
 
 
-def factor(perturbation, a, where, retain, width, seed, sigma=1.0):
-    """What one draw multiplies the embedding output by: float32 (tokens, width), 1 outside `where`.
+def factor(perturbation, a, positions, retain, width, seed, sigma=1.0):
+    """What one draw multiplies the embedding output by: float32 (tokens, width), 1 outside `positions`.
 
     a: (tokens,) in [0, 1]; λ below is 1 − a for retaining elements and a for removing them.
     bernoulli: e ~ Ber(1 − λ), the paper's soft erasure (Eq. 3). gaussian_scores: 1 + γλ, γ ~ N(0, σ²)
@@ -126,14 +126,14 @@ def factor(perturbation, a, where, retain, width, seed, sigma=1.0):
     theirs.
     """
     noise = (1 - a if retain else a).astype(np.float32)[:, None]  # λ, (tokens, 1)
-    draw, where = partial(_drawn, tuple(np.atleast_1d(seed).tolist()), len(a), width), where[:, None]
+    draw, positions = partial(_drawn, tuple(np.atleast_1d(seed).tolist()), len(a), width), positions[:, None]
     if perturbation == "bernoulli":
         u = draw("random")  # in [0, 1)
-        drawn = u < np.where(where, 1 - noise, 1) if retain else u >= np.where(where, noise, 0)
+        drawn = u < np.where(positions, 1 - noise, 1) if retain else u >= np.where(positions, noise, 0)
         return drawn.astype(np.float32)
     z = draw("standard_normal")
     drawn = 1 + z * (sigma * noise if perturbation == "gaussian_scores" else np.sqrt(noise))
-    return np.where(where, drawn, np.float32(1))
+    return np.where(positions, drawn, np.float32(1))
 
 
 @lru_cache(maxsize=32)  # a text's attributions follow each other, and meet the same draws
@@ -197,10 +197,10 @@ class Settings:
         for name, least in (("soft_draws", 1), ("random_draws", 1), ("seed", 0)):
             whole(name, getattr(self, name), least)
         finite("sigma", self.sigma, 0)
-        for field, known in (("perturbations", PERTURBATIONS), ("erasures", ERASURES)):
+        for field, allowed in (("perturbations", PERTURBATIONS), ("erasures", ERASURES)):
             for value in getattr(self, field):
-                if value not in known:
-                    raise ValueError(f"{field}: {value!r} is unknown, use {', '.join(known)}")
+                if value not in allowed:
+                    raise ValueError(f"{field}: {value!r} is unknown, use {', '.join(allowed)}")
         one_of("definition", self.definition, DEFINITIONS)
         one_of("probability", self.probability, NORMALISING)
         one_of("removal", self.removal, REMOVALS)
@@ -266,17 +266,17 @@ def values(classifier, encodings, targets, scores, plan, examples=None, cache=No
 
 
 def soft_variants(
-    encoding, a, where, retain, width, seeds, perturbation="bernoulli", sigma=1.0, shared=False
+    encoding, a, positions, retain, width, seeds, perturbation="bernoulli", sigma=1.0, shared=False
 ):
     """Softly perturbed variants of one input, one for each seed: see `factor`.
 
     shared: whether equal draws are one input, which a cache then holds.
     """
     if perturbation == "attention":  # nothing random about it: one variant
-        weight = attention_weight(a, where, retain)
+        weight = attention_weight(a, positions, retain)
         return [forward.Variant(encoding, weight=weight, key=weight.tobytes())]
-    draw = partial(factor, perturbation, a, where, retain, width, sigma=sigma)
-    drawn = f"{perturbation} {retain} {sigma}".encode() + a.tobytes() + where.tobytes()
+    draw = partial(factor, perturbation, a, positions, retain, width, sigma=sigma)
+    drawn = f"{perturbation} {retain} {sigma}".encode() + a.tobytes() + positions.tobytes()
     keys = [drawn + repr(seed).encode() if shared else None for seed in seeds]
     return [
         forward.Variant(encoding, factor=partial(draw, seed=seed), key=key)
@@ -318,13 +318,13 @@ def softly_erased(inputs, scores, draws, keep, how):
     """
     operator, variants = inputs.erasing("zero", soft=True), []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
-        a, where, seeds = to_probability(s, e.maskable, how), e.maskable, inputs.seeds(i, draws)
+        a, positions, seeds = to_probability(s, e.maskable, how), e.maskable, inputs.seeds(i, draws)
         if operator.by == "element":
             width = inputs.model.factor_width
-            variants += soft_variants(e, a, where, keep, width, seeds, shared=True)
+            variants += soft_variants(e, a, positions, keep, width, seeds, shared=True)
             continue
         for draw, seed in enumerate(seeds):
-            erased = factor("bernoulli", a, where, keep, 1, seed)[:, 0] == 0
+            erased = factor("bernoulli", a, positions, keep, 1, seed)[:, 0] == 0
             variants.append(operator.variant(e, erased, draw))
     return variants
 
@@ -377,10 +377,10 @@ class _Rows:
 
     def _soft(self, key, encoding, scores, seeds):
         a = to_probability(scores, encoding.maskable, self.plan.probability)
-        where = ~encoding.auxiliary if self.plan.special_tokens else encoding.maskable
+        positions = ~encoding.auxiliary if self.plan.special_tokens else encoding.maskable
         for perturbation in self.plan.perturbations:
             for metric, retain in (("Soft-NS", True), ("Soft-NC", False)):
-                variants = self._drawn(encoding, a, where, retain, seeds, perturbation)
+                variants = self._drawn(encoding, a, positions, retain, seeds, perturbation)
                 self._add((*key, perturbation, metric, np.nan), variants)
 
     def _released_soft(self, key, encoding, scores, seeds):
@@ -391,9 +391,11 @@ class _Rows:
             variants = self._drawn(encoding, a, everywhere, retain, seeds[:1], "bernoulli")
             self._add((*key, "bernoulli", metric, np.nan), variants)
 
-    def _drawn(self, encoding, a, where, retain, seeds, perturbation):
+    def _drawn(self, encoding, a, reached, retain, seeds, perturbation):
         sigma = self.plan.sigma
-        return soft_variants(encoding, a, where, retain, self.width, seeds, perturbation, sigma, shared=True)
+        return soft_variants(
+            encoding, a, reached, retain, self.width, seeds, perturbation, sigma, shared=True
+        )
 
     def _add(self, key, variants):
         self.row += [len(self.keys)] * len(variants)

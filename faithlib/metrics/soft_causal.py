@@ -140,10 +140,12 @@ def continuations(model, encodings, tokens=10):
     prompts, rows, going = list(encodings), [], list(range(len(encodings)))
     for step in range(tokens):
         p = forward.probabilities(model, [forward.unchanged(prompts[i]) for i in going])
-        found = p.argmax(1)
-        rows += [(i, step, int(token), prompts[i]) for i, token in zip(going, found, strict=True)]
-        going = [i for i, token in zip(going, found, strict=True) if token != model.tokenizer.eos_token_id]
-        for i, _, token, prompt in rows[len(rows) - len(found) :]:
+        tokens_next = p.argmax(1)
+        rows += [(i, step, int(token), prompts[i]) for i, token in zip(going, tokens_next, strict=True)]
+        going = [
+            i for i, token in zip(going, tokens_next, strict=True) if token != model.tokenizer.eos_token_id
+        ]
+        for i, _, token, prompt in rows[len(rows) - len(tokens_next) :]:
             prompts[i] = prompt.followed_by([token])
     rows.sort(key=lambda row: row[:2])
     examples, steps, targets, kept = zip(*rows, strict=True)
@@ -192,15 +194,15 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
     width, draws = model.factor_width, plan.soft_draws
     rows, variants, prompt_of = [], [], []
     for i, encoding in enumerate(encodings):
-        seed, where = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
-        own = {name: given[i] for name, given in scores.items()}
-        for key, by_draw in _sources(encoding, own, plan, seed).items():
+        seed, positions = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
+        of_prompt = {name: of_texts[i] for name, of_texts in scores.items()}
+        for key, by_draw in _sources(encoding, of_prompt, plan, seed).items():
             for how in normalisations:
                 for draw, s in enumerate(by_draw):
-                    q = probability(s, where, how)
+                    q = probability(s, positions, how)
                     for retain in (True, False):
                         at = [[*seed, draw]]
-                        variants += soft_variants(encoding, q, where, retain, width, at, shared=True)
+                        variants += soft_variants(encoding, q, positions, retain, width, at, shared=True)
                 rows.append((examples[i], steps[i], *key, how, plan.definition))
                 prompt_of.append(i)
     p_full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])  # (prompts, vocabulary)
@@ -269,8 +271,8 @@ def _sources(encoding, scores, plan, seed):
 
 
 def _ratio(delta, delta_zero):
-    known = np.asarray(delta_zero) > TINY
-    return np.where(known, delta / np.where(known, delta_zero, 1), np.nan)
+    defined = np.asarray(delta_zero) > TINY
+    return np.where(defined, delta / np.where(defined, delta_zero, 1), np.nan)
 
 
 # Registered metrics -------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ class Encoding:
         """The encoding with the tokens `ids` appended, each of them maskable and a word of its own."""
         n, word = len(ids), self.words.max() + 1
         added = ids, np.zeros(n, int), np.ones(n, bool), np.zeros(n, bool), np.arange(word, word + n)
-        own = self.ids, self.types, self.maskable, self.auxiliary, self.words
+        fields = self.ids, self.types, self.maskable, self.auxiliary, self.words
         spans = None if self.spans is None else np.append(self.spans, np.zeros((n, 2), int), axis=0)
-        return Encoding(*(np.append(one, more) for one, more in zip(own, added, strict=True)), spans)
+        return Encoding(*(np.append(one, more) for one, more in zip(fields, added, strict=True)), spans)
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,9 @@ def bilstm(
     sizes = {"vocab_size": len(tokenizer), "width": width, "hidden": hidden, "num_labels": classes}
     model = BiLSTMAttention(BiLSTMConfig(**sizes, paired=paired, precision=precision))
     if vectors:
-        known = {word: i for word, i in tokenizer.get_vocab().items() if i not in tokenizer.all_special_ids}
+        ids = {word: i for word, i in tokenizer.get_vocab().items() if i not in tokenizer.all_special_ids}
         with torch.no_grad():
-            model.get_input_embeddings().weight.copy_(_read_vectors(vectors, known, len(tokenizer), width))
+            model.get_input_embeddings().weight.copy_(_read_vectors(vectors, ids, len(tokenizer), width))
     return model, tokenizer
 
 
@@ -77,8 +77,8 @@ def _find_vectors(name, model_dir):
     for path in (pathlib.Path(model_dir, name), pathlib.Path(name)):
         if path.is_file():
             return str(path)
-    where = f", here or in model_dir={model_dir!r}" if model_dir else ""
-    raise FileNotFoundError(f"vectors={name!r} is no file{where}: correct the path, or leave it empty")
+    place = f", here or in model_dir={model_dir!r}" if model_dir else ""
+    raise FileNotFoundError(f"vectors={name!r} is no file{place}: correct the path, or leave it empty")
 
 
 def _check_vectors(path, width):
@@ -91,11 +91,11 @@ def _check_vectors(path, width):
             f"vectors={path!r}, line 1 is {line.strip()[:40]!r}: give a file whose lines are a word and its "
             f"{width} numbers, below a line of two whole numbers (words, dimensions) or none"
         )
-    found = int(fields[1]) if _is_header(line) else len(fields) - 1
-    if found != width:
+    dimensions = int(fields[1]) if _is_header(line) else len(fields) - 1
+    if dimensions != width:
         raise ValueError(
-            f"vectors={path!r} has {found} dimensions and the model width={width}: "
-            f"set width={found}, or give another file"
+            f"vectors={path!r} has {dimensions} dimensions and the model width={width}: "
+            f"set width={dimensions}, or give another file"
         )
 
 
@@ -105,13 +105,13 @@ def _is_header(line):
     return len(fields) == 2 and all(field.isdecimal() for field in fields)
 
 
-def _read_vectors(path, known, size, width):
-    """The vectors of the words `known`, {word: id}: (size, width), 0 for words that the file lacks."""
-    table, found = np.zeros((size, width), np.float32), 0
+def _read_vectors(path, ids, size, width):
+    """The vectors of the words `ids`, {word: id}: (size, width), 0 for words that the file lacks."""
+    table, count = np.zeros((size, width), np.float32), 0
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             word, _, rest = line.rstrip().partition(" ")
-            if word not in known or (number == 1 and _is_header(line)):
+            if word not in ids or (number == 1 and _is_header(line)):
                 continue
             vector = rest.split(" ")
             if len(vector) < width:
@@ -125,10 +125,10 @@ def _read_vectors(path, known, size, width):
                         f"vectors={path!r}, line {number}: {wrong[0]!r} in the vector of {word!r} is no "
                         "finite number: correct this line, or get the file anew"
                     )
-                table[known[word]], found = vector, found + 1
-    if not found:
+                table[ids[word]], count = vector, count + 1
+    if not count:
         raise ValueError(
-            f"vectors={path!r} has none of the {len(known)} words of the texts: it must be "
+            f"vectors={path!r} has none of the {len(ids)} words of the texts: it must be "
             "text, each line a word in lower case and its numbers"
         )
     return torch.from_numpy(table)

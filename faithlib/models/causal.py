@@ -80,8 +80,8 @@ class CausalLM(Transformer):
     def mask_id(self):
         """The token that replaces an erased one: the mask, else the unknown, padding or end token."""
         t = self.tokenizer
-        known = (t.mask_token_id, t.unk_token_id, t.pad_token_id, t.eos_token_id, 0)
-        return next(token for token in known if token is not None)
+        candidates = (t.mask_token_id, t.unk_token_id, t.pad_token_id, t.eos_token_id, 0)
+        return next(token for token in candidates if token is not None)
 
     def encode(self, texts):
         """Encode prompts, with the special tokens that the tokenizer adds: a list of Encoding.
@@ -122,10 +122,10 @@ class CausalLM(Transformer):
         The longest input of a batch decides, so inputs on either side go in batches of their own.
         """
         rope = getattr(self.model.config, "rope_parameters", None) or {}
-        known = rope.get("original_max_position_embeddings") or getattr(
+        original = rope.get("original_max_position_embeddings") or getattr(
             self.model.config, "original_max_position_embeddings", 0
         )
-        return known if rope.get("rope_type") == "longrope" else 0
+        return original if rope.get("rope_type") == "longrope" else 0
 
     def reads(self, batch):
         """The position that the prediction is read from: each row's last token, (batch,)."""

@@ -45,15 +45,15 @@ class Classifier(Transformer):
         It is not the embedding table's where the layer projects its output (DeBERTa-v2, MobileBERT), nor the
         hidden size where the encoder does so (ELECTRA, ALBERT).
         """
-        layer, found = getattr(getattr(self.model, "base_model", None), "embeddings", None), []
+        layer, widths = getattr(getattr(self.model, "base_model", None), "embeddings", None), []
         if layer is None:  # an adapter's
             return super().factor_width
-        hook = layer.register_forward_hook(lambda module, args, output: found.append(output.shape[-1]))
+        hook = layer.register_forward_hook(lambda module, args, output: widths.append(output.shape[-1]))
         try:
             self.logits(self.collate(self.encode(["a"])))
         finally:
             hook.remove()
-        return found[0]
+        return widths[0]
 
     def reads(self, batch):
         """The position that the prediction is read from: CLS, (batch,) zeros."""
@@ -117,8 +117,8 @@ class Classifier(Transformer):
         long = self.truncate(self.encode(["a " * words])[0])
         batch = self.collate([long, self.encode(["a"])[0]])
         near = 1e-3 if self.dtype == torch.float32 else 0.3
-        found = self._logits(batch, weight=torch.ones(batch.ids.shape, device=batch.ids.device))
-        return torch.allclose(found, self._logits(batch), near, near)
+        logits = self._logits(batch, weight=torch.ones(batch.ids.shape, device=batch.ids.device))
+        return torch.allclose(logits, self._logits(batch), near, near)
 
     def hidden_states(self, batch, factor=None):
         """The embedding output and every layer's output: a tuple of (batch, tokens, width).
@@ -154,12 +154,14 @@ class Classifier(Transformer):
     def _attention_weight(self, batch, weight):
         """Context in which layers with masks of their own (ModernBERT) weight what these let through."""
 
-        def weighted(layer, args, given):
-            mask, bias = given.get("attention_mask"), _bias(batch, weight, args[0].dtype)
+        def weighted(layer, args, keywords):
+            mask, bias = keywords.get("attention_mask"), _bias(batch, weight, args[0].dtype)
             if mask is not None and mask.dtype == torch.bool:
                 mask = torch.zeros_like(bias).masked_fill(~mask, torch.finfo(bias.dtype).min)
             least = torch.finfo(bias.dtype).min  # the sum of two would be infinite
-            return args, given | {"attention_mask": bias if mask is None else (mask + bias).clamp(min=least)}
+            return args, keywords | {
+                "attention_mask": bias if mask is None else (mask + bias).clamp(min=least)
+            }
 
         layers = [] if weight is None else self._windows
         hooks = [layer.register_forward_pre_hook(weighted, with_kwargs=True) for layer in layers]

@@ -126,11 +126,11 @@ def _problem(model):
 
 def _by_ids(model, batch):
     """Logits of the model called with token ids, as its own documentation does: (outputs,)."""
-    given = {"input_ids": batch.ids, "attention_mask": batch.present.long()}
+    arguments = {"input_ids": batch.ids, "attention_mask": batch.present.long()}
     if not hasattr(model, "prefix") and getattr(model.model.config, "type_vocab_size", 1) > 1:
-        given["token_type_ids"] = batch.types
+        arguments["token_type_ids"] = batch.types
     with model.computing():
-        logits = model.model(**given).logits
+        logits = model.model(**arguments).logits
     return (logits[0, -1] if hasattr(model, "prefix") else logits[0]).to(batch.ids.device)
 
 
@@ -181,9 +181,9 @@ def check_weights(info, name, source, head=False):
             "its config says; get the model anew"
         )
     if info["mismatched_keys"]:
-        key, found, wanted = sorted(info["mismatched_keys"])[0]
+        key, size, wanted = sorted(info["mismatched_keys"])[0]
         raise ValueError(
-            f"model {name!r} has weights {key!r} of shape {tuple(found)}, its config says {tuple(wanted)}: "
+            f"model {name!r} has weights {key!r} of shape {tuple(size)}, its config says {tuple(wanted)}: "
             f"correct the config in {source!r}, or get the model anew"
         )
     if extra:
@@ -258,8 +258,8 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
 
 def label_names(config):
     """The names of a head's classes, in order, or None where it has only LABEL_0, LABEL_1, ..."""
-    known = getattr(config, "id2label", None) or {}
-    names = tuple(str(known[i]) for i in sorted(known, key=int))  # keys of JSON are strings
+    id2label = getattr(config, "id2label", None) or {}
+    names = tuple(str(id2label[i]) for i in sorted(id2label, key=int))  # keys of JSON are strings
     return None if all(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
 
 
@@ -268,19 +268,19 @@ def numbered(names):
     return tuple(names) == tuple(map(str, range(len(names))))
 
 
-def places(given, names):
-    """Where each class in `given` stands among `names`, in whatever case: [int], or None where one does not.
+def places(labels, names):
+    """Where each class in `labels` stands among `names`, in whatever case: [int], or None where one does not.
 
     Example:
         >>> places(["POS", "NEG"], ["neg", "pos"])
         [1, 0]
     """
-    found = []
-    for name in given:
-        alike = [i for i, own in enumerate(names) if own.casefold() == name.casefold()]
+    matches = []
+    for name in labels:
+        alike = [i for i, other in enumerate(names) if other.casefold() == name.casefold()]
         same = [i for i in alike if names[i] == name]
-        found += same or alike
-    return found if len(found) == len(given) == len(set(found)) else None
+        matches += same or alike
+    return matches if len(matches) == len(labels) == len(set(matches)) else None
 
 
 def unfit_head(config, asked):
@@ -290,7 +290,7 @@ def unfit_head(config, asked):
         config: the model's.
         asked: the names of the classes, in order; or None for those of the head.
     """
-    own, n = label_names(config), config.num_labels
+    classes, n = label_names(config), config.num_labels
     if config.problem_type == "multi_label_classification":
         return "has a multi-label head, whose classes do not exclude each other"
     if config.problem_type == "regression" or n == 1:
@@ -298,14 +298,14 @@ def unfit_head(config, asked):
     if asked is None or (numbered(asked) and len(asked) <= n):
         return ""
     if numbered(asked):
-        return f"has the classes 0 to {n - 1}{_listed(own)}, and the labels, from 0, go to {asked[-1]}"
+        return f"has the classes 0 to {n - 1}{_listed(classes)}, and the labels, from 0, go to {asked[-1]}"
     if len(asked) != n:
-        return f"has a head of {n} classes{_listed(own)}, not of the {len(asked)}{_listed(asked)}"
-    folded, wanted = ([name.casefold() for name in names] for names in (own or asked, asked))
+        return f"has a head of {n} classes{_listed(classes)}, not of the {len(asked)}{_listed(asked)}"
+    folded, wanted = ([name.casefold() for name in names] for names in (classes or asked, asked))
     if folded == wanted:
         return ""
     how = "in another order" if sorted(folded) == sorted(wanted) else "of other names"
-    return f"has the classes{_listed(own)}, {how} than{_listed(asked)}"
+    return f"has the classes{_listed(classes)}, {how} than{_listed(asked)}"
 
 
 def check_head(config, asked, name, ordered=True):

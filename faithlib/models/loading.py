@@ -170,11 +170,11 @@ def _checked(name, seed, device, device_map, attn_implementation, dtype):
 
 def wrapped(kind, model, tokenizer, name, max_length, dtype, built=False):
     """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`, tried unless it was built."""
-    found = kind(model, tokenizer, name, max_length, dtype)
-    found.cast(dtype)
+    model_of_kind = kind(model, tokenizer, name, max_length, dtype)
+    model_of_kind.cast(dtype)
     if not built:
-        fit.check_runs(found)
-    return found
+        fit.check_runs(model_of_kind)
+    return model_of_kind
 
 
 @contextmanager

@@ -135,11 +135,11 @@ def load_model(
             )
         fit.check_head(config, asked, source, labels is not None)
         auto = AutoModelForSequenceClassification
-        model, tokenizer, info, where = read(
+        model, tokenizer, info, place = read(
             auto, source, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
         )
-        fit.check_encoder(model, info, source, where)
-        fit.check_weights(info, source, where, head=True)
+        fit.check_encoder(model, info, source, place)
+        fit.check_weights(info, source, place, head=True)
         _name_unnamed(model.config, asked, source)
     model = model if device_map is not None else model.to(device)
     return _checked(Classifier, model, tokenizer, source, max_length, dtype, texts)
@@ -174,8 +174,8 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     if tokenizer is None:
         raise ValueError(f"model {name!r} is in memory, without a tokenizer: give tokenizer=")
     fit.check_family(model.config, name)
-    own = next(model.parameters()).dtype
-    dtype = resolve(dtype, device or "cpu") if dtype else own
+    weights_dtype = next(model.parameters()).dtype
+    dtype = resolve(dtype, device or "cpu") if dtype else weights_dtype
     if device:
         model = model.to(placement.existing(device))
     kind = fit.kind(model.config, [type(model).__name__])
@@ -277,14 +277,14 @@ def _dtype(dtype, device, config):
     """The `torch.dtype` asked for, or that of the saved weights."""
     if dtype:
         return resolve(dtype, device)
-    own = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
-    return resolve(own if own in DTYPES else "float32", device)
+    saved = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
+    return resolve(saved if saved in DTYPES else "float32", device)
 
 
 def _no_classes(name, labels, new_head):
     if new_head or labels is not None:
-        given = "new_head=True" if new_head else "labels"
-        raise ValueError(f"model {name!r} is a causal language model without classes: leave {given} out")
+        option = "new_head=True" if new_head else "labels"
+        raise ValueError(f"model {name!r} is a causal language model without classes: leave {option} out")
 
 
 def _check_new(name, asked):

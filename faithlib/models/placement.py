@@ -38,22 +38,22 @@ def existing(device):
     """
     name = str(device)
     try:
-        found = torch.device(name)  # not of a bare number, whose meaning depends on how torch was built
+        usable = torch.device(name)  # not of a bare number, whose meaning depends on how torch was built
     except RuntimeError:
-        found = None
-    if found is None or found.type not in ("cpu", "cuda", "mps"):
+        usable = None
+    if usable is None or usable.type not in ("cpu", "cuda", "mps"):
         raise ValueError(f"device={name!r} is unknown: {DEVICES}")
-    if found.type == "cuda":
+    if usable.type == "cuda":
         count = torch.cuda.device_count()
         if not count:
             raise ValueError(f"device={name!r}, but this machine shows no CUDA device: use 'cpu'")
-        if (found.index or 0) >= count:
+        if (usable.index or 0) >= count:
             raise ValueError(
                 f"device={name!r}, but this machine shows {count}: use 'cuda:0' to 'cuda:{count - 1}'"
             )
-    if found.type == "mps" and not torch.backends.mps.is_available():
+    if usable.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError(f"device={name!r}, but this machine has no Apple GPU: use 'cpu'")
-    return found
+    return usable
 
 
 def check(device="cpu", device_map=None, attn_implementation=None, dtype="float32", built=""):
@@ -78,13 +78,13 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
         >>> check("cpu", attn_implementation="sdpa")
         device(type='cpu')
     """
-    found = existing(device)
+    usable = existing(device)
     if built and (device_map, attn_implementation) != (None, None):
         raise ValueError(
             f"device_map and attn_implementation are for saved models: leave them out for {built!r}"
         )
     if device_map is not None:
-        if found.type != "cpu":
+        if usable.type != "cpu":
             raise ValueError(f"device={str(device)!r} and device_map={device_map!r}: give one of them")
         _check_map(device_map)
     one_of("attn_implementation", attn_implementation, (None, *IMPLEMENTATIONS))
@@ -100,7 +100,7 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
                 "set dtype='bfloat16' or use 'sdpa'"
             )
     gpu = device_map is not None and torch.cuda.is_available()
-    return torch.device("cuda") if gpu else found
+    return torch.device("cuda") if gpu else usable
 
 
 def device_of(module, otherwise):

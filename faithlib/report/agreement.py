@@ -66,9 +66,9 @@ def agreement(study, draws=DRAWS):
 def computed(study, draws=DRAWS):
     """The table of `agreement`; nothing is shown."""
     whole("draws", draws, 1)
-    own = study.values[study.values.baseline == ""]
-    names, metrics = list(own.attribution.unique()), list(own.metric.unique())
-    cube = _cube(own, names, metrics)  # (attributions, metrics, texts)
+    values = study.values[study.values.baseline == ""]
+    names, metrics = list(values.attribution.unique()), list(values.metric.unique())
+    cube = _cube(values, names, metrics)  # (attributions, metrics, texts)
     texts = cube.shape[2]
     generator = stream("agreement", getattr(study, "model_name", ""), *names, *metrics)
     drawn = np.vstack(
@@ -81,9 +81,9 @@ def computed(study, draws=DRAWS):
         n = int(np.isfinite(of_means[0, :, [a, b]]).all(axis=0).sum())
         rows.append(("attributions", metrics[a], metrics[b], *_estimate(rho, texts), n))
     for a, b in combinations(range(len(metrics)), 2):
-        known = np.isfinite(cube[:, [a, b]]).all(axis=1).sum(-1)
+        defined = np.isfinite(cube[:, [a, b]]).all(axis=1).sum(-1)
         with_rho = [of_texts.spearman(i, a, b) for i in range(len(names))]
-        rows.append(("texts", metrics[a], metrics[b], *_estimate(_mean(with_rho), texts), int(known.min())))
+        rows.append(("texts", metrics[a], metrics[b], *_estimate(_mean(with_rho), texts), int(defined.min())))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -145,18 +145,18 @@ def spearman(x, y):
         >>> spearman(np.array([1.0, 2.0, 3.0, np.nan]), np.array([5.0, 9.0, 7.0, 1.0])).item()
         0.5
     """
-    known = np.isfinite(x) & np.isfinite(y)
-    return _correlation(_ranked(x, known), _ranked(y, known), known)
+    defined = np.isfinite(x) & np.isfinite(y)
+    return _correlation(_ranked(x, defined), _ranked(y, defined), defined)
 
 
-def _ranked(x, known):
-    return rankdata(np.where(known, x, np.inf), axis=-1)  # those that are not known come last
+def _ranked(x, valid):
+    return rankdata(np.where(valid, x, np.inf), axis=-1)  # those that are not known come last
 
 
-def _correlation(x, y, known):
-    n = known.sum(-1)
+def _correlation(x, y, valid):
+    n = valid.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        x, y = (np.where(known, v - (v * known).sum(-1, keepdims=True) / n[..., None], 0.0) for v in (x, y))
+        x, y = (np.where(valid, v - (v * valid).sum(-1, keepdims=True) / n[..., None], 0.0) for v in (x, y))
         rho = (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
     return np.where(n >= FEWEST_UNITS, np.clip(rho, -1, 1), np.nan)
 
@@ -169,21 +169,21 @@ class _Ranks:
 
     def spearman(self, attribution, a, b):
         """(1 + draws,) of one attribution and two metrics."""
-        known = np.isfinite(self.cube[attribution, [a, b]]).all(axis=0)  # (texts,)
-        ranks = [self._of(attribution, metric, known) for metric in (a, b)]
-        return _correlation(*ranks, known[self.drawn])
+        defined = np.isfinite(self.cube[attribution, [a, b]]).all(axis=0)  # (texts,)
+        ranks = [self._of(attribution, metric, defined) for metric in (a, b)]
+        return _correlation(*ranks, defined[self.drawn])
 
-    def _of(self, attribution, metric, known):
-        key = attribution, metric, known.tobytes()
+    def _of(self, attribution, metric, defined):
+        key = attribution, metric, defined.tobytes()
         if key not in self.kept:
             drawn = self.cube[attribution, metric][self.drawn]
-            self.kept[key] = _ranked(drawn, known[self.drawn]).astype(np.float32)  # halves are exact
+            self.kept[key] = _ranked(drawn, defined[self.drawn]).astype(np.float32)  # halves are exact
         return self.kept[key].astype(float)
 
 
-def _cube(own, names, metrics):
+def _cube(values, names, metrics):
     """Values turned so that higher is better, averaged over models: (attributions, metrics, texts)."""
-    wide = own.groupby(["attribution", "metric", "example"]).value.mean().unstack("example")
+    wide = values.groupby(["attribution", "metric", "example"]).value.mean().unstack("example")
     signs = {metric: 1 if registry.get(metric).better == "higher" else -1 for metric in metrics}
     wide = wide.reindex(pd.MultiIndex.from_product([names, metrics]))  # scores from elsewhere have no MaSF
     return np.array([[signs[m] * wide.loc[(name, m)] for m in metrics] for name in names], float)
@@ -194,23 +194,23 @@ def _means(cube, drawn):
     texts = cube.shape[2]
     weights = np.array([np.bincount(row, minlength=texts) for row in drawn], float)
     flat = cube.reshape(-1, texts)
-    known = np.isfinite(flat)
+    defined = np.isfinite(flat)
     with np.errstate(invalid="ignore"):
-        means = weights @ np.where(known, flat, 0).T / (weights @ known.T)
+        means = weights @ np.where(defined, flat, 0).T / (weights @ defined.T)
     return means.reshape(len(drawn), *cube.shape[:2]).round(12)  # equal up to rounding is a tie
 
 
 def _mean(rhos):
     """The mean over attributions of those that are known: (1 + draws,)."""
     rhos = np.array(rhos)
-    known = np.isfinite(rhos)
+    defined = np.isfinite(rhos)
     with np.errstate(invalid="ignore"):
-        return np.where(known, rhos, 0).sum(0) / known.sum(0)
+        return np.where(defined, rhos, 0).sum(0) / defined.sum(0)
 
 
 def _estimate(rho, texts):
     """The estimate, row 0, and the percentile interval of the draws; none below 3 texts."""
-    found = rho[1:][np.isfinite(rho[1:])]
-    if not np.isfinite(rho[0]) or texts < FEWEST_UNITS or 2 * len(found) < len(rho):
+    drawn = rho[1:][np.isfinite(rho[1:])]
+    if not np.isfinite(rho[0]) or texts < FEWEST_UNITS or 2 * len(drawn) < len(rho):
         return rho[0], np.nan, np.nan
-    return rho[0], *np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return rho[0], *np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

@@ -54,11 +54,11 @@ def show_figure(figure, stem, captions):
     Raises:
         ValueError: a figure that has no caption.
     """
-    known = [name for name in captions if stem.name.startswith(name)]
-    if not known:
+    stems = [name for name in captions if stem.name.startswith(name)]
+    if not stems:
         raise ValueError(f"figure {stem.name!r} has no caption: add one to CAPTIONS ({', '.join(captions)})")
     save_figure(figure, stem)
-    show_drawn(figure, captions[max(known, key=len)])
+    show_drawn(figure, captions[max(stems, key=len)])
 
 
 def show_drawn(figure, caption):

@@ -395,11 +395,11 @@ def _handle(look):
 
 def _of_axes(axes):
     """What the axes have labels for, each once, in the order of their first panel."""
-    found = {}
+    entries = {}
     for axis in axes:
         handles, names = axis.get_legend_handles_labels()
-        found = dict(zip(names, handles, strict=True)) | found
-    return list(found.values())
+        entries = dict(zip(names, handles, strict=True)) | entries
+    return list(entries.values())
 
 
 def _wrapped(text, inches):

@@ -229,8 +229,8 @@ def coloured(frame):
 
 def _verdict_css(verdict):
     """The colour of what a verdict begins with; behind it is what it rests on."""
-    found = [colour for name, colour in VERDICT_COLOURS.items() if str(verdict).startswith(name)]
-    return f"color: {found[0]}" if found else ""
+    colours = [colour for name, colour in VERDICT_COLOURS.items() if str(verdict).startswith(name)]
+    return f"color: {colours[0]}" if colours else ""
 
 
 def _check_better(frame, better):

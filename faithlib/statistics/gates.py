@@ -81,9 +81,9 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score"):
     if margin < GATE_MARGIN - ROUNDING:
         text = f"balanced accuracy {balanced.value:.3f} is less than {GATE_MARGIN:.2f} above chance"
         reasons.append(f"{text} ({1 / classes:.3f})")
-    own = score.value, score.low, score.high
-    told = margin, score.n_units, score.exists, "; ".join(reasons)
-    return Gate(not reasons, *own, chance, balanced.value, *told)
+    numbers = score.value, score.low, score.high
+    counts = margin, score.n_units, score.exists, "; ".join(reasons)
+    return Gate(not reasons, *numbers, chance, balanced.value, *counts)
 
 
 def gate_table(scores):
@@ -114,8 +114,8 @@ def gate_table(scores):
     for (dataset, model), part in scores.groupby(["dataset", "model"], sort=False):
         if part.classes.nunique() > 1 or part.chance.nunique() > 1:
             raise ValueError(f"{dataset}, {model}: seeds differ in classes or chance")
-        found = gate(
+        verdict = gate(
             part.score, part.balanced_accuracy, int(part.classes.iloc[0]), float(part.chance.iloc[0])
         )
-        rows.append({"dataset": dataset, "model": model, **vars(found)})
+        rows.append({"dataset": dataset, "model": model, **vars(verdict)})
     return pd.DataFrame(rows, columns=["dataset", "model", *(field.name for field in fields(Gate))])

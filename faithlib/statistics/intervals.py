@@ -340,11 +340,11 @@ def _pivots(x, rng, n_resamples):
     n, centred = len(x), x - x.mean()
     smallest = 1e-12 * centred.var()
     rows = max(1, BLOCK // n)  # of resamples at a time
-    found = []
+    pivots = []
     for start in range(0, n_resamples, rows):
         drawn = centred.take(rng.integers(n, size=(min(rows, n_resamples - start), n)))
         mean = drawn.mean(axis=1)
         variance = (np.einsum("ij,ij->i", drawn, drawn) - n * mean**2) / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 sorts last, as infinite
-            found.append(mean / np.sqrt(np.where(variance > smallest, variance, 0) / n))
-    return np.sort(np.concatenate(found))
+            pivots.append(mean / np.sqrt(np.where(variance > smallest, variance, 0) / n))
+    return np.sort(np.concatenate(pivots))

@@ -34,8 +34,10 @@ class ShareInterval(Interval):
     def out_of_reach(self, relation=">", bound=0.0):
         """Would the interval contain the bound even if every observation satisfied the claim?"""
         best = 1.0 if direction(relation) > 0 else 0.0
-        found = replace(self, value=best, effective=float(self.n_units))  # a cluster is then one observation
-        low, high = found.ends()
+        best_case = replace(
+            self, value=best, effective=float(self.n_units)
+        )  # a cluster is then one observation
+        low, high = best_case.ends()
         return low <= bound if best else high >= bound
 
     def _ends(self, level):
@@ -142,10 +144,10 @@ def share_interval(true, clusters=None, unit="cluster"):
     added = y.sum() / m.sum()  # the share with the two added clusters
     inflation = (k + 2) / (k + 1) * ((y - added * m) ** 2).sum() / m.sum() / (added * (1 - added))
     deff = float(np.clip(inflation, 1, (sizes**2).sum() / n))
-    found = replace(result, effective=n / deff, deff=deff, components=((math.nan, k - 1),))
-    low, high = found.ends()
+    interval = replace(result, effective=n / deff, deff=deff, components=((math.nan, k - 1),))
+    low, high = interval.ends()
     se = (high - low) / 2 / t_quantile(0.5 + LEVEL / 2, k - 1)
-    return replace(found, components=((se, k - 1),))
+    return replace(interval, components=((se, k - 1),))
 
 
 def interval_from_table(table, design, names=(), text="text", cluster=None, limits=(-math.inf, math.inf)):

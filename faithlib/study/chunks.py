@@ -99,16 +99,16 @@ def source(function):
 
 def _files(file, names):
     """[[name, hash]] of a file and of the modules that `names`, its globals, come from, and theirs."""
-    found, waiting = {}, [(file, names)]
+    digests, waiting = {}, [(file, names)]
     while waiting:
         path, names = waiting.pop()
-        if path in found:
+        if path in digests:
             continue
-        found[path] = file_digest(path) if path.is_file() else ""  # a cell of a notebook has none
+        digests[path] = file_digest(path) if path.is_file() else ""  # a cell of a notebook has none
         for value in list(names.values()):
             name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
             module = sys.modules.get(name) if isinstance(name, str) else None
             other = Path(getattr(module, "__file__", None) or "")
             if other.parent in (file.parent, Path.cwd()):
                 waiting.append((other, vars(module)))
-    return sorted([path.name, digest] for path, digest in found.items())
+    return sorted([path.name, digest] for path, digest in digests.items())

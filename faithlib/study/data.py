@@ -125,8 +125,8 @@ def read(data):
             evidence = columns.evidence(evidence, list(frame.text), "evidence", "data")
         frame["evidence"] = evidence
     for column in {"target", "contrast"} & set(frame):
-        given = columns.answers(frame[column], column, "data")
-        frame[column] = pd.Series(given, dtype=object)  # None stays None
+        cells = columns.answers(frame[column], column, "data")
+        frame[column] = pd.Series(cells, dtype=object)  # None stays None
     return Texts(frame, name, label_names, validation, train)
 
 
@@ -163,11 +163,11 @@ def labels(texts, model):
         ValueError: other classes than the model's; a label that is missing or unknown.
     """
     names = class_names(model)
-    given, last = texts.label_names, model.outputs - 1
-    if fit.numbered(given):  # they have no names to compare
-        if len(given) > model.outputs:
+    classes, last = texts.label_names, model.outputs - 1
+    if fit.numbered(classes):  # they have no names to compare
+        if len(classes) > model.outputs:
             raise ValueError(
-                f"data has labels up to {given[-1]}, {model.name} has the classes 0 to {last}: number the "
+                f"data has labels up to {classes[-1]}, {model.name} has the classes 0 to {last}: number the "
                 "classes from 0, in the model's order"
             )
         if names and all(map(str.isdecimal, names)) and not fit.numbered(names):
@@ -175,30 +175,33 @@ def labels(texts, model):
                 f"data has labels that are numbers from 0, and {model.name} calls its classes "
                 f"{', '.join(names)}: load the data with labels={list(names)}"
             )
-        given = ()
-    if given and names and fit.places(given, names) is None:
+        classes = ()
+    if classes and names and fit.places(classes, names) is None:
         raise ValueError(
-            f"data has the classes {', '.join(given)}, {model.name} has {', '.join(names)}: give data and a "
-            "model of the same classes"
+            f"data has the classes {', '.join(classes)}, {model.name} has {', '.join(names)}: give data "
+            "and a model of the same classes"
         )
-    if given and not names and len(given) != model.outputs:
+    if classes and not names and len(classes) != model.outputs:
         raise ValueError(
-            f"data has the {len(given)} classes {', '.join(given)}, {model.name} has {model.outputs}: "
+            f"data has the {len(classes)} classes {', '.join(classes)}, {model.name} has {model.outputs}: "
             "give data and a model of the same classes"
         )
     if "label" not in texts.frame:
         return None
-    known = names or given or [str(i) for i in range(model.outputs)]
-    own = [class_of(x, given or known, f"label of row {i}") for i, x in enumerate(texts.frame.label)]
-    return np.array(own if not given else fit.places(given, known))[own if given else slice(None)]
+    numbered = [str(i) for i in range(model.outputs)]
+    of_data = classes or names or numbered
+    numbers = np.array([class_of(x, of_data, f"label of row {i}") for i, x in enumerate(texts.frame.label)])
+    if not classes:
+        return numbers
+    return np.array(fit.places(classes, names or classes))[numbers]  # of the model's classes
 
 
 def taken_as(texts, model):
     """What classes without names are taken as, in a sentence; "" where names or numbers meet."""
-    given = () if hasattr(model, "prefix") or "label" not in texts.frame else texts.label_names
-    if not given or fit.numbered(given) or class_names(model):
+    names = () if hasattr(model, "prefix") or "label" not in texts.frame else texts.label_names
+    if not names or fit.numbered(names) or class_names(model):
         return ""
-    pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(given))
+    pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(names))
     return f"{model.name} does not name its classes: taken as {pairs}."
 
 

@@ -72,7 +72,7 @@ def page(study, title=""):
         "SCRIPT": script,
         "DATA": _json(data(study)),
     }
-    return re.sub("@@([A-Z]+)@@", lambda found: content[found[1]], _part("explorer.html"))
+    return re.sub("@@([A-Z]+)@@", lambda match: content[match[1]], _part("explorer.html"))
 
 
 def data(study):
@@ -93,9 +93,11 @@ def data(study):
         [attributions × metrics], None where a metric means nothing.
     """
     names = list(study.scores)
-    own = study.values[study.values.baseline == ""]
-    metrics = [registry.get(name) for name in own.metric.unique()]
-    wide = own.pivot_table(index=["example", "attribution"], columns="metric", values="value", dropna=False)
+    of_methods = study.values[study.values.baseline == ""]
+    metrics = [registry.get(name) for name in of_methods.metric.unique()]
+    wide = of_methods.pivot_table(
+        index=["example", "attribution"], columns="metric", values="value", dropna=False
+    )
     wide = wide.reindex(columns=[metric.name for metric in metrics])
     texts, curves = [], getattr(study, "curves", None) or {}
     for i, facts in enumerate(described(study)):
@@ -138,21 +140,21 @@ def _summary(study, metrics, names):
 
 def described(study):
     """Each text of a study as it is shown: a list of dicts, see `data`."""
-    given = {name: getattr(study, name, None) for name in ("texts", "tokens", "predicted", "labels", "p")}
+    columns = {name: getattr(study, name, None) for name in ("texts", "tokens", "predicted", "labels", "p")}
     targets = getattr(study, "target_names", None) or [_name(study, target) for target in study.targets]
-    found = []
+    texts = []
     for i, encoding in enumerate(study.encodings):
-        tokens = [str(x) for x in (encoding.ids if given["tokens"] is None else given["tokens"][i])]
-        shown, kinds = zip(*map(_shown, tokens, _continues(encoding), encoding.maskable), strict=True)
-        text = " ".join(tokens) if given["texts"] is None else str(list(given["texts"])[i])
-        predicted = targets[i] if given["predicted"] is None else _name(study, given["predicted"][i])
-        gold = "" if given["labels"] is None else _name(study, given["labels"][i])
-        found.append(
-            {"text": text, "tokens": list(shown), "kinds": "".join(kinds), "target": targets[i]}
-            | {"p": None if given["p"] is None else _rounded(float(given["p"][i]))}
+        tokens = [str(x) for x in (encoding.ids if columns["tokens"] is None else columns["tokens"][i])]
+        words, kinds = zip(*map(_shown, tokens, _continues(encoding), encoding.maskable), strict=True)
+        text = " ".join(tokens) if columns["texts"] is None else str(list(columns["texts"])[i])
+        predicted = targets[i] if columns["predicted"] is None else _name(study, columns["predicted"][i])
+        gold = "" if columns["labels"] is None else _name(study, columns["labels"][i])
+        texts.append(
+            {"text": text, "tokens": list(words), "kinds": "".join(kinds), "target": targets[i]}
+            | {"p": None if columns["p"] is None else _rounded(float(columns["p"][i]))}
             | {"predicted": predicted, "gold": gold, "right": predicted == gold if gold else None}
         )
-    return found
+    return texts
 
 
 def _name(study, value):

@@ -51,8 +51,8 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
         [0.0, 0.0, 0.2, 0.1, 0.9, 0.0]
     """
     if not isinstance(texts, (list, tuple)):
-        shown = repr(texts[:40] if isinstance(texts, str) else texts)
-        raise ValueError(f"texts={shown} is no list: give a list of texts")
+        excerpt = repr(texts[:40] if isinstance(texts, str) else texts)
+        raise ValueError(f"texts={excerpt} is no list: give a list of texts")
     if not isinstance(scores, dict):
         raise ValueError(f"scores are of type {type(scores).__name__}: give {{name: scores of all texts}}")
     texts = list(texts)
@@ -60,7 +60,8 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
     whole = model.encode(texts, *pairs)
     used = whole if encodings is None else encodings
     return {
-        name: _Aligner(name, texts, model, whole, used, targets).rows(given) for name, given in scores.items()
+        name: _Aligner(name, texts, model, whole, used, targets).rows(results)
+        for name, results in scores.items()
     }
 
 
@@ -78,20 +79,20 @@ class _Aligner:
         place = f"attribution {self.name!r}" + ("" if i is None else f", text {i}")
         return ValueError(f"{place}: {what}")
 
-    def rows(self, given):
+    def rows(self, results):
         """[(tokens,) of each text]."""
-        found, loose = [], {}  # what is in its place, and {text: values} whose unit is to be found
-        for item in self.items(given):
-            i = len(found)
+        aligned, loose = [], {}  # what is in its place, and {text: values} whose unit is to be found
+        for item in self.items(results):
+            i = len(aligned)
             if i >= len(self.texts):
                 raise self.error(f"there are scores of more than the {len(self.texts)} texts: give as many")
             if _is_inseq(item):
-                found.append(self.from_inseq(i, item))
+                aligned.append(self.from_inseq(i, item))
             elif _is_shap(item):
-                found.append(self.from_slices(i, item.values, item.data))
+                aligned.append(self.from_slices(i, item.values, item.data))
             elif _is_pairs(item):
                 tokens, values = zip(*item, strict=True)
-                found.append(self.from_slices(i, values, tokens))
+                aligned.append(self.from_slices(i, values, tokens))
             else:
                 values = self.array(item.seq_attr if _is_captum(item) else item, i)
                 values = values.reshape(1, -1) if _is_captum(item) or values.ndim == 1 else values
@@ -103,40 +104,40 @@ class _Aligner:
                     )
                 rows = self.unpadded(i, values)
                 loose |= dict(enumerate(rows, i))
-                found += rows
-        if len(found) != len(self.texts):
-            raise self.error(f"there are scores of {len(found)} texts for {len(self.texts)}: give as many")
+                aligned += rows
+        if len(aligned) != len(self.texts):
+            raise self.error(f"there are scores of {len(aligned)} texts for {len(self.texts)}: give as many")
         for i, row in self.placed(loose).items():
-            found[i] = row
-        for i, (row, encoding) in enumerate(zip(found, self.used, strict=True)):
+            aligned[i] = row
+        for i, (row, encoding) in enumerate(zip(aligned, self.used, strict=True)):
             if len(row) > len(encoding.ids):  # of the whole text, whose end is cut
                 places = replace(self.encodings[i], ids=np.arange(len(row)))
                 row = row[self.model.truncate(places).ids]
             if not np.isfinite(row[encoding.maskable]).all():
                 raise self.error("NaN or infinite scores: repair them", i)
-            found[i] = np.where(encoding.maskable, row, 0.0)
-        return found
+            aligned[i] = np.where(encoding.maskable, row, 0.0)
+        return aligned
 
-    def items(self, given):
+    def items(self, results):
         """The results of single texts, or of batches of texts."""
-        if hasattr(given, "sequence_attributions"):
-            return list(given.sequence_attributions)
-        if _is_shap(given) and not (len(given.data) and isinstance(given.data[0], str)):
-            return [_Slices(values, data) for values, data in zip(given.values, given.data, strict=True)]
-        if _is_inseq(given) or _is_shap(given) or _is_captum(given) or hasattr(given, "detach"):
-            return [given]
-        if isinstance(given, np.ndarray) and given.dtype != object:
-            return [given]
-        if isinstance(given, (str, bytes, dict)) or not hasattr(given, "__iter__"):
+        if hasattr(results, "sequence_attributions"):
+            return list(results.sequence_attributions)
+        if _is_shap(results) and not (len(results.data) and isinstance(results.data[0], str)):
+            return [_Slices(values, data) for values, data in zip(results.values, results.data, strict=True)]
+        if _is_inseq(results) or _is_shap(results) or _is_captum(results) or hasattr(results, "detach"):
+            return [results]
+        if isinstance(results, np.ndarray) and results.dtype != object:
+            return [results]
+        if isinstance(results, (str, bytes, dict)) or not hasattr(results, "__iter__"):
             raise self.error(
-                f"scores of type {type(given).__name__}: give a list with an array for each text"
+                f"scores of type {type(results).__name__}: give a list with an array for each text"
             )
-        given = list(given)
-        if given and all(
-            np.ndim(value) == 0 and isinstance(value, (int, float, np.number)) for value in given
+        results = list(results)
+        if results and all(
+            np.ndim(value) == 0 and isinstance(value, (int, float, np.number)) for value in results
         ):
-            raise self.error(f"{len(given)} single numbers: give a list with an array for each text")
-        return given
+            raise self.error(f"{len(results)} single numbers: give a list with an array for each text")
+        return results
 
     def array(self, values, i):
         """Values as float64."""
@@ -263,12 +264,12 @@ class _Aligner:
             if self.in_order(encoding, text, slices):
                 return values
         written = _characters([text])
-        given = _characters(slices)
-        if not _same(written, given):  # slices may spell special tokens
+        spelt = _characters(slices)
+        if not _same(written, spelt):  # slices may spell special tokens
             special = set(self.model.tokenizer.all_special_tokens)
             slices = ["" if piece.strip() in special else piece for piece in slices]
-            given = _characters(slices)
-        if not _same(written, given):
+            spelt = _characters(slices)
+        if not _same(written, spelt):
             if all(piece.strip() in text for piece in slices):
                 raise self.error(
                     f"its {len(slices)} words are not the text in order (LIME's as_list() has each once): "
@@ -288,7 +289,7 @@ class _Aligner:
                     i,
                 )
         slice_at = np.full(len(text) + 1, -1)
-        slice_at[[place for _, place, _ in written]] = [unit for _, _, unit in given]
+        slice_at[[place for _, place, _ in written]] = [unit for _, _, unit in spelt]
         owners = [set(slice_at[start:stop].tolist()) - {-1} for start, stop in self.offsets(i)]
         return self.shared(i, values, owners, slices)
 
@@ -297,8 +298,8 @@ class _Aligner:
         if encoding.spans is None or len(slices) != len(encoding.ids):
             return False
         for piece, maskable, (start, end) in zip(slices, encoding.maskable, encoding.spans, strict=True):
-            token, given = text[start:end].strip().casefold(), piece.strip().casefold()
-            if maskable and not given.startswith(token) and not token.startswith(given):
+            token, slice_text = text[start:end].strip().casefold(), piece.strip().casefold()
+            if maskable and not slice_text.startswith(token) and not token.startswith(slice_text):
                 return False
         return True
 

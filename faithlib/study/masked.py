@@ -63,17 +63,17 @@ def measured(part):
     return {label: results[name][0] for label, name in part.wanted.computed.items()}, pd.concat(rows)
 
 
-def added(found, metrics, values, areas, data="", chance=""):
+def added(frame, metrics, values, areas, data="", chance=""):
     """A table with the rows of RACU and MaSF, each attribution's behind its own.
 
     Args:
-        found: the table of metrics of single texts.
+        frame: the table of metrics of single texts.
         metrics: those of `plan.chosen` that are not.
         values: of all metrics, with those of MaSF.
         areas: for each model {attribution: RACU}.
         data, chance: as `table.table` takes them.
     """
-    names, rows, texts = list(values.attribution.unique()), [found], values.example.nunique()
+    names, rows, texts = list(values.attribution.unique()), [frame], values.example.nunique()
     unit = table.ONE if len(areas) == 1 else table.SEVERAL
     for metric in metrics:
         if metric.name == "masf":
@@ -81,14 +81,14 @@ def added(found, metrics, values, areas, data="", chance=""):
             rows.append(table.table(asked, [metric], data, chance))
             continue
         for name in names:
-            given = np.array([of_model.get(name, np.nan) for of_model in areas])
-            known = given[np.isfinite(given)]
-            interval = seeds_interval(known, "model") if len(areas) > 1 and len(known) else None
-            reason = interval.reason if interval else SINGLE if len(known) else metric.void
+            of_models = np.array([of_model.get(name, np.nan) for of_model in areas])
+            finite = of_models[np.isfinite(of_models)]
+            interval = seeds_interval(finite, "model") if len(areas) > 1 and len(finite) else None
+            reason = interval.reason if interval else SINGLE if len(finite) else metric.void
             flags = [chance.partition(":")[0], reason if name in areas[0] else GIVEN]
-            value = known.mean() if len(known) and not chance else np.nan
+            value = finite.mean() if len(finite) and not chance else np.nan
             ends = (interval.low, interval.high) if interval and not chance else (np.nan, np.nan)
-            counts = (texts, 0) if len(known) else (0, texts)
+            counts = (texts, 0) if len(finite) else (0, texts)
             flag = "; ".join(filter(None, flags))
             row = (name, metric.name, value, *ends, *counts, np.nan, unit, "mask", "", flag)
             rows.append(pd.DataFrame([row], columns=table.COLUMNS))

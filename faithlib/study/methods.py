@@ -20,11 +20,11 @@ class Methods:
 
     Attributes:
         computed: {name in the table: registered name}.
-        given: {name in the table: scores from elsewhere}.
+        scores: {name in the table: scores from elsewhere}.
     """
 
     computed: dict = field(default_factory=dict)
-    given: dict = field(default_factory=dict)
+    scores: dict = field(default_factory=dict)
     order: list = field(default_factory=list)
 
     @property
@@ -66,7 +66,7 @@ def joined(wanted):
             elif callable(what):
                 methods.computed[name] = _register(name, what, added)
             else:
-                methods.given[name] = what
+                methods.scores[name] = what
         yield methods
     finally:
         for name in added:
@@ -85,8 +85,8 @@ def _pairs(wanted):
         unique = list(dict.fromkeys(w if isinstance(w, str) or callable(w) else _refused(w) for w in wanted))
         pairs = [(w if isinstance(w, str) else _name(w), w) for w in unique]
     if not pairs:
-        known = ", ".join(sorted(registry.names()))
-        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {known}")
+        names = ", ".join(sorted(registry.names()))
+        raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {names}")
     for name, _ in pairs:
         if not isinstance(name, str) or not name:
             raise ValueError(f"attribution {name!r}: give a name of letters, digits and _")
@@ -117,9 +117,9 @@ def unused(names, settings):
 
 def _register(name, function, added):
     """The registered name of a function, which joins under `name` if it is not registered yet."""
-    for known in registry.names():
-        if registry.get(known).function is function and known == name:
-            return known
+    for other in registry.names():
+        if registry.get(other).function is function and other == name:
+            return other
     try:
         signature(function).bind(None, None, None)
     except TypeError as error:
@@ -131,9 +131,9 @@ def _register(name, function, added):
 
     @wraps(function)
     def explain(model, batch, target, **settings):
-        found = function(model, batch, target, **settings)
-        found = found if isinstance(found, Mapping) else {name: found}
-        return {key: _tensor(key, value, batch) for key, value in found.items()}
+        results = function(model, batch, target, **settings)
+        results = results if isinstance(results, Mapping) else {name: results}
+        return {key: _tensor(key, value, batch) for key, value in results.items()}
 
     registry.register(name, signed=True, family="perturbation")(explain)
     added.append(name)

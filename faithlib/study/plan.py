@@ -46,15 +46,15 @@ class Estimate:
         dearest = [
             max(names, key=self.by_name.get) for names in (metrics, set(self.by_name) - metrics) if names
         ]
-        found = [", ".join(fewer), f"dearest: {' and '.join(dearest)}"]
+        parts = [", ".join(fewer), f"dearest: {' and '.join(dearest)}"]
         if minutes and 20 * each > 60 * minutes:
             over = _span(20 * each - 60 * minutes)
-            found.append(f"20 texts take {_span(20 * each)}, {over} over minutes={minutes:g}")
+            parts.append(f"20 texts take {_span(20 * each)}, {over} over minutes={minutes:g}")
         elif not minutes and self.seconds > LONG:
-            found.append("minutes=10 stops after ten minutes")
+            parts.append("minutes=10 stops after ten minutes")
         if self.seconds > LONG and str(getattr(part.model, "dtype", "")) == "torch.float32":
-            found.append("dtype='auto' of load_model may halve it")
-        return "; " + "; ".join(filter(None, found))
+            parts.append("dtype='auto' of load_model may halve it")
+        return "; " + "; ".join(filter(None, parts))
 
     def __str__(self):
         """One line.
@@ -90,12 +90,12 @@ def chosen(metrics, inputs):
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if not names:
         raise ValueError('metrics=[] leaves nothing to measure: give names, "default" or "all"')
-    found = [registry.get(name) for name in names]
-    for metric in found:
+    metrics_chosen = [registry.get(name) for name in names]
+    for metric in metrics_chosen:
         inputs.check(metric)
         if not _of_study(metric):
             raise ValueError(f"metric {metric.name!r} has no value of a single text: leave it out")
-    return found
+    return metrics_chosen
 
 
 def _of_study(metric):
@@ -103,14 +103,14 @@ def _of_study(metric):
     return metric.level == "example" or "masked" in metric.needs
 
 
-def estimate(model, encodings, names, given, metrics, baselines, budget=None, per_token=0.0, **settings):
+def estimate(model, encodings, names, aligned, metrics, baselines, budget=None, per_token=0.0, **settings):
     """The `Estimate` of a study.
 
     Args:
         model: the model that is explained.
         encodings: its texts.
         names: registered attributions; those of one function share their passes.
-        given: number of attributions whose scores are there.
+        aligned: number of attributions whose scores are there.
         metrics: [`Metric`].
         baselines: matched baselines of each attribution.
         budget: padded tokens of a pass.
@@ -119,7 +119,7 @@ def estimate(model, encodings, names, given, metrics, baselines, budget=None, pe
     """
     n = np.array([e.maskable.sum() for e in encodings])
     lengths = np.array([len(e.ids) for e in encodings])
-    sources, by_name = (len(names) + given) * (1 + baselines), {}
+    sources, by_name = (len(names) + aligned) * (1 + baselines), {}
     asked = 10 if any("masked" in metric.needs for metric in metrics) else 1  # anew at every level
     for entry in {attributions.get(name).resolve(): attributions.get(name) for name in names}.values():
         by_name[entry.name] = asked * _passes_of(entry, n, settings) + 0 * n
@@ -157,8 +157,8 @@ def seconds_per_token(model, encodings, cache=None):
 
 
 def _passes_of(entry, n, settings):
-    own = signature(entry.resolve()).parameters
-    taken = {name: settings.get(name, p.default) for name, p in own.items()}
+    parameters = signature(entry.resolve()).parameters
+    taken = {name: settings.get(name, p.default) for name, p in parameters.items()}
     steps = next((taken[name] for name in ("steps", "samples") if name in taken), 1)
     if "rounds" in taken:  # ReAGent asks twice a round
         steps = 2 * taken["rounds"] * taken["probes"]

@@ -58,14 +58,14 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
         model, encodings, wanted.first, cache=cache, answers=wanted.answers, contrast=wanted.contrast
     )
     rows, variants = [], []
-    for i, found in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
+    for i, losses in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
         e, part = encodings[i], parts[i]
-        scores = {int(n): found.get(n, 0.0) for n in np.unique(part[part >= 0])}
+        scores = {int(n): losses.get(n, 0.0) for n in np.unique(part[part >= 0])}
         words, free = _words(e, part, texts[i], unit, model), removable(model, e, removal) & (part >= 0)
         for rank, n in enumerate(ranked := _ranked(scores), 1):
             rows.append([i, rank, n, words[n], scores[n], inputs.p_full[i]])
             top = np.isin(part, ranked[:rank]) & free
-            variants += [forward.erased(model, e, where, removal) for where in (top, free & ~top)]
+            variants += [forward.erased(model, e, positions, removal) for positions in (top, free & ~top)]
     p = inputs.target_probabilities(variants, np.repeat([row[0] for row in rows], 2)).reshape(-1, 2)
     return pd.DataFrame([[*row, *pair] for row, pair in zip(rows, p.tolist(), strict=True)], columns=COLUMNS)
 
@@ -107,8 +107,8 @@ def hierarchical(
     for unit in listed or ():
         one_of("unit", unit, segments.UNITS)
     if not listed or list(units) != sorted(set(units), key=segments.UNITS.index):
-        known = ", ".join(segments.UNITS)
-        raise ValueError(f"units={units!r}: give a list of some of {known}, in this order, each once")
+        allowed = ", ".join(segments.UNITS)
+        raise ValueError(f"units={units!r}: give a list of some of {allowed}, in this order, each once")
     texts, encodings, of, wanted, cache = _prepared(model, data, units, targets, contrast, removal, fixed)
     open_tokens = [part >= 0 for part in of[units[-1]]]
     rows, asked, flat = [[] for _ in encodings], [set() for _ in encodings], [0 for _ in encodings]
@@ -150,14 +150,14 @@ def _fixed(fixed, texts):
         return [()] * len(texts)
     if isinstance(fixed, str) or not hasattr(fixed, "__len__") or len(fixed) != len(texts):
         raise ValueError(f"fixed={str(fixed)[:40]!r}: give one for each of {len(texts)} texts")
-    found = []
-    for i, (given, text) in enumerate(zip(fixed, texts, strict=True)):
-        if isinstance(given, str) and given.strip() and given in text:
-            given = [given]  # "[2]" in a text is no list in JSON
-        phrases = [x for x in given if isinstance(x, str)] if isinstance(given, list) else []
+    evidence = []
+    for i, (part, text) in enumerate(zip(fixed, texts, strict=True)):
+        if isinstance(part, str) and part.strip() and part in text:
+            part = [part]  # "[2]" in a text is no list in JSON
+        phrases = [x for x in part if isinstance(x, str)] if isinstance(part, list) else []
         try:
             of_phrases = {x: columns.occurrences(x, text) for x in phrases}
-            found += columns.evidence([given], [text], "fixed", "data")
+            evidence += columns.evidence([part], [text], "fixed", "data")
         except ValueError as error:
             reason = str(error).partition(": evidence ")[2] or str(error).removeprefix("evidence ")
             raise ValueError(f"fixed of text {i}: {reason}") from None
@@ -166,9 +166,9 @@ def _fixed(fixed, texts):
                 f"fixed of text {i}: {often[0][:40]!r} stands {len(of_phrases[often[0]])} times in it: give "
                 f"its span of characters, such as [{of_phrases[often[0]][0]}] for the first"
             )
-        if found[-1] and np.ndim(found[-1]) > 1:
+        if evidence[-1] and np.ndim(evidence[-1]) > 1:
             raise ValueError(f"fixed of text {i}: it ends inside of a word: give whole words")
-    return found
+    return evidence
 
 
 def _ranked(scores):
@@ -195,7 +195,7 @@ def _words(encoding, parts, text, unit, model):
         spans = {int(n): encoding.spans[parts == n] for n in np.unique(parts[parts >= 0])}
         return {n: text[of[:, 0].min() : of[:, 1].max()].strip() for n, of in spans.items()}
     of_word = dict(zip(encoding.words[parts >= 0].tolist(), parts[parts >= 0].tolist(), strict=True))
-    found = {}
+    words_of = {}
     for at, word in enumerate(text.split()):
-        found.setdefault(of_word.get(at), []).append(word)
-    return {n: " ".join(words) for n, words in found.items()}
+        words_of.setdefault(of_word.get(at), []).append(word)
+    return {n: " ".join(words) for n, words in words_of.items()}

@@ -79,30 +79,30 @@ def wide(study, column="value", arrows=True):
     """
     table, names = study.table, list(study.table.attribution.unique())
     labels = _distinct({name: label(name) for name in names})
-    found = pd.DataFrame({"attribution": [labels[name] for name in names]})
+    frame = pd.DataFrame({"attribution": [labels[name] for name in names]})
     for metric, title in _metrics(study, arrows).items():
         rows = table[table.metric == metric].set_index("attribution")
         cells = {row.Index: _cell(row, column) for row in rows.itertuples()}
-        found[title] = [cells.get(name, "–") for name in names]
-    return found
+        frame[title] = [cells.get(name, "–") for name in names]
+    return frame
 
 
 def notes(study):
     """What a reader has to know beside the table: what intervals speak of, notes and flags, as sentences."""
-    table, found = study.table, [str(note) for note in getattr(study, "notes", None) or []]
+    table, sentences = study.table, [str(note) for note in getattr(study, "notes", None) or []]
     units = table.unit.unique() if "unit" in table else ["texts, for this model"]
     name = getattr(study, "model_name", "")
-    found.append(f"95 % intervals over {' and '.join(units)}{f' ({name})' if name else ''}.")
+    sentences.append(f"95 % intervals over {' and '.join(units)}{f' ({name})' if name else ''}.")
     if table.void.any():
-        found.append("Void: texts in which the metric means nothing; they are left out.")
+        sentences.append("Void: texts in which the metric means nothing; they are left out.")
     if "flag" in table:
         flags = table[table.flag.fillna("") != ""].groupby("flag", sort=False)
         for flag, rows in flags:
             cells = [
                 f"{label(row.attribution)} × {registry.get(row.metric).label}" for row in rows.itertuples()
             ]
-            found.append(f"{flag}: {store.listed(cells)}." if len(rows) < len(table) else f"{flag}.")
-    return found
+            sentences.append(f"{flag}: {store.listed(cells)}." if len(rows) < len(table) else f"{flag}.")
+    return sentences
 
 
 def chosen_texts(study, count):
@@ -122,10 +122,10 @@ def chosen_texts(study, count):
         ValueError: another number than 0, 1, 2, ...
     """
     whole("texts", count)
-    metric, own = _first_metric(study)
+    metric, values = _first_metric(study)
     if metric is None:
         return list(range(min(count, len(study.encodings)))), "The first texts; no metric has a value."
-    means = own.groupby("example").value.mean()
+    means = values.groupby("example").value.mean()
     order = (means * _sign(metric)).sort_values(kind="stable").index.to_numpy()
     count = min(count, len(order))
     places = np.rint(np.linspace(0, len(order) - 1, count)) if count > 1 else [(len(order) - 1) // 2] * count
@@ -172,12 +172,12 @@ def _show_html(study, chosen, rule):
     if not len(chosen):
         return
     display(HTML(html.escape(rule)))
-    facts, (metric, own) = explorer.described(study), _first_metric(study)
-    known = own.groupby(["example", "attribution"]).value.mean()
+    facts, (metric, of_metric) = explorer.described(study), _first_metric(study)
+    means = of_metric.groupby(["example", "attribution"]).value.mean()
     for i in chosen:
-        found = {name: cell_text(known.get((i, name), np.nan)) or "–" for name in study.scores}
+        cells = {name: cell_text(means.get((i, name), np.nan)) or "–" for name in study.scores}
         values = {
-            name: f"{_metrics(study)[metric.name]} {text}" if metric else "" for name, text in found.items()
+            name: f"{_metrics(study)[metric.name]} {text}" if metric else "" for name, text in cells.items()
         }
         rows = {name: of_texts[i] for name, of_texts in study.scores.items()}
         labels = _distinct({name: label(name) for name in rows})
@@ -187,11 +187,11 @@ def _show_html(study, chosen, rule):
 
 def _first_metric(study):
     """The first `Metric` that has values, None if there is none, and its values."""
-    own = study.values[(study.values.baseline == "") & study.values.value.notna()]
-    if own.empty:
-        return None, own
-    name = own.metric.iloc[0]
-    return registry.get(name), own[own.metric == name]
+    values = study.values[(study.values.baseline == "") & study.values.value.notna()]
+    if values.empty:
+        return None, values
+    name = values.metric.iloc[0]
+    return registry.get(name), values[values.metric == name]
 
 
 def _highest(facts, scores):
@@ -391,9 +391,9 @@ def _scores(study):
     tokens = getattr(study, "tokens", None) or [e.ids for e in study.encodings]
     for i, encoding in enumerate(study.encodings):
         about = {"example": i, "position": np.arange(len(encoding.ids)), "token": list(map(str, tokens[i]))}
-        found = {name: of_texts[i] for name, of_texts in study.scores.items()}
+        columns = {name: of_texts[i] for name, of_texts in study.scores.items()}
         about |= {"maskable": encoding.maskable, "word": encoding.words}
-        parts.append(pd.DataFrame(about | found))
+        parts.append(pd.DataFrame(about | columns))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -401,9 +401,9 @@ def _texts(study):
     """A row for each text: text, target, target_name, predicted and label, of what the study has."""
     names = {"text": "texts", "target": "targets", "target_name": "target_names"}
     names |= {"predicted": "predicted", "label": "labels", "p": "p"}
-    found = {name: getattr(study, field, None) for name, field in names.items()}
-    found |= {f"curve.{name}": rows for name, rows in (getattr(study, "curves", None) or {}).items()}
-    return pd.DataFrame({name: list(values) for name, values in found.items() if values is not None})
+    columns = {name: getattr(study, field, None) for name, field in names.items()}
+    columns |= {f"curve.{name}": rows for name, rows in (getattr(study, "curves", None) or {}).items()}
+    return pd.DataFrame({name: list(values) for name, values in columns.items() if values is not None})
 
 
 def read(folder):

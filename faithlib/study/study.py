@@ -337,10 +337,10 @@ def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
 
 def _aligned(model, texts, wanted, encodings, targets):
     """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
-    if not wanted.given:
+    if not wanted.scores:
         return {}
     pairs = texts.column("text_b")
-    aligned = align(wanted.given, texts.column("text"), model, targets.first, pairs, encodings)
+    aligned = align(wanted.scores, texts.column("text"), model, targets.first, pairs, encodings)
     scores.check_scores(encodings, aligned)
     return aligned
 
@@ -469,11 +469,11 @@ def _measure(part, kept, of_texts):
     """Values of every metric, text by text: of each attribution, and of its scores in random order."""
     rows = []
     passes = {metric.name: max(1, part.passes[metric.name] // len(of_texts)) for metric in part.metrics}
-    shown = bar(len(of_texts) * sum(passes.values()), "measuring", "pass")
-    with batching.limited(part.model, part.asked.budget), shown as progress:
+    overall = bar(len(of_texts) * sum(passes.values()), "measuring", "pass")
+    with batching.limited(part.model, part.asked.budget), overall as progress:
         for metric in part.metrics:
-            for name, given in of_texts.items():
-                rows.append(kept.values(name, metric, given, partial(_values, part, metric, name, given)))
+            for name, of_name in of_texts.items():
+                rows.append(kept.values(name, metric, of_name, partial(_values, part, metric, name, of_name)))
                 progress.update(passes[metric.name])
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
@@ -483,8 +483,8 @@ def _values(part, metric, name, of_texts):
     examples, frames = np.arange(len(part.encodings)), []
     sources = [("", 0, of_texts)]
     sources += [("matched", k, _matched(part.inputs, of_texts, k)) for k in range(part.asked.baselines)]
-    for baseline, draw, given in sources:
-        value = np.asarray(metric.resolve()(part.inputs, given), float)
+    for baseline, draw, source in sources:
+        value = np.asarray(metric.resolve()(part.inputs, source), float)
         if value.shape != examples.shape:
             raise ValueError(
                 f"metric {metric.name!r} gives values of shape {value.shape} for {len(examples)} "
@@ -519,10 +519,10 @@ def _curves(part, kept, of_texts):
         return {}
     curve = SimpleNamespace(name="curve", function="curves")
 
-    def frame(given):
-        return pd.DataFrame({"p": [list(row) for row in normalised.curves(part.inputs, given)]})
+    def frame(row_of):
+        return pd.DataFrame({"p": [list(row) for row in normalised.curves(part.inputs, row_of)]})
 
-    frames = {n: kept.values(n, curve, given, partial(frame, given)) for n, given in of_texts.items()}
+    frames = {n: kept.values(n, curve, row_of, partial(frame, row_of)) for n, row_of in of_texts.items()}
     return {name: [list(row) for row in of_name.p] for name, of_name in frames.items()}
 
 

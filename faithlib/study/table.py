@@ -39,46 +39,46 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
     for name in values.attribution.unique():
         for metric in metrics:
             part = grouped[name, metric.name]
-            own = (
+            wide = (
                 part[part.baseline == ""].pivot(index="model", columns="example", values="value").loc[models]
             )
-            known = own.loc[:, own.notna().all()]
-            n, void = known.shape[1], own.shape[1] - known.shape[1]
+            defined = wide.loc[:, wide.notna().all()]
+            n, void = defined.shape[1], wide.shape[1] - defined.shape[1]
             flags = [chance.partition(":")[0]] if chance else []
             limits = metric.limits(contrast)
-            interval = _interval(known.to_numpy(), (data, *models, name, metric.name), limits)
-            found = (np.nan,) * 3
+            interval = _interval(defined.to_numpy(), (data, *models, name, metric.name), limits)
+            numbers = (np.nan,) * 3
             if interval is None:
                 flags.append("no text has a value" + (f", as {metric.void}" if metric.void else ""))
             elif not chance:
-                found = (interval.value, interval.low, interval.high)
+                numbers = (interval.value, interval.low, interval.high)
                 flags += [interval.reason] if interval.reason else []
-            if metric.name == "decision_flip" and (never := int((known == 1).all(axis=0).sum())):
+            if metric.name == "decision_flip" and (never := int((defined == 1).all(axis=0).sum())):
                 flags.append(f"{never} of {n} texts keep their class as long as a token is left")
             if alike := (flat or {}).get(name):
                 flags.append(f"all scores are equal in {alike} text{'s' * (alike != 1)}")
-            share = np.nan if chance else _diagnosticity(part, own, 1 if metric.better == "higher" else -1)
+            share = np.nan if chance else _diagnosticity(part, wide, 1 if metric.better == "higher" else -1)
             unit = ONE if len(models) == 1 else SEVERAL
             erased = (operators or {}).get(metric.name, metric.operator)
-            rows.append((name, metric.name, *found, n, void, share, unit, erased, "", "; ".join(flags)))
+            rows.append((name, metric.name, *numbers, n, void, share, unit, erased, "", "; ".join(flags)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _interval(known, names, limits):
+def _interval(defined, names, limits):
     """The `Interval` of values (models, texts); None where there is none of them."""
-    if not known.size:
+    if not defined.size:
         return None
-    if len(known) == 1:
-        return text_interval(known[0], names, limits=limits)
-    return crossed_interval(known, unit="model", limits=limits)
+    if len(defined) == 1:
+        return text_interval(defined[0], names, limits=limits)
+    return crossed_interval(defined, unit="model", limits=limits)
 
 
-def _diagnosticity(part, own, sign):
+def _diagnosticity(part, values, sign):
     """Share of texts, models and draws on which the attribution's value is better than its baseline's."""
     matched = part[part.baseline == "matched"]
     if matched.empty:
         return np.nan
-    first = own.stack(future_stack=True).rename("own")
+    first = values.stack(future_stack=True).rename("own")
     pairs = matched.join(first, on=["model", "example"])
     preferred = indicator(sign * pairs.own, sign * pairs.value, "half")
     return float(np.nanmean(preferred)) if np.isfinite(preferred).any() else np.nan

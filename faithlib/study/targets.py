@@ -46,15 +46,15 @@ class Targets:
         return self.answers or [(int(t),) for t in self.first]
 
 
-def resolve(model, texts, encodings, given=None, contrast=None, predicted=None, blank=True):
+def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None, blank=True):
     """The `Targets` of a study.
 
     Args:
         model: a Classifier or CausalLM.
         texts: `data.Texts`; a language model takes its columns target and contrast.
         encodings: the texts as the model reads them.
-        given: one a text: a class (number or name); for language models a token id, several, or a text, which
-            is what follows the prompt. None for the column target, and what the model predicts where this is
+        wanted: one a text: a class (number or name); for language models a token id, several, or a text,
+            which follows the prompt. None for the column target, and what the model predicts where this is
             blank or not there.
         contrast: as given, of what is subtracted: p(given) − p(contrast) is explained.
         predicted: (texts,) int, what the model predicts; None to check what is given only.
@@ -72,19 +72,19 @@ def resolve(model, texts, encodings, given=None, contrast=None, predicted=None, 
             f"data has the column {columns[0]}, which answers a prompt, and {model.name} is a classifier: "
             "call it label, or drop it"
         )
-    of_data = given is None
+    of_data = wanted is None
     if of_data and causal:
-        given = texts.column("target")
+        wanted = texts.column("target")
     if contrast is None and causal:
         contrast = texts.column("contrast")
     filled = np.zeros(len(encodings), int) if predicted is None else predicted
-    answers = _listed(model, texts, encodings, given, "targets", filled if of_data else None, blank)
+    answers = _listed(model, texts, encodings, wanted, "targets", filled if of_data else None, blank)
     foils = (
         contrast if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None, blank)
     )
-    for i, (foil, value) in enumerate(zip(foils or (), answers if given is None else given, strict=False)):
-        known = predicted is not None or given is not None and not _blank(value)
-        if known and foil == answers[i]:
+    for i, (foil, value) in enumerate(zip(foils or (), answers if wanted is None else wanted, strict=False)):
+        resolved = predicted is not None or wanted is not None and not _blank(value)
+        if resolved and foil == answers[i]:
             raise ValueError(f"contrast of text {i} is its target: give another")
     several = any(len(answer) > 1 for answer in answers) or foils is not None
     first = np.array([answer[0] for answer in answers])
@@ -113,13 +113,13 @@ def attribute(model, encodings, targets, names, notes=None, **settings):
     """
     if targets.answers is None:
         return attributions.attribute(model, encodings, targets.first, names, notes=notes, **settings)
-    found = _of_answers(model, encodings, targets.answers, names, settings)
+    summed = _of_answers(model, encodings, targets.answers, names, settings)
     if targets.contrast is not None:
         other = _of_answers(model, encodings, targets.contrast, names, settings)
         for name in names:
             if attributions.get(name).family != "random baseline":
-                found[name] = [s - o for s, o in zip(found[name], other[name], strict=True)]
-    return found
+                summed[name] = [s - o for s, o in zip(summed[name], other[name], strict=True)]
+    return summed
 
 
 def left_out(model, encodings, targets, parts, removal="mask", cache=None):
@@ -133,9 +133,9 @@ def left_out(model, encodings, targets, parts, removal="mask", cache=None):
     def of(answers):
         places, inputs, tokens = _steps(encodings, answers)
         longer = [np.append(parts[i], np.full(step, -1)) for i, step in places]
-        found = segments.leave_one_out(model, inputs, tokens, longer, removal, cache)
+        of_steps = segments.leave_one_out(model, inputs, tokens, longer, removal, cache)
         sums = [{} for _ in encodings]
-        for (i, _), scores in zip(places, found, strict=True):
+        for (i, _), scores in zip(places, of_steps, strict=True):
             sums[i] = {n: sums[i].get(n, 0.0) + score for n, score in scores.items()}
         return sums
 
@@ -155,30 +155,30 @@ def _steps(encodings, answers):
 def _of_answers(model, encodings, answers, names, settings):
     places, inputs, tokens = _steps(encodings, answers)
     steps = attributions.attribute(model, inputs, tokens, names, **settings)
-    found = {name: [np.zeros(len(e.ids)) for e in encodings] for name in names}
+    summed = {name: [np.zeros(len(e.ids)) for e in encodings] for name in names}
     for name in names:
         for (i, _), s in zip(places, steps[name], strict=True):
-            found[name][i] += s[: len(encodings[i].ids)]
-    return found
+            summed[name][i] += s[: len(encodings[i].ids)]
+    return summed
 
 
-def _listed(model, texts, encodings, given, what, predicted, blank):
+def _listed(model, texts, encodings, values, what, predicted, blank):
     """The tokens of each text's target: [(int, ...)]; `predicted` fills what is None or blank, if given."""
-    if given is None:
+    if values is None:
         return [(int(p),) for p in predicted]
-    if isinstance(given, str | dict | set) or not np.iterable(given):
-        raise ValueError(f"{what}={given!r}: give one a text")
-    given = list(given)
-    if len(given) != len(encodings):
-        raise ValueError(f"{what}: {len(given)} for {len(encodings)} texts: give one a text")
+    if isinstance(values, str | dict | set) or not np.iterable(values):
+        raise ValueError(f"{what}={values!r}: give one a text")
+    values = list(values)
+    if len(values) != len(encodings):
+        raise ValueError(f"{what}: {len(values)} for {len(encodings)} texts: give one a text")
     read = partial(_tokens, blank=blank) if isinstance(model, CausalLM) else _class
-    found = []
-    for i, value in enumerate(given):
+    tokens = []
+    for i, value in enumerate(values):
         if predicted is not None and _blank(value):
-            found.append((int(predicted[i]),))  # prompts without a known next word
+            tokens.append((int(predicted[i]),))  # prompts without a known next word
         else:
-            found.append(read(model, texts.frame.text[i], encodings[i], value, f"{what} of text {i}"))
-    return found
+            tokens.append(read(model, texts.frame.text[i], encodings[i], value, f"{what} of text {i}"))
+    return tokens
 
 
 def _blank(value):
@@ -270,26 +270,26 @@ def parted(text, answer):
     return text[-1:] not in OPENING
 
 
-def seams(model, texts, encodings, given, blank=True):
+def seams(model, texts, encodings, replies, blank=True):
     """How answers follow their prompts, where it is not as they are written: [sentence]."""
-    given = texts.column("target") if given is None else list(given)
-    if not isinstance(model, CausalLM) or not given:
+    replies = texts.column("target") if replies is None else list(replies)
+    if not isinstance(model, CausalLM) or not replies:
         return []
-    rows = zip(texts.frame.text, encodings, given, strict=True)
+    rows = zip(texts.frame.text, encodings, replies, strict=True)
     rows = [(text, e, answer) for text, e, answer in rows if isinstance(answer, str) and answer.strip()]
-    found = []
+    sentences = []
     apart = [answer.strip() for text, _, answer in rows if blank and _parted(model, text, answer)]
     if apart:
-        found.append(
+        sentences.append(
             f"{len(apart)} of {len(rows)} answers follow their prompt after a blank, as ␣{apart[0]}."
         )
     cut = [text for text, e, answer in rows if _together(model, text, e, answer.rstrip(), blank) is None]
     if cut:
-        found.append(
+        sentences.append(
             f"{len(cut)} of {len(rows)} prompts end inside of a token, as {cut[0][-12:]!r}: what follows "
             "is then improbable. End prompts with a whole word and no blank."
         )
-    return found
+    return sentences
 
 
 def written(model, answer):

@@ -20,13 +20,13 @@ MOST = 1000  # classes that are numbers, without names
 NUMBER = r"(0|[1-9]\d{0,8})(\.0+)?"  # whole, as csv files have it where a label was missing once
 
 
-def texts(values, name, where, blank=False):
+def texts(values, name, place, blank=False):
     """A column of texts as a list of str.
 
     Args:
         values: the column.
         name: of the column.
-        where: of which data, for messages.
+        place: of which data, for messages.
         blank: whether a text may be empty.
 
     Raises:
@@ -41,20 +41,20 @@ def texts(values, name, where, blank=False):
     values = list(values)
     if other := [i for i, v in enumerate(values) if not isinstance(v, str) and not missing(v)]:
         kind = type(values[other[0]]).__name__
-        raise ValueError(f"{where}: column {name!r} has {kind} and no text in {_rows(other)}: give strings")
+        raise ValueError(f"{place}: column {name!r} has {kind} and no text in {_rows(other)}: give strings")
     if empty := [i for i, v in enumerate(values) if missing(v) or not blank and not v.strip()]:
         them = "it" if len(empty) == 1 else "them"
-        raise ValueError(f"{where}: column {name!r} has no text in {_rows(empty)}: fill or remove {them}")
+        raise ValueError(f"{place}: column {name!r} has no text in {_rows(empty)}: fill or remove {them}")
     if halved := [i for i, v in enumerate(values) if HALF.search(v)]:
-        raise ValueError(f"{where}: column {name!r}, {_rows(halved)}: it {HALVED}")
+        raise ValueError(f"{place}: column {name!r}, {_rows(halved)}: it {HALVED}")
     if long := [i for i, v in enumerate(values) if len(v) > LARGEST]:
         raise ValueError(
-            f"{where}: column {name!r} has more than {LARGEST:,} characters in {_rows(long)}: shorten it"
+            f"{place}: column {name!r} has more than {LARGEST:,} characters in {_rows(long)}: shorten it"
         )
     return [str(v) for v in values]
 
 
-def answers(values, name, where):
+def answers(values, name, place):
     """A column of answers as texts, of which whole numbers are written as such; None where there is none.
 
     Example:
@@ -62,24 +62,24 @@ def answers(values, name, where):
         ['4', '12', None, 'Paris']
     """
     numbers = [whole(v) for v in values]
-    found = [v if n is None else str(n) for n, v in zip(numbers, values, strict=True)]
-    found = [None if missing(v) else v for v in found]
-    if other := [i for i, v in enumerate(found) if not isinstance(v, str | None)]:
-        kind = type(found[other[0]]).__name__
+    read = [v if n is None else str(n) for n, v in zip(numbers, values, strict=True)]
+    read = [None if missing(v) else v for v in read]
+    if other := [i for i, v in enumerate(read) if not isinstance(v, str | None)]:
+        kind = type(read[other[0]]).__name__
         raise ValueError(
-            f"{where}: column {name!r} has {kind} and no text in {_rows(other)}: give texts; token ids "
+            f"{place}: column {name!r} has {kind} and no text in {_rows(other)}: give texts; token ids "
             "are given by targets"
         )
-    return found
+    return read
 
 
-def classes(columns, name, where, labels=None):
+def classes(columns, name, place, labels=None):
     """Labels of all splits as numbers, and the names of the classes.
 
     Args:
         columns: {split: the column}, of names or of numbers 0, 1, ...
         name: of the column.
-        where: of which data, for messages.
+        place: of which data, for messages.
         labels: the names in their order; by default the sorted names, or "0", "1", ... for numbers.
 
     Returns:
@@ -95,25 +95,25 @@ def classes(columns, name, where, labels=None):
     """
     rows = [(split, i, v) for split, column in columns.items() for i, v in enumerate(column)]
     if absent := [i for _, i, v in rows if _blank(v)]:
-        raise ValueError(f"{where}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
-    given = [v for _, _, v in rows]
-    strings = all(isinstance(v, str) for v in given)
-    if strings and not set(given) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in given):
-        given, strings = [int(float(v)) for v in given], False  # of a csv file
+        raise ValueError(f"{place}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
+    labelled = [v for _, _, v in rows]
+    strings = all(isinstance(v, str) for v in labelled)
+    if strings and not set(labelled) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in labelled):
+        labelled, strings = [int(float(v)) for v in labelled], False  # of a csv file
     if strings:
-        names = tuple(labels or sorted(set(given)))
+        names = tuple(labels or sorted(set(labelled)))
         if len(names) < 2:
             raise ValueError(
-                f"{where}: column {name!r} has the single class {names[0]!r}: name all classes in labels"
+                f"{place}: column {name!r} has the single class {names[0]!r}: name all classes in labels"
             )
-        numbers = [names.index(v) if v in names else -1 for v in given]
+        numbers = [names.index(v) if v in names else -1 for v in labelled]
         allowed = f"{', '.join(names[:SHOWN])}; correct it, or name it in labels"
     else:
-        numbers = [whole(v) for v in given]
+        numbers = [whole(v) for v in labelled]
         if odd := [i for i, n in enumerate(numbers) if n is None]:
             rows_of = _rows([rows[i][1] for i in odd])
             raise ValueError(
-                f"{where}: column {name!r} has {_shown(given[odd[0]])} in {rows_of}: give names, or whole "
+                f"{place}: column {name!r} has {_shown(labelled[odd[0]])} in {rows_of}: give names, or whole "
                 "numbers from 0"
             )
         names = tuple(labels or map(str, range(min(MOST, max(2, max(numbers) + 1)))))
@@ -121,16 +121,16 @@ def classes(columns, name, where, labels=None):
     if bad := [i for i, n in enumerate(numbers) if not 0 <= n < len(names)]:
         rows_of = _rows([rows[i][1] for i in bad])
         raise ValueError(
-            f"{where}: column {name!r} has {_shown(given[bad[0]])} in {rows_of}: allowed are {allowed}"
+            f"{place}: column {name!r} has {_shown(labelled[bad[0]])} in {rows_of}: allowed are {allowed}"
         )
-    found, start = {}, 0
+    by_split, start = {}, 0
     for split, column in columns.items():
-        found[split] = numbers[start : start + len(column)]
+        by_split[split] = numbers[start : start + len(column)]
         start += len(column)
-    return found, names
+    return by_split, names
 
 
-def evidence(values, of_texts, name, where):
+def evidence(values, of_texts, name, place):
     """Evidence as indices of words of `text.split()`, [[int]], or as spans of characters, [[[start, end]]].
 
     It is spans where one of them ends inside of a word, as in languages without blanks, else words.
@@ -142,7 +142,7 @@ def evidence(values, of_texts, name, where):
             files, lists are written as JSON.
         of_texts: [str].
         name: of the column.
-        where: of which data, for messages.
+        place: of which data, for messages.
 
     Raises:
         ValueError: something else, or what is not in the text; lists of 0 and 1 that may be both.
@@ -156,34 +156,34 @@ def evidence(values, of_texts, name, where):
     """
     cells, rows = [], list(zip(values, of_texts, strict=True))
     for i, (value, text) in enumerate(rows):
-        with _row(where, name, i):
+        with _row(place, name, i):
             cells.append(_cell(value, text))
-    masks, found, inside = _masks(cells, of_texts), [], False
+    masks, words, inside = _masks(cells, of_texts), [], False
     for i, (cell, (_, text)) in enumerate(zip(cells, rows, strict=True)):
-        with _row(where, name, i):
+        with _row(place, name, i):
             spans = _spans(cell, text, masks)
             bounds = _bounds(text)
             inside = inside or any(_cuts(span, bounds, text) for span in spans)
-            found.append((spans, bounds))
+            words.append((spans, bounds))
     if inside:
-        return [[list(span) for span in sorted(set(spans))] for spans, _ in found]
+        return [[list(span) for span in sorted(set(spans))] for spans, _ in words]
     return [
         [
             w
             for w, (first, last) in enumerate(bounds)
             if any(first < end and start < last for start, end in spans)
         ]
-        for spans, bounds in found
+        for spans, bounds in words
     ]
 
 
 @contextmanager
-def _row(where, name, i):
+def _row(place, name, i):
     """Inside, a ValueError names the row."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{where}: column {name!r}, row {i}: {error}") from None
+        raise ValueError(f"{place}: column {name!r}, row {i}: {error}") from None
 
 
 def missing(value):
@@ -254,7 +254,7 @@ def _masks(cells, texts):
 
 def _spans(cell, text, masks):
     """The spans of characters, [(start, end)], that one cell of evidence names."""
-    bounds, found = _bounds(text), []
+    bounds, spans = _bounds(text), []
     if cell and _numbers(cell) and (masks or isinstance(cell[0], (bool, np.bool_))):
         return [span for span, marked in zip(bounds, cell, strict=True) if marked]
     numbers = [n for n in map(whole, cell) if n is not None]
@@ -269,10 +269,10 @@ def _spans(cell, text, masks):
                 raise ValueError(
                     f"evidence names word {word}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
                 )
-            found.append(bounds[word])
+            spans.append(bounds[word])
         else:
-            found += occurrences(item, text) if isinstance(item, str) else [_span(item, text)]
-    return found
+            spans += occurrences(item, text) if isinstance(item, str) else [_span(item, text)]
+    return spans
 
 
 def _cuts(span, bounds, text):

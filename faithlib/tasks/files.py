@@ -101,8 +101,8 @@ def _there(path):
     """The columns that all tables of a file or a folder have."""
     from faithlib.tasks import tables
 
-    given = tables.read_source(path)[2].values()
-    return [str(name) for name in next(iter(given)) if all(name in table for table in given)]
+    tables_read = tables.read_source(path)[2].values()
+    return [str(name) for name in next(iter(tables_read)) if all(name in table for table in tables_read)]
 
 
 def _divided(frames, missing, path):
@@ -111,11 +111,11 @@ def _divided(frames, missing, path):
 
     if "train" in missing:
         raise ValueError(f"{path.name} has no split 'train', which a paper trains on: add train.csv")
-    rest, found = frames["train"], {split: frame for split, frame in frames.items() if split != "train"}
+    rest, frames_of = frames["train"], {split: frame for split, frame in frames.items() if split != "train"}
     rows = len(rest)
     for split in missing:
         try:
-            rest, found[split] = train_test_split(
+            rest, frames_of[split] = train_test_split(
                 rest, test_size=round(SHARES[split] * rows), random_state=0, stratify=rest["label"]
             )
         except ValueError:
@@ -123,5 +123,5 @@ def _divided(frames, missing, path):
                 f"{path.name} has {rows} rows, {frames['train']['label'].value_counts().min()} of the rarest "
                 f"class: too few to draw {split}; give more rows, or a folder with {', '.join(SPLITS)}"
             ) from None
-    found["train"] = rest
-    return {split: frame.sort_index().reset_index(drop=True) for split, frame in found.items()}
+    frames_of["train"] = rest
+    return {split: frame.sort_index().reset_index(drop=True) for split, frame in frames_of.items()}

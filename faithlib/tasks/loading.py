@@ -50,15 +50,15 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
     rows), FileNotFoundError (no such folder, task or split) and ConnectionError (no answer from the hub),
     one line each.
     """
-    own = files.is_path(name)
-    if own:
+    of_user = files.is_path(name)
+    if of_user:
         task, frames, origin = files.read(name, card.kind if card else "classification")
         use = Use()
     else:
         task = TASKS.find(name)
         use = card.use(task.name) if card else Use(task.recipe, task.metric)
     sizes = check_sizes(task, sizes, seed)
-    if own:
+    if of_user:
         source = "file"
         frames, whole, origin = _subsets(task, frames, sizes, seed, origin)
     elif task.generated:
@@ -69,12 +69,12 @@ def load(name, card=None, data_dir=None, seed=0, sizes=None):
     else:
         recipe = use.recipe
         if data_dir in (None, ""):
-            source, (found, origin) = "hub", read_hub(task, recipe)
+            source, (sources, origin) = "hub", read_hub(task, recipe)
         else:
-            source, (found, origin) = "mirror", read_mirror(task, recipe, _folder(data_dir))
-        origin["source_rows"] = {split: len(rows) for split, rows in found.items()}
-        found = {split: tidy(task, split, rows) for split, rows in found.items()}
-        frames, whole, origin = _subsets(task, split_rows(recipe, found), sizes, seed, origin)
+            source, (sources, origin) = "mirror", read_mirror(task, recipe, _folder(data_dir))
+        origin["source_rows"] = {split: len(rows) for split, rows in sources.items()}
+        sources = {split: tidy(task, split, rows) for split, rows in sources.items()}
+        frames, whole, origin = _subsets(task, split_rows(recipe, sources), sizes, seed, origin)
     _check_classes(task, frames)
     about = {"source": source, "task": files.task_slug(name), "paper": card.name if card else None}
     provenance = {**about, **origin}
@@ -146,7 +146,7 @@ def _differences(task, use, frames, whole):
     """Rows {split, rows, published, note} for each split whose size is not the printed one."""
     if task.generated:
         return []
-    found = []
+    rows_of = []
     for split, published in zip(SPLITS, use.sizes, strict=True):
         rows = len(frames.get(split, ()))
         if published is None or rows == published:
@@ -155,8 +155,8 @@ def _differences(task, use, frames, whole):
         note = f"drawn from {whole[split]} rows" if drawn else "all rows that the source has"
         if use.note and whole[split] != published:
             note += f"; {use.note}"
-        found.append({"split": split, "rows": rows, "published": published, "note": note})
-    return found
+        rows_of.append({"split": split, "rows": rows, "published": published, "note": note})
+    return rows_of
 
 
 def hash_rows(frame):

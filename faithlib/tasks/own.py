@@ -58,9 +58,9 @@ def load_data(
     named = {"text": text, "text_b": text_b, "label": label, "evidence": evidence, "target": target}
     named |= {"contrast": contrast}
     if isinstance(source, str) and source in TASKS:
-        if given := [k for k, v in {**named, "labels": labels}.items() if v not in (None, "text")]:
+        if needless := [k for k, v in {**named, "labels": labels}.items() if v not in (None, "text")]:
             raise ValueError(
-                f"{given[0]} is for data of your own, task {source!r} has its columns: leave it out"
+                f"{needless[0]} is for data of your own, task {source!r} has its columns: leave it out"
             )
         return load(source, **settings)
     if other := set(settings) - {"sizes", "seed"}:

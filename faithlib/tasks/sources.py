@@ -220,13 +220,13 @@ def _evidence(task, frame):
     name = EVIDENCE.get(task.evidence)
     if name not in frame:
         return frame
-    known = [ast.literal_eval(value) for value in frame[name]]
+    words = [ast.literal_eval(value) for value in frame[name]]
     if task.evidence == "spans":
-        known = [sorted({i for a, b in spans for i in range(a, b)}) for spans in known]
+        words = [sorted({i for a, b in spans for i in range(a, b)}) for spans in words]
     else:
-        known = [_words_of(*pair) for pair in zip(frame["text"], known, strict=True)]
+        words = [_words_of(*pair) for pair in zip(frame["text"], words, strict=True)]
     frame = frame.drop(columns=name)
-    return frame.assign(evidence=known) if any(known) else frame
+    return frame.assign(evidence=words) if any(words) else frame
 
 
 def _words_of(text, sentences):

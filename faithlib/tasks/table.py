@@ -34,13 +34,13 @@ class Recipe:
     @property
     def parts(self):
         """{split: (source split, start share, stop share)}, without the splits that are "" ."""
-        found = {}
+        sources = {}
         for split in SPLITS:
             match = re.fullmatch(r"(\w+)(?:\[(\d*)%?:(\d*)%?\])?", getattr(self, split))
             if match:
                 source, start, stop = match.groups()
-                found[split] = (source, int(start or 0) / 100, int(stop or 100) / 100)
-        return found
+                sources[split] = (source, int(start or 0) / 100, int(stop or 100) / 100)
+        return sources
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,16 @@ def read(
     named = {"text": text, "text_b": text_b, "label": label, "evidence": evidence, "target": target}
     named, labels = _check({**named, "contrast": contrast}, labels)
     kind, name, tables = read_source(source)
-    given = {ours: theirs for ours, theirs in named.items() if theirs is not None}
+    columns_given = {ours: theirs for ours, theirs in named.items() if theirs is not None}
     for split, table in tables.items():
-        _check_columns(table, given, _where(name, split, tables))
+        _check_columns(table, columns_given, _where(name, split, tables))
     _say_unused(tables, named, name)
     labels = _named_classes(tables, label, labels, name)
     frames, label_names = _frames(tables, named, labels, name)
     task_kind = "classification" if label else "prompts"
     task = Task(_slug(name), name, label_names, text, text_b or "", kind=task_kind)
     source_rows = {split: len(frame) for split, frame in frames.items()}
-    return task, frames, {"source": kind, "file": name, "columns": given, "source_rows": source_rows}
+    return task, frames, {"source": kind, "file": name, "columns": columns_given, "source_rows": source_rows}
 
 
 # What was asked for -------------------------------------------------------------------------------
@@ -81,18 +81,18 @@ def _check(named, labels):
     return named, tuple(labels)
 
 
-def _check_columns(table, named, where):
+def _check_columns(table, named, place):
     listed = list(map(str, table.columns))
     if twice := sorted({c for c in listed if listed.count(c) > 1}):
-        raise ValueError(f"{where} has the column {twice[0]!r} more than once: rename or remove one")
+        raise ValueError(f"{place} has the column {twice[0]!r} more than once: rename or remove one")
     for what, column in named.items():
         if column not in listed:
             close = difflib.get_close_matches(column, listed, 1, 0.7)  # "target" is not like "text"
             hint = f"; did you mean {close[0]!r}?" if close else ""
             there = ", ".join(listed) or "none"
-            raise ValueError(f"{where} has no column {column!r}, only {there}: give {what}='...'{hint}")
+            raise ValueError(f"{place} has no column {column!r}, only {there}: give {what}='...'{hint}")
     if not len(table):
-        raise ValueError(f"{where} has no rows: give at least one")
+        raise ValueError(f"{place} has no rows: give at least one")
 
 
 def _say_unused(tables, named, name):
@@ -110,13 +110,13 @@ def _say_unused(tables, named, name):
 def _named_classes(tables, label, labels, name):
     """The names of the classes where a `datasets.Dataset` says them."""
     for table in tables.values():
-        own = table.attrs.get("names", {}).get(label)
-        if own and labels and tuple(own) != labels:
+        names = table.attrs.get("names", {}).get(label)
+        if names and labels and tuple(names) != labels:
             raise ValueError(
-                f"{name}: column {label!r} has the classes {', '.join(own)}, labels names "
+                f"{name}: column {label!r} has the classes {', '.join(names)}, labels names "
                 f"{', '.join(labels)}: leave labels out"
             )
-        labels = tuple(own) if own else labels
+        labels = tuple(names) if names else labels
     return labels
 
 
@@ -168,25 +168,25 @@ def _read_path(source):
         raise FileNotFoundError(f"there is no file {str(source)!r}: check the path")
     close = difflib.get_close_matches(str(source), TASKS, n=3)
     hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    shown = str(source) if len(str(source)) <= 60 else str(source)[:57] + "…"
-    raise ValueError(f"source={shown!r} is no task and no file: {hint}Give {KINDS}")
+    excerpt = str(source) if len(str(source)) <= 60 else str(source)[:57] + "…"
+    raise ValueError(f"source={excerpt!r} is no task and no file: {hint}Give {KINDS}")
 
 
 def _read_folder(folder):
-    found = {split: [folder / f"{split}{end}" for end in SUFFIXES] for split in SPLITS}
-    found = {split: [p for p in paths if p.is_file()] for split, paths in found.items()}
-    if not any(found.values()):
+    paths_of = {split: [folder / f"{split}{end}" for end in SUFFIXES] for split in SPLITS}
+    paths_of = {split: [p for p in paths if p.is_file()] for split, paths in paths_of.items()}
+    if not any(paths_of.values()):
         raise FileNotFoundError(
             f"folder {str(folder)!r} has no data: give one with train, validation or test as .parquet, .csv, "
             ".tsv or .jsonl"
         )
-    for split, paths in found.items():
+    for split, paths in paths_of.items():
         if len(paths) > 1:
             raise ValueError(
                 f"folder {str(folder)!r} has {' and '.join(p.name for p in paths)}: keep one file of the "
                 f"split {split!r}"
             )
-    return {split: _read_file(paths[0]) for split, paths in found.items() if paths}
+    return {split: _read_file(paths[0]) for split, paths in paths_of.items() if paths}
 
 
 def _read_file(path):
@@ -261,32 +261,32 @@ def _frames(tables, named, labels, name):
     """({split: DataFrame with the final columns}, names of the classes)."""
     label, label_names, numbers = named["label"], (), {}
     if label:
-        given = {split: list(table[label]) for split, table in tables.items()}
-        numbers, label_names = columns.classes(given, label, name, labels)
+        values = {split: list(table[label]) for split, table in tables.items()}
+        numbers, label_names = columns.classes(values, label, name, labels)
     frames = {}
     for split, table in tables.items():
-        where = _where(name, split, tables)
-        texts = columns.texts(table[named["text"]], named["text"], where)
+        place = _where(name, split, tables)
+        texts = columns.texts(table[named["text"]], named["text"], place)
         frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
         if named["text_b"]:
-            frame["text_b"] = columns.texts(table[named["text_b"]], named["text_b"], where, blank=True)
+            frame["text_b"] = columns.texts(table[named["text_b"]], named["text_b"], place, blank=True)
         elif label:
             frame["text_b"] = ""
         if label:
             frame["label"] = numbers[split]
         for what in ("target", "contrast"):
             if named[what]:
-                given = columns.answers(table[named[what]], named[what], where)
-                frame[what] = columns.texts(given, named[what], where)
+                values = columns.answers(table[named[what]], named[what], place)
+                frame[what] = columns.texts(values, named[what], place)
             elif what == "target" and not label:
                 frame[what] = ""
         if "contrast" in frame and (same := list(frame.index[frame.target == frame.contrast])):
             raise ValueError(
-                f"{where}: target and contrast are the same in row {same[0]}: give another contrast"
+                f"{place}: target and contrast are the same in row {same[0]}: give another contrast"
             )
         if named["evidence"]:
-            given = list(table[named["evidence"]])
-            frame["evidence"] = columns.evidence(given, texts, named["evidence"], where)
+            values = list(table[named["evidence"]])
+            frame["evidence"] = columns.evidence(values, texts, named["evidence"], place)
         frames[split] = frame
     return frames, label_names
 

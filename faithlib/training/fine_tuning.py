@@ -216,8 +216,8 @@ def _train(classifier, recipe, split, guide, evaluations):
     evaluated_steps = {round(steps * (i + 1) / checks) for i in range(checks)}
     generator, losses = np.random.default_rng(recipe.seed), []
     recomputed = classifier.checkpointing() if recipe.checkpointing else nullcontext()
-    random, shown = torch.random.fork_rng(devices=[]), bar(steps * recipe.epochs, "training", "step")
-    with random, classifier.training_precision(), recomputed, shown as progress:
+    random, overall = torch.random.fork_rng(devices=[]), bar(steps * recipe.epochs, "training", "step")
+    with random, classifier.training_precision(), recomputed, overall as progress:
         torch.manual_seed(recipe.seed)  # dropout draws from torch's global generator
         for epoch in range(recipe.epochs):
             batches = shuffled_by_length(split.lengths, recipe.batch_size, generator)
@@ -265,21 +265,23 @@ def _splits(classifier, data):
         if missing := {"train", "validation"} - set(data or ()):
             raise ValueError(f"splits without {min(missing)!r}: give train and validation")
         return data["train"], data["validation"]
-    found, names, given = [], fit.label_names(getattr(classifier.model, "config", None)), data.task.labels
-    named = names and given and not fit.numbered(given)
-    own = fit.places(given, names) if named else list(range(len(given)))  # the place of each class of data
-    if own is None:
+    splits, names, classes = [], fit.label_names(getattr(classifier.model, "config", None)), data.task.labels
+    named = names and classes and not fit.numbered(classes)
+    places = (
+        fit.places(classes, names) if named else list(range(len(classes)))
+    )  # the place of each class of data
+    if places is None:
         raise ValueError(
-            f"data has the classes {', '.join(given)}, {classifier.name} has {', '.join(names)}: "
+            f"data has the classes {', '.join(classes)}, {classifier.name} has {', '.join(names)}: "
             "give data and a model of the same classes, or load the model with new_head=True"
         )
     for name in ("train", "validation"):
         rows = data.splits.get(name)
         if rows is None or "label" not in rows.column_names:
             raise ValueError(f"data has no split {name!r} with labels: give what load_data returns of both")
-        numbers = np.array(own)[rows["label"]]
-        found.append((classifier.encode(list(rows["text"]), list(rows["text_b"])), numbers))
-    return found
+        numbers = np.array(places)[rows["label"]]
+        splits.append((classifier.encode(list(rows["text"]), list(rows["text_b"])), numbers))
+    return splits
 
 
 @without_gradients
@@ -306,10 +308,10 @@ def evaluate(classifier, encodings, labels):
     data, logits, labels = Split(classifier, encodings, labels), None, np.asarray(labels, np.int64)
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
         longest = int(data.lengths[rows].max())
-        found = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)
-        found = torch.cat(found)
-        logits = torch.empty(len(encodings), found.shape[1]) if logits is None else logits
-        logits[rows] = found
+        parts = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)
+        parts = torch.cat(parts)
+        logits = torch.empty(len(encodings), parts.shape[1]) if logits is None else logits
+        logits[rows] = parts
     return {
         "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
         **performance(logits.argmax(-1).numpy(), labels),
@@ -355,8 +357,8 @@ class _Evaluations:
                         f"{kind} loss is {loss} in epoch {epoch + 1}, step {i}: "
                         f"lower learning_rate ({learning_rate})"
                     )
-        found, extra = self.performance(shared)
-        loss = found["loss"]
+        measured, extra = self.performance(shared)
+        loss = measured["loss"]
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"validation loss is {loss} in epoch {epoch + 1}: lower learning_rate ({learning_rate})"
@@ -367,7 +369,7 @@ class _Evaluations:
             row["salience_loss"] = means[1]
         value = -loss
         if self.best != "loss":
-            row[f"validation_{self.best}"] = value = found[self.best]
+            row[f"validation_{self.best}"] = value = measured[self.best]
         row.update(extra)
         row["kept"] = value > self.top
         if row["kept"]:
@@ -389,15 +391,15 @@ class _MaskedEvaluations(_Evaluations):
     """Selection by a masked copy of the validation split, or by both copies."""
 
     def performance(self, shared):
-        found = {name: self.of(name, shared) for name in self.copies}
-        one, other = found.values()
+        measured = {name: self.of(name, shared) for name in self.copies}
+        one, other = measured.values()
         predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
-        found["both"] = {
+        measured["both"] = {
             "loss": (one["loss"] + other["loss"]) / 2,
             **performance(predicted, np.tile(self.copies["unmasked"][1], 2)),
         }
-        extra = {f"validation_{self.best}_{name}": found[name][self.best] for name in self.copies}
-        return found[self.selection], extra
+        extra = {f"validation_{self.best}_{name}": measured[name][self.best] for name in self.copies}
+        return measured[self.selection], extra
 
 
 def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):

@@ -36,15 +36,15 @@ class Split:
 
 
 def _check_labels(classifier, encodings, labels):
-    given = np.asarray(labels)
+    array = np.asarray(labels)
     if wrong := [e for e in encodings if not hasattr(e, "ids")]:
         raise ValueError(f"{wrong[0]!r} among the encodings: give what model.encode(texts) returns")
-    if not len(encodings) or given.shape != (len(encodings),) or given.dtype.kind not in "iu":
+    if not len(encodings) or array.shape != (len(encodings),) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"labels of shape {given.shape} and {given.dtype} for {len(encodings)} encodings: give a whole "
+            f"labels of shape {array.shape} and {array.dtype} for {len(encodings)} encodings: give a whole "
             "number for each, at least one"
         )
-    if (wrong := given[(given < 0) | (given >= classifier.outputs)]).size:
+    if (wrong := array[(array < 0) | (array >= classifier.outputs)]).size:
         raise ValueError(f"label {wrong[0]}: {classifier.name} has the classes 0 to {classifier.outputs - 1}")
 
 

@@ -101,16 +101,16 @@ class Plan:
 
     def jobs(self):
         """All jobs of the unit, {name: Job}, each after the job whose scores it needs."""
-        found = {}
+        jobs_of = {}
         for curve in self.curves:
             for step in (0, *self.steps):
                 job = self.job(*curve, step)
-                found.setdefault(job.name, job)
-        for job in tuple(found.values()):
-            if source := found.get(job.source):
+                jobs_of.setdefault(job.name, job)
+        for job in tuple(jobs_of.values()):
+            if source := jobs_of.get(job.source):
                 explains = dict.fromkeys([*source.explains, job.measure])
-                found[source.name] = replace(source, explains=tuple(explains))
-        return found
+                jobs_of[source.name] = replace(source, explains=tuple(explains))
+        return jobs_of
 
 
 @dataclass(frozen=True)

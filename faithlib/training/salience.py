@@ -49,7 +49,7 @@ def fit(kind, encodings, labels=None, definition="paper"):
         score = _tfidf(texts) if kind == "tfidf" else _chi2(texts, labels)
 
     def salience(encodings):
-        found = []
+        of_texts = []
         with bar(len(encodings), f"{kind} salience", "text") as progress:
             for i, encoding in enumerate(encodings):
                 sigma = np.zeros(len(encoding.ids))  # (tokens,)
@@ -64,9 +64,9 @@ def fit(kind, encodings, labels=None, definition="paper"):
                         )
                     unit = scores.sum() if definition == "paper" else scores.mean()
                     sigma[encoding.maskable] = scores / unit
-                found.append(sigma)
+                of_texts.append(sigma)
                 progress.update()
-        return found
+        return of_texts
 
     return salience
 
@@ -145,27 +145,27 @@ def divergence(attention, salience):
     return np.array(values)
 
 
-def salience_loss(attention, salience, where, definition="paper"):
+def salience_loss(attention, salience, positions, definition="paper"):
     """The salience loss L_sal (Eq. 3), which is added to the training loss with the weight λ (Eq. 2).
 
     - "paper": the mean over examples of KL(α, σ) = Σ α (log α − log σ), in nats; 0 if attention equals
-      salience. α is restricted to `where` and divided by its sum.
+      salience. α is restricted to `positions` and divided by its sum.
     - "released": (Σ over tokens and examples of α (log α − log σ))², in squared nats, which grows with the
-      square of the batch size. α and σ are softmaxes over `where`, so that α is nearly uniform.
+      square of the batch size. α and σ are softmaxes over `positions`, so that α is nearly uniform.
 
     Args:
         attention: α, the last layer's weights from [CLS], the mean over heads, (batch, tokens).
         salience: σ, as `fit` of the same definition returns it, (batch, tokens).
-        where: (batch, tokens) bool: the maskable tokens ("paper") or all present tokens ("released").
+        positions: (batch, tokens) bool: the maskable tokens ("paper") or all present tokens ("released").
         definition: "paper" or "released".
 
     Returns:
         A scalar tensor, ≥ 0.
     """
     if definition == "released":
-        alpha, sigma = (x.masked_fill(~where, -torch.inf).softmax(-1) for x in (attention, salience))
+        alpha, sigma = (x.masked_fill(~positions, -torch.inf).softmax(-1) for x in (attention, salience))
         return _kl(alpha, sigma).sum().square()
-    alpha = attention * where
+    alpha = attention * positions
     alpha = alpha / alpha.sum(-1, keepdim=True).clamp(
         min=TINY
     )  # dropout may remove all attention of a short text

@@ -32,7 +32,7 @@ def test_functions_are_registered_for_one_call():
         assert found.computed == {"keep": "keep", "lime": "lime", "sized": "sized"}
         assert {"keep", "sized"} <= set(attributions.names())
     with methods.joined({"mine": keep, "theirs": "lime", "given": [[0.5]]}) as found:
-        assert found.computed == {"mine": "mine", "theirs": "lime"} and found.given == {"given": [[0.5]]}
+        assert found.computed == {"mine": "mine", "theirs": "lime"} and found.scores == {"given": [[0.5]]}
         assert found.order == ["mine", "theirs", "given"]
 
 
