@@ -184,8 +184,7 @@ def _targets(model, targets, count):
         raise ValueError(f"targets of shape {shape} for {count} encodings: give one class or token each")
     if count and array.dtype.kind not in "iu":
         raise ValueError(f"targets of {array.dtype}: give whole numbers, a class or token of each encoding")
-    if (wrong := array[(array < 0) | (array >= model.outputs)]).size:
-        raise ValueError(f"target {wrong[0]} is no output: {model.name} has 0 to {model.outputs - 1}")
+    forward.check_outputs(model, "target", array)
     return array.astype(np.int64)
 
 

@@ -4,12 +4,11 @@ The segments of a text are one number a token, equal for the tokens of a segment
 """
 
 import re
-from numbers import Integral
 
 import numpy as np
 
 from faithlib.attributions.occlusion import removable
-from faithlib.engine.forward import erased, target_values, unchanged
+from faithlib.engine.forward import check_outputs, erased, target_values, unchanged
 from faithlib.options import REMOVALS
 from faithlib.scores import one_of
 
@@ -145,10 +144,7 @@ def _check(model, encodings, targets, parts, removal):
     for what, values in {"targets": targets, "parts": parts}.items():
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(encodings):
             raise ValueError(f"{what}={str(values)[:40]!r}: give one for each of {len(encodings)} encodings")
-    for target in targets:
-        whole = isinstance(target, Integral) and not isinstance(target, bool)
-        if not whole or not 0 <= target < model.outputs:
-            raise ValueError(f"target {target!r} is no output: {model.name} has 0 to {model.outputs - 1}")
+    check_outputs(model, "target", targets)
     for i, (e, part) in enumerate(zip(encodings, parts, strict=True)):
         if np.shape(part) != np.shape(e.ids):
             raise ValueError(

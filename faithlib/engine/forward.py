@@ -10,6 +10,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -363,6 +364,20 @@ def stacked(rows, batch):
     for i, row in flat.items():
         stacked[i, : len(row)] = row
     return torch.from_numpy(stacked).to(batch.ids.device)
+
+
+def check_mask(model):
+    """Raise ValueError for a model without a mask token."""
+    if model.mask_id is None:
+        raise ValueError(f"{model.name} has no mask token to replace others by: choose another model")
+
+
+def check_outputs(model, what, numbers):
+    """Raise ValueError for numbers of classes or tokens, called `what`, that are no outputs of a model."""
+    for number in numbers.tolist() if hasattr(numbers, "tolist") else numbers:
+        whole = isinstance(number, Integral) and not isinstance(number, bool)
+        if not whole or not 0 <= number < model.outputs:
+            raise ValueError(f"{what} {number!r} is no output: {model.name} has 0 to {model.outputs - 1}")
 
 
 def reason(model, broken):

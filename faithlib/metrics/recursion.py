@@ -211,6 +211,5 @@ def _check(model, encodings, families, ratios, once):
     whole = all(isinstance(r, int) and not isinstance(r, bool) and 0 < r <= 100 for r in ratios)
     if not len(ratios) or not whole or list(ratios) != sorted(set(ratios)):
         raise ValueError(f"ratios={list(ratios)} must be increasing whole percentages from 1 to 100")
-    if model.mask_id is None:
-        raise ValueError(f"{model.name} has no mask token to replace others by: choose another model")
+    forward.check_mask(model)
     model.check(encodings)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from faithlib.engine.forward import replaced
+from faithlib.engine.forward import check_mask, check_outputs, replaced
 from faithlib.scores import one_of
 
 TRAINING, VALIDATION = 1, 2  # streams of random masks: the draws of one do not change those of the other
@@ -44,8 +44,7 @@ def _check_labels(classifier, encodings, labels):
             f"labels of shape {array.shape} and {array.dtype} for {len(encodings)} encodings: give a whole "
             "number for each, at least one"
         )
-    if (wrong := array[(array < 0) | (array >= classifier.outputs)]).size:
-        raise ValueError(f"label {wrong[0]}: {classifier.name} has the classes 0 to {classifier.outputs - 1}")
+    check_outputs(classifier, "label", array)
 
 
 class MaskedSplit(Split):
@@ -61,7 +60,8 @@ class MaskedSplit(Split):
 
     def __init__(self, classifier, encodings, labels, masking, seed):
         super().__init__(classifier, encodings, labels)
-        self.encodings, self.masking, self.mask_id = encodings, masking, _mask_id(classifier)
+        check_mask(classifier)
+        self.encodings, self.masking, self.mask_id = encodings, masking, classifier.mask_id
         self.generator = np.random.default_rng([seed, TRAINING])
 
     def at(self, rows):
@@ -94,9 +94,9 @@ def masked(classifier, encodings, generator, masking="all"):
         ValueError: another masking, or a model without a mask token.
     """
     one_of("masking", masking, ("half", "all"))
-    mask_id = _mask_id(classifier)
+    check_mask(classifier)
     return [
-        replaced(e, mask, mask_id).encoding
+        replaced(e, mask, classifier.mask_id).encoding
         for e, mask in zip(encodings, _random_masks(encodings, generator, masking), strict=True)
     ]
 
@@ -133,9 +133,3 @@ def _random_masks(encodings, generator, masking):
         (e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
         for e, r in zip(encodings, ratios, strict=True)
     ]
-
-
-def _mask_id(classifier):
-    if classifier.mask_id is None:
-        raise ValueError(f"{classifier.name} has no mask token to replace others by: choose another model")
-    return classifier.mask_id

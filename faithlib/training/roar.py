@@ -26,6 +26,7 @@ import pandas as pd
 import torch
 
 from faithlib import attributions, provenance, store
+from faithlib.engine import forward
 from faithlib.progress import bar, silent
 from faithlib.scores import RANDOM, generator, mask, one_of, ranking, sparsity, uniform, whole
 from faithlib.training import fine_tuning
@@ -227,11 +228,8 @@ class Trainer:
     def check(self):
         """Raise ValueError for labels, texts or attributions that do not fit the model."""
         model = self.model
-        wrong = self.labels[(self.labels < 0) | (self.labels >= model.outputs)]
-        if len(wrong):
-            raise ValueError(f"label {wrong[0]} is no class of {model.name}: it has 0 to {model.outputs - 1}")
-        if model.mask_id is None:
-            raise ValueError(f"{model.name} has no mask token to replace others by: choose another model")
+        forward.check_outputs(model, "label", self.labels)
+        forward.check_mask(model)
         model.check(self.encodings)
         attributions.check(self.plan.measures, model, **self.plan.settings)
 

@@ -490,7 +490,7 @@ def test_units_that_cannot_be_run_are_refused(splits, spy, tmp_path):
         assert "\n" not in str(error.value) and not spy.trained
 
     encodings, labels = splits["test"]
-    refused("label 3 is no class of tiny-bert: it has 0 to 2", {**splits, "test": (encodings, [0, 1, 3])})
+    refused("label 3 is no output: tiny-bert has 0 to 2", {**splits, "test": (encodings, [0, 1, 3])})
     refused("label -1 is no class", {**splits, "test": (encodings, [0, 1, -1])})
     refused("split 'test' has 3 texts and 2 labels", {**splits, "test": (encodings, labels[:2])})
     empty = [*encodings[:2], tiny.encoding(4, [])]
