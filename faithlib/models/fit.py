@@ -200,10 +200,14 @@ def _some(keys):
 # Tokenizer ----------------------------------------------------------------------------------------
 
 
+class NoTokenizer(ValueError):
+    """A folder has no tokenizer, in whose place transformers would invent one."""
+
+
 def check_tokenizer_files(folder, name):
-    """Raise ValueError for a folder without a tokenizer, in whose place transformers would invent one."""
+    """Raise NoTokenizer for a folder without a tokenizer."""
     if not any(True for pattern in TOKENIZER_FILES for _ in folder.glob(pattern)):
-        raise ValueError(
+        raise NoTokenizer(
             f"model {name!r} has no tokenizer in {str(folder)!r}: save it there "
             "(tokenizer.save_pretrained), or give tokenizer="
         )

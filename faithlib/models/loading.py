@@ -273,9 +273,9 @@ def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settin
             output_loading_info=True,
             **settings,
         )
+    except fit.NoTokenizer:
+        raise
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        if isinstance(error, ValueError) and str(error).startswith("model "):
-            raise
         attention = settings.get("attn_implementation")
         if attention and "attention" in (reason := first_line(error)):
             raise ValueError(

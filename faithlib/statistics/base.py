@@ -52,7 +52,7 @@ def holm(pvalues):
     >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.06, 0.06]
     """
-    p = _vector(pvalues, "one p-value a test")
+    p = vector(pvalues, "one p-value a test")
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p-values lie within [0, 1]")
     order = np.argsort(p, kind="stable")
@@ -105,7 +105,7 @@ def monte_carlo_error(draws):
     return draws.std(axis=-1, ddof=1) / np.sqrt(n)
 
 
-def _finite(values):
+def check_finite(values):
     x = np.asarray(values, dtype=float)
     if x.size == 0:
         raise ValueError("no values: a mean over examples needs at least one example")
@@ -115,21 +115,21 @@ def _finite(values):
     return x
 
 
-def _vector(values, wanted):
-    x = _finite(values)
+def vector(values, wanted):
+    x = check_finite(values)
     if x.ndim != 1:
         raise ValueError(f"values of shape {x.shape}: give {wanted}")
     return x
 
 
-def _check_level(level):
+def check_level(level):
     if not 0 < level < 1:
         raise ValueError(f"level={level!r} is outside (0, 1): give the confidence level, such as 0.95")
 
 
-def _constant(x, scale=None):
+def constant(x, scale=None):
     return np.ptp(x) <= CONSTANT * max(1e-300, np.abs(x if scale is None else scale).max())
 
 
-def _standard_error(x):
+def standard_error(x):
     return float(x.std(ddof=1) / math.sqrt(len(x)))

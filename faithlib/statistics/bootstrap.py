@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from faithlib.statistics.base import LEVEL, _check_level, _finite
+from faithlib.statistics.base import LEVEL, check_finite, check_level
 
 RESAMPLES = 1000  # of an interval in a figure
 
@@ -30,8 +30,8 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
     >>> [round(end, 2) for end in mean_interval([0.0, 0.2, 0.4, 0.9])]
     [0.38, 0.1, 0.78]
     """
-    _check_level(level)
-    x = _finite(values)
+    check_level(level)
+    x = check_finite(values)
     columns = x.reshape(len(x), -1)  # (examples, cells)
     mean = columns.mean(axis=0)
     low, high = np.full_like(mean, np.nan), np.full_like(mean, np.nan)
@@ -76,7 +76,7 @@ def rank_sum(a, b):
     >>> round(rank_sum([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 4)
     0.009
     """
-    a, b = _finite(a), _finite(b)
+    a, b = check_finite(a), check_finite(b)
     if np.ptp(np.concatenate([a, b])) == 0:
         return 1.0
     test = stats.mannwhitneyu(a, b, use_continuity=False, method="asymptotic")
@@ -102,4 +102,4 @@ def t_test(a, b):
     a, b = (np.asarray(x, dtype=float) for x in (a, b))
     if min(len(a), len(b)) < 2 or max(np.ptp(a), np.ptp(b)) == 0:
         return np.nan
-    return float(stats.ttest_ind(_finite(a), _finite(b)).pvalue)
+    return float(stats.ttest_ind(check_finite(a), check_finite(b)).pvalue)

@@ -9,14 +9,14 @@ from scipy import special
 from faithlib.statistics.base import (
     FEWEST_UNITS,
     LEVEL,
-    _check_level,
-    _constant,
-    _finite,
-    _standard_error,
-    _vector,
+    check_finite,
+    check_level,
+    constant,
     direction,
+    standard_error,
     stream,
     t_quantile,
+    vector,
 )
 
 DRAWS = 10_000  # of an interval of a claim
@@ -88,7 +88,7 @@ class Interval:
         Raises:
             ValueError: for a level outside (0, 1).
         """
-        _check_level(level)
+        check_level(level)
         if not self.exists:
             return math.nan, math.nan
         low, high = self._ends(1 - (1 - level) / self.looks)
@@ -203,11 +203,11 @@ def seeds_interval(values, unit="seed", limits=(-math.inf, math.inf)):
     >>> seeds_interval([0.034, -0.031]).reason
     '2 seeds: an interval needs 3'
     """
-    x = _vector(values, f"one number a {unit}")
+    x = vector(values, f"one number a {unit}")
     mean, n = float(x.mean()), len(x)
     if reason := _no_interval(x, n, unit):
         return Interval(mean, unit, n, design="seeds", limits=limits, reason=reason)
-    return Interval(mean, unit, n, ((_standard_error(x), n - 1),), "seeds", limits=limits)
+    return Interval(mean, unit, n, ((standard_error(x), n - 1),), "seeds", limits=limits)
 
 
 def nested_interval(groups, unit="seed", limits=(-math.inf, math.inf)):
@@ -229,7 +229,7 @@ def nested_interval(groups, unit="seed", limits=(-math.inf, math.inf)):
     >>> print(nested_interval([[0.1, 0.3], [0.2, 0.4, 0.6], [0.1]]))
     +0.233 [-0.146, +0.613] (3 seeds)
     """
-    means = [_vector(values, "one array of texts a seed").mean() for values in groups]
+    means = [vector(values, "one array of texts a seed").mean() for values in groups]
     return replace(seeds_interval(means, unit, limits), design="nested")
 
 
@@ -259,15 +259,15 @@ def crossed_interval(values, unit="seed", limits=(-math.inf, math.inf)):
     >>> interval.n_units, interval.n_texts, len(interval.components)
     (3, 100, 2)
     """
-    x = np.ascontiguousarray(_finite(values))  # one order of summation: the same bits from every table
+    x = np.ascontiguousarray(check_finite(values))  # one order of summation: the same bits from every table
     if x.ndim != 2:
         raise ValueError(f"values of shape {x.shape} are not seeds × texts: give two axes")
     seeds, texts = x.shape
     mean = float(x.mean())
     result = Interval(mean, unit, seeds, design="crossed", n_texts=texts, limits=limits)
-    if reason := _no_interval(x, seeds, unit) or (texts < FEWEST_UNITS and _too_few(texts, "text")):
+    if reason := _no_interval(x, seeds, unit) or (texts < FEWEST_UNITS and too_few(texts, "text")):
         return replace(result, reason=reason)
-    if _constant(x - x[0], scale=x):
+    if constant(x - x[0], scale=x):
         return replace(result, reason=f"every {unit} has the same values: one model")
     by_seed, by_text = x.mean(axis=1), x.mean(axis=0)
     ma, mb = texts * by_seed.var(ddof=1), seeds * by_text.var(ddof=1)
@@ -309,12 +309,12 @@ def text_interval(values, names=(), unit="text", n_resamples=DRAWS, limits=(-mat
     >>> (first.low, first.high) == (again.low, again.high)
     True
     """
-    x = _vector(values, f"one number a {unit}")
+    x = vector(values, f"one number a {unit}")
     mean, n = float(x.mean()), len(x)
     result = Interval(mean, unit, n, design="texts", limits=limits)
     if reason := _no_interval(x, n, unit):
         return replace(result, reason=reason)
-    components = ((_standard_error(x), n - 1),)
+    components = ((standard_error(x), n - 1),)
     if n < FEWEST_TEXTS:
         return replace(result, components=components)
     pivots = _pivots(x, stream(*names), n_resamples)
@@ -324,15 +324,15 @@ def text_interval(values, names=(), unit="text", n_resamples=DRAWS, limits=(-mat
     return boot
 
 
-def _too_few(n, unit):
+def too_few(n, unit):
     return f"{n} {unit}{'s' * (n != 1)}: an interval needs {FEWEST_UNITS}"
 
 
 def _no_interval(x, n, unit):
     """Why these values of n units have no interval; "" if they have one."""
     if n < FEWEST_UNITS:
-        return _too_few(n, unit)
-    return EQUAL if _constant(x) else ""
+        return too_few(n, unit)
+    return EQUAL if constant(x) else ""
 
 
 def _pivots(x, rng, n_resamples):

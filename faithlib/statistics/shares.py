@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from faithlib.statistics.base import FEWEST_UNITS, LEVEL, _vector, direction, t_quantile
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, direction, t_quantile, vector
 from faithlib.statistics.intervals import (
     Interval,
-    _too_few,
     crossed_interval,
     nested_interval,
     seeds_interval,
     text_interval,
+    too_few,
 )
 
 DESIGNS = ("seeds", "nested", "crossed")
@@ -92,7 +92,7 @@ def count_interval(true, unit="model"):
         float(x.mean()), unit, len(x), design="share", limits=(0.0, 1.0), count=int(x.sum())
     )
     if len(x) < FEWEST_UNITS:
-        return replace(result, reason=_too_few(len(x), unit))
+        return replace(result, reason=too_few(len(x), unit))
     low, high = result._ends(LEVEL)
     return replace(result, components=(((high - low) / 2, len(x) - 1),))
 
@@ -128,7 +128,7 @@ def share_interval(true, clusters=None, unit="cluster"):
     >>> print(whole, whole.deff)
     +0.950 [+0.746, +0.992] (20 clusters) 5.0
     """
-    x = _vector(true, "one truth value an observation")
+    x = vector(true, "one truth value an observation")
     if not np.isin(x, (0, 1)).all():
         raise ValueError("a share is of truth values: give True or False (1 or 0)")
     labels = np.arange(len(x)) if clusters is None else np.asarray(clusters)
@@ -138,7 +138,7 @@ def share_interval(true, clusters=None, unit="cluster"):
     n, p, k = len(x), float(x.mean()), len(sizes)
     result = ShareInterval(p, unit, k, design="share", limits=(0.0, 1.0))
     if k < FEWEST_UNITS:
-        return replace(result, reason=_too_few(k, unit))
+        return replace(result, reason=too_few(k, unit))
     m = np.append(sizes, [n / k, n / k])
     y = np.append(np.bincount(index, weights=x), [n / k, 0])
     added = y.sum() / m.sum()  # the share with the two added clusters

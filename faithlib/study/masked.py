@@ -85,7 +85,7 @@ def added(frame, metrics, values, areas, data="", chance=""):
             finite = of_models[np.isfinite(of_models)]
             interval = seeds_interval(finite, "model") if len(areas) > 1 and len(finite) else None
             reason = interval.reason if interval else SINGLE if len(finite) else metric.void
-            flags = [chance.partition(":")[0], reason if name in areas[0] else GIVEN]
+            flags = [table.AT_CHANCE if chance else "", reason if name in areas[0] else GIVEN]
             value = finite.mean() if len(finite) and not chance else np.nan
             ends = (interval.low, interval.high) if interval and not chance else (np.nan, np.nan)
             counts = (texts, 0) if len(finite) else (0, texts)

@@ -13,6 +13,7 @@ COLUMNS = [
     "dtype", "flag",
 ]  # fmt: skip
 SHARE = 0.2  # of the texts: more that are void, or never flip, are told
+AT_CHANCE = "at chance"  # the flag of a model whose predictions mean nothing
 ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval speaks of
 
 
@@ -23,8 +24,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
         values: DataFrame, a row for each model, attribution, metric, baseline, draw and text.
         metrics: the `Metric`s.
         data: name of the data set; with model, attribution and metric it names the random stream.
-        chance: why nothing about the model's predictions can be believed, else "". Then no value is given,
-            and the flag is what stands before its colon.
+        chance: why nothing about the model's predictions can be believed, else "". Then no value is given.
         flat: {attribution: texts in which all its scores are equal}.
         operators: {metric: the name of the operator with which it erases, "" for none}.
         contrast: whether a contrast of two targets is explained, of which some metrics have another range.
@@ -44,7 +44,7 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
             )
             defined = wide.loc[:, wide.notna().all()]
             n, void = defined.shape[1], wide.shape[1] - defined.shape[1]
-            flags = [chance.partition(":")[0]] if chance else []
+            flags = [AT_CHANCE] if chance else []
             limits = metric.limits(contrast)
             interval = _interval(defined.to_numpy(), (data, *models, name, metric.name), limits)
             numbers = (np.nan,) * 3
@@ -140,4 +140,4 @@ def chance(labels, predicted):
     ]
     scores, recalls = ([of_model[name] for of_model in measured] for name in ("mcc", "balanced_accuracy"))
     verdict = gate(scores, recalls, classes, name="Matthews' correlation")
-    return "" if verdict.accepted else f"at chance: {verdict.reason}"
+    return "" if verdict.accepted else f"{AT_CHANCE}: {verdict.reason}"
