@@ -1,7 +1,8 @@
 """Claims about several data sets: on at least one (`somewhere`), `on_average`, or `everywhere`.
 
-Cases are `Interval`s by name and must be independent: one a data set, not one an attribution of the same data
-set.
+In every function `cases` is {name: Interval}: all cases that were looked at, independent of each other (one a
+data set, not one an attribution of the same data set). An estimate satisfies a `relation`, ">", ">=", "<" or
+"<=", to the threshold `bound`; equality within rounding violates ">" and "<". Another is a ValueError.
 """
 
 import math
@@ -23,28 +24,16 @@ from replication.verdicts import (
     UNDECIDED,
     UNTESTED,
     Verdict,
-    _equal,
-    _satisfies,
     decide,
     judge,
+    satisfies,
 )
 
 CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
 
 
 def failing_cases(cases, relation=">", bound=0.0):
-    """Names of the cases whose estimate violates the relation, with or without an interval.
-
-    Args:
-        cases: {name: Interval}.
-        relation: ">", ">=", "<" or "<="; equality within rounding violates ">" and "<".
-        bound: the threshold.
-
-    Returns:
-        Tuple of names.
-
-    Raises:
-        ValueError: for another relation.
+    """Names of the cases whose estimate violates the relation, with or without an interval: a tuple.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> failing_cases({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
@@ -53,24 +42,16 @@ def failing_cases(cases, relation=">", bound=0.0):
     return tuple(
         name
         for name, case in cases.items()
-        if not (math.isnan(case.value) or _satisfies(case.value, relation, bound))
+        if not (math.isnan(case.value) or satisfies(case.value, relation, bound))
     )
 
 
 def case_table(cases, relation=">", bound=0.0):
     """One row a case: estimate, interval, one-sided p and its Holm adjustment over all cases.
 
-    Args:
-        cases: {name: Interval}.
-        relation: ">", ">=", "<" or "<=".
-        bound: the threshold.
-
     Returns:
         DataFrame with columns case, value, ci_low, ci_high, unit, n_units, p, p_holm, reason. A case without
         an interval has p = 1: it was looked at. So has one model among cases with several seeds.
-
-    Raises:
-        ValueError: for another relation.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> table = case_table({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
@@ -94,17 +75,9 @@ def somewhere(cases, relation=">", bound=0.0):
     included. The interval is that of the case with the smallest p at the level of Holm's first step,
     1 - 2 · .025 / m: it excludes the threshold where the claim holds.
 
-    Args:
-        cases: {name: Interval}, all cases that were looked at.
-        relation: ">", ">=", "<" or "<=".
-        bound: the threshold.
-
     Returns:
         Verdict: holds if a case is rejected (`shown_on`); does not hold only if the unadjusted 95 % interval
         of every case lies on the other side; else undecided, with the critical t.
-
-    Raises:
-        ValueError: for another relation.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.43, 0.44, 0.45]), "babi-1": seeds_interval([-0.1, 0.0, 0.1])}
@@ -145,12 +118,6 @@ def pooled(cases):
     is too large too often. The pooled variance Σ df_k v_k / Σ df_k, v_k the variance of a seed, adds a second
     t interval to each case, and the wider one counts.
 
-    Args:
-        cases: {name: Interval}, each with an interval.
-
-    Returns:
-        {name: Interval}.
-
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
     >>> round(cases["sst"].pvalue(), 4), round(pooled(cases)["sst"].pvalue(), 4)
@@ -170,14 +137,11 @@ def pooled(cases):
 
 
 def average(cases):
-    """The mean of several data sets, equally weighted, with Welch's interval.
+    """The mean of several data sets, equally weighted, with Welch's interval; each needs an interval.
 
     Variance Σ v_k / K², degrees of freedom (Σ v_k)² / Σ(v_k² / df_k) (Welch 1947), v_k the squared standard
     error of case k. As in a crossed design, the wider of the intervals by two-way variances and by variances
     over seeds.
-
-    Args:
-        cases: {name: Interval}, each with an interval.
 
     Returns:
         Interval with the smallest number of units of the cases; their unit, or "text" where the units of one
@@ -227,13 +191,9 @@ def steady(case):
 
 
 def difference(one, two):
-    """Interval of the difference of two independent means (Welch 1947).
+    """Interval of one - two, means of trained models that share nothing (Welch 1947).
 
-    Args:
-        one, two: Interval of trained models that share nothing.
-
-    Returns:
-        Interval of one - two; without ends where either has none.
+    It has no ends where either has none.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
@@ -256,18 +216,10 @@ def on_average(cases, relation=">", bound=0.0):
     with them and adds no variance (`steady`). The others are in `value_all`, the mean of all data sets, which
     has no interval.
 
-    Args:
-        cases: {name: Interval}, one a data set.
-        relation: ">", ">=", "<" or "<=".
-        bound: the threshold.
-
     Returns:
         Verdict: "depends on the data set" if, after Holm over the data sets, one lies wholly above and one
         wholly below the threshold; "undecided" if `value_all` is on the other side of the threshold than
         `value`, and if data sets whose values are all equal change the verdict; else by the interval.
-
-    Raises:
-        ValueError: for another relation.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([0.2, 0.24, 0.22])}
@@ -282,8 +234,8 @@ def on_average(cases, relation=">", bound=0.0):
     units, varying = {case.unit for case in within.values()}, within
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
-    found = _mean(within)
-    verdict = _verdict(found, cases, relation, bound, quantifier=ON_AVERAGE if len(cases) > 1 else "")
+    mean = _mean(within)
+    verdict = _verdict(mean, cases, relation, bound, quantifier=ON_AVERAGE if len(cases) > 1 else "")
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
@@ -291,8 +243,8 @@ def on_average(cases, relation=">", bound=0.0):
         return replace(verdict, word=DEPENDS, depends_on=("the data set",), reason=_sides(varying, bound))
     if judge(_mean(varying), relation, bound).word != verdict.word:
         return replace(verdict, word=UNDECIDED, reason="depends on data sets whose values are all equal")
-    if others and _satisfies(value, relation, bound) != _satisfies(found.value, relation, bound):
-        few = found.unit == "seed" and all(
+    if others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
+        few = mean.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
         )
         kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
@@ -303,18 +255,10 @@ def on_average(cases, relation=">", bound=0.0):
 def everywhere(cases, relation=">", bound=0.0):
     """The claim that every case satisfies the relation.
 
-    Args:
-        cases: {name: Interval}.
-        relation: ">", ">=", "<" or "<=".
-        bound: the threshold.
-
     Returns:
         Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
         case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025
         over those with an interval, one lies on the other side; else it is undecided.
-
-    Raises:
-        ValueError: for another relation.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}
@@ -355,12 +299,7 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
 
     Args:
         rivals: {name: {case: Interval of the lead over this rival}}.
-        relation: ">", ">=", "<" or "<=", which a lead satisfies.
-        bound: the threshold.
         averaged: over a rival's cases; else every rival on every case is one that was looked at.
-
-    Returns:
-        bool.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> one = {"lime": {"sst": seeds_interval([-0.03, -0.06, -0.045])}}
@@ -381,13 +320,6 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
 def mixed(cases, bound=0.0):
     """After Holm over the cases (two-sided .05), does one lie wholly above and one wholly below the bound?
 
-    Args:
-        cases: {name: Interval}; those without an interval count as looked at.
-        bound: the threshold.
-
-    Returns:
-        bool.
-
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> mixed({"sst": seeds_interval([0.09, 0.10, 0.11]), "babi-1": seeds_interval([-0.30, -0.31, -0.32])})
     True
@@ -406,12 +338,11 @@ def _beyond(cases, bound):
     if not cases:
         return [], []
     adjusted = holm([case.two_sided(bound) for case in cases.values()])
-    found = [
-        (name, case.value)
-        for (name, case), p in zip(cases.items(), adjusted, strict=True)
-        if p <= 1 - LEVEL and case.exists and not _equal(case, bound)
-    ]
-    return [name for name, value in found if value > bound], [name for name, value in found if value < bound]
+    above, below = [], []
+    for (name, case), p in zip(cases.items(), adjusted, strict=True):
+        if p <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
+            (above if case.value > bound else below).append(name)
+    return above, below
 
 
 def _sides(cases, bound):

@@ -7,7 +7,7 @@ from math import prod
 import pandas as pd
 
 from faithlib.statistics.base import LEVEL, holm
-from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED, UNTESTED, Verdict, _side
+from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED, UNTESTED, Verdict, side
 
 CHOICES = ["claim", "choice", "option", "value", "ci_low", "ci_high", "threshold", "verdict"]  # choices.csv
 MAIN = "main"  # setting, in the column `choice`
@@ -133,7 +133,7 @@ def _tested(options):
 def _agreement(main, options):
     """How many options have the main setting's verdict, and its side of the threshold."""
     agree = sum(option.word == main.word for option in options.values())
-    return agree, sum(_side(option) == _side(main) for option in options.values())
+    return agree, sum(side(option) == side(main) for option in options.values())
 
 
 def _depends_on(settings):

@@ -22,14 +22,7 @@ def select(table, **given):
 
 
 def groups(frame, keys):
-    """Pairs (row, part), one for each group of rows in order of appearance.
-
-    Args:
-        frame: the DataFrame to group.
-        keys: list of its columns.
-
-    Returns:
-        Iterator of ({column: value} of the keys, the rows that have them).
+    """({column: value} of the key columns, the rows that have them) of each group, in order of appearance.
 
     Example:
         >>> frame = pd.DataFrame({"dataset": ["sst", "sst", "imdb"], "value": [1.0, 3.0, 5.0]})
@@ -52,14 +45,9 @@ def variant_columns(record):
 
 
 def metric_rows(records, columns=()):
-    """The metric rows of all records in one DataFrame.
+    """A row a metric of all records of `results.load`, dataset, model and seed in front.
 
-    Args:
-        records: as `results.load` returns them.
-        columns: names of columns that the frame has in any case, NaN where no row has them.
-
-    Returns:
-        A row a metric, with dataset, model and seed in front.
+    columns: names that the frame has in any case, NaN where no row has them.
     """
     frame = pd.DataFrame([unit_columns(r) | row for r in records for row in r["metrics"]])
     return frame.reindex(columns=list(dict.fromkeys(["dataset", "model", "seed", *frame, *columns])))
@@ -69,15 +57,9 @@ def metric_rows(records, columns=()):
 
 
 def over_examples(values, name, low="ci_low", high="ci_high"):
-    """Mean over examples with its 95 % BCa interval.
+    """Mean over examples with its 95 % BCa interval: {name: mean, low: lower end, high: upper end}.
 
-    Args:
-        values: (examples,) one value an example, finite; may be empty.
-        name, low, high: the columns of the mean and of the ends of its interval.
-
-    Returns:
-        {name: mean, low: lower end, high: upper end}, NaN where there is no example. Values that are all
-        equal have no interval.
+    values: (examples,), finite. NaN where there is no example; values that are all equal have no interval.
 
     Example:
         >>> over_examples([0.5, 0.5], "share")
@@ -88,14 +70,9 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
 
 
 def over_seeds(values, name):
-    """Mean over seeds with its 95 % BCa interval, which one seed has not.
+    """Mean over seeds with its 95 % BCa interval: {name: mean, <name>_low: end, <name>_high: end}.
 
-    Args:
-        values: (seeds,) one value a seed; may be empty.
-        name: the column of the mean.
-
-    Returns:
-        {name: mean, <name>_low: lower end, <name>_high: upper end}, NaN where there is none.
+    values: (seeds,). NaN where there is none; one seed has no interval.
     """
     mean, low, high = curves.over_seeds(values) if len(values) else (np.nan,) * 3
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
@@ -129,16 +106,10 @@ def over_paired_examples(frame, keys, cells, value):
 
 
 def published_row(table, dataset, **given):
-    """The published row of a data set.
+    """The first row of a table of `papers.published` for a data set, and further columns=values: a dict.
 
-    Args:
-        table: from `papers.published`.
-        dataset: the data set's name in our records.
-        given: further columns and their values.
-
-    Returns:
-        The first such row, a dict; {} where the paper has none, as of generated data: what a data set that
-        imitates another gives is no replication of the other's number.
+    {} where the paper has none, as of generated data: what a data set that imitates another gives is no
+    replication of the other's number.
     """
     rows = select(table, dataset=dataset, **given)
     return rows.iloc[0].to_dict() if len(rows) else {}
@@ -150,14 +121,10 @@ def published_value(table, dataset, **given):
 
 
 def published_interval(row, name="published"):
-    """A value printed as per cent, with its distances to the ends of its interval, as fractions.
-
-    Args:
-        row: a published row with value, plus and minus, or {}.
-        name: the column of the value.
+    """A published row's value, plus and minus in per cent as fractions, NaN for what the row lacks.
 
     Returns:
-        {name: value, <name>_low: lower end, <name>_high: upper end}, NaN for what the row lacks.
+        {name: value, <name>_low: lower end, <name>_high: upper end}.
     """
     value, plus, minus = (row.get(column, np.nan) for column in ("value", "plus", "minus"))
     return {name: value / 100, f"{name}_low": (value - minus) / 100, f"{name}_high": (value + plus) / 100}
@@ -205,13 +172,7 @@ def ordered(table, **known):
 
 
 def case_titles(cases):
-    """What tables and texts call each data set and model: the model is named where a data set has several.
-
-    Args:
-        cases: pairs (data set, model), each as often as wanted.
-
-    Returns:
-        {(data set, model): title}.
+    """{(data set, model): title} of pairs of them: the model is named where a data set has several.
 
     Example:
         >>> case_titles([("sst", "bilstm"), ("imdb", "bilstm"), ("sst", "minilm")])

@@ -174,15 +174,10 @@ def sentence(row):
 def decide(low, high, relation=">", bound=0.0):
     """Does an interval satisfy a relation: "holds", "does not hold" or "undecided".
 
-    Args:
-        low: lower end.
-        high: upper end.
-        relation: ">" or "<"; ">=" and "<=" are the same, as a threshold that is met exactly, within rounding
-            (1e-9), decides nothing.
-        bound: the threshold.
+    ">=" and "<=" are as ">" and "<": a threshold `bound` that is met exactly, within 1e-9, decides nothing.
 
     Returns:
-        "holds" if the interval lies wholly on the claimed side, "does not hold" if on the other, else
+        "holds" if [low, high] lies wholly on the claimed side, "does not hold" if on the other, else
         "undecided"; "not tested" where the ends are NaN.
 
     Raises:
@@ -205,19 +200,10 @@ def decide(low, high, relation=">", bound=0.0):
 
 
 def judge(interval, relation=">", bound=0.0, name=""):
-    """The verdict on one case.
+    """The verdict on one case, an Interval of this name: a Verdict.
 
-    Args:
-        interval: Interval.
-        relation: ">", ">=", "<" or "<=".
-        bound: the threshold.
-        name: of the case.
-
-    Returns:
-        Verdict; "undecided" where there is a value without an interval, "not tested" without a value.
-
-    Raises:
-        ValueError: for another relation.
+    It is "undecided" where there is a value without an interval, "not tested" without a value. Another
+    relation than ">", ">=", "<" and "<=" is a ValueError.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> judge(seeds_interval([0.034, -0.031, 0.02])).text()
@@ -227,7 +213,7 @@ def judge(interval, relation=">", bound=0.0, name=""):
     """
     low, high = interval.ends()
     word = decide(low, high, relation, bound)
-    failing = () if _satisfies(interval.value, relation, bound) else (name,) * bool(name)
+    failing = () if satisfies(interval.value, relation, bound) else (name,) * bool(name)
     reason = OPEN if word == UNDECIDED else interval.reason
     if word == UNTESTED and not math.isnan(interval.value):
         word = UNDECIDED
@@ -296,22 +282,19 @@ def at_least_half(verdict, published):
     ('yes', 'no', '')
     """
     effect = published - verdict.bound
-    if verdict.interval is None or math.isnan(published) or not _satisfies(effect, verdict.relation[0], 0.0):
+    if verdict.interval is None or math.isnan(published) or not satisfies(effect, verdict.relation[0], 0.0):
         return ""
     word = decide(verdict.low, verdict.high, verdict.relation, verdict.bound + effect / 2)
     return {HOLDS: YES, FAILS: NO}.get(word, UNDECIDED)
 
 
-def _side(verdict):
+def side(verdict):
+    """Where the value lies: 1 above the threshold, -1 below, 0 on it within rounding."""
     distance = verdict.value - verdict.bound
     return 0 if abs(distance) <= ROUNDING else math.copysign(1, distance)
 
 
-def _satisfies(value, relation, bound):
+def satisfies(value, relation, bound):
     """Does an estimate satisfy the relation? Equality within rounding satisfies ">=" and "<=" only."""
     distance = direction(relation) * (value - bound)
     return bool(distance >= -ROUNDING if "=" in relation else distance > ROUNDING)
-
-
-def _equal(interval, bound):
-    return abs(interval.value - bound) <= ROUNDING
