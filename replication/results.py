@@ -5,7 +5,6 @@ record is stands in `records` and in `faithlib.store`, what it says of code and 
 `faithlib.provenance`; what notebooks need of these is offered here as well.
 """
 
-import ast
 import copy
 import json
 import os
@@ -29,7 +28,7 @@ from faithlib.provenance import (
     sources,
     weights_digest,
 )
-from faithlib.scores import one_of, suggestion
+from faithlib.scores import one_of, suggestion, whole
 from faithlib.store import (
     FORMAT,
     Store,
@@ -48,6 +47,7 @@ from faithlib.store import (
     write_parquet,
 )
 from faithlib.tasks.files import is_path, task_slug
+from replication.parameters import check
 from replication.records import (
     DESIGNS,
     HOW,
@@ -243,7 +243,9 @@ def start(paper, parameters):
     one_of("dtype", dtype, (*options.DTYPES, "auto"))
     dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
     unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
-    _check_parameters(paper, given)
+    notebook = project_root() / "notebooks" / paper / "experiment.ipynb"
+    if notebook.is_file():
+        check(os.path.relpath(notebook), given, "; if cells ran before, run it again from the top")
     root = project_root() / given["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
     params = copy.deepcopy({name: value for name, value in given.items() if name not in PLACES})
@@ -253,28 +255,6 @@ def start(paper, parameters):
     read = {"own": own_files(params), "origins": origins(params, given.get("model_dir", ""))}
     read["source"] = parameters
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, **read)
-
-
-def _check_parameters(paper, given):
-    """Raise ValueError for a name or a type that the cell of parameters in the notebook does not have."""
-    path = project_root() / "notebooks" / paper / "experiment.ipynb"
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.is_file() else []
-    tagged = [cell["source"] for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
-    known = {}
-    for statement in ast.parse("".join(tagged[0])).body if tagged else ():
-        known[statement.targets[0].id] = ast.literal_eval(statement.value)
-    for name, value in given.items() if known else ():
-        if name not in known:
-            raise ValueError(
-                f"parameter {name!r} is none of this notebook's: {suggestion(name, sorted(known))}; if "
-                "cells ran before, run it again from the top"
-            )
-        numbers = (int, float) if isinstance(known[name], float) else (type(known[name]),)
-        if type(value) not in numbers:
-            raise ValueError(
-                f"parameter {name}={value!r} has the wrong type: its default is {known[name]!r}, give a "
-                f"{numbers[-1].__name__}"
-            )
 
 
 def existing(path, params):

@@ -11,7 +11,6 @@ A row is `input => part of the line`, in the section of its door:
 """
 
 import ast
-import json
 import re
 import shlex
 import shutil
@@ -21,7 +20,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-import execute
 import grid
 import numpy as np
 import pandas as pd
@@ -40,7 +38,12 @@ from faithlib.metrics import registry
 from faithlib.study.imports import align
 from faithlib.tasks import Hub, Task
 from faithlib.training import fine_tuning as training
+from replication import papers
+from replication.parameters import check, defaults
 
+FIX = re.compile(
+    r"\b(use|give|name|write|remove|leave|check|change|choose|add|say|it takes|did you mean|pair it)\b"
+)
 REFUSALS = (ValueError, OSError, NotImplementedError, ImportError, FloatingPointError)
 SMALL = {"train_size": 60, "validation_size": 40, "test_size": 12, "examples": 3}
 TABLE = {"review": ["a great film", "so boring and long", "a film"] * 4, "stars": ["good", "bad", "good"] * 4}
@@ -140,8 +143,8 @@ def notebook(given, folder, monkeypatch):
     paper, *parameters = shlex.split(given)
     parameters = {name: ast.literal_eval(value) for name, _, value in (p.partition("=") for p in parameters)}
     path = ROOT / f"notebooks/{paper}/experiment.ipynb"
-    known = execute.defaults(path)
-    execute.check(path, parameters)
+    known = defaults(path)
+    check(path, parameters)
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(training, "_step", step)
     small = {name: size for name, size in SMALL.items() if name in known}
@@ -154,8 +157,10 @@ def config(given, folder, monkeypatch):
         content = given
     else:
         paper, _, unit = given.partition(": ")
-        papers = {paper: {"units": [yaml.safe_load(unit)]}} if unit else {}
-        content = json.dumps({"version": grid.VERSION, "scale": "quick", "papers": papers})
+        entries = {paper: {"units": [yaml.safe_load(unit)]}} if unit else {}
+        content = yaml.safe_dump(
+            {"version": grid.VERSION, "scale": "quick", "papers": entries}, sort_keys=False
+        )
     (folder / "config/quick.yaml").write_text(content, encoding="utf-8")
     grid.read({}, folder / "config")
 
@@ -198,8 +203,19 @@ def refused(door, given, request):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("door", "given", "part"), ROWS, ids=[f"{door}: {given}" for door, given, _ in ROWS])
 def test_it_is_refused_in_one_line(door, given, part, request):
-    line = refused(door, given, request)
+    line, place = refused(door, given, request), request.getfixturevalue("folder")
     assert part and part in line and "\n" not in line, line
+    assert FIX.search(line) or door != "config" or given.startswith("{"), line
+    assert not (place / "results").exists() and not (place / "checkpoints").exists()  # by a notebook
+
+
+@pytest.mark.parametrize("paper", [name for name in papers.names() if name != "noiser"])
+def test_right_parameters_reach_training(folder, monkeypatch, paper):
+    methods = (
+        """ attributions="['gradient_l2']" """ if paper == "ground_truth" else ""
+    )  # it chooses, if empty
+    with pytest.raises(ReachedTraining):
+        notebook(paper + methods, folder, monkeypatch)
 
 
 def test_every_door_is_tried():

@@ -1,4 +1,4 @@
-"""Published files of data sets, made into the files that the project reads: steps of `sources.py`."""
+"""Published files of data sets, made into the files that the project reads: steps of `sources.yaml`."""
 
 import ast
 import json

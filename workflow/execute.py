@@ -9,8 +9,6 @@ whose record is there, of the same parameters, is computed again only with --aga
 end the kernel too; what is finished is kept, and the same command goes on.
 """
 
-import ast
-import hashlib
 import json
 import logging
 import os
@@ -27,6 +25,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]  # of the project
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # its packages, where only faithlib is installed
+
+from replication.parameters import check, defaults  # noqa: E402 (the line above)
+
 FOLDERS = ("data_dir", "model_dir")  # arguments that are paths
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # SIGHUP: the terminal was closed
 ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
@@ -82,68 +83,6 @@ def _writable(folder):
     except OSError:
         return False
     return os.access(folder, os.W_OK)
-
-
-def defaults(notebook):
-    """Parameter names and default values, read from the notebook's one cell tagged `parameters`.
-
-    Raises FileNotFoundError without the notebook, and ValueError where papermill would err in
-    silence: no such cell (injected values get overwritten) or a value computed there (it is stale).
-    """
-    path = Path(notebook)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path.as_posix()}: there is no such notebook")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
-    if len(tagged) != 1:
-        raise ValueError(f"{path.as_posix()}: {len(tagged)} cells are tagged 'parameters'; tag exactly one")
-    found = {}
-    for statement in ast.parse("".join(tagged[0]["source"])).body:
-        try:
-            (name,) = statement.targets
-            found[name.id] = ast.literal_eval(statement.value)
-        except (AttributeError, ValueError):
-            raise ValueError(
-                f"{path.as_posix()}: {ast.unparse(statement)!r} in the cell tagged 'parameters' is "
-                "not of the form name = literal; move it to the next cell, or it stays stale"
-            ) from None
-    return found
-
-
-def code(notebook):
-    """A notebook's code cells as one text."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-
-
-def code_hash(notebook):
-    """Digest of a notebook's code cells: saved outputs and prose never cause a rerun."""
-    return hashlib.sha256(code(notebook).encode()).hexdigest()[:12]
-
-
-def fits(value, default):
-    """Whether a value has the type of its default; int passes for float, bool for no number."""
-    if isinstance(default, list):
-        return isinstance(value, list) and all(
-            any(fits(item, example) for example in default) or not default for item in value
-        )
-    if isinstance(default, float):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return default is None or type(value) is type(default)
-
-
-def check(notebook, parameters):
-    """Raise ValueError unless the notebook takes these parameters, by name and by type."""
-    known, name = defaults(notebook), Path(notebook).as_posix()
-    if unknown := sorted(set(parameters) - set(known)):
-        raise ValueError(f"{name}: unknown parameter {unknown[0]!r}; it takes {', '.join(known)}")
-    for key, value in parameters.items():
-        if not fits(value, known[key]):
-            hint = " (YAML reads 1e-5 as a text: write 1.0e-5)" if isinstance(value, str) else ""
-            raise ValueError(
-                f"{name}: parameter {key} = {value!r} has the wrong type; "
-                f"its default is {known[key]!r}, give a value of that type{hint}"
-            )
 
 
 class Log:
@@ -368,6 +307,14 @@ def main(arguments, kernels=None):
         start, lock = time.monotonic(), take_gpu()  # noqa: F841 (it is held)
         run(notebook, output, parameters, kernels)
         print(f"{output}: done in {time.monotonic() - start:.0f} s{progress(output)}", flush=True)
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None
+
+
+def command(main):
+    """Run a script's main(arguments) at the project's root; what it refuses is one line on stderr."""
+    try:
+        main(at_root(sys.argv[1:]))
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
 

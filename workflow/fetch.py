@@ -6,11 +6,10 @@
 
 What is there is not fetched again. Data sets that the hub does not have or may not give are named, with the
 file that is wanted and where its rows come from; all others are fetched first. Where the hub cannot be
-reached, packages serve for what `sources.py` lists.
+reached, packages serve for what `sources.yaml` lists.
 """
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -150,7 +149,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(execute.at_root(sys.argv[1:]))
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    execute.command(main)

@@ -7,7 +7,6 @@ Everything a user can get wrong here is told in one line, as ValueError or FileN
 any notebook starts.
 """
 
-import json
 import re
 import sys
 import tempfile
@@ -17,13 +16,12 @@ from types import MappingProxyType
 
 import units
 import yaml
-from execute import at_root, check, code, defaults
-from jsonschema import Draft202012Validator
+from execute import command
 
 from replication import papers, results
+from replication.parameters import check, code, defaults
 
 VERSION = 2  # of the form of config/*.yaml, see config/schema.json
-SCHEMA = Path(__file__).resolve().parent.parent / "config/schema.json"
 PATHS = ("data_dir", "model_dir", "device")  # where a unit runs, not what it computes
 OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
@@ -110,32 +108,6 @@ def options(config):
     return given.get("scale", "quick"), wanted, paths
 
 
-def conform(value, schema):
-    """Raise ValueError, one line, for the first thing in `value` that departs from a JSON schema."""
-    error = next(Draft202012Validator(schema).iter_errors(value), None)
-    if error is None:
-        return
-    allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
-    found = f"{place} = {error.instance!r}"
-    if "errorMessage" in error.schema:
-        reason = error.schema["errorMessage"]
-        told = f"{found} {reason}" if place else reason
-    elif error.validator == "additionalProperties":
-        unknown = next(key for key in error.instance if key not in allowed)
-        told = f"{place}: unknown key {unknown!r}; allowed are {', '.join(allowed)}"
-    elif error.validator == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)
-        told = f"{place}: {missing!r} is missing; it takes {', '.join(allowed)}"
-    elif error.validator == "enum":
-        told = f"{found} is unknown; use one of {', '.join(map(str, error.validator_value))}"
-    elif error.validator == "type":
-        kind = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
-        told = f"{found} must be {kind[error.validator_value]}; change it"
-    else:
-        told = f"{place}: {error.message}; change it"
-    raise ValueError(told.removeprefix(": "))
-
-
 def of_arguments(arguments):
     """The dictionary that `read` takes, from a command line's `name=value ...`."""
     if wrong := [a for a in arguments if "=" not in a]:
@@ -143,35 +115,34 @@ def of_arguments(arguments):
     return dict(argument.split("=", 1) for argument in arguments)
 
 
-def read_paper(name, entry, scale, paths, schema, asked):
-    """One paper of a config, with every unit's parameters checked against the notebook and the schema."""
+def read_paper(name, entry, scale, paths, asked):
+    """One paper of a config, with every unit's parameters checked."""
     card = papers.card(name)
     experiment, report = f"notebooks/{name}/experiment.ipynb", f"notebooks/{name}/report.ipynb"
     check(report, {"scale": scale})
     check_tables(card, report)
-    known, found, missing = defaults(experiment), {}, {}
+    values, entries, missing = defaults(experiment), {}, {}
     for row in entry["units"]:
         try:
             expanded = list(results.expand(scale, entry.get("defaults", {}), row))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         for unit, parameters in expanded:
-            if unit in found:
+            if unit in entries:
                 raise ValueError(
                     f"{name}: unit {unit} is there twice; remove one, or give one a variant of its own"
                 )
             check(experiment, parameters | paths)
             try:
-                conform(known | parameters, schema)
-                units.check(card, known | paths | parameters, known)
+                units.check(card, values | paths | parameters, values)
             except FileNotFoundError as error:
                 missing[unit] = f"{name}: {error}"
             except (ValueError, OSError) as error:
                 raise ValueError(f"{name}: {unit}: {error}") from None
-            found[unit] = parameters
+            entries[unit] = parameters
     memory, minutes = (getattr(card, key).get(scale, asked[key]) for key in ("memory", "minutes"))
     gpu = paths["device"].startswith("cuda") if "device" in paths else asked["gpu"]
-    return Paper(card, experiment, report, found, memory, minutes, gpu, asked["gpus"], missing)
+    return Paper(card, experiment, report, entries, memory, minutes, gpu, asked["gpus"], missing)
 
 
 class Loader(yaml.SafeLoader):
@@ -200,7 +171,7 @@ def read_yaml(source):
         raise ValueError(f"{source}: {' '.join(str(error).split())}") from None
 
 
-def conform_config(content, schema):
+def conform_config(content):
     """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
     if isinstance(content, dict) and (found := content.get("version")) != VERSION:
         has = "no version, so it is older than this faithlib" if found is None else f"version {found!r}"
@@ -208,7 +179,7 @@ def conform_config(content, schema):
             f"the config has {has}, which reads version {VERSION}: "
             f"compare it with config/paper.yaml, then write version: {VERSION}"
         )
-    conform(content, schema)
+    units.conform(content, units.SCHEMA)
 
 
 def writable(folder):
@@ -255,10 +226,9 @@ def read_all(config, folder="config"):
     if scale not in scales:
         raise ValueError(f"scale={scale}: unknown scale; choose one of {', '.join(scales)}")
     source = f"{folder}/{scale}.yaml"
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     content = read_yaml(source)
     try:
-        conform_config(content, schema)
+        conform_config(content)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     if content["scale"] != scale:
@@ -266,10 +236,9 @@ def read_all(config, folder="config"):
     entries = content["papers"]
     if unknown := [name for name in wanted or () if name not in entries]:
         raise ValueError(f"papers={unknown[0]}: unknown paper; {source} has {', '.join(entries)}")
-    unit = {"$schema": schema["$schema"], **schema["$defs"]["unit"]}
     asked = ASKED | content.get("asks", {})
     try:
-        papers = {n: read_paper(n, entries[n], scale, paths, unit, asked) for n in wanted or entries}
+        papers = {n: read_paper(n, entries[n], scale, paths, asked) for n in wanted or entries}
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     writable(f"results/{scale}")
@@ -344,9 +313,10 @@ def demand(device="auto", papers=MappingProxyType({})):
             )
 
 
+def main(arguments):
+    _, entries, paths = read_all(of_arguments(arguments))
+    demand(paths.get("device", "auto"), entries)
+
+
 if __name__ == "__main__":
-    try:
-        _, found, places = read_all(of_arguments(at_root(sys.argv[1:])))
-        demand(places.get("device", "auto"), found)
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    command(main)

@@ -1,4 +1,4 @@
-"""Files of packages and of addresses: fetched, checked by their SHA-256, made into what `sources.py` says."""
+"""Files of packages and addresses: fetched, checked by their SHA-256, made into what `sources.yaml` says."""
 
 # What comes out is whole or absent. `origin.json` in the folder of a model or data set, or
 # `<file>.origin.json` beside vectors, says where it comes from and has the SHA-256 of each file.
@@ -216,7 +216,7 @@ def take(source, part, path, folder):
             f"{source.name!r}: {part} is no whole archive ({error}); {elsewhere(source)}"
         ) from error
     if missing := [pattern for pattern in source.members if pattern not in found]:
-        raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.py")
+        raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.yaml")
 
 
 def contents(path):
@@ -243,7 +243,7 @@ def copy_out(file, name, folder):
         shutil.copyfileobj(file, target)
 
 
-def check_file(source, path, expected, fix="correct workflow/sources.py"):
+def check_file(source, path, expected, fix="correct workflow/sources.yaml"):
     """Raise ValueError if a file that was made has another SHA-256 than the table's, where that has one."""
     if expected and (digest := file_digest(path)) != expected:
         raise ValueError(f"{source.name!r}: {path.name} has the SHA-256 {digest}, not {expected}: {fix}")

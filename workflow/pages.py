@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pandas as pd
-from execute import at_root
+from execute import command
 
 from faithlib.report import markdown
 
@@ -105,7 +105,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(at_root(sys.argv[1:]))
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    command(main)

@@ -25,6 +25,7 @@ import missing
 import pandas as pd
 
 from faithlib.tasks import SPLITS
+from replication.parameters import defaults
 from replication.results import listed, slug
 
 KINDS = ("CPU", "GPU")
@@ -126,10 +127,10 @@ def gpu_hours(parameters, entry, known, printed, own):
     if (near := nearest(known[0], **names, variant=parameters.get("variant", ""))) is not None:
         return near.seconds / 3600, "measured"
     sizes = dict(zip(SPLITS, entry.card.use(names["task"]).sizes, strict=True))
-    defaults = execute.defaults(entry.experiment) if entry.experiment else {}
+    values = defaults(entry.experiment) if entry.experiment else {}
     case = tuple(names.values())
     if case in printed:
-        part = share(defaults | parameters, defaults | own[case], sizes, sizes) if case in own else 1
+        part = share(values | parameters, values | own[case], sizes, sizes) if case in own else 1
         return printed[case] * FACTOR * min(1, part or 1), "printed"
     alike = known[1][known[1].model.isin(MODELS)]
     if alike.empty or names["model"] not in MODELS:
@@ -137,7 +138,7 @@ def gpu_hours(parameters, entry, known, printed, own):
     same = alike[alike.task == names["task"]]
     near = (alike if same.empty else same).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
     trained = entry.card.kind != "prompts"
-    more = share(defaults | parameters, near.params, sizes, near.rows, trained)
+    more = share(values | parameters, near.params, sizes, near.rows, trained)
     larger = math.sqrt(MODELS[names["model"]][1] / MODELS[near.model][1])
     return (near.seconds / 3600 * larger * more, "scaled") if more else None
 
@@ -249,7 +250,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(execute.at_root(sys.argv[1:]))
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    execute.command(main)

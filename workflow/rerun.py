@@ -17,6 +17,7 @@ import torch
 from verify import committed
 
 from replication import records, results
+from replication.parameters import defaults
 
 LONGEST = 300  # seconds of CPU
 CLOSE = 1e-6
@@ -42,8 +43,8 @@ def again(path, folder):
     places = {"results_dir": str(folder / "results"), "checkpoint_dir": str(folder / "checkpoints")}
     given = old["params"] | {"scale": old["scale"], "device": "cpu"} | places
     experiment = f"notebooks/{old['paper']}/experiment.ipynb"
-    known = execute.defaults(experiment)
-    execute.run(experiment, str(folder / "unit.ipynb"), {k: v for k, v in given.items() if k in known})
+    takes = defaults(experiment)
+    execute.run(experiment, str(folder / "unit.ipynb"), {k: v for k, v in given.items() if k in takes})
     return folder.joinpath(*path.parts)
 
 
@@ -74,7 +75,7 @@ def _difference(one, other):
     return float((one.astype(float) - other.astype(float)).abs().max())
 
 
-def main():
+def main(arguments=()):
     found = candidates(committed())
     if not found:
         raise SystemExit(
@@ -98,9 +99,5 @@ def main():
 
 
 if __name__ == "__main__":
-    execute.at_root()
     os.environ["OMP_NUM_THREADS"] = "1"  # as the units of the workflow run
-    try:
-        main()
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    execute.command(main)

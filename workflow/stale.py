@@ -10,15 +10,15 @@ compared by the hash of the code alone.
 
 import json
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from execute import at_root, code_hash
+from execute import command
 
 from faithlib.provenance import paper_of
 from replication import records, results
+from replication.parameters import code_hash
 
 SHOWING = {"report", "papers"}  # of faithlib: what draws, and where papers stood before
 
@@ -69,7 +69,7 @@ def why(record):
     return reasons
 
 
-def main():
+def main(arguments=()):
     paths = [path for path in sorted(Path("results").glob("*/*/*.json")) if records.scale_of(path)]
     stale = 0
     for path in paths:
@@ -87,8 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    at_root()
-    try:
-        main()
-    except OSError as error:
-        sys.exit(str(error))
+    command(main)

@@ -100,7 +100,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(execute.at_root(sys.argv[1:]))
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    execute.command(main)

@@ -4,10 +4,13 @@ Names are those of faithlib's registries, ranges those of `faithlib.options`; ne
 driver of a cluster and each of its jobs come through here.
 """
 
+import json
 import math
 import re
 from pathlib import Path
 
+import execute  # noqa: F401 (it spares jsonschema three seconds)
+from jsonschema import Draft202012Validator
 from sources import SOURCES
 
 from faithlib import attributions, corpora, options, plugins
@@ -21,6 +24,37 @@ from replication.papers import refuse
 NEEDED = {"attributions", "measures", "definitions", "perturbations", "saliences", "strategies", "recursive",
           "weights"}  # lists that must hold something  # fmt: skip
 PER_CENT = 100
+SCHEMA = json.loads(Path(__file__).parents[1].joinpath("config/schema.json").read_text(encoding="utf-8"))
+UNIT = {"$schema": SCHEMA["$schema"], **SCHEMA["$defs"]["unit"]}
+KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+
+
+def conform(value, schema):
+    """Raise ValueError, one line, for the first thing in `value` that departs from a JSON schema."""
+    error = next(Draft202012Validator(schema).iter_errors(value), None)
+    if error is None:
+        return
+    allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
+    setting, limit = f"{place} = {error.instance!r}", error.validator_value
+    if "errorMessage" in error.schema:
+        reason = error.schema["errorMessage"]
+        line = f"{setting} {reason}" if place else reason
+    elif error.validator == "minimum":
+        kind = "whole number" if isinstance(error.instance, int) else "number"
+        line = f"{setting}: it must be at least {limit}; give a {kind} from {limit} on"
+    elif error.validator == "additionalProperties":
+        unknown = next(key for key in error.instance if key not in allowed)
+        line = f"{place}: unknown key {unknown!r}; allowed are {', '.join(allowed)}"
+    elif error.validator == "required":
+        missing = next(key for key in limit if key not in error.instance)
+        line = f"{place}: {missing!r} is missing; it takes {', '.join(allowed)}"
+    elif error.validator == "enum":
+        line = f"{setting} is unknown; use one of {', '.join(map(str, limit))}"
+    elif error.validator == "type":
+        line = f"{setting} must be {KINDS[limit]}; change it"
+    else:
+        line = f"{place}: {error.message}; change it"
+    raise ValueError(line.removeprefix(": "))
 
 
 def check(card, parameters, defaults):
@@ -38,9 +72,10 @@ def check(card, parameters, defaults):
         if name in parameters:
             check_steps(name, parameters[name], defaults[name])
     check_names(parameters)
-    check_places(parameters)
     task = check_task(card, parameters)
     check_model(card, task, parameters)
+    conform(parameters, UNIT)
+    check_places(parameters)
     if parameters.get("ratios") == [] and not parameters.get("counts"):
         refuse("ratios", [], "nothing would be masked", "give ratios, or counts where the notebook has them")
     if card.check:

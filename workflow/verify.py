@@ -18,13 +18,15 @@ import filecmp
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 
 import execute
@@ -34,6 +36,7 @@ import pandas as pd
 from faithlib import provenance, tasks
 from replication import cards, papers, results
 from replication.__main__ import COMMITTED
+from replication.parameters import cells, defaults
 from replication.records import scale_of
 
 SHOWN = {".csv", ".html", ".tex", ".pdf", ".png", ".svg"}
@@ -171,11 +174,8 @@ def execute_report(scale, paper, records, folder):
 
 def saved(notebook):
     """(its scale, the outputs of each code cell) of a notebook; outputs are [] where none were saved."""
-    cells = [
-        c for c in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"
-    ]
-    scale, outputs = execute.defaults(notebook).get("scale", ""), []
-    for cell in cells:
+    scale, outputs = defaults(notebook).get("scale", ""), []
+    for cell in cells(notebook):
         if "injected-parameters" not in cell["metadata"].get("tags", []):
             outputs.append(cell["outputs"])
         elif found := re.search(r"^scale = (.*)$", "".join(cell["source"]), re.MULTILINE):
@@ -276,7 +276,9 @@ def verify(scale, paper, found, data_dir=""):
                 scale, paper, [p for (s, _), (of, _) in found.items() if s == scale for p in of], folder
             )
         except SystemExit as error:
-            return [str(error)], unchecked
+            if isinstance(error.code, int):  # it was stopped by a signal
+                raise
+            return [error.code], unchecked
         made = [p.relative_to(folder) for p in folder.glob(f"*/{scale}/{paper}/**/*") if p.is_file()]
         new = sorted(set(filter(is_shown, made)) - set(shown))
         wrong = [*differences(shown, folder), *(f"{path} is made now, and not committed" for path in new)]
@@ -343,14 +345,26 @@ def summed_up(lines):
     return [f"{results.listed(of, 1)}: {what}" for what, of in paths.items()]
 
 
+def each(found, data_dir):
+    """(scale, paper, what `verify` returns) of all papers, which all cores verify, paper by paper."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of each process, as when reports were drawn
+    with ProcessPoolExecutor(min(len(found), os.cpu_count()), get_context("spawn")) as pool:
+        jobs = {key: pool.submit(verify, *key, found, data_dir) for key in sorted(found)}
+        try:
+            for (scale, paper), job in jobs.items():
+                yield scale, paper, job.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
 def main(arguments):
     data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
     files = committed()
     found, bad = by_paper(files), 0
     if not found:
         raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
-    for scale, paper in sorted(found):
-        wrong, unchecked = verify(scale, paper, found, data_dir)
+    for scale, paper, (wrong, unchecked) in each(found, data_dir):
         records, shown = found[scale, paper]
         print(
             f"{scale}/{paper}: {len(records)} files of records, {len(shown)} tables and figures, "
@@ -373,7 +387,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(execute.at_root(sys.argv[1:]))
-    except (ValueError, OSError, ConnectionError) as error:
-        raise SystemExit(str(error)) from None
+    execute.command(main)

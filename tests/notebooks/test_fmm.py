@@ -1,11 +1,11 @@
-"""The experiment of fmm: wrong parameters, the same unit twice."""
+"""The experiment of fmm: the same unit twice."""
 
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sample.units import ROOT, ReachedTraining, run_here, science
+from sample.units import ROOT, run_here, science
 
 from replication import results
 
@@ -25,32 +25,6 @@ TINY = {
     "random_draws": 2,
     "ratios": [50, 100],
 }
-
-
-def test_these_parameters_reach_training(folders, no_training):
-    with pytest.raises(ReachedTraining):
-        run_here({**TINY, **folders}, FMM)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"task": "wikibio"}, "'wikibio'"),
-        ({"measures": ["beem"]}, "'beem'"),
-        ({"measures": []}, "[]"),
-        ({"strategies": ["half/all"]}, "'half/all'"),
-        ({"explained": ["all/masked"]}, "'all/masked'"),
-        ({"ratios": [50, 20]}, "[50, 20]"),
-        ({"beam": 0}, "beam=0"),
-        ({"validation_size": 20}, "20"),
-        ({"max_length": 8}, "longer"),
-        ({"ig_steps": 0}, "steps=0"),
-    ],
-)
-def test_wrong_parameters_of_fmm_are_told_before_training(folders, no_training, wrong, named):
-    with pytest.raises(ValueError) as error:
-        run_here({**TINY, **folders, **wrong}, FMM)
-    assert named in str(error.value) and "\n" not in str(error.value)
 
 
 def _check_parts(results_dir, record, values):

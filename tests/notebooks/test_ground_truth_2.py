@@ -1,4 +1,4 @@
-"""The experiment of version 2: wrong parameters, a unit twice and in parts, its report."""
+"""The experiment of version 2: a unit twice and in parts, its report."""
 
 import json
 from functools import partial
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from sample.units import ROOT, ReachedTraining, run_here, science
+from sample.units import ROOT, run_here, science
 
 from notebooks.ground_truth_2 import card
 from notebooks.ground_truth_2.measure import planted_models, planted_texts, read_training, scoring, units
@@ -29,29 +29,6 @@ def shallow(monkeypatch):
     monkeypatch.setitem(planted_texts.PLANTED, "redundant", quick)
     monkeypatch.setattr(planted_models, "ACCURACY", 0.3)
     monkeypatch.setattr("notebooks.ground_truth_2.measure.planted_truth.FALL", -100.0)
-
-
-def test_these_parameters_reach_training(folders, no_training):
-    with pytest.raises(ReachedTraining):
-        run_here({**FEW, **folders}, NOTEBOOK)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"task": "snli"}, "'snli'"),
-        ({"mechanisms": ["one_word"]}, "'one_word'"),
-        ({"operators": ["erase"]}, "'erase'"),
-        ({"kind": "gate"}, "'gate'"),
-        ({"length": 30}, "30"),
-        ({"examples": 0}, "examples=0 must be at least 1"),
-        ({"sharpness": 0.0}, "sharpness=0.0 must be above 0"),
-    ],
-)
-def test_wrong_parameters_are_told_before_training(folders, no_training, wrong, named):
-    with pytest.raises(ValueError) as error:
-        run_here({**FEW, **folders, **wrong}, NOTEBOOK)
-    assert named in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_unit_twice_is_the_same_and_its_report_has_all_tables(tmp_path, shallow):

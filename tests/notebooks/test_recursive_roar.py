@@ -1,11 +1,11 @@
-"""The experiment of recursive_roar: wrong parameters, the same unit twice."""
+"""The experiment of recursive_roar: the same unit twice."""
 
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from sample.units import ROOT, ReachedTraining, run_here, science
+from sample.units import ROOT, run_here, science
 
 from replication import results
 
@@ -24,36 +24,6 @@ BRIEF = {
     "hidden": 4,
     "ratios": [50, 100],
 }
-
-
-def test_these_parameters_reach_training(folders, no_training):
-    with pytest.raises(ReachedTraining):
-        run_here({**BRIEF, **folders}, ROAR)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"task": "wikibio"}, "'wikibio'"),
-        ({"measures": ["atention"]}, "'atention'"),
-        ({"measures": []}, "[]"),
-        ({"measures": ["random"]}, "'random'"),
-        ({"ratios": [50, 20]}, "[50, 20]"),
-        ({"ratios": [50, 200]}, "100"),
-        ({"ratios": [], "counts": []}, "counts=[]"),
-        ({"counts": [0, 1]}, "[0, 1]"),
-        ({"recursive": []}, "[]"),
-        ({"ig_steps": 0}, "steps=0"),
-        ({"workers": 0}, "workers=0"),
-        ({"max_length": 8}, "longer than"),
-        ({"vectors": "/no/such/file"}, "/no/such/file"),
-        ({"width": 0}, "width=0"),
-    ],
-)
-def test_wrong_parameters_of_roar_are_told_before_training(folders, no_training, wrong, named):
-    with pytest.raises((ValueError, FileNotFoundError)) as error:
-        run_here({**BRIEF, **folders, **wrong}, ROAR)
-    assert named in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])

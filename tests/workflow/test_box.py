@@ -6,10 +6,13 @@ import box
 import pytest
 
 
-@pytest.mark.parametrize(("text", "told"), [("ten", "is no number"), ("0.5", "too short for any unit")])
-def test_minutes_that_are_none_are_refused(text, told):
-    with pytest.raises(ValueError, match=told):
-        box.minutes(text)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("ten", "MINUTES=ten is no number"), ("0.5", "too short for any unit"), ("nan", "short")],
+)
+def test_minutes_that_are_none_are_refused_in_one_line(text, line):
+    with pytest.raises(ValueError, match=line):
+        box.main([text, "true"])
     assert box.minutes("1.5") == 1.5
 
 

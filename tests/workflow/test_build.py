@@ -166,7 +166,7 @@ BAD = [  # what becomes of a row and its file, what is told
     (lambda row, path: path.unlink(), "cannot be fetched .*: check the network; fetch again"),
     (lambda row, path: replace(row, rows={"train": (9, "")}), "before: train has 3 rows, not 9; fetch again"),
     (other_rows, "the 3 rows of train are others; fetch again"),
-    (lambda row, path: replace(row, members=("*/qa2_*",)), "has no .*qa2_.*: correct workflow/sources.py"),
+    (lambda row, path: replace(row, members=("*/qa2_*",)), "has no .*qa2_.*: correct workflow/sources.yaml"),
     (lambda row, path: replace(row, steps=(Step("facts", "test.parquet"),)), "it cannot be read"),
 ]
 

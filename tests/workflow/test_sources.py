@@ -7,8 +7,10 @@ import fetch
 import grid
 import packages
 import pytest
-from sources import GEMMA, GLOVE, MPNET, SOURCES, origin
+from sources import SOURCES, origin
 from toy import ROOT
+
+MPNET, GEMMA = SOURCES["sentence-transformers/all-mpnet-base-v2"], SOURCES["google/gemma-3-270m"]
 
 
 def test_the_table_is_whole_and_loads_nothing_large():
@@ -28,7 +30,7 @@ def test_the_table_is_whole_and_loads_nothing_large():
 def test_an_origin_says_what_was_done_in_words():
     assert origin(MPNET)["done"] == "join, unzip, round to bfloat16"
     assert origin(MPNET, hub=True)["done"] == "round to bfloat16" and "done" not in origin(GEMMA, hub=True)
-    assert all(isinstance(text, str) and text for text in origin(GLOVE).values())
+    assert all(isinstance(text, str) and text for text in origin(SOURCES["glove.6B.50d.txt"]).values())
 
 
 @pytest.mark.parametrize("scale", ["base", "base-gpu"])

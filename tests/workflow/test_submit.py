@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import submit as slurm
 import toy
 
 SBATCH = """#!{python}
@@ -51,15 +53,19 @@ def submit(project, *arguments):
 
 
 def test_a_queue_that_holds_the_grid_and_a_machine_without_slurm_are_one_line(project, monkeypatch):
+    monkeypatch.chdir(project)
     (project / "queue").write_text("17\n18\n")
-    code, told = submit(project)
-    assert code == 1 and told == (
+    line = (
         "2 jobs of this scale are in the queue (17): wait for them, or scancel --name=faithlib-quick, then "
-        "give the same command again\n"
+        "give the same command again"
     )
+    with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+        slurm.main(["scale=quick"])
     (project / "bin/squeue").unlink()
     monkeypatch.setenv("PATH", str(project / "bin"))
-    assert submit(project) == (1, "there is no squeue here: run this on a login node of a Slurm cluster\n")
+    line = "there is no squeue here: run this on a login node of a Slurm cluster"
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        slurm.main(["scale=quick"])
 
 
 @pytest.mark.slow

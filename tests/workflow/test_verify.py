@@ -158,6 +158,11 @@ def test_a_published_table_that_was_edited_is_named(project):
     assert told.startswith(f"{table}: is not what {verify.SUMS} lists")
 
 
+def test_the_published_tables_are_those_that_were_checked(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert verify.transcribed() == []
+
+
 def test_an_archived_record_is_whole_and_named(project):
     archive = Path("results/archive/toy")
     archive.mkdir(parents=True)
@@ -211,18 +216,19 @@ def test_what_was_saved_in_a_report_is_what_its_records_give(project):
     report = Path("notebooks/toy/report.ipynb")
     notebook(report, PLACES, REPORT, "print('mean', table.value.mean())\ntable")
     verify.execute.run(str(report), str(report), {})  # its outputs are saved
-    whole = found()
-    assert verify.verify("quick", "toy", whole) == ([], [])
+    drawn, whole = shutil.copy(report, "drawn.ipynb"), found()
+    ((scale, paper, told),) = verify.each(whole, "")  # by another process
+    assert (scale, paper, told) == ("quick", "toy", ([], []))
     book = json.loads(report.read_text())
     book["cells"][-1]["outputs"][0]["text"] = "mean 0.5"
     report.write_text(json.dumps(book))
     told = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
-    assert verify.verify("quick", "toy", whole) == (told, [])
+    assert verify.unlike(report, drawn, "quick", project) == (told, [])
     injected = {"source": 'scale = "small"', "outputs": [], "metadata": {"tags": ["injected-parameters"]}}
     book["cells"].insert(1, {**injected, "id": "injected", "cell_type": "code", "execution_count": 1})
     report.write_text(json.dumps(book))
     told = ["notebooks/toy/report.ipynb: its saved outputs, which are of the small scale"]
-    assert verify.verify("quick", "toy", whole) == ([], told)
+    assert verify.unlike(report, drawn, "quick", project) == ([], told)
 
 
 def altered(text, random):

@@ -54,7 +54,7 @@ def seen(project):
     return map(int, (project / "seen").read_text().split())
 
 
-def test_notebooks_do_not_see_each_other(project, server):
+def test_notebooks_do_not_see_each_other_and_a_failing_cell_fails_the_command(project, server):
     for _ in range(2):
         client = start(project, server[1])
         out, err = client.communicate()
@@ -64,9 +64,6 @@ def test_notebooks_do_not_see_each_other(project, server):
         assert len({papermill, starter, kernel, client.pid, server[0].pid}) == 5
         for pid in (papermill, kernel):
             toy.ended(pid)
-
-
-def test_a_failing_cell_fails_the_command(project, server):
     client = start(project, server[1], seed=1)
     _, err = client.communicate()
     assert client.returncode == 1 and "ValueError: a clear reason (see out.ipynb)" in err
