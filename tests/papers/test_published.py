@@ -9,6 +9,7 @@ from faithlib import attributions, tasks
 from faithlib.statistics import rank_sum
 from replication import papers
 
+pytestmark = pytest.mark.slow  # the tables do not change: `make verify` compares their hashes
 ATTRIBUTIONS = [
     "attention",
     "scaled_attention",

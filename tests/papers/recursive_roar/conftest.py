@@ -9,7 +9,7 @@ from notebooks.recursive_roar import tables
 from notebooks.recursive_roar.card import CARD
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def points():
     """Two data sets, three seeds; attention is at the end at once under recursion and half way under ROAR."""
     parts = []
