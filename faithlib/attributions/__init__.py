@@ -10,9 +10,18 @@ returns them all by name, and `attribute` runs each function once. What each att
     def my_method(model, batch, target):
         return {"my_method": scores}  # (batch, tokens)
 
-A method may take settings as keyword parameters; those of the same name mean the same everywhere:
-`wanted` (the names asked for), `cache` (a forward.Cache), `progress` (called with the share of the
-work just done), `seed`, `steps`, `samples`, `baseline`, `path`, `removal`, `beam`, and Noiser's own. It may
+In this package `model` is a Classifier or CausalLM, `batch` a Batch of the texts explained, and `target`
+(batch,) int, the class or next token explained. A method may take settings as keyword parameters; those of
+the same name mean the same everywhere, and a docstring has what is its own:
+
+    wanted      the names asked for
+    cache       a `forward.Cache` of the model's outputs, or None
+    progress    called with the share of the work just done, or None
+    seed        with a text's token ids it determines the text's draws, whatever the batch
+    baseline    b: "zero", "token" (the mask token), "pad"; None for the model's default
+    removal     what takes a token's place: "mask", "pad" or "delete"
+
+A ValueError says where the tokenizer has no such token, or "delete" would leave an empty input. A method may
 also return values per example, (batch,), such as a completeness gap, and per token under names that are no
 scores.
 """

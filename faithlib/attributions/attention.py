@@ -22,7 +22,6 @@ def attention(model, batch, target, wanted=NAMES):
 
     Args:
         model: a Classifier or CausalLM that exposes attention weights.
-        target: (batch,) int, the class or next token explained.
         wanted: the names to compute; "attention" is always returned.
 
     Returns:

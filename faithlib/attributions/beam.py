@@ -22,11 +22,8 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
     most beam · T² / 2 passes an example; the first T are those of leave-one-out.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         beam: how many sets of masked tokens each round keeps, at least 1.
         cache: a forward.Cache for the outputs of the first round, or None.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"beam": (batch, tokens) float64}, whole numbers from 1 to T; 0 for tokens that are not maskable or

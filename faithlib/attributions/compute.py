@@ -89,7 +89,6 @@ def attribute(
     """Scores of the tokens of each example, by several attributions; each function runs once a batch.
 
     Args:
-        model: a Classifier or CausalLM.
         encodings: the examples, as `model.encode` returns them.
         targets: (examples,) int, the class or next token explained of each example.
         wanted: names of attributions; see `names()`.

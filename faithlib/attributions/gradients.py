@@ -31,16 +31,11 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
       layer norm, softmax or products and use the gradient there.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         wanted: the names to compute; input × gradient is always returned.
         baseline: b of deeplift, "zero", "token" (the mask token) or "pad"; None for the model's default.
 
     Returns:
         {name: (batch, tokens) float}, in units of y.
-
-    Raises:
-        ValueError: the tokenizer has no such baseline token.
 
     Example:
         >>> from faithlib import models
@@ -75,23 +70,16 @@ def integrated_gradients(
     (Llama, Qwen2, Gemma-2).
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
-        baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
         path: "input" moves all positions; "text" leaves the text_b of a pair unchanged (b_i = e_i there).
         rule: a_k, "midpoint" for (k − ½)/K, which has the smaller gap, or "right" for k/K, as Madsen et al.
             (2022) print it in equation 2.
         cache: a forward.Cache for y(e), or None.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"integrated_gradients", "integrated_gradients_abs": (batch, tokens) float, "completeness_gap":
         (batch,) float64, |Σ_i a_i − (y(e) − y(b))| ≥ 0, "completeness_change": (batch,) y(e) − y(b)}, all in
         units of y.
-
-    Raises:
-        ValueError: the tokenizer has no such baseline token.
 
     Example:
         >>> from faithlib import models
@@ -122,18 +110,11 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
     values of the tokens before i are computed once and shared by the whole path.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         steps: K, the integration steps of each token, at least 1.
-        baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"sequential_integrated_gradients", "sequential_integrated_gradients_abs": (batch, tokens) float}, in
         units of y, 0 at tokens that are not maskable.
-
-    Raises:
-        ValueError: the tokenizer has no such baseline token.
 
     Example:
         >>> from faithlib import models
@@ -158,18 +139,10 @@ def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progr
     (Lundberg & Lee 2017, as GradientSHAP; no noise is added).
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         samples: S, at least 1; one forward and backward pass each.
-        seed: together with a text's token ids it determines u_s, whatever the batch.
-        baseline: b, "zero", "token" (the mask token) or "pad"; None for the model's default.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"gradient_shap", "gradient_shap_abs": (batch, tokens) float}, in units of y.
-
-    Raises:
-        ValueError: the tokenizer has no such baseline token.
 
     Example:
         >>> from faithlib import models
@@ -265,7 +238,6 @@ def in_passes(model, batch, points, compute):
     A pass holds as few examples as fill it, to limit padding. One that does not fit into memory is split.
 
     Args:
-        model: a Classifier or CausalLM.
         points: how many path points there are.
         compute: called with (examples, places, rows): a slice of the examples, a slice of the path points,
             and the Batch of their product, path points outermost, cut to the longest of these examples.
@@ -307,13 +279,10 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
     """Σ_k w_k ∂y/∂e at b + a_k (e − b), where all positions move together: (batch, tokens, width).
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         embeddings: e, (batch, tokens, width).
         base: b, any shape that broadcasts to e.
         at: a, (points, batch).
         weights: w, (points,).
-        progress: called with the share of the work just done, or None.
     """
     base = base.expand_as(embeddings)
     total, difference = torch.zeros_like(embeddings), embeddings - base
@@ -335,13 +304,10 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     """(e_i − b_i) ⊙ Σ_k w_k ∂y/∂e_i at b_i + a_k (e_i − b_i), only token i moving: (batch, tokens, width).
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         base: b, (batch, tokens, width).
         at: a, (points,).
         weights: w, (points,).
         positions: the tokens to compute, (batch, tokens) bool; the result is 0 elsewhere.
-        progress: called with the share of the work just done, or None.
     """
     embeddings = model.embed(batch.ids)
     scores, difference = torch.zeros_like(embeddings), embeddings - base
@@ -378,9 +344,6 @@ def completeness(model, batch, target, base, moving, signed, cache=None):
     """|Σ_i a_i − (y(e) − y(b))| over all present positions, and y(e) − y(b): each (batch,) float64.
 
     Args:
-        model: a Classifier or CausalLM.
-        batch: the Batch that was explained.
-        target: (batch,) int, the class or next token explained.
         base: b, (batch, tokens, width), which at `moving` positions does not depend on the text.
         moving: the positions on the path, (batch, tokens) bool.
         signed: a, (batch, tokens).

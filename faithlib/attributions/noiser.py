@@ -26,17 +26,13 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
     has scaled by √d; the release adds it before scaling.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         bounding: "k_min", the minimum of k_i over the maskable tokens; "k_max", their maximum;
             "k_max_per_token", each token's own k_i; "l2", 1/√d, or "linf", 1/√(2 ln d), with d the embedding
             width, which approximate 1/E‖n‖ (appendix D); "none", 1; "random", one U[0, 1) for each text.
         noise: M, the noise vectors of each text, at least 1.
         halvings: bisection steps of the search for k_i, at least 1.
-        seed: together with a text's token ids it determines the vectors, whatever the batch.
         cache: a forward.Cache, which stores the search for all k_i (needed by "k_max" and "k_max_per_token",
             reused by "k_min" and for texts of which fewer tokens are maskable), or None.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         A dict. "noiser": (batch, tokens) float64 in [−1, 1]. "tied": (batch,), true if two outputs are the
@@ -132,8 +128,6 @@ class Noised:
     """A model on a batch in which one token at a time is noised.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         vectors: the noise vectors, (batch, M, width).
         progress: called after each call of this object, with its share of `steps` calls; or None.
         steps: how many calls make up the whole work.

@@ -15,18 +15,12 @@ def leave_one_out(model, batch, target, removal="mask", cache=None, progress=Non
     The cost is one pass a token, plus one.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         removal: "mask" or "pad" replaces the token by the mask or padding token; "delete" takes it out. Under
             "mask", tokens that are the mask token already score 0; likewise under "pad".
         cache: a forward.Cache for the outputs, or None.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"leave_one_out", "leave_one_out_abs": (batch, tokens) float64}.
-
-    Raises:
-        ValueError: removal="delete" would leave an empty input, or the model has no such token.
 
     Example:
         >>> import torch
@@ -58,13 +52,9 @@ def losses(model, batch, target, positions, remove, of, cache, progress):
     """y(x) − y(x without token i) at each example's `positions`, 0 elsewhere: (batch, tokens) float64.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         positions: for each example the tokens to remove in turn, (tokens,) bool.
         remove: (encoding, where (tokens,) bool) -> the Variant without these tokens.
         of: what y is, "logit" or "probability".
-        cache: a forward.Cache, or None.
-        progress: called with the share of the work just done, or None.
     """
     variants = []
     for e, wanted in zip(batch.encodings, positions, strict=True):

@@ -7,11 +7,6 @@ from faithlib.scores import generator, normal, uniform
 def random(model, batch, target, seed=0):
     """Random scores, uniform in [0, 1) and standard normal; they use neither the model nor the target.
 
-    Args:
-        model: not used.
-        target: not used.
-        seed: together with a text's token ids it determines the text's scores, whatever the batch.
-
     Returns:
         {"random_uniform", "random_normal": (batch, tokens) float64}, 0 at tokens that are not maskable.
 

@@ -31,12 +31,8 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
     so that something is replaced, and a classifier must still predict the target.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         probes: runs of each text, at least 1.
         rounds: rounds of each run at most, at least 1; a round costs two passes.
-        seed: together with a text's token ids it determines all draws, whatever the batch.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"reagent": (batch, tokens) float64 in [0, 1], with the sum 1 over maskable tokens,

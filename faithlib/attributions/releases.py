@@ -77,7 +77,6 @@ def attention_squared(model, batch, target):
 
     Args:
         model: a Classifier that exposes attention weights.
-        target: (batch,) int, the class explained.
 
     Returns:
         {"scaled_attention": (batch, tokens) float}.
@@ -98,10 +97,7 @@ def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=None):
       layer norm) is multiplied by 0, 0.1, …, 1; signed.
 
     Args:
-        model: a Classifier.
-        target: (batch,) int, the class explained.
         wanted: the names to compute; input_x_gradient_abs is always returned.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {name: (batch, tokens) float}, in units of the logit.
@@ -116,10 +112,6 @@ def deeplift_of_raw_embeddings(model, batch, target):
 
     The release calls captum's DeepLift, which also has a rule for the tanh of BERT's pooler. That rule is
     left out here; it changes MiniLM's scores by 2e-4.
-
-    Args:
-        model: a Classifier.
-        target: (batch,) int, the class explained.
 
     Returns:
         {"deeplift": (batch, tokens) float}, in units of the logit.
@@ -146,10 +138,7 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
     own too, so that one study can compare both forms.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"weighted_integrated_gradients_abs": (batch, tokens) float}, in units of y, and the same scores under
@@ -179,10 +168,7 @@ def weighted_from_padding(model, batch, target, steps=20, progress=None):
     The factor k/K is that of Recursive ROAR's release. The multiplier is e although the path starts at b.
 
     Args:
-        model: a Classifier.
-        target: (batch,) int, the class explained.
         steps: K, the integration steps, at least 1; one forward and backward pass each.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"integrated_gradients", "integrated_gradients_abs": (batch, tokens) float}, in units of the logit.
@@ -206,7 +192,6 @@ def attention_shares(model, batch, target, wanted=("attention", "scaled_attentio
 
     Args:
         model: a Classifier that exposes attention weights.
-        target: (batch,) int, the class explained.
         wanted: the names to compute; "attention" is always returned.
 
     Returns:
@@ -230,10 +215,7 @@ def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
     first, then 0, 0.1, …, 0.9. The mean of the 11 running sums weighs them 11/11 and 10/11, 9/11, …, 1/11.
 
     Args:
-        model: a Classifier.
-        target: (batch,) int, the class explained.
         wanted: the names to compute; input_x_gradient_abs is always returned.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {name: (batch, tokens) float}, whose sum is 1, or 0 where it would divide by 0.

@@ -27,7 +27,6 @@ def attention_softmaxed(model, batch, target):
 
     Args:
         model: a CausalLM that exposes attention weights.
-        target: (batch,) int, not used.
 
     Returns:
         {"attention", "attention_rollout": (batch, tokens) float}, in (0, 1).
@@ -49,10 +48,6 @@ def lengths_of_one_pass(model, batch, target):
     of the prompt, BOS included: ≥ 0, sum 1, without sign. p is the target's probability; b_i is the
     embedding of the unknown token, or e_i where token i is an end-of-text token.
 
-    Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
-
     Returns:
         {"input_x_gradient", "deeplift": (batch, tokens) float}, ≥ 0.
     """
@@ -70,10 +65,7 @@ def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=Non
     """inseq's integrated gradients: Gauss-Legendre quadrature with K points; norms as shares, as above.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         steps: K, at least 1; one forward and backward pass each.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"integrated_gradients": (batch, tokens) float}, ≥ 0.
@@ -91,10 +83,7 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
     """inseq's sequential integrated gradients: Gauss-Legendre with K points; norms as shares, as above.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         steps: K of each token, at least 1.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"sequential_integrated_gradients": (batch, tokens) float}, ≥ 0.
@@ -111,11 +100,7 @@ def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=N
     """inseq's GradientSHAP, five draws for each prompt; norms as shares, as above.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         samples: draws, at least 1; one forward and backward pass each.
-        seed: together with a prompt's token ids it determines the draws, whatever the batch.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"gradient_shap": (batch, tokens) float}, ≥ 0.
@@ -137,13 +122,10 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
     expected norm.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         norm: the divisor: "none", 1 (as in the release's notebook); "l2", √d (as in its program); "l1",
             √(2/π) d; "linf", √(2 ln d).
         noise: noise vectors, at least 1.
         halvings: bisection steps, at least 1.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"noiser": (batch, tokens) float64, "k", "flipped", "tied": (batch,)}, as `noiser`.
@@ -185,11 +167,7 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
     `tokens` unknowns, not tokens · width.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         samples: neighbours of each prompt, at least 1; one pass each.
-        seed: together with a prompt's token ids it determines the neighbours, whatever the batch.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"lime": (batch, tokens) float64}.
@@ -218,10 +196,7 @@ def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
     absolute values, so signed scores cannot be had.
 
     Args:
-        model: a CausalLM.
-        target: (batch,) int, the next token explained.
         cache: a forward.Cache for the outputs, or None.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"leave_one_out", "leave_one_out_abs": (batch, tokens) float64}.

@@ -40,8 +40,6 @@ def relevance(model, batch, target, wanted=NAMES):
 
     Args:
         model: a Classifier or CausalLM of FAMILIES.
-        target: (batch,) int, the class or next token explained.
-        wanted: the names to compute.
 
     Returns:
         {name: (batch, tokens) float}, in units of the logit, signed.

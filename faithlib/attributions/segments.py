@@ -93,12 +93,10 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
     one pass a segment, plus one.
 
     Args:
-        model: a Classifier or CausalLM.
         encodings: the examples.
         targets: (examples,) int, the class or next token explained.
         parts: the segments of each example, [(tokens,) int]; −1 is never removed.
         removal: "mask", "pad" or "delete".
-        cache: a forward.Cache, or None.
 
     Returns:
         [{segment: score}] for each example.

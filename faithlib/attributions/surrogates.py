@@ -28,18 +28,11 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=Non
     (removal="delete") and draws 5,000 neighbours.
 
     Args:
-        model: a Classifier or CausalLM.
-        target: (batch,) int, the class or next token explained.
         samples: neighbours of each text, at least 1.
         removal: how a token is removed, as in `leave_one_out`.
-        seed: together with a text's token ids it determines the neighbours, whatever the batch.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"lime": (batch, tokens) float64}, signed, in units of probability.
-
-    Raises:
-        ValueError: removal="delete" would leave an empty input, or the model has no such token.
 
     Example:
         >>> from faithlib import models
@@ -104,7 +97,6 @@ def filled_probabilities(model, encoding, embeddings, kept, filler, target):
     """The target's probability when every embedding entry of tokens not kept is `filler`: (samples,).
 
     Args:
-        model: a Classifier or CausalLM.
         encoding: the text.
         embeddings: its word embeddings, (tokens, width).
         kept: (samples, tokens) bool.

@@ -19,8 +19,6 @@ def value_zeroing(model, batch, target, progress=None):
 
     Args:
         model: a Classifier or CausalLM whose layers compute values apart (BERT, DistilBERT, RoBERTa, Llama).
-        target: not used.
-        progress: called with the share of the work just done, or None.
 
     Returns:
         {"value_zeroing": (batch, tokens) float64}, in [0, 1]; the sum over all positions is 1.

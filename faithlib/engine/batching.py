@@ -72,7 +72,6 @@ def limited(model, budget):
     """Inside, passes of the model hold at most `budget` padded tokens, and copies as large as these.
 
     Args:
-        model: a Classifier or CausalLM.
         budget: padded tokens, at least 1; None changes nothing.
 
     Raises:

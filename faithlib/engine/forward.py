@@ -153,7 +153,6 @@ def probabilities(model, variants, cache=None, progress=None):
     """Probabilities of classes or next tokens.
 
     Args:
-        model: a Classifier or CausalLM.
         variants: the inputs, [Variant].
         cache: a Cache to read from and to fill, or None.
         progress: called with the share of this call's work just done, or None.
@@ -178,7 +177,6 @@ def target_values(model, variants, targets, of, cache=None, progress=None):
     """The logit or probability of each variant's own target.
 
     Args:
-        model: a Classifier or CausalLM.
         variants: the inputs, [Variant].
         targets: (len(variants),) int, classes or token ids.
         of: "logit" or "probability".
@@ -218,7 +216,6 @@ def distances(model, variants, references, reference_of, distance):
     """The distance between each variant's probabilities p and a reference distribution q.
 
     Args:
-        model: a Classifier or CausalLM.
         variants: the inputs, [Variant].
         references: (n, outputs) probabilities.
         reference_of: (len(variants),) int, the index in `references` of each variant's q.

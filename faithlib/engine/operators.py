@@ -27,7 +27,6 @@ class Operator:
     position in a replacement text, whose tokens are drawn from the training split.
 
     Args:
-        model: a Classifier or CausalLM.
         name: of OPERATORS.
         by: what soft metrics draw, of BY: "element" (single dimensions of the embedding output, which only
             "zero" can erase) or "token"; by default "element" for "zero" and "token" for all others.

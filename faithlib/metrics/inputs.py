@@ -17,7 +17,6 @@ class Inputs:
 
     Args:
         model: a `Classifier` or a `CausalLM`.
-        encodings: the texts, [Encoding].
         targets: (examples,) int, the class or next token that is explained.
         evidence: for each text the indices of its evidence words, or None where it is not known.
         seed: of every random draw; a draw belongs to a text, whatever else is evaluated.

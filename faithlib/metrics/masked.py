@@ -21,7 +21,6 @@ def reference(model, encodings, masking, seed=0):
     """MaSF of texts that are masked as they were in training: see `masf.fit`, "calibrated".
 
     Args:
-        model: a Classifier.
         encodings: texts of the validation split, LEAST at least.
         masking: "half" or "all" of the examples, as `training.fine_tune` takes it.
         seed: of the masks.

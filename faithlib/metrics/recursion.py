@@ -62,7 +62,6 @@ def random_masking(model, encodings, ratios=RATIOS, seed=0, draws=1):
 
     Args:
         model: a Classifier with a mask token.
-        encodings: the examples.
         ratios: increasing, per cent of the maskable tokens masked in total.
         seed: of the random numbers.
         draws: how many, at least 1.

@@ -220,8 +220,6 @@ def values(classifier, encodings, targets, scores, plan, examples=None, cache=No
     """NS, NC, Soft-NS and Soft-NC of every attribution and of its random baselines, example by example.
 
     Args:
-        classifier: a Classifier.
-        encodings: the texts, [Encoding].
         targets: (examples,) int, the classes whose probability is followed.
         scores: {attribution: [scores (tokens,) of each encoding]}.
         plan: Settings.

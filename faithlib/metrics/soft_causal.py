@@ -164,7 +164,6 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
     same Bernoulli draws and, in the matched baseline, the same permutations.
 
     Args:
-        model: a CausalLM.
         encodings: [Encoding], the prompts.
         scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
             release, of what `everywhere` gives.

@@ -308,7 +308,6 @@ def check_examples(classifier, encodings, long_texts="error"):
 
     Args:
         classifier: a Classifier or CausalLM.
-        encodings: the examples.
         long_texts: "error" refuses texts longer than the model takes, "truncate" cuts the end of `text`.
 
     Returns:

@@ -36,7 +36,6 @@ def agreement(study, draws=DRAWS):
     together for all attributions and metrics. In a notebook the heat map is shown, too.
 
     Args:
-        study: a `Study`.
         draws: resamples of the intervals, at least 1.
 
     Returns:

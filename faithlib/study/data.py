@@ -45,7 +45,6 @@ class Texts:
         """The texts as a model reads them.
 
         Args:
-            model: a Classifier or CausalLM.
             long_texts: "error" or "truncate", as `models.check_examples` takes it; a language model reads its
                 prompts whole, and "" refuses the first that is too long.
 

@@ -51,7 +51,6 @@ def show(study, texts=3):
     """Show a study: HTML with figures in a notebook, plain text in a terminal.
 
     Args:
-        study: a `Study`.
         texts: of how many texts the scores are shown; see `chosen_texts` for which.
 
     Raises:
@@ -68,7 +67,6 @@ def wide(study, column="value", arrows=True):
     """The table of a study with a row for each attribution and a column for each metric.
 
     Args:
-        study: a `Study`.
         column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", with the number of texts without a
             value if there are any; or another column of the table, such as "diagnosticity".
         arrows: whether headers say by an arrow which direction is better.
@@ -112,7 +110,6 @@ def chosen_texts(study, count):
     best, and taken at equal steps: of three the worst, the median and the best; of one the median.
 
     Args:
-        study: a `Study`.
         count: how many; all if there are fewer.
 
     Returns:
@@ -323,7 +320,6 @@ def save(study, folder):
     study that lies in the folder is kept as record.json.replaced.
 
     Args:
-        study: a `Study`.
         folder: made if need be.
 
     Returns:

@@ -50,7 +50,6 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
     """The `Targets` of a study.
 
     Args:
-        model: a Classifier or CausalLM.
         texts: `data.Texts`; a language model takes its columns target and contrast.
         encodings: the texts as the model reads them.
         wanted: one a text: a class (number or name); for language models a token id, several, or a text,

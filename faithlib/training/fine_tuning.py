@@ -290,7 +290,6 @@ def evaluate(classifier, encodings, labels):
 
     Args:
         classifier: a Classifier, which is put into evaluation mode.
-        encodings: the examples.
         labels: (examples,) int.
 
     Returns:

@@ -15,8 +15,6 @@ class Split:
     """A split that is padded and moved to the device once, and from which batches are cut.
 
     Args:
-        classifier: a Classifier.
-        encodings: the examples.
         labels: (examples,) int.
 
     Raises:
@@ -52,7 +50,6 @@ class MaskedSplit(Split):
 
     Args:
         classifier: a Classifier with a mask token.
-        encodings: the examples.
         labels: (examples,) int.
         masking: "half" or "all" of the examples of a batch.
         seed: of the masks.
@@ -83,7 +80,6 @@ def masked(classifier, encodings, generator, masking="all"):
 
     Args:
         classifier: a Classifier with a mask token.
-        encodings: the examples.
         generator: a numpy Generator.
         masking: "all" examples, or "half", ⌊n / 2⌋ of them at random.
 
