@@ -19,11 +19,8 @@ def root():
     return None
 
 
-def enter():
+def enter() -> Path:
     """Put the clone on the path.
-
-    Returns:
-        Its root.
 
     Raises:
         ValueError: there is none.

@@ -5,15 +5,12 @@ import sys
 from pathlib import Path
 
 
-def load(paths, root="."):
+def load(paths, root=".") -> list:
     """Import Python files, each once: what they `register` is then known by name.
 
     Args:
         paths: files such as ["my.py"].
         root: the folder that relative ones are taken from.
-
-    Returns:
-        The imported modules.
 
     Raises:
         FileNotFoundError: there is no such file.

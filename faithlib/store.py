@@ -163,7 +163,7 @@ def record_digest(record):
     return digest({key: value for key, value in record.items() if key not in apart})
 
 
-def save_record(path, record, frames):
+def save_record(path, record, frames) -> bool:
     """Write a record: its parquet files first, the JSON, which has their hashes and says done, last.
 
     A record that is there already is left untouched where it says the same, and kept as *.replaced where it
@@ -173,9 +173,6 @@ def save_record(path, record, frames):
         path: of the JSON.
         record: what it says, without `files` and its own hashes.
         frames: {name of a parquet file: DataFrame}.
-
-    Returns:
-        Whether it was written.
 
     Raises:
         ValueError: NaN in the JSON.

@@ -69,7 +69,7 @@ names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 def register(
     name, *, signed, family, label="", cost="tokens", needs=(), occlusion=False, colour="", marker="", line=""
-):
+) -> Callable:
     """Make a function known as the one that yields the scores called `name`.
 
     A function that yields several names is decorated once for each.
@@ -84,9 +84,6 @@ def register(
         occlusion: whether a score is what the output loses when the token is taken out of the text; claims
             about occlusion ask for it.
         colour, marker, line: as matplotlib takes them; by default chosen from the name.
-
-    Returns:
-        The decorator, which returns the function unchanged.
 
     Raises:
         ValueError: a name that another function has, an unknown family, cost or need.

@@ -38,16 +38,13 @@ class Release(NamedTuple):
     needs: tuple
 
 
-def released(paper, *names, needs=()):
+def released(paper, *names, needs=()) -> Callable:
     """Register a function as what the released code of a paper computes under `names`.
 
     Args:
         paper: the paper's short name.
         names: registered names of attributions, which the function returns.
         needs: what the model must expose, as in `register`.
-
-    Returns:
-        The decorator, which returns the function unchanged.
 
     Example:
         >>> @released("my_paper", "leave_one_out")

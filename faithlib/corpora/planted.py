@@ -160,15 +160,12 @@ def name(rng):
     return "".join(choose(rng, part) for part in (ONSETS, VOWELS, ONSETS, VOWELS))
 
 
-def swapped(row, other):
+def swapped(row, other) -> dict:
     """The example with all its other words replaced by those of another one, evidence at the same places.
 
     Args:
         row: an example.
         other: words of another text without planted ones, [str]; repeated where they are too few.
-
-    Returns:
-        The example with a new text.
     """
     words, fixed = row["text"].split(), {*row["evidence"], *row["decoy"]}
     fill = (other[n % len(other)] for n in range(len(words)))

@@ -52,7 +52,7 @@ def racu(x, measure, baseline, clip=False):
     return (np.clip(ratio, -1, 1) if clip else ratio)[()]
 
 
-def areas(wide, area="ACU", flat=True):
+def areas(wide, area="ACU", flat=True) -> pd.DataFrame:
     """Areas of all measures of one data set and model, seed by seed.
 
     Args:
@@ -60,9 +60,6 @@ def areas(wide, area="ACU", flat=True):
             baseline, paired by seed.
         area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
         flat: whether to keep the ACU of these seeds.
-
-    Returns:
-        DataFrame seeds × measures.
     """
     x, random, tables = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
     for measure in wide.index.unique("measure").drop(RANDOM):
@@ -73,14 +70,11 @@ def areas(wide, area="ACU", flat=True):
     return pd.DataFrame(tables)
 
 
-def falling(wide):
+def falling(wide) -> pd.DataFrame:
     """The curves of the seeds whose random curve falls: where it is flat, areas say nothing.
 
     Args:
         wide: as `areas` takes it.
-
-    Returns:
-        The rows of `wide` of these seeds.
     """
     room = racu_denominator(wide.columns.to_numpy(float) / 100, wide.loc[RANDOM].to_numpy())
     kept = wide.loc[RANDOM].index[room >= FLAT]

@@ -185,7 +185,7 @@ class MaSF:
             p = (n - lower) / n if self.definition == "paper" else (1 + n - lower) / (1 + n)
         return Stages(p1, z2, p2, z3, p)
 
-    def dataset_p(self, p, seed=0, combination="simes"):
+    def dataset_p(self, p, seed=0, combination="simes") -> float:
         """p of a whole data set from those of its examples.
 
         "paper", "released": `simes`, 0 where one example has 0; or Fisher's, the p of `fisher` by χ², in the
@@ -198,9 +198,6 @@ class MaSF:
             p: (M,), in [0, 1].
             seed: of u, in [0, 1).
             combination: "simes" or "fisher".
-
-        Returns:
-            A float in [0, 1].
 
         Raises:
             ValueError: another combination, no p-values, some that are not in [0, 1].

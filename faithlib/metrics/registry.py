@@ -76,7 +76,9 @@ _LIST = Registry("metric")
 names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
-def register(name, *, better, range, needs=(), label="", void="", source="", default=True, explain=""):
+def register(
+    name, *, better, range, needs=(), label="", void="", source="", default=True, explain=""
+) -> Callable:
     """Make a function known as a metric: it is then in every table that can hold it.
 
     Args:
@@ -89,9 +91,6 @@ def register(name, *, better, range, needs=(), label="", void="", source="", def
         source: where it is defined.
         default: whether "default" of `evaluate` includes it.
         explain: a plain sentence for the site's Metrics A–Z.
-
-    Returns:
-        The decorator, which returns the function unchanged.
 
     Raises:
         ValueError: a name that another function has, another direction, no range, an unknown need.

@@ -164,15 +164,12 @@ class Transformer:
         """Embeddings as the model's weights take them."""
         return embeddings.to(next(self.model.parameters()).dtype)
 
-    def encode(self, texts, texts_b=None):
+    def encode(self, texts, texts_b=None) -> list:
         """Encode texts without truncating them.
 
         Args:
             texts: [str].
             texts_b: the auxiliary parts, [str], "" for none; None if no text has one.
-
-        Returns:
-            A list of Encoding.
 
         Raises:
             ValueError: no texts, a bare string, what is no string, another number of auxiliary parts.

@@ -11,16 +11,13 @@ from faithlib.options import DTYPES
 from faithlib.scores import one_of
 
 
-def resolve(dtype="float32", device="cpu"):
+def resolve(dtype="float32", device="cpu") -> torch.dtype:
     """The dtype that a model computes in.
 
     Args:
         dtype: one of DTYPES, or "auto": bfloat16 where the processor or the GPU has instructions for it, else
             float32.
         device: where the model will be.
-
-    Returns:
-        A `torch.dtype`.
 
     Raises:
         ValueError: an unknown dtype; the message names those that are known.

@@ -87,13 +87,10 @@ def computed(study, draws=DRAWS):
 
 
 def figure(table):
-    """The agreement of metrics as two heat maps, each with a cell for every pair.
+    """A matplotlib figure: the agreement of metrics as two heat maps, with a cell for every pair.
 
     Args:
         table: as `agreement` returns it, with at least one pair.
-
-    Returns:
-        A matplotlib figure.
     """
     import matplotlib.pyplot as plt
 

@@ -19,15 +19,12 @@ INTERVAL = ("low", "high")
 HOLLOW = {"label": "published", "color": "#555555", "marker": "o", "linestyle": "", "hollow": True}
 
 
-def title(dataset, model="", *more):
+def title(dataset, model="", *more) -> str:
     """A panel's title in words.
 
     Args:
         dataset, model: as a table names them; model "" leaves it out.
         more: further words.
-
-    Returns:
-        "data set, model: more".
 
     Example:
         >>> title("babi_1", "bilstm")
@@ -86,15 +83,12 @@ class Panels:
             include(axis, *values, which=which, span=span)
 
     def finish(self, handles=None, scale="", columns=None):
-        """Draw the legend below the panels and the note of the scale.
+        """The figure, with the legend below the panels and the note of the scale.
 
         Args:
             handles: looks (dicts as of `line` or `role`) or artists; by default what the axes label.
             scale: "quick" writes on the figure that it is a smoke run.
             columns: of the legend; by default as many as fit.
-
-        Returns:
-            The figure.
         """
         add_legend(self.figure, _of_axes(self.axes) if handles is None else handles, columns)
         note_scale(self.figure, scale)

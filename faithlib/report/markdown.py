@@ -3,16 +3,13 @@
 LONG = 20  # rows; a longer table may be folded
 
 
-def table(header, rows, folded=""):
+def table(header, rows, folded="") -> list:
     r"""A table; signs that would end a cell or begin a tag are escaped.
 
     Args:
         header: the names of the columns.
         rows: for each row its cells, of which `str` makes texts.
         folded: words behind which a table of more than LONG rows is folded.
-
-    Returns:
-        Lines of Markdown, each with its end.
 
     >>> print(table(("name", "value"), [("|x|", 0.5)]), end="")
     | name | value |

@@ -58,15 +58,12 @@ def line(attribution):
     return {"label": entry.label, "color": entry.colour, "marker": entry.marker, "linestyle": entry.line}
 
 
-def role(name, text):
+def role(name, text) -> dict:
     """Keywords for `Axes.plot` of a category that is no attribution.
 
     Args:
         name: its role, one of ROLES, which decides colour, marker and line style.
         text: its label.
-
-    Returns:
-        dict with label, color, marker and linestyle.
 
     Example:
         >>> role("proposed", "Recursive ROAR")["color"]

@@ -14,14 +14,11 @@ CONSTANT = 1e-12  # relative: values that differ by less are equal up to roundin
 ROUNDING = 1e-9  # of a threshold: closer than this is equal
 
 
-def stream(*names):
+def stream(*names) -> np.random.Generator:
     """A random generator named by what it is for: adding a data set changes no other stream.
 
     Args:
         names: strings or numbers (data set, model, statistic); their SHA-256 is the seed.
-
-    Returns:
-        numpy.random.Generator.
 
     Raises:
         ValueError: for no names.

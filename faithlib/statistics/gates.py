@@ -37,7 +37,7 @@ class Gate:
     reason: str = ""
 
 
-def gate(scores, balanced_accuracies, classes, chance=0.0, name="score"):
+def gate(scores, balanced_accuracies, classes, chance=0.0, name="score") -> Gate:
     """Does a data set × architecture take part: is the mean over its seeds above chance?
 
     Accepted if the t interval of its own score over seeds lies above chance and the mean balanced accuracy is
@@ -50,9 +50,6 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score"):
         classes: number of classes.
         chance: value of the score by chance (0 for MCC).
         name: of the score, for the reason.
-
-    Returns:
-        Gate.
 
     Raises:
         ValueError: for no seeds, different lengths, values that are not finite, fewer than two classes and

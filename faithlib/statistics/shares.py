@@ -150,7 +150,9 @@ def share_interval(true, clusters=None, unit="cluster"):
     return replace(interval, components=((se, k - 1),))
 
 
-def interval_from_table(table, design, names=(), text="text", cluster=None, limits=(-math.inf, math.inf)):
+def interval_from_table(
+    table, design, names=(), text="text", cluster=None, limits=(-math.inf, math.inf)
+) -> Interval:
     """The interval of a mean that the design of a long table asks for.
 
     One seed has the interval over its texts ("this model"), two seeds have none, three and more that of the
@@ -164,9 +166,6 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
         text: column of the texts, for "nested" and "crossed".
         cluster: column of clusters of texts (facts); they are averaged first and are the unit then.
         limits: range of the statistic, to which the ends are clipped.
-
-    Returns:
-        Interval.
 
     Raises:
         ValueError: for another design, a column that is not there, two rows of one seed and text, no values,

@@ -69,15 +69,12 @@ class Texts:
         return encodings, "".join(f"{row['why']}: their ends are cut." for row in cut)
 
 
-def read(data):
+def read(data) -> Texts:
     """Anything that holds texts as `Texts`.
 
     Args:
         data: a list of texts, a DataFrame, a `datasets.Dataset`, what `load_data` gives or {split: table}; of
             several splits "test" is taken.
-
-    Returns:
-        Texts.
 
     Raises:
         ValueError: a single string, no rows, no column text, no split "test" among several, a text that is

@@ -21,16 +21,13 @@ LEVELS = 999  # a score is stored as a share of its row's largest one, in this m
 DIGITS = 5  # of a metric's value
 
 
-def write(study, path, title=""):
+def write(study, path, title="") -> Path:
     """Write the explorer of a study.
 
     Args:
         study: as `page` takes it.
         path: the file, such as "out/explorer.html"; its folder is made.
         title: of the page; by default the model's name.
-
-    Returns:
-        The path, a `Path`.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -304,7 +304,7 @@ def summary(study):
 # Save ---------------------------------------------------------------------------------------------
 
 
-def save(study, folder):
+def save(study, folder) -> Path:
     """Save a study in a folder.
 
     | file | content |
@@ -321,9 +321,6 @@ def save(study, folder):
 
     Args:
         folder: made if need be.
-
-    Returns:
-        The folder, a `Path`.
 
     Raises:
         ValueError: the folder is a file.

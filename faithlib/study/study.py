@@ -139,7 +139,7 @@ def evaluate(
     blank=True,
     progress=True,
     **settings,
-):
+) -> Study:
     """Score attributions of a model by faithfulness metrics, on any texts.
 
     Args:
@@ -169,9 +169,6 @@ def evaluate(
         blank: whether a blank parts an answer from its prompt where one is usual (`targets.parted`).
         progress: whether an estimate and progress bars are shown.
         settings: of the attributions, such as `steps=50`.
-
-    Returns:
-        A `Study`.
 
     Raises:
         ValueError: an unknown attribution, metric or setting, a metric whose needs are not met, texts that

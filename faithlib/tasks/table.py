@@ -141,15 +141,12 @@ def generated(names):
     return names.isin([name for name, task in TASKS.items() if task.generated])
 
 
-def register_task(task):
+def register_task(task) -> Task:
     """Add a row to `TASKS`, so that a data set of your own is known by name everywhere.
 
     Args:
         task: a `Task`. Without a `hub` its rows are read from `<data_dir>/<name>/<split>.parquet` with the
             columns text and label (and text_b if `auxiliary` is named), or text alone for prompts.
-
-    Returns:
-        The task.
 
     Raises:
         ValueError: a name that is taken, a classification without labels, an unknown kind, a hub whose

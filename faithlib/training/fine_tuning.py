@@ -110,7 +110,7 @@ class Recipe:
         return self.masking == "none" and self.selections == ["unmasked"]
 
 
-def recipe(model, epochs):
+def recipe(model, epochs) -> dict:
     """Settings of `fine_tune` as in Madsen et al. (2022): Table 4 for a BiLSTM, Table 5 for an encoder.
 
     What the tables do not state follows the release: the BiLSTM's attention has no weight decay in models for
@@ -121,9 +121,6 @@ def recipe(model, epochs):
     Args:
         model: the torch module of a Classifier.
         epochs: how many epochs to train.
-
-    Returns:
-        Keyword arguments of `fine_tune`.
     """
     config = model.config
     if config.model_type == "bilstm-attention":

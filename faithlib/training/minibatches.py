@@ -71,7 +71,7 @@ class MaskedSplit(Split):
         return replace(batch, ids=batch.ids.masked_fill(masks, self.mask_id)), labels
 
 
-def masked(classifier, encodings, generator, masking="all"):
+def masked(classifier, encodings, generator, masking="all") -> list:
     """The encodings with the random masks of masked fine-tuning (Madsen et al. 2024, Algorithm 1).
 
     For each example a ratio r ~ U[0, 1) is drawn, and each of its tokens becomes the mask token with
@@ -82,9 +82,6 @@ def masked(classifier, encodings, generator, masking="all"):
         classifier: a Classifier with a mask token.
         generator: a numpy Generator.
         masking: "all" examples, or "half", ⌊n / 2⌋ of them at random.
-
-    Returns:
-        The encodings, in the same order.
 
     Raises:
         ValueError: another masking, or a model without a mask token.
@@ -97,7 +94,7 @@ def masked(classifier, encodings, generator, masking="all"):
     ]
 
 
-def shuffled_by_length(lengths, batch_size, generator, pool=50):
+def shuffled_by_length(lengths, batch_size, generator, pool=50) -> list:
     """Batches of row indices in random order, each of examples of similar length.
 
     Args:
@@ -105,9 +102,6 @@ def shuffled_by_length(lengths, batch_size, generator, pool=50):
         batch_size: examples in a batch.
         generator: a numpy Generator.
         pool: rows are shuffled, then sorted by length within pools of this many batches.
-
-    Returns:
-        A list of arrays of row indices.
     """
     rows = generator.permutation(len(lengths))
     size = batch_size * pool
