@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 
 class Rule:
-    """What a parameter may be: `str` says it in a message, `wrong` are values for tests that it refuses."""
+    """What a parameter may be; `str` says it in a message."""
 
     def check(self, name, value):
         """Raise ValueError, in one line, for a value that is not allowed."""
@@ -33,10 +33,6 @@ class Whole(Rule):
     def allows(self, value):
         return isinstance(value, Integral) and not isinstance(value, bool) and value >= self.least
 
-    @property
-    def wrong(self):
-        return [self.least - 1, self.least + 0.5, math.nan, True, "1", None]
-
 
 @dataclass(frozen=True)
 class Number(Rule):
@@ -56,11 +52,6 @@ class Number(Rule):
             return False
         return self.least <= value <= self.most and not (self.above and value == self.least)
 
-    @property
-    def wrong(self):
-        ends = [self.least - 1, self.most + 1] + [self.least] * self.above
-        return [value for value in ends if math.isfinite(value)] + [math.nan, math.inf, True, "1e-3", None]
-
 
 @dataclass(frozen=True)
 class Of(Rule):
@@ -74,10 +65,6 @@ class Of(Rule):
     def allows(self, value):
         return value in self.names
 
-    @property
-    def wrong(self):
-        return ["none of these", 0.5]
-
 
 @dataclass(frozen=True)
 class Each(Rule):
@@ -89,10 +76,6 @@ class Each(Rule):
         for item in value:
             self.rule.check(name, item)
 
-    @property
-    def wrong(self):
-        return [[value] for value in self.rule.wrong]
-
 
 @dataclass(frozen=True)
 class Optional(Rule):
@@ -103,10 +86,6 @@ class Optional(Rule):
     def check(self, name, value):
         if value is not None:
             self.rule.check(name, value)
-
-    @property
-    def wrong(self):
-        return [value for value in self.rule.wrong if value is not None]
 
 
 def check(values, rules):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-_open = []  # the bars that are open, the one that is shown first
+_open: list = []  # the bars that are open, the one that is shown first
 
 
 @contextmanager

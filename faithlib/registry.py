@@ -1,9 +1,10 @@
 """What is known by name: attributions, metrics, tasks. Nothing here loads torch."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 from faithlib.scores import one_of, suggestion
 
@@ -22,23 +23,24 @@ class Registry(Mapping):
         (['ns'], 'higher')
     """
 
-    def __init__(self, kind):
-        self.kind, self._entries = kind, {}
+    def __init__(self, kind: str):
+        self.kind = kind
+        self._entries: dict[str, Any] = {}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self._entries[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._entries)
 
-    def names(self):
+    def names(self) -> list[str]:
         """All names, in the order of the tables."""
         return list(self)
 
-    def add(self, entry, **allowed):
+    def add(self, entry: Any, **allowed: Collection) -> None:
         """Add an entry, which has a `name` and a `place` where it is written.
 
         Args:
@@ -62,13 +64,13 @@ class Registry(Mapping):
                 one_of(f"{self.kind} {name!r}: {field}", value, values)
         self._entries[name] = entry
 
-    def find(self, name):
+    def find(self, name: str) -> Any:
         """The entry of a name; ValueError, with the nearest name, for an unknown one."""
         if name not in self._entries:
             raise ValueError(f"{self.kind} {name!r} is unknown: {suggestion(name, sorted(self))}")
         return self._entries[name]
 
-    def remove(self, name):
+    def remove(self, name: str) -> None:
         """Take a name off the list: for tests and examples."""
         del self._entries[name]
 

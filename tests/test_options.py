@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import wrong
 
 from faithlib import options
 from faithlib.attributions import check
@@ -10,7 +11,9 @@ from faithlib.options import Each, Number, Of, Optional, Whole
 from faithlib.training.fine_tuning import Recipe
 
 TABLES = {"settings": options.SETTINGS, "training": options.TRAINING, "parameters": options.PARAMETERS}
-WRONG = [(f, name, v) for f, rules in TABLES.items() for name, rule in rules.items() for v in rule.wrong]
+WRONG = [
+    (f, name, v) for f, rules in TABLES.items() for name, rule in rules.items() for v in wrong.values(rule)
+]
 DOORS = {
     "settings": lambda **values: check(["lime"], **values),
     "training": Recipe,
@@ -27,7 +30,7 @@ def test_what_a_rule_calls_wrong_is_refused_with_its_name(door, name, value):
 
 
 @pytest.mark.parametrize(
-    ("rule", "right", "wrong"),
+    ("rule", "right", "refused"),
     [
         (Whole(1), [1, 7], [0, 1.0, True, "1", math.nan]),
         (Number(), [0, 0.5, 3], [-1e-9, math.inf, math.nan, False, "0"]),
@@ -39,9 +42,9 @@ def test_what_a_rule_calls_wrong_is_refused_with_its_name(door, name, value):
     ],
     ids=lambda value: str(value),
 )
-def test_a_rule_tells_values_apart(rule, right, wrong):
+def test_a_rule_tells_values_apart(rule, right, refused):
     for value in right:
         rule.check("name", value)
-    for value in [*wrong, *rule.wrong]:
+    for value in [*refused, *wrong.values(rule)]:
         with pytest.raises(ValueError, match="name="):
             rule.check("name", value)

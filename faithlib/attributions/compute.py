@@ -1,8 +1,9 @@
 """`attribute` and `check`: scores by several attributions of one model, and the checks before the work."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from inspect import signature
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +16,17 @@ from faithlib.attributions.releases import RELEASED
 from faithlib.attributions.relevance import check_rules
 from faithlib.attributions.value_zeroing import check_values
 from faithlib.engine import batching, forward
+from faithlib.models.base import Encoding
+from faithlib.models.causal import CausalLM
+from faithlib.models.classifier import Classifier
 from faithlib.options import DEFINITIONS
 from faithlib.progress import bar
 from faithlib.scores import one_of, suggestion
 
 
-def check(wanted, model=None, definition="paper", paper="", **settings):
+def check(
+    wanted: Sequence[str], model: Any = None, definition: str = "paper", paper: str = "", **settings: Any
+) -> None:
     """Check the arguments of `attribute` before any work.
 
     Args:
@@ -75,17 +81,17 @@ def check(wanted, model=None, definition="paper", paper="", **settings):
 
 @torch.inference_mode(False)  # gradients exist wherever it is called
 def attribute(
-    model,
-    encodings,
-    targets,
-    wanted,
-    definition="paper",
-    paper="",
-    cache=None,
-    notes=None,
-    budget=None,
-    **settings,
-):
+    model: Classifier | CausalLM,
+    encodings: Sequence[Encoding],
+    targets: Sequence[int] | np.ndarray,
+    wanted: Sequence[str],
+    definition: str = "paper",
+    paper: str = "",
+    cache: forward.Cache | None = None,
+    notes: dict | None = None,
+    budget: int | None = None,
+    **settings: Any,
+) -> dict[str, list[np.ndarray]]:
     """Scores of the tokens of each example, by several attributions; each function runs once a batch.
 
     Args:
@@ -127,7 +133,8 @@ def attribute(
     functions, attending = _functions(wanted, definition, paper)
     settings = {**settings, "cache": forward.Cache() if cache is None else cache}
     scores = {name: [None] * len(encodings) for name in wanted}
-    notes_by_row, lengths = {}, [len(e.ids) for e in encodings]
+    notes_by_row: dict[str, dict] = {}
+    lengths = [len(e.ids) for e in encodings]
     batching.check_budget(budget, lengths)
     overall = bar(len(encodings) * len(functions), "explaining", "example")
     with batching.limited(model, budget), overall as progress:

@@ -5,7 +5,7 @@ What is built in has a row in attributions.toml; a method of your own joins with
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,7 +68,17 @@ names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
 def register(
-    name, *, signed, family, label="", cost="tokens", needs=(), occlusion=False, colour="", marker="", line=""
+    name: str,
+    *,
+    signed: bool,
+    family: str,
+    label: str = "",
+    cost: str = "tokens",
+    needs: Sequence[str] = (),
+    occlusion: bool = False,
+    colour: str = "",
+    marker: str = "",
+    line: str | tuple = "",
 ) -> Callable:
     """Make a function known as the one that yields the scores called `name`.
 

@@ -28,14 +28,15 @@ from faithlib.attributions.gradients import (
 BOTH_IG = ("integrated_gradients", "integrated_gradients_abs")
 BY_TYPE = ("input_x_gradient_abs", "integrated_gradients")
 
-RELEASED = {}  # (paper, name) -> Release
-
 
 class Release(NamedTuple):
     """A function that computes what a paper's released code computes, and what the model must expose."""
 
     function: Callable
     needs: tuple
+
+
+RELEASED: dict[tuple[str, str], Release] = {}  # by paper and name
 
 
 def released(paper, *names, needs=()) -> Callable:

@@ -4,7 +4,7 @@ Everything that names metrics reads this list: `evaluate`, tables, arrows, the s
 has a row in metrics.toml; a metric of your own joins with the decorator `register`, in any file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -77,7 +77,16 @@ names, get, unregister = _LIST.names, _LIST.find, _LIST.remove
 
 
 def register(
-    name, *, better, range, needs=(), label="", void="", source="", default=True, explain=""
+    name: str,
+    *,
+    better: str,
+    range: tuple[float, float],
+    needs: Sequence[str] = (),
+    label: str = "",
+    void: str = "",
+    source: str = "",
+    default: bool = True,
+    explain: str = "",
 ) -> Callable:
     """Make a function known as a metric: it is then in every table that can hold it.
 

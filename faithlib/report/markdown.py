@@ -3,7 +3,7 @@
 LONG = 20  # rows; a longer table may be folded
 
 
-def table(header, rows, folded="") -> list:
+def table(header, rows, folded="") -> str:
     r"""A table; signs that would end a cell or begin a tag are escaped.
 
     Args:

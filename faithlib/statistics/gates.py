@@ -78,9 +78,18 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score") -> Gate
     if margin < GATE_MARGIN - ROUNDING:
         text = f"balanced accuracy {balanced.value:.3f} is less than {GATE_MARGIN:.2f} above chance"
         reasons.append(f"{text} ({1 / classes:.3f})")
-    numbers = score.value, score.low, score.high
-    counts = margin, score.n_units, score.exists, "; ".join(reasons)
-    return Gate(not reasons, *numbers, chance, balanced.value, *counts)
+    return Gate(
+        accepted=not reasons,
+        value=score.value,
+        ci_low=score.low,
+        ci_high=score.high,
+        chance=chance,
+        balanced_accuracy=balanced.value,
+        margin=margin,
+        n_seeds=score.n_units,
+        tested=score.exists,
+        reason="; ".join(reasons),
+    )
 
 
 def gate_table(scores):

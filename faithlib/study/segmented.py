@@ -1,5 +1,8 @@
 """`by_segment` and `hierarchical`: words, sentences or passages of any texts, scored and ranked."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -17,7 +20,16 @@ COLUMNS = ["text", "rank", "segment", "words", "score", "p", "p_without_top", "p
 HIERARCHY = ["text", "unit", "rank", "segment", "words", "score", "passes", "flat_passes"]
 
 
-def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, removal="mask", fixed=None):
+def by_segment(
+    model: Any,
+    data: Any,
+    unit: str = "sentence",
+    targets: Sequence | None = None,
+    *,
+    contrast: Sequence | None = None,
+    removal: str = "mask",
+    fixed: Sequence | None = None,
+) -> pd.DataFrame:
     """Leave-one-out of segments, and what is left of the prediction when they are erased by rank.
 
     score is what the target loses without the segment: the sum over the tokens of an answer, minus that of
@@ -71,8 +83,16 @@ def by_segment(model, data, unit="sentence", targets=None, *, contrast=None, rem
 
 
 def hierarchical(
-    model, data, units=segments.UNITS, targets=None, *, contrast=None, removal="mask", fixed=None, keep=1
-):
+    model: Any,
+    data: Any,
+    units: Sequence[str] = segments.UNITS,
+    targets: Sequence | None = None,
+    *,
+    contrast: Sequence | None = None,
+    removal: str = "mask",
+    fixed: Sequence | None = None,
+    keep: int = 1,
+) -> pd.DataFrame:
     """Leave-one-out from coarse to fine: only the `keep` best segments of a unit are divided further.
 
     score is as in `by_segment`. passes is how many inputs of a text the search asks the model for, each with
@@ -111,7 +131,9 @@ def hierarchical(
         raise ValueError(f"units={units!r}: give a list of some of {allowed}, in this order, each once")
     texts, encodings, of, wanted, cache = _prepared(model, data, units, targets, contrast, removal, fixed)
     open_tokens = [part >= 0 for part in of[units[-1]]]
-    rows, asked, flat = [[] for _ in encodings], [set() for _ in encodings], [0 for _ in encodings]
+    rows: list[list] = [[] for _ in encodings]
+    asked: list[set] = [set() for _ in encodings]
+    flat = [0 for _ in encodings]
     for unit in units:
         parts = [np.where(free, part, -1) for free, part in zip(open_tokens, of[unit], strict=True)]
         for i, scores in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):

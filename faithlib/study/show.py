@@ -13,6 +13,7 @@ import shutil
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,7 @@ CAPTION = (
 # Show ---------------------------------------------------------------------------------------------
 
 
-def show(study, texts=3):
+def show(study: Any, texts: int = 3) -> None:
     """Show a study: HTML with figures in a notebook, plain text in a terminal.
 
     Args:
@@ -304,7 +305,7 @@ def summary(study):
 # Save ---------------------------------------------------------------------------------------------
 
 
-def save(study, folder) -> Path:
+def save(study: Any, folder: str | Path) -> Path:
     """Save a study in a folder.
 
     | file | content |

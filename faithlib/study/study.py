@@ -3,10 +3,12 @@
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -82,24 +84,24 @@ class Study:
     p: np.ndarray | None = field(repr=False, default=None)
     curves: dict = field(repr=False, default_factory=dict)
 
-    def __str__(self):
+    def __str__(self) -> str:
         """Five lines: see `study.show.summary`."""
         return show.summary(self)
 
-    def show(self, **options):
+    def show(self, **options: int) -> None:
         """Show the table, a figure and heat maps of a few texts: see `study.show.show`."""
-        return show.show(self, **options)
+        show.show(self, **options)
 
-    def agreement(self, **options):
+    def agreement(self, **options: int) -> pd.DataFrame:
         """Rank agreement of the metrics: see `study.show.agreement`."""
         return show.agreement(self, **options)
 
-    def save(self, folder, **options):
+    def save(self, folder: str | Path) -> Path:
         """Save record, tables, figures and explorer in a folder: see `study.show.save`."""
-        return show.save(self, folder, **options)
+        return show.save(self, folder)
 
 
-def load_study(folder):
+def load_study(folder: str | Path) -> Study:
     """A study that `Study.save` wrote, to show again: its table, values, scores and texts, without a model.
 
     Args:
@@ -122,23 +124,23 @@ def load_study(folder):
 
 
 def evaluate(
-    model,
-    data,
-    attributions,
-    metrics="default",
-    targets=None,
+    model: object,
+    data: object,
+    attributions: Sequence | Mapping | str | Callable,
+    metrics: str | Sequence[str] = "default",
+    targets: Sequence | np.ndarray | None = None,
     *,
-    contrast=None,
-    baselines=1,
-    seed=0,
-    operator=None,
-    minutes=None,
-    budget=None,
-    resume=None,
-    long_texts="error",
-    blank=True,
-    progress=True,
-    **settings,
+    contrast: Sequence | np.ndarray | None = None,
+    baselines: int = 1,
+    seed: int = 0,
+    operator: str | Operator | None = None,
+    minutes: float | None = None,
+    budget: int | None = None,
+    resume: str | Path | None = None,
+    long_texts: str = "error",
+    blank: bool = True,
+    progress: bool = True,
+    **settings: object,
 ) -> Study:
     """Score attributions of a model by faithfulness metrics, on any texts.
 
@@ -198,22 +200,22 @@ def evaluate(
         ]
         _check_metrics(parts)
         with nullcontext() if progress else silent():
-            parts, estimates = zip(*map(_predict, parts), strict=True)
-            return _study(parts, sum(estimates[1:], estimates[0]), progress)
+            predicted, estimates = zip(*map(_predict, parts), strict=True)
+            return _study(predicted, sum(estimates[1:], estimates[0]), progress)
 
 
 @dataclass(frozen=True)
 class _Asked:
     """Arguments of `evaluate`."""
 
-    metrics: str | list
-    targets: list | None
-    contrast: list | None
+    metrics: str | Sequence[str]
+    targets: Sequence | np.ndarray | None
+    contrast: Sequence | np.ndarray | None
     baselines: int
     operator: str | Operator | None
     minutes: float | None
     budget: int | None
-    resume: str | None
+    resume: str | Path | None
     long_texts: str
     blank: bool
     settings: dict

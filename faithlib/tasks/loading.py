@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pandas as pd
@@ -19,7 +20,7 @@ from faithlib.tasks.sources import read_hub, read_mirror, tidy
 from faithlib.tasks.splits import split_rows, subset
 from faithlib.tasks.table import SPLITS, TASKS, Task, Use
 
-_said = set()  # what was printed, once a process
+_said: set[tuple] = set()  # what was printed, once a process
 
 
 @dataclass
@@ -36,7 +37,9 @@ class Loaded:
     differences: list  # {split, rows, published, note} where the size is not the paper's
 
 
-def load(name, card=None, data_dir=None, seed=0, sizes=None):
+def load(
+    name: str, card: Any = None, data_dir: str | Path | None = None, seed: int = 0, sizes: dict | None = None
+) -> Loaded:
     """Load the task `name`, split as a paper does it (`card`, of `papers.card`), or as its own row says.
 
     Generated tasks ignore `data_dir`; they are made from `seed`, with `sizes` examples a split.

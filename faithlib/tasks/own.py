@@ -1,5 +1,8 @@
 """`load_data`: a task by its name, or anyone's file, folder, table or list of texts, as a `Loaded`."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import datasets
 
 from faithlib.tasks.loading import Loaded, check_sizes, hash_rows, load
@@ -9,16 +12,16 @@ from faithlib.tasks.tables import read
 
 
 def load_data(
-    source,
-    text="text",
-    text_b=None,
-    label=None,
-    evidence=None,
-    target=None,
-    contrast=None,
-    labels=None,
-    **settings,
-):
+    source: Any,
+    text: str = "text",
+    text_b: str | None = None,
+    label: str | None = None,
+    evidence: str | None = None,
+    target: str | None = None,
+    contrast: str | None = None,
+    labels: Sequence[str] | None = None,
+    **settings: Any,
+) -> Loaded:
     """Load a data set: a task by its name, or one's own data.
 
     Args:

@@ -141,7 +141,7 @@ def generated(names):
     return names.isin([name for name, task in TASKS.items() if task.generated])
 
 
-def register_task(task) -> Task:
+def register_task(task: Task) -> Task:
     """Add a row to `TASKS`, so that a data set of your own is known by name everywhere.
 
     Args:

@@ -1,9 +1,11 @@
 """Fine-tuning of classifiers (plain, masked, or with a salience loss), and their performance."""
 
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -110,7 +112,7 @@ class Recipe:
         return self.masking == "none" and self.selections == ["unmasked"]
 
 
-def recipe(model, epochs) -> dict:
+def recipe(model: torch.nn.Module, epochs: int) -> dict[str, Any]:
     """Settings of `fine_tune` as in Madsen et al. (2022): Table 4 for a BiLSTM, Table 5 for an encoder.
 
     What the tables do not state follows the release: the BiLSTM's attention has no weight decay in models for
@@ -135,7 +137,9 @@ def recipe(model, epochs) -> dict:
     }  # fmt: skip
 
 
-def fine_tune(classifier, data, *, salience=None, **settings):
+def fine_tune(
+    classifier: Any, data: Any, *, salience: list[np.ndarray] | None = None, **settings: Any
+) -> list[dict] | dict[str, tuple]:
     """Fine-tune a classifier in place and keep the weights of the best evaluation.
 
     By default: AdamW with one learning rate for the encoder and one for the head, a linear schedule, and the
@@ -186,13 +190,14 @@ def fine_tune(classifier, data, *, salience=None, **settings):
         raise ValueError(f"setting {unknown[0]!r} is unknown: {suggestion(unknown[0], allowed)}")
     recipe = Recipe(**settings)
     _check(classifier, recipe, guided=salience is not None)
-    train, validation = _splits(classifier, data)
+    (encodings, labels), validation = _splits(classifier, data)
+    guide = None
     if recipe.masking == "none":
-        split, guide = Split(classifier, *train), None
+        split = Split(classifier, encodings, labels)
     else:
-        split, guide = MaskedSplit(classifier, *train, recipe.masking, recipe.seed), None
+        split = MaskedSplit(classifier, encodings, labels, recipe.masking, recipe.seed)
     if salience is not None:
-        guide = Guide(classifier, train[0], salience, recipe.salience_weight, recipe.definition)
+        guide = Guide(classifier, encodings, salience, recipe.salience_weight, recipe.definition)
     evaluations = _evaluations(classifier, recipe, validation)
     _train(classifier, recipe, split, guide, list(evaluations.values()))
     model = classifier.model
@@ -282,7 +287,7 @@ def _splits(classifier, data):
 
 
 @without_gradients
-def evaluate(classifier, encodings, labels):
+def evaluate(classifier: Any, encodings: Sequence, labels: Sequence[int] | np.ndarray) -> dict[str, Any]:
     """Performance of a classifier on a split.
 
     Args:
@@ -301,13 +306,12 @@ def evaluate(classifier, encodings, labels):
         (2, 2)
     """
     classifier.model.eval()
-    data, logits, labels = Split(classifier, encodings, labels), None, np.asarray(labels, np.int64)
+    data, labels = Split(classifier, encodings, labels), np.asarray(labels, np.int64)
+    logits = torch.empty(len(encodings), classifier.outputs)
     for rows in batches_by_length(data.lengths, token_budget(classifier)):
         longest = int(data.lengths[rows].max())
         parts = halving(classifier, lambda rows: classifier.logits(data.at(rows)[0]).cpu(), rows, longest)
-        parts = torch.cat(parts)
-        logits = torch.empty(len(encodings), parts.shape[1]) if logits is None else logits
-        logits[rows] = parts
+        logits[rows] = torch.cat(parts)
     return {
         "loss": cross_entropy(logits, torch.as_tensor(labels)).item(),
         **performance(logits.argmax(-1).numpy(), labels),

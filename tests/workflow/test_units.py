@@ -2,6 +2,7 @@
 
 import grid
 import pytest
+import wrong
 import yaml
 from toy import ROOT
 
@@ -64,7 +65,7 @@ OUT_OF_RANGE = [
     for paper, unit in UNITS.items()
     for name, default in grid.defaults(ROOT / f"notebooks/{paper}/experiment.ipynb").items()
     if name in options.PARAMETERS
-    for value in options.PARAMETERS[name].wrong
+    for value in wrong.values(options.PARAMETERS[name])
     if fits(value, default) and not (value == 0 and name in papers.card(paper).zeros)
 ]
 

@@ -1,0 +1,20 @@
+"""Values that a rule of `faithlib.options` refuses, generated from it."""
+
+import math
+
+from faithlib.options import Each, Number, Of, Optional, Whole
+
+
+def values(rule):
+    """Values that a rule refuses: [value]."""
+    if isinstance(rule, Each):
+        return [[value] for value in values(rule.rule)]
+    if isinstance(rule, Optional):
+        return [value for value in values(rule.rule) if value is not None]
+    if isinstance(rule, Of):
+        return ["none of these", 0.5]
+    if isinstance(rule, Whole):
+        return [rule.least - 1, rule.least + 0.5, math.nan, True, "1", None]
+    assert isinstance(rule, Number)
+    ends = [rule.least - 1, rule.most + 1] + ([rule.least] if rule.above else [])
+    return [end for end in ends if math.isfinite(end)] + [math.nan, math.inf, True, "1e-3", None]
