@@ -90,15 +90,17 @@ def somewhere(cases, relation=">", bound=0.0):
     tested, others = _split(cases)
     if not tested:
         return _untested(cases, relation, bound)
-    own, cases = tested, cases | pooled(tested)
+    alone, cases = tested, cases | pooled(tested)
     tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
-    shown = tuple(name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA)
+    rejected = tuple(
+        name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA
+    )
     leading = min(tested, key=p.get)
     level = 1 - 2 * ALPHA / len(cases)
     low, high = tested[leading].ends(level)
-    critical = t_quantile(1 - ALPHA / len(cases) / own[leading].looks, own[leading].df)
-    if shown:
+    critical = t_quantile(1 - ALPHA / len(cases) / alone[leading].looks, alone[leading].df)
+    if rejected:
         word, reason = HOLDS, ""
     elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
         word, reason = FAILS, ""
@@ -106,7 +108,7 @@ def somewhere(cases, relation=">", bound=0.0):
         word, unit = UNDECIDED, tested[leading].unit
         reason = f"too few {unit}s: critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
     ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
-    about = {"word": word, "reason": reason, "shown_on": shown, "critical_t": critical}
+    about = {"word": word, "reason": reason, "shown_on": rejected, "critical_t": critical}
     about |= {"quantifier": SOMEWHERE} if len(cases) > 1 else {}
     return _verdict(tested[leading], cases, relation, bound, **ends, **about)
 

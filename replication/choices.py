@@ -79,7 +79,7 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
     part = part.assign(**part[numbers].astype(float).map(lambda x: float(CSV_FLOAT % x)))
     part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
     line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
-    named = [sorted(own.row.unique(), key=GRID.__eq__) for _, own in part.groupby(part.claim.map(line))]
+    named = [sorted(group.row.unique(), key=GRID.__eq__) for _, group in part.groupby(part.claim.map(line))]
     heights = [0.5 + 0.15 * len(names) for names in named]
     drawn = panels(part, ["claim"], 2, heights, names=labelled, left=2.2, sharex=False, sharey="row")
     looks = {
@@ -91,9 +91,15 @@ def options_figure(choices, scale="", definition="paper", baseline=None):
         names = named[line[rows.claim.iloc[0]]]
         kinds = rows.row.where(rows.row.isin(["main setting", GRID]), "one choice changed")
         for kind, look in looks.items():
-            own, bounds = rows[(kinds == kind) & rows.value.notna()], ("ci_low", "ci_high")
+            group, bounds = rows[(kinds == kind) & rows.value.notna()], ("ci_low", "ci_high")
             points(
-                axis, own, "value", place(own.row, names), look, None if kind == GRID else bounds, size=3.5
+                axis,
+                group,
+                "value",
+                place(group.row, names),
+                look,
+                None if kind == GRID else bounds,
+                size=3.5,
             )
         for name in rows[rows.value.isna() & (kinds != GRID)].row:
             corner = {"xycoords": axis.get_yaxis_transform(), "ha": "right", "va": "center"}

@@ -99,8 +99,8 @@ class Claim:
 
     def __post_init__(self):
         if self.quantifier not in QUANTIFIERS:
-            known = ", ".join(QUANTIFIERS)
-            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {known}")
+            names = ", ".join(QUANTIFIERS)
+            raise ValueError(f"claim {self.claim!r} is {self.quantifier!r}: use one of {names}")
         wanted = {*VALUES} | ({"example"} if self.design != "seeds" else set())
         if not isinstance(self.values, dict) and (missing := ", ".join(sorted(wanted - {*self.values}))):
             raise ValueError(f"the values of claim {self.claim!r} have no column {missing}")
@@ -143,7 +143,7 @@ def intervals(claim, seeds=None):
     if isinstance(claim.values, dict):
         looks = max((case.looks for case in seeds.values()), default=1)
         return {name: replace(case, looks=looks) for name, case in claim.values.items()}
-    found, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
+    by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
     titles = case_titles(pairs(values))
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
         short = slug(model)
@@ -155,8 +155,8 @@ def intervals(claim, seeds=None):
             limits=claim.limits,
         )
         looks = seeds.get((dataset, short, claim.variant), Seeds()).looks
-        found[titles[dataset, short]] = replace(interval, looks=looks)
-    return found
+        by_case[titles[dataset, short]] = replace(interval, looks=looks)
+    return by_case
 
 
 def linearised(cells, statistic, gradient):
@@ -183,8 +183,8 @@ def linearised(cells, statistic, gradient):
 
 def pairs(values):
     """The (data set, short name of the model) of a table, each once."""
-    known = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
-    return [(dataset, slug(model)) for dataset, model in known]
+    unique = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
+    return [(dataset, slug(model)) for dataset, model in unique]
 
 
 # Gates --------------------------------------------------------------------------------------------
@@ -309,34 +309,36 @@ def rows(claim, scale, gate=None, card=None, seeds=None):
         List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
         or two seeds has a second row, the mean of all data sets, without an interval or verdict.
     """
-    own, cases = judged(claim, gate, seeds)
-    return judged_rows(of_accepted(claim, gate), scale, own, cases, None, card, seeds)
+    verdict, cases = judged(claim, gate, seeds)
+    return judged_rows(of_accepted(claim, gate), scale, verdict, cases, None, card, seeds)
 
 
-def judged_rows(claim, scale, own, cases, over=None, card=None, seeds=None):
+def judged_rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
     """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     headline = card.headline if card else ()
     margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
     key = (claim.instance_of or claim.claim, claim.definition, claim.baseline)
-    names |= {"model": _model(claim, own), "headline": key in margin}
-    shown = scale in VERDICT_SCALES
-    value, of = published(claim, own, cases) if shown else (math.nan, "")
+    names |= {"model": _model(claim, verdict), "headline": key in margin}
+    has_verdicts = scale in VERDICT_SCALES
+    value, of = published(claim, verdict, cases) if has_verdicts else (math.nan, "")
     first = (
-        names | (over.verdict if over else own).row() | (over.counts if over else dict.fromkeys(COUNTS, 0))
+        names
+        | (over.verdict if over else verdict).row()
+        | (over.counts if over else dict.fromkeys(COUNTS, 0))
     )
     first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
-    first |= _seeds_of(claim, own, cases, seeds or {})
+    first |= _seeds_of(claim, verdict, cases, seeds or {})
     if names["headline"] and margin[key]:
-        first["within_margin"] = within_margin(own, margin[key])
+        first["within_margin"] = within_margin(verdict, margin[key])
         loss_allowed = 0 < abs(claim.threshold) <= margin[key]
         if (
             claim.relation in (">", "<") and not loss_allowed
         ):  # of an effect; the others say that there is none
-            first["at_least_half"] = at_least_half(own, value)
-    if not shown:
+            first["at_least_half"] = at_least_half(verdict, value)
+    if not has_verdicts:
         first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
-    if math.isnan(own.value_all):
+    if math.isnan(verdict.value_all):
         return [first]
     second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
     second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {
@@ -345,7 +347,7 @@ def judged_rows(claim, scale, own, cases, over=None, card=None, seeds=None):
         "borderline": False,
         "headline": False,
     }
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": own.value_all}
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": verdict.value_all}
     return [first, second | {"cases": JOIN.join(cases), "model": ""}]
 
 
@@ -372,8 +374,8 @@ def table(claims, scale, gate=None, card=None, seeds=None):
     Returns:
         DataFrame with the columns CLAIMS.
     """
-    found = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, card, seeds)]
-    return pd.DataFrame(found, columns=CLAIMS)
+    lines = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, card, seeds)]
+    return pd.DataFrame(lines, columns=CLAIMS)
 
 
 def stated(claims, scale):
@@ -399,20 +401,20 @@ def published(claim, verdict, cases):
     if claim.quantifier == "somewhere" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
     datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
-    known = [claim.published.get(dataset, math.nan) for dataset in datasets]
-    if not known or not claim.published or generated(pd.Index(datasets)).any():
+    printed = [claim.published.get(dataset, math.nan) for dataset in datasets]
+    if not printed or not claim.published or generated(pd.Index(datasets)).any():
         return math.nan, ""
-    if lacking := [dataset for dataset, x in zip(datasets, known, strict=True) if math.isnan(x)]:
+    if lacking := [dataset for dataset, x in zip(datasets, printed, strict=True) if math.isnan(x)]:
         return math.nan, f"none for {', '.join(lacking)}"
     if claim.quantifier == "everywhere":
-        worst = min(known, key=lambda value: direction(claim.relation) * value)
-        return worst, datasets[known.index(worst)]
-    return float(np.mean(known)), ", ".join(datasets)
+        worst = min(printed, key=lambda value: direction(claim.relation) * value)
+        return worst, datasets[printed.index(worst)]
+    return float(np.mean(printed)), ", ".join(datasets)
 
 
 def _model(claim, verdict):
     """The model in words where all data sets that the verdict rests on have the same, else ""."""
-    known = pd.DataFrame() if isinstance(claim.values, dict) else claim.values.dropna(subset="value")
-    titles = case_titles(pairs(known)) if len(known) else {}
+    values = pd.DataFrame() if isinstance(claim.values, dict) else claim.values.dropna(subset="value")
+    titles = case_titles(pairs(values)) if len(values) else {}
     models = {model for (_, model), title in titles.items() if title in verdict.cases}
     return models.pop() if len(models) == 1 else ""

@@ -45,7 +45,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
         claims = state(**names) if options else main
         return None if claims is None else {claim.key: claim for claim in claims}
 
-    found, options_of = [], []
+    rows, options_of = [], []
     for claim in stated(main, scale):
         one, cases = judged(claim, gate, counted)
         is_table = not isinstance(claim.values, dict)
@@ -64,17 +64,17 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every
         if not options:
-            found += judged_rows(kept, scale, one, cases, card=card, seeds=counted)
+            rows += judged_rows(kept, scale, one, cases, card=card, seeds=counted)
             continue
         grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
         over = multiverse(claim.claim, one, options, grid)
-        found += judged_rows(kept, scale, one, cases, over, card, counted)
+        rows += judged_rows(kept, scale, one, cases, over, card, counted)
         options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
     if scale not in VERDICT_SCALES:
         listed = listed.assign(verdict="")
-    return pd.DataFrame(found, columns=CLAIMS), listed.reset_index(drop=True)
+    return pd.DataFrame(rows, columns=CLAIMS), listed.reset_index(drop=True)
 
 
 def _grid(claim, options, changed, gate, seeds):

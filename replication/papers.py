@@ -155,9 +155,9 @@ def published(paper, table):
     Raises:
         ValueError: a paper or a table that is not here; the message names those that are.
     """
-    known = [name for name in names() if (FOLDER / name / "published").is_dir()]
-    if paper not in known:
-        raise ValueError(f"no published numbers of {paper!r}: use one of {', '.join(known)}")
+    with_tables = [name for name in names() if (FOLDER / name / "published").is_dir()]
+    if paper not in with_tables:
+        raise ValueError(f"no published numbers of {paper!r}: use one of {', '.join(with_tables)}")
     folder = FOLDER / paper / "published"
     tables = sorted(path.stem for path in folder.glob("*.csv"))
     if table not in tables:

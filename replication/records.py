@@ -118,7 +118,7 @@ def differences(old, new):
     empty there, as records older than a parameter lack it.
     """
     old, new = current_names(old), current_names(new)
-    found = []
+    changed = []
     for name in dict.fromkeys([*old, *new]):
         if name in old and name in new:
             same = old[name] == new[name]
@@ -126,8 +126,8 @@ def differences(old, new):
             same = old.get(name, new.get(name)) in ("", [], EARLIER.get(name))
         if not same and name not in HOW:
             has, wanted = (repr(of[name]) if name in of else "unknown" for of in (old, new))
-            found.append(f"{name}={has}, not {wanted}")
-    return found
+            changed.append(f"{name}={has}, not {wanted}")
+    return changed
 
 
 def current_names(params):
@@ -140,15 +140,15 @@ def design(records):
 
     Records of format 1 do not say it; their data's seed does, for all seeds but 0.
     """
-    found = {r["design"] if "design" in r else design_of(r["params"], r["provenance"]) for r in records}
-    return "nested" if "nested" in found else "crossed"
+    designs = {r["design"] if "design" in r else design_of(r["params"], r["provenance"]) for r in records}
+    return "nested" if "nested" in designs else "crossed"
 
 
 def design_of(params, provenance):
     """A unit's design by its data, whose seed is the unit's own only where the corpus depends on it."""
     data = provenance.get("data") or {}
-    own = data.get("seed", data.get("subset_seed"))
-    return "nested" if own == params["seed"] != 0 else "crossed"
+    seed = data.get("seed", data.get("subset_seed"))
+    return "nested" if seed == params["seed"] != 0 else "crossed"
 
 
 def missing(folder):

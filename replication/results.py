@@ -28,20 +28,17 @@ from faithlib.provenance import (
     sources,
     weights_digest,
 )
-from faithlib.scores import one_of, suggestion, whole
+from faithlib.scores import one_of
 from faithlib.store import (
     FORMAT,
     Store,
-    as_text,
     cpu_seconds,
     digest,
     file_digest,
     listed,
     project_root,
     read_record,
-    record_digest,
     save_record,
-    set_aside,
     shown,
     write_atomically,
     write_parquet,
@@ -50,7 +47,6 @@ from faithlib.tasks.files import is_path, task_slug
 from replication.parameters import check
 from replication.records import (
     DESIGNS,
-    HOW,
     PLACES,
     check_scale,
     current_names,
@@ -204,8 +200,8 @@ class Run:
         if not save_record(path, record, frames):
             print(f"{shown(path)} is there and says the same: it stays as it is.")
             return path
-        own = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
-        parts = [left for left in self.folder.glob("*.part") if own.fullmatch(left.name)]
+        pattern = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
+        parts = [left for left in self.folder.glob("*.part") if pattern.fullmatch(left.name)]
         for left in (*parts, *self.kept.rglob("*.part")):
             left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         return path
@@ -231,28 +227,28 @@ def start(paper, parameters):
     from faithlib.models import placement
     from faithlib.models.precision import resolve
 
-    given = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
-    plugins.load(given.get("plugins", []), project_root())
-    scale, seed, device = given["scale"], given["seed"], given["device"]
+    settings = {name: value for name, value in parameters.items() if _is_parameter(name, value)}
+    plugins.load(settings.get("plugins", []), project_root())
+    scale, seed, device = settings["scale"], settings["seed"], settings["device"]
     check_scale(scale)
-    options.check(given, options.PARAMETERS | {"learning_rate": options.Number()})  # 0: the paper's
+    options.check(settings, options.PARAMETERS | {"learning_rate": options.Number()})  # 0: the paper's
     check_device(device)
     best = "cuda" if torch.cuda.is_available() else "cpu"
     device = placement.existing(best if device == "auto" else device)
-    dtype = given.get("dtype", "float32")
+    dtype = settings.get("dtype", "float32")
     one_of("dtype", dtype, (*options.DTYPES, "auto"))
     dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype
-    unit = unit_name(given["task"], given["model"], seed, given.get("variant", ""))
+    unit = unit_name(settings["task"], settings["model"], seed, settings.get("variant", ""))
     notebook = project_root() / "notebooks" / paper / "experiment.ipynb"
     if notebook.is_file():
-        check(os.path.relpath(notebook), given, "; if cells ran before, run it again from the top")
-    root = project_root() / given["results_dir"]
+        check(os.path.relpath(notebook), settings, "; if cells ran before, run it again from the top")
+    root = project_root() / settings["results_dir"]
     folder, kept = (place / scale / paper for place in (root, root.parent / "checkpoints"))
-    params = copy.deepcopy({name: value for name, value in given.items() if name not in PLACES})
+    params = copy.deepcopy({name: value for name, value in settings.items() if name not in PLACES})
     path = folder / f"{unit}.json"
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
-    read = {"own": own_files(params), "origins": origins(params, given.get("model_dir", ""))}
+    read = {"own": own_files(params), "origins": origins(params, settings.get("model_dir", ""))}
     read["source"] = parameters
     return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, **read)
 
@@ -270,10 +266,10 @@ def existing(path, params):
     except ValueError as error:
         print(f"{error}; this run sets it aside when it ends.")
         return None
-    if found := differences(record.get("params", {}), params):
+    if changed := differences(record.get("params", {}), params):
         raise ValueError(
-            f"record {shown(path)} has other parameters ({listed(found)}) and is not overwritten: give this "
-            "run a name of its own, such as variant='my-variant', or another results_dir"
+            f"record {shown(path)} has other parameters ({listed(changed)}) and is not overwritten: give "
+            "this run a name of its own, such as variant='my-variant', or another results_dir"
         )
     return record
 
@@ -290,12 +286,12 @@ def own_files(params):
 
 def origins(params, model_dir):
     """Where the models and vectors of a unit come from, as `make fetch` wrote it: {name: its origin.json}."""
-    folder, found = project_root() / pathlib.Path(model_dir).expanduser(), {}
+    folder, of_files = project_root() / pathlib.Path(model_dir).expanduser(), {}
     for name in filter(None, map(params.get, FETCHED)):
         for path in (folder / name / "origin.json", folder / f"{name}.origin.json"):
             if path.is_file():
-                found[name] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+                of_files[name] = json.loads(path.read_text(encoding="utf-8"))
+    return of_files
 
 
 def _contents(path):
@@ -333,7 +329,7 @@ def in_config(results_dir, scale, paper):
         raise ValueError(
             f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
         ) from error
-    return path, {unit: given for row in units for unit, given in row.items()}
+    return path, {unit: parameters for row in units for unit, parameters in row.items()}
 
 
 def _is_parameter(name, value):
@@ -373,14 +369,14 @@ def load(results_dir, scale, paper, variants=("",)):
     holes = missing(folder)
     for hole in holes:
         print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
-    found = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    config, units = in_config(results_dir, scale, paper) or (None, dict.fromkeys(found, {}))
-    if config and (others := sorted(set(found) - set(units))):
+    paths = {path.stem: path for path in sorted(folder.glob("*.json"))}
+    config, units = in_config(results_dir, scale, paper) or (None, dict.fromkeys(paths, {}))
+    if config and (others := sorted(set(paths) - set(units))):
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
-    if config and (absent := sorted(set(units) - set(found) - set(holes))):
+    if config and (absent := sorted(set(units) - set(paths) - set(holes))):
         print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
     records, values, of_variants, unasked = [], [], [], []
-    for unit, path in found.items():
+    for unit, path in paths.items():
         if unit not in units:
             continue
         record = read_record(path)
@@ -392,8 +388,8 @@ def load(results_dir, scale, paper, variants=("",)):
         if changed := differences({k: v for k, v in current_names(params).items() if k in asked}, asked):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
             unasked.append(unit)
-        own = params.get("plugins", [])
-        plugins.load([file for file in own if (project_root() / file).is_file()], project_root())
+        files = params.get("plugins", [])
+        plugins.load([file for file in files if (project_root() / file).is_file()], project_root())
         values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
         records.append(record | {"params": params | {"task": task_slug(params["task"])}})
     if of_variants:
@@ -414,16 +410,16 @@ def _check_copies(records, values):
     seen = {}
     for record, table in zip(records, values, strict=True):
         case = str(_names(record) | {"seed": ""})
-        own = {"weights": set((record["provenance"].get("weights") or {}).values())}
-        if not own["weights"] and len(table):
-            own["values"] = {record["files"].get(f"{record['unit']}.parquet")}
-        for what, hashes in own.items():
-            for found in hashes - {None}:
-                other = seen.setdefault((case, found), record["unit"])
+        identities = {"weights": set((record["provenance"].get("weights") or {}).values())}
+        if not identities["weights"] and len(table):
+            identities["values"] = {record["files"].get(f"{record['unit']}.parquet")}
+        for what, hashes in identities.items():
+            for identity in hashes - {None}:
+                other = seen.setdefault((case, identity), record["unit"])
                 if other != record["unit"]:
                     raise ValueError(
-                        f"units {other} and {record['unit']} have the same {what} ({found[:12]}): one is a "
-                        "copy of the other; take it away and compute the unit"
+                        f"units {other} and {record['unit']} have the same {what} ({identity[:12]}): one is "
+                        "a copy of the other; take it away and compute the unit"
                     )
 
 
@@ -441,12 +437,12 @@ def _of_other_settings(records, unasked):
     for record in records:
         groups.setdefault(str(_names(record) | {"seed": ""}), []).append(record)
     for seeds in groups.values():
-        if not (found := _unlike(seeds)):
+        if not (differing := _unlike(seeds)):
             continue
         rest = [record for record in seeds if record["unit"] not in unasked]
         out = [r for r in seeds if r not in rest] if rest and not _unlike(rest) else seeds
         units = [record["unit"] for record in out]
-        print(f"Left out, as not all seeds have the same settings ({listed(found)}): {listed(units)}.")
+        print(f"Left out, as not all seeds have the same settings ({listed(differing)}): {listed(units)}.")
         apart |= set(units)
     return apart
 
@@ -472,9 +468,9 @@ def load_tables(results_dir, scale, paper, records, name):
 
     Records without one are passed over; where none has it the DataFrame is empty.
     """
-    folder, found = project_root() / results_dir / scale / paper, []
+    folder, tables = project_root() / results_dir / scale / paper, []
     for record in records:
         file = f"{record['unit']}.{name}.parquet"
         if file in record["files"]:
-            found.append(pd.read_parquet(folder / file).assign(**_names(record)))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+            tables.append(pd.read_parquet(folder / file).assign(**_names(record)))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

@@ -53,7 +53,7 @@ def table(records, card, scale, results_dir="results"):
         ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and
             one that had a verdict with fewer seeds, which the card does not say.
     """
-    planned, before = _planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
+    listed, before = planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
     units = {}
     for record in records:
         params = record["params"]
@@ -67,7 +67,7 @@ def table(records, card, scale, results_dir="results"):
             _check(key, len(places), computed, declared, before.get(key, 0))
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
-        rows.append((*key, len(places), planned.get(key, 0), looks, level(looks), device, torch))
+        rows.append((*key, len(places), len(listed.get(key, ())), looks, level(looks), device, torch))
     return pd.DataFrame(rows, columns=SEEDS)
 
 
@@ -95,14 +95,14 @@ def _check(key, count, computed, declared, before):
         )
 
 
-def _planned(paper, scale, results_dir):
-    """{(data set, model, variant): number of seeds} of the scale's config."""
+def planned(paper, scale, results_dir="results"):
+    """{(data set, model, variant): [unit]} of the scale's config; {} without one."""
     _, units = in_config(results_dir, scale, paper) or ("", {})
-    found = {}
-    for given in units.values():
-        key = task_slug(given["task"]), slug(str(given["model"])), given.get("variant", "")
-        found[key] = found.get(key, 0) + 1
-    return found
+    cases = {}
+    for unit, parameters in units.items():
+        key = task_slug(parameters["task"]), slug(str(parameters["model"])), parameters.get("variant", "")
+        cases.setdefault(key, []).append(unit)
+    return cases
 
 
 def _before(paper, scale, results_dir):

@@ -14,9 +14,9 @@ from replication.records import VERDICT_SCALES
 # Rows ---------------------------------------------------------------------------------------------
 
 
-def select(table, **given):
+def select(table, **values):
     """The rows that have the given values, column=value."""
-    for column, value in given.items():
+    for column, value in values.items():
         table = table[table[column] == value]
     return table
 
@@ -65,8 +65,8 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
         >>> over_examples([0.5, 0.5], "share")
         {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
     """
-    found = mean_interval(values) if len(values) else (np.nan,) * 3
-    return dict(zip((name, low, high), found, strict=True))
+    interval = mean_interval(values) if len(values) else (np.nan,) * 3
+    return dict(zip((name, low, high), interval, strict=True))
 
 
 def over_seeds(values, name):
@@ -95,8 +95,8 @@ def over_paired_examples(frame, keys, cells, value):
     for row, part in groups(frame, keys):
         wide = part.pivot(index="example", columns=cells, values=value).dropna()
         names = [name or "ties" for name in wide.columns.names]
-        found = mean_interval(wide) if len(wide) else np.full((3, wide.shape[1]), np.nan)
-        for cell, *interval in zip(wide.columns, *found, strict=True):
+        means = mean_interval(wide) if len(wide) else np.full((3, wide.shape[1]), np.nan)
+        for cell, *interval in zip(wide.columns, *means, strict=True):
             mean = dict(zip(("value", "ci_low", "ci_high"), interval, strict=True))
             rows.append(row | dict(zip(names, cell, strict=True)) | mean | {"n": len(wide)})
     return pd.DataFrame(rows)
@@ -105,19 +105,19 @@ def over_paired_examples(frame, keys, cells, value):
 # Published values ---------------------------------------------------------------------------------
 
 
-def published_row(table, dataset, **given):
+def published_row(table, dataset, **values):
     """The first row of a table of `papers.published` for a data set, and further columns=values: a dict.
 
     {} where the paper has none, as of generated data: what a data set that imitates another gives is no
     replication of the other's number.
     """
-    rows = select(table, dataset=dataset, **given)
+    rows = select(table, dataset=dataset, **values)
     return rows.iloc[0].to_dict() if len(rows) else {}
 
 
-def published_value(table, dataset, **given):
+def published_value(table, dataset, **values):
     """The column `value` of `published_row`, NaN where the paper has none."""
-    return published_row(table, dataset, **given).get("value", np.nan)
+    return published_row(table, dataset, **values).get("value", np.nan)
 
 
 def published_interval(row, name="published"):
@@ -133,10 +133,10 @@ def published_interval(row, name="published"):
 # Order --------------------------------------------------------------------------------------------
 
 
-def in_order(names, known):
+def in_order(names, order):
     """Names as every table and figure lists them: those that are known first, then others."""
-    known = list(known)
-    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+    order = list(order)
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 def attribution_order(published=(), baseline_last=False):
@@ -157,14 +157,14 @@ def attribution_order(published=(), baseline_last=False):
     return [*names, RANDOM] if baseline_last else [RANDOM, *names]
 
 
-def ordered(table, **known):
+def ordered(table, **orders):
     """The table sorted by some of its columns, column=names in order; without names as they came."""
 
     def rank(column):
-        names = in_order(column.unique(), known[column.name] or dict.fromkeys(column))
+        names = in_order(column.unique(), orders[column.name] or dict.fromkeys(column))
         return column.map({name: i for i, name in enumerate(names)})
 
-    by = [column for column in known if column in table]
+    by = [column for column in orders if column in table]
     return table.sort_values(by, key=rank, kind="stable", ignore_index=True)
 
 
@@ -254,14 +254,14 @@ def with_training_sets(table, records):
     >>> table.training_set.tolist()
     ['reduced: 8,000 of 53,879', '']
     """
-    told = {}
+    departures = {}
     for row in sizes(records).query("split == 'train'").itertuples():
         less = f"reduced: {row.rows:,} of {row.published:,}"
         words = less if row.rows < row.published else f"{row.rows:,}, in the paper {row.published:,}"
-        told[row.dataset, results.slug(row.model), row.variant] = words
+        departures[row.dataset, results.slug(row.model), row.variant] = words
     variants = table.variant if "variant" in table else [""] * len(table)
     keys = zip(table.dataset, map(results.slug, table.model), variants, strict=True)
-    return table.assign(training_set=[told.get(key, "") for key in keys])
+    return table.assign(training_set=[departures.get(key, "") for key in keys])
 
 
 def sources(records):
@@ -298,9 +298,9 @@ def banner(records, scale):
         f"{model}: "
         + ", ".join(
             f"{' '.join(row.values()).strip()} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
-            for row, part in groups(own, ["dataset", "variant"])
+            for row, part in groups(units_of, ["dataset", "variant"])
         )
-        for model, own in units.groupby("model", sort=False)
+        for model, units_of in units.groupby("model", sort=False)
     ]
     provenance = [r["provenance"] for r in records]
     dtypes, devices = (

@@ -69,13 +69,13 @@ def analogies(parts, made, file):
 
 def read_templates(source):
     """{kind of analogy: template}, from the assignments of a Python source, which is not run."""
-    found = {}
+    templates = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             keys = [part.value for part in ast.walk(node.targets[0]) if isinstance(part, ast.Constant)]
             if "template" in keys:
-                found[next(key for key in keys if key != "template")] = node.value.value
-    return found
+                templates[next(key for key in keys if key != "template")] = node.value.value
+    return templates
 
 
 def prompt(kind, template, a, b):

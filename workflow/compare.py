@@ -27,7 +27,7 @@ def units_in(folder):
     Raises:
         FileNotFoundError: there is none.
     """
-    found = {}
+    units = {}
     place = Path(folder)
     for path in [place] if place.is_file() else sorted(place.rglob("*.json")):
         try:
@@ -35,12 +35,12 @@ def units_in(folder):
             key = record["paper"], record["scale"]
         except (ValueError, KeyError, TypeError):
             continue  # another JSON file
-        found.setdefault(key, []).append(path)
-    if not found:
+        units.setdefault(key, []).append(path)
+    if not units:
         raise FileNotFoundError(
             f"{folder}: there is no record in it; name the folder of `faithlib run -o` or of results_dir="
         )
-    return found
+    return units
 
 
 def parameters(path):
@@ -50,18 +50,20 @@ def parameters(path):
     """
     new = results.read_record(path)
     places = results.project_root() / "results"
-    known = [
+    committed = [
         name
         for name in places.glob(f"*/{new['paper']}/*.json")
         if records.scale_of(name.relative_to(places.parent))
     ]
-    if not known:
+    if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
-    told = {name: records.differences(results.read_record(name)["params"], new["params"]) for name in known}
-    own = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
-    nearest = own if own in told else min(told, key=lambda name: len(told[name]))
-    said = ", ".join(told[nearest]) or "the parameters of the committed record"
-    if nearest != own:
+    changes = {
+        name: records.differences(results.read_record(name)["params"], new["params"]) for name in committed
+    }
+    namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
+    nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
+    said = ", ".join(changes[nearest]) or "the parameters of the committed record"
+    if nearest != namesake:
         said = f"not committed; nearest: {nearest.stem} ({said})"
     return [f"{new['unit']}: {said}"]
 
@@ -131,7 +133,7 @@ def compare(folder, output):
     Returns:
         DataFrame with the columns COLUMNS.
     """
-    found = []
+    compared = []
     for (paper, scale), paths in units_in(folder).items():
         print(*(line for path in paths for line in parameters(path)), sep="\n")
         committed = results.project_root() / "results" / scale / paper / "tables"
@@ -143,8 +145,8 @@ def compare(folder, output):
             for table in sorted(tables.glob("*.csv")):
                 if (committed / table.name).is_file():
                     both = (pd.read_csv(path) for path in (table, committed / table.name))
-                    found.append(cells(paper, table.stem, *both))
-    rows = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
+                    compared.append(cells(paper, table.stem, *both))
+    rows = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame(columns=COLUMNS)
     if rows.empty:
         print("No cell is in both.")
         return rows

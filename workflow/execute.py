@@ -222,9 +222,9 @@ def end_children(seconds=5):
 def told(name, traceback):
     """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
     *_, deepest = [""] + re.findall(r"^File (.+?):\d+", traceback, re.MULTILINE)  # may have blanks
-    own = re.search(r"(faithlib|replication|notebooks)[/\\](\w+[/\\])*\w+\.py", deepest)
-    known = "ValueError", "FileNotFoundError", "ConnectionError", "OSError", "JudgeError"
-    return bool(own) and name in known
+    ours = re.search(r"(faithlib|replication|notebooks)[/\\](\w+[/\\])*\w+\.py", deepest)
+    worded = "ValueError", "FileNotFoundError", "ConnectionError", "OSError", "JudgeError"
+    return bool(ours) and name in worded
 
 
 def progress(output):
@@ -256,15 +256,15 @@ def finished(notebook, parameters):
 
     Raises ValueError where it has other parameters.
     """
-    given = defaults(notebook) | parameters
-    if not {"task", "model", "seed", "scale", "results_dir"} <= set(given):
+    values = defaults(notebook) | parameters
+    if not {"task", "model", "seed", "scale", "results_dir"} <= set(values):
         return None
     from replication import results
 
-    unit = results.unit_name(given["task"], given["model"], given["seed"], given.get("variant", ""))
-    folder = results.project_root() / given["results_dir"] / given["scale"] / Path(notebook).parent.name
+    unit = results.unit_name(values["task"], values["model"], values["seed"], values.get("variant", ""))
+    folder = results.project_root() / values["results_dir"] / values["scale"] / Path(notebook).parent.name
     path = folder / f"{unit}.json"
-    wanted = {name: value for name, value in given.items() if name not in results.PLACES}
+    wanted = {name: value for name, value in values.items() if name not in results.PLACES}
     if (record := results.existing(path, wanted)) is None:
         return None
     then, now = record["provenance"].get("own", {}), results.own_files(wanted)

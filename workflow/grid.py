@@ -18,6 +18,7 @@ import units
 import yaml
 from execute import command
 
+from faithlib import store
 from replication import papers, results
 from replication.parameters import check, code, defaults
 
@@ -82,21 +83,21 @@ def forget_older_layout(folder=".snakemake"):
     mark.write_text(LAYOUT, encoding="utf-8")
 
 
-def keys(given, what, allowed, required=()):
+def keys(mapping, what, allowed, required=()):
     """Raise ValueError, naming the first key that is not allowed or missing."""
-    if not isinstance(given, dict):
-        raise ValueError(f"{what}: {given!r} is not a mapping; it takes {', '.join(allowed)}")
-    if unknown := [key for key in given if key not in allowed]:
+    if not isinstance(mapping, dict):
+        raise ValueError(f"{what}: {mapping!r} is not a mapping; it takes {', '.join(allowed)}")
+    if unknown := [key for key in mapping if key not in allowed]:
         raise ValueError(f"{what}: unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
-    if missing := [key for key in required if key not in given]:
+    if missing := [key for key in required if key not in mapping]:
         raise ValueError(f"{what}: {missing[0]!r} is missing; it takes {', '.join(allowed)}")
 
 
 def options(config):
     """(scale, wanted papers or None, paths) from Snakemake's `--config name=value ...`."""
     keys(config, "--config", OPTIONS)
-    given = {key: str(value) for key, value in config.items() if value not in (None, "")}
-    paths = {key: given[key] for key in PATHS if key in given}
+    settings = {key: str(value) for key, value in config.items() if value not in (None, "")}
+    paths = {key: settings[key] for key in PATHS if key in settings}
     for key in ("data_dir", "model_dir"):
         if key in paths:
             folder = Path(paths[key]).expanduser()
@@ -104,8 +105,8 @@ def options(config):
                 raise FileNotFoundError(f"{key}={paths[key]}: there is no such folder; check the path")
             paths[key] = folder.as_posix()
     results.check_device(paths.get("device", "auto"))
-    wanted = given["papers"].split(",") if "papers" in given else None
-    return given.get("scale", "quick"), wanted, paths
+    wanted = settings["papers"].split(",") if "papers" in settings else None
+    return settings.get("scale", "quick"), wanted, paths
 
 
 def of_arguments(arguments):
@@ -173,8 +174,8 @@ def read_yaml(source):
 
 def conform_config(content):
     """Raise ValueError unless a config is a mapping of this version and of the schema's form."""
-    if isinstance(content, dict) and (found := content.get("version")) != VERSION:
-        has = "no version, so it is older than this faithlib" if found is None else f"version {found!r}"
+    if isinstance(content, dict) and (version := content.get("version")) != VERSION:
+        has = "no version, so it is older than this faithlib" if version is None else f"version {version!r}"
         raise ValueError(
             f"the config has {has}, which reads version {VERSION}: "
             f"compare it with config/paper.yaml, then write version: {VERSION}"
@@ -205,14 +206,14 @@ def read(config, folder="config"):
 
     scale, entries, paths = read_all(config, folder=folder)
     lacking = missing.find(entries, scale, paths)
-    told = missing.screen(lacking, sum(len(entry.units) for entry in entries.values()))
+    screen = missing.screen(lacking, sum(len(entry.units) for entry in entries.values()))
     for name, entry in entries.items():
         entry.units = {unit: p for unit, p in entry.units.items() if unit not in lacking.get(name, {})}
     ready = {name: entry for name, entry in entries.items() if entry.units}
     if not ready:
-        raise FileNotFoundError(told)
-    if told:
-        print(told, file=sys.stderr)
+        raise FileNotFoundError(screen)
+    if screen:
+        print(screen, file=sys.stderr)
     return scale, ready, paths
 
 
@@ -257,7 +258,7 @@ def set_aside(records):
         try:
             results.read_record(path)
         except ValueError as error:
-            kept = results.set_aside(path, "damaged")
+            kept = store.set_aside(path, "damaged")
             reason = str(error).partition(": delete")[0]
             yield f"{reason}: set aside as {kept.as_posix()}, and its unit runs again"
 
@@ -269,7 +270,7 @@ def make_room(records):
     """
     for path in map(Path, records):
         if path.is_file():
-            kept = results.set_aside(path, "replaced")
+            kept = store.set_aside(path, "replaced")
             yield f"{path.as_posix()} is computed again: the record before is kept as {kept.as_posix()}"
 
 
@@ -291,8 +292,8 @@ def demand(device="auto", papers=MappingProxyType({})):
 
     from faithlib.models.precision import has_instructions
 
-    shown = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if kind in shown and (not shown[kind]() or int(number or 0) >= max(1, torch.cuda.device_count())):
+    available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if kind in available and (not available[kind]() or int(number or 0) >= max(1, torch.cuda.device_count())):
         raise ValueError(
             f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
             "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"

@@ -59,18 +59,18 @@ def find(entries, scale, paths):
         scale: of the grid.
         paths: {"data_dir", "model_dir"}, of what is given.
     """
-    found = {}
+    lacking = {}
     for name, entry in entries.items():
         for unit, parameters in entry.units.items():
             if is_done(Path("results", scale, name, f"{unit}.json"), parameters):
                 continue
             if unit in entry.missing:
-                found.setdefault(name, {})[unit] = [Lack("", entry.missing[unit])]
+                lacking.setdefault(name, {})[unit] = [Lack("", entry.missing[unit])]
                 continue
             folders = {key: value for key, value in (paths | parameters).items() if key in FOLDERS}
             if lines := lacks(entry.card, parameters, f"make fetch SCALE={scale}", **folders):
-                found.setdefault(name, {})[unit] = lines
-    return found
+                lacking.setdefault(name, {})[unit] = lines
+    return lacking
 
 
 def is_done(record, parameters):
@@ -86,16 +86,16 @@ def is_done(record, parameters):
 
 def lacks(card, parameters, fetch, data_dir="", model_dir=""):
     """[Lack], one a thing that a unit lacks; fetch: the command that gets data sets and models."""
-    found = [lacks_data(card, parameters["task"], fetch, data_dir)]
+    lacking = [lacks_data(card, parameters["task"], fetch, data_dir)]
     for name in card.sources(parameters):
         if name not in (*BUILT, *card.models):
-            found.append(lacks_model(name, fetch, model_dir))
+            lacking.append(lacks_model(name, fetch, model_dir))
     if card.demand:
         try:
             card.demand([parameters])
         except ValueError as error:
-            found.append(Lack("", str(error)))
-    return [lack for lack in found if lack]
+            lacking.append(Lack("", str(error)))
+    return [lack for lack in lacking if lack]
 
 
 def lacks_data(card, name, fetch, folder):
@@ -128,15 +128,15 @@ def lacks_model(name, fetch, folder):
     config = try_to_load_from_cache(name, "config.json") if on_hub else None
     if isinstance(config, str) and has_weights(Path(config).parent):
         return None
-    source, where = SOURCES.get(name), f"MODELS={folder or '<folder>'}"
+    source, place = SOURCES.get(name), f"MODELS={folder or '<folder>'}"
     if source and not (source.hub and hub_answers()):
         consent = f" CONSENT={source.consent}" if source.consent else ""
-        return Lack(name, f"{fetch} {where}{consent}")
+        return Lack(name, f"{fetch} {place}{consent}")
     if not on_hub:
         return Lack(name, "MODELS=<folder> with its folder, as save_pretrained writes it")
     if name.startswith(GATED) and not get_token():
         return Lack(name, TERMS)
-    return lacks_access(name) if hub_answers() else Lack(name, f"{fetch} {where}")
+    return lacks_access(name) if hub_answers() else Lack(name, f"{fetch} {place}")
 
 
 @cache
@@ -165,20 +165,20 @@ def has_weights(folder):
     return all((folder / name).is_file() and (folder / name).stat().st_size for name in files)
 
 
-def screen(found, units):
+def screen(by_paper, units):
     """What is missing, as text of one screen, one line a way to get it; "" where nothing is.
 
     Args:
-        found: of `find`.
+        by_paper: of `find`.
         units: how many the grid has.
     """
     waiting, things = Counter(), {}
-    lacking = [lacks for of in found.values() for lacks in of.values()]
+    lacking = [lacks for of in by_paper.values() for lacks in of.values()]
     for lacks in lacking:
         waiting.update({lack.fix for lack in lacks})
         for lack in lacks:
             things.setdefault(lack.fix, {})[lack.what] = None
-    if not found:
+    if not by_paper:
         return ""
     lines = [f"{len(lacking)} of {units} units cannot run here and are left out. They wait for:"]
     for fix, count in waiting.most_common():

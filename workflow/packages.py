@@ -204,18 +204,18 @@ def take(source, part, path, folder):
     if not source.members:
         path.rename(folder / path.name)
         return
-    found = set()
+    seen = set()
     try:
         for name, file in contents(path):
             fitting = {pattern for pattern in source.members if fnmatch(name, pattern)}
             if fitting:
                 copy_out(file, name, folder)
-            found |= fitting
+            seen |= fitting
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(
             f"{source.name!r}: {part} is no whole archive ({error}); {elsewhere(source)}"
         ) from error
-    if missing := [pattern for pattern in source.members if pattern not in found]:
+    if missing := [pattern for pattern in source.members if pattern not in seen]:
         raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.yaml")
 
 
@@ -325,7 +325,6 @@ def from_gguf(parts, made, file):
 def glove_text(parts, made, file):
     """Write vectors, an array beside a table of their words, as the text that `vectors` takes."""
     import numpy as np
-    import pandas as pd
 
     words = pd.read_parquet(next(parts.glob("*/*.parquet")))["index"]
     vectors = np.load(next(parts.glob("*/*.npy")), mmap_mode="r")

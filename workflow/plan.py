@@ -44,10 +44,10 @@ BYTES = {"classification": 16, "prompts": 4}  # a parameter: with its gradient a
 
 def status(config):
     """{unit's .json: ("ok" or why it will be computed, whether it will be)}, by Snakemake's own word."""
-    given = [f"{name}={value}" for name, value in {"scale": "quick", **config}.items()]
+    options = [f"{name}={value}" for name, value in {"scale": "quick", **config}.items()]
     execute.give_caches_a_place()
     command = [sys.executable, "-m", "snakemake", "-n", "--summary"]
-    done = subprocess.run([*command, "--config", *given], capture_output=True, text=True)
+    done = subprocess.run([*command, "--config", *options], capture_output=True, text=True)
     if done.returncode:
         raise ValueError((done.stderr.strip().splitlines() or ["snakemake failed without a word"])[-1])
     rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -113,26 +113,26 @@ def share(parameters, of, sizes, rows, trained=True):
     return max(mine / its for mine, its in list(pairs)[0 if trained else 1 :] if its)
 
 
-def gpu_hours(parameters, entry, known, printed, own):
+def gpu_hours(parameters, entry, computed, printed, setups):
     """(hours, "measured", "printed" or "scaled") of a unit on a GPU; None where nothing is like it.
 
     Args:
         parameters: of the unit.
         entry: its grid.Paper.
-        known: (rows of `measured` of its paper and scale, of its paper), on a GPU.
+        computed: (rows of `measured` of its paper and scale, of its paper), on a GPU.
         printed: {(data set, model): hours} of the paper.
-        own: {(data set, model): parameters} of the paper's own units.
+        setups: {(data set, model): parameters} of the paper's own units.
     """
     names = named(parameters)
-    if (near := nearest(known[0], **names, variant=parameters.get("variant", ""))) is not None:
+    if (near := nearest(computed[0], **names, variant=parameters.get("variant", ""))) is not None:
         return near.seconds / 3600, "measured"
     sizes = dict(zip(SPLITS, entry.card.use(names["task"]).sizes, strict=True))
     values = defaults(entry.experiment) if entry.experiment else {}
     case = tuple(names.values())
     if case in printed:
-        part = share(values | parameters, values | own[case], sizes, sizes) if case in own else 1
+        part = share(values | parameters, values | setups[case], sizes, sizes) if case in setups else 1
         return printed[case] * FACTOR * min(1, part or 1), "printed"
-    alike = known[1][known[1].model.isin(MODELS)]
+    alike = computed[1][computed[1].model.isin(MODELS)]
     if alike.empty or names["model"] not in MODELS:
         return None
     same = alike[alike.task == names["task"]]
@@ -148,11 +148,11 @@ def named(parameters):
     return {"task": parameters["task"], "model": slug(parameters["model"])}
 
 
-def nearest(known, task, model, variant=""):
+def nearest(rows, task, model, variant=""):
     """The row of `measured`, cut to one paper, scale and kind, that a unit is like; None without one."""
-    same = known[(known.model == model) & (known.variant == variant)]
-    own = same[same.task == task]
-    same = same if own.empty else own
+    same = rows[(rows.model == model) & (rows.variant == variant)]
+    of_task = same[same.task == task]
+    same = same if of_task.empty else of_task
     # of equals the longest: early records of a unit that was resumed count its last stretch alone
     return None if same.empty else same.loc[same.seconds.idxmax()]
 
@@ -167,7 +167,7 @@ def own_units(paper):
     return {tuple(named(row).values()): row for row in rows if not row.get("variant")}
 
 
-def plan(papers, scale, state, known):
+def plan(papers, scale, state, computed):
     """(a row a paper, lines that say where its hours are from)."""
     rows, sources = [], []
     for paper, entry in papers.items():
@@ -177,15 +177,17 @@ def plan(papers, scale, state, known):
             if state.get(f"results/{scale}/{paper}/{unit}.json", ("missing", True))[1]
         }
         printed = entry.card.hours() if entry.card.hours else {}
-        own = [printed.get(tuple(named(p).values())) for p in entry.units.values()]
-        own = [hours for hours in own if hours is not None]
+        printed_hours = [printed.get(tuple(named(p).values())) for p in entry.units.values()]
+        printed_hours = [hours for hours in printed_hours if hours is not None]
         row = {"paper": paper, "units": len(entry.units), "done": len(entry.units) - len(left)}
-        of_paper = known[known.paper == paper]
+        of_paper = computed[computed.paper == paper]
         here = of_paper[of_paper.scale == scale]
         of_cpu, of_gpu = (here[here.kind == kind] for kind in KINDS)
-        found = {unit: near for unit, names in left.items() if (near := nearest(of_cpu, **names)) is not None}
-        spent = sum(near.seconds for near in found.values()) / 3600
-        row["hours left, CPU"] = told(spent, len(found), len(left), "not measured")
+        near_units = {
+            unit: near for unit, names in left.items() if (near := nearest(of_cpu, **names)) is not None
+        }
+        spent = sum(near.seconds for near in near_units.values()) / 3600
+        row["hours left, CPU"] = told(spent, len(near_units), len(left), "not measured")
         known_gpu = of_gpu, of_paper[of_paper.kind == "GPU"]
         setup = own_units(paper)
         hours = {unit: gpu_hours(entry.units[unit], entry, known_gpu, printed, setup) for unit in left}
@@ -195,9 +197,9 @@ def plan(papers, scale, state, known):
         )
         how = Counter(source for _, source in hours.values())
         row["from"] = ", ".join(f"{count} {source}" for source, count in how.most_common())
-        for name in dict.fromkeys(near.unit for near in found.values()):
-            stands = [unit for unit, near in found.items() if near.unit == name]
-            took = told(found[stands[0]].seconds / 3600, 1, 1, "")
+        for name in dict.fromkeys(near.unit for near in near_units.values()):
+            stands = [unit for unit, near in near_units.items() if near.unit == name]
+            took = told(near_units[stands[0]].seconds / 3600, 1, 1, "")
             sources.append(f"{paper}: {name} took {took} h on a CPU; so will {listed(stands, 3)}")
         unlike = [names for names in left.values() if nearest(here, **names) is None]
         if bare := sorted({" ".join(filter(None, (n["model"], n["variant"]))) for n in unlike}):
@@ -210,18 +212,21 @@ def plan(papers, scale, state, known):
         sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
         largest = f"{max(sizes, default=0) * BYTES[entry.card.kind] / 1074:.1f}"  # 0.0 if nothing is left
         row["≈ GiB, largest model"] = largest if len(sizes) == len(left) else "unknown"
-        rows.append(row | {"in the paper": told(sum(own), len(own), len(entry.units), "not printed")})
+        rows.append(
+            row
+            | {"in the paper": told(sum(printed_hours), len(printed_hours), len(entry.units), "not printed")}
+        )
     return rows, sources
 
 
-def told(hours, found, of, none):
+def told(hours, covered, of, none):
     """Hours and how many of the units they cover, in words."""
     if not of:
         return "0"
-    if not found:
+    if not covered:
         return none
     hours = f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
-    return hours if found == of else f"{hours} ({found} of {of} units)"
+    return hours if covered == of else f"{hours} ({covered} of {of} units)"
 
 
 def main(arguments):

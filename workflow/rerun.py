@@ -25,7 +25,7 @@ CLOSE = 1e-6
 
 def candidates(files):
     """The committed records that can be computed again here, soon and without data: paths."""
-    found = []
+    paths = []
     for path in files:
         if path.suffix != ".json" or len(path.parts) != 4 or not records.scale_of(path):
             continue
@@ -33,25 +33,25 @@ def candidates(files):
         about, spent = record.get("provenance", {}), record.get("volatile", {}).get("cpu_seconds")
         generated = (about.get("data") or {}).get("source") == "generated"
         if generated and about["device"] == "cpu" and spent and spent <= LONGEST:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def again(path, folder):
     """Compute the unit of a record in a folder; its new record, beside which its tables lie."""
     old = results.read_record(path)
     places = {"results_dir": str(folder / "results"), "checkpoint_dir": str(folder / "checkpoints")}
-    given = old["params"] | {"scale": old["scale"], "device": "cpu"} | places
+    parameters = old["params"] | {"scale": old["scale"], "device": "cpu"} | places
     experiment = f"notebooks/{old['paper']}/experiment.ipynb"
     takes = defaults(experiment)
-    execute.run(experiment, str(folder / "unit.ipynb"), {k: v for k, v in given.items() if k in takes})
+    execute.run(experiment, str(folder / "unit.ipynb"), {k: v for k, v in parameters.items() if k in takes})
     return folder.joinpath(*path.parts)
 
 
 def compare(path, new):
     """(largest difference of a value, lines that say what differs) of a record and of the same unit again."""
     old, now = (results.read_record(name) for name in (path, new))
-    told = [
+    lines = [
         f"{name}: other weights"
         for name, digest in (old["provenance"].get("weights") or {}).items()
         if now["provenance"]["weights"].get(name, digest) != digest
@@ -60,10 +60,10 @@ def compare(path, new):
     for name in old["files"]:
         one, other = (pd.read_parquet(folder / name) for folder in (path.parent, new.parent))
         if list(one) != list(other) or len(one) != len(other):
-            return float("inf"), [*told, f"{name}: other rows or columns"]
+            return float("inf"), [*lines, f"{name}: other rows or columns"]
         for column in one:
             largest = max(largest, _difference(one[column], other[column]))
-    return largest, told
+    return largest, lines
 
 
 def _difference(one, other):
@@ -76,24 +76,24 @@ def _difference(one, other):
 
 
 def main(arguments=()):
-    found = candidates(committed())
-    if not found:
+    paths = candidates(committed())
+    if not paths:
         raise SystemExit(
             f"{Path.cwd()} has no committed unit of a generated corpus that is computed in minutes"
         )
-    path = random.choice(found)
+    path = random.choice(paths)
     torch_then = results.read_record(path)["provenance"]["versions"]["torch"]
     same = torch_then == torch.__version__
     print(f"Computed again: {path}, with torch {torch.__version__} (then {torch_then})", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        largest, told = compare(path, again(path, Path(name)))
-    if same and not largest and not told:
+        largest, lines = compare(path, again(path, Path(name)))
+    if same and not largest and not lines:
         return print("Every value and every weight is the same, bit for bit.")
-    if largest <= CLOSE and not (same and told):
+    if largest <= CLOSE and not (same and lines):
         return print(f"Every value is the same to {CLOSE:g} (largest difference {largest:g}).")
     if same:
         raise SystemExit(
-            "\n".join([*told, f"values differ by up to {largest:g}: the record is not this code's"])
+            "\n".join([*lines, f"values differ by up to {largest:g}: the record is not this code's"])
         )
     print(f"Not comparable: another version of torch; values differ by up to {largest:g}.")
 

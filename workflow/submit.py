@@ -19,15 +19,20 @@ import grid
 import plan
 
 
-def pending(scale, found, paths, state):
+def pending(scale, entries, paths, state):
     """{paper: [notebook, output, parameters, paths], as execute.py takes them, of each unit not done}."""
     return {
         paper: [
-            [entry.experiment, f"runs/{scale}/{paper}/{unit}.ipynb", json.dumps(given), json.dumps(paths)]
-            for unit, given in entry.units.items()
+            [
+                entry.experiment,
+                f"runs/{scale}/{paper}/{unit}.ipynb",
+                json.dumps(parameters),
+                json.dumps(paths),
+            ]
+            for unit, parameters in entry.units.items()
             if state[f"results/{scale}/{paper}/{unit}.json"][1]
         ]
-        for paper, entry in found.items()
+        for paper, entry in entries.items()
     }
 
 
@@ -44,7 +49,7 @@ def slurm(*command):
     return done.stdout.strip()
 
 
-def submit(scale, found, paths, config, further):
+def submit(scale, entries, paths, config, further):
     """Submit what is pending; a line for each array and for the job of the reports."""
     name = f"faithlib-{scale}"
     if queued := slurm("squeue", "--noheader", "--me", "--format=%i", f"--name={name}").split():
@@ -54,15 +59,15 @@ def submit(scale, found, paths, config, further):
         )
     jobs = []
     common = ["sbatch", "--parsable", f"--job-name={name}", f"--chdir={Path.cwd()}", "--requeue", *further]
-    for paper, units in pending(scale, found, paths, plan.status(config)).items():
+    for paper, units in pending(scale, entries, paths, plan.status(config)).items():
         if not units:
             continue
         yield from grid.make_room(f"results/{scale}/{paper}/{Path(unit[1]).stem}.json" for unit in units)
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
         listed.write_text(json.dumps(units, indent=1), encoding="utf-8")
-        asks = [f"--mem={found[paper].memory}M", f"--time={found[paper].minutes}"]
-        if found[paper].gpu and not any(option.startswith("--g") for option in further):
+        asks = [f"--mem={entries[paper].memory}M", f"--time={entries[paper].minutes}"]
+        if entries[paper].gpu and not any(option.startswith("--g") for option in further):
             asks.append("--gpus=1")
         job = slurm(
             *[*common, *asks, f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"],
@@ -70,11 +75,11 @@ def submit(scale, found, paths, config, further):
         ).partition(";")[0]
         jobs.append(job)
         yield f"{paper}: job {job}, {len(units)} units; what they print: {listed.parent}/"
-    given = " ".join(f'"{key}={value}"' for key, value in config.items())
+    options = " ".join(f'"{key}={value}"' for key, value in config.items())
     after = [f"--dependency=afterok:{':'.join(jobs)}", "--kill-on-invalid-dep=yes"] if jobs else []
     job = slurm(
         *[*common, *after, f"--output=runs/{scale}/reports.out"],
-        *["--wrap", f'"{sys.executable}" -m snakemake --config {given}'],
+        *["--wrap", f'"{sys.executable}" -m snakemake --config {options}'],
     )
     yield f"reports: job {job.partition(';')[0]}, {'once all have ended well' if jobs else 'at once'}"
 
@@ -94,8 +99,8 @@ def main(arguments):
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     config = {"scale": "quick", **grid.of_arguments(arguments[:cut])}
     config = {key: value for key, value in config.items() if value}
-    scale, found, paths = grid.read(config)
-    for line in submit(scale, found, paths, config, arguments[cut + 1 :]):
+    scale, entries, paths = grid.read(config)
+    for line in submit(scale, entries, paths, config, arguments[cut + 1 :]):
         print(line, flush=True)
 
 

@@ -166,9 +166,9 @@ def check_task(card, parameters):
         files.find(name)
         return None
     if name not in TASKS:
-        known = suggestion(name, sorted(TASKS))
+        hint = suggestion(name, sorted(TASKS))
         raise ValueError(
-            f"task = {name!r} is unknown; use one of {', '.join(TASKS)}, or register_task; {known}"
+            f"task = {name!r} is unknown; use one of {', '.join(TASKS)}, or register_task; {hint}"
         )
     card.use(name)
     task = TASKS[name]

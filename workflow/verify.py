@@ -33,7 +33,7 @@ import execute
 import grid
 import pandas as pd
 
-from faithlib import provenance, tasks
+from faithlib import provenance, store, tasks
 from replication import cards, papers, results
 from replication.__main__ import COMMITTED
 from replication.parameters import cells, defaults
@@ -54,16 +54,16 @@ def committed():
 
 def by_paper(files):
     """{(scale, paper): (record files, tables and figures)} of those that belong to a paper."""
-    found = {}
+    by_key = {}
     for path in files:
         if len(path.parts) < 4 or not scale_of(path):
             continue
-        records, shown = found.setdefault(path.parts[1:3], ([], []))
+        records, outputs = by_key.setdefault(path.parts[1:3], ([], []))
         if path.parts[0] == "results" and len(path.parts) == 4 and path.suffix in (".json", ".parquet"):
             records.append(path)
         elif is_shown(path):
-            shown.append(path)
-    return found
+            outputs.append(path)
+    return by_key
 
 
 def is_shown(path):
@@ -112,7 +112,7 @@ def check_record(path, data_dir="", with_data=True):
     """(what is wrong with a record, what could not be checked): two lists of lines."""
     try:
         record = results.read_record(path)
-        if Path(path).read_text(encoding="utf-8") != results.as_text(record):
+        if Path(path).read_text(encoding="utf-8") != store.as_text(record):
             return [f"{path}: is not as it was written: its JSON was edited"], []
         if "sha256" not in record and Path(path).as_posix() in edited():
             return [f"{path}: is not what git has, and of format 1, which has no hash of its own"], []
@@ -129,15 +129,15 @@ def check_record(path, data_dir="", with_data=True):
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
     if not with_data:
         return wrong, unchecked
+    reason = ""
     if "task" not in data:
-        unchecked.append(f"{path}: the hashes of its data, which the unit generates itself")
-        return wrong, unchecked
-    if data["source"] == "file":
-        unchecked.append(f"{path}: the hashes of its data, a file of the user's own")
-        return wrong, unchecked
-    if data["source"] != "generated" and not data_dir:
-        unchecked.append(f"{path}: the hashes of its data, which need data_dir=<folder>")
-        return wrong, unchecked
+        reason = "which the unit generates itself"
+    elif data["source"] == "file":
+        reason = "a file of the user's own"
+    elif data["source"] != "generated" and not data_dir:
+        reason = "which need data_dir=<folder>"
+    if reason:
+        return wrong, [*unchecked, f"{path}: the hashes of its data, {reason}"]
     card = papers.card(data["paper"]) if data["paper"] else None
     loaded = tasks.load(
         data["task"],
@@ -146,10 +146,10 @@ def check_record(path, data_dir="", with_data=True):
         data.get("subset_seed", data.get("seed", params["seed"])),
         data["rows"],
     )
-    for split, found in loaded.provenance["sha256"].items():
-        if found != data["sha256"][split]:
+    for split, digest in loaded.provenance["sha256"].items():
+        if digest != data["sha256"][split]:
             wrong.append(
-                f"{path}: the {split} split of {data['task']} has hash {found[:12]}, "
+                f"{path}: the {split} split of {data['task']} has hash {digest[:12]}, "
                 f"the record says {data['sha256'][split][:12]}"
             )
     return wrong, unchecked
@@ -178,8 +178,8 @@ def saved(notebook):
     for cell in cells(notebook):
         if "injected-parameters" not in cell["metadata"].get("tags", []):
             outputs.append(cell["outputs"])
-        elif found := re.search(r"^scale = (.*)$", "".join(cell["source"]), re.MULTILINE):
-            scale = ast.literal_eval(found[1])
+        elif match := re.search(r"^scale = (.*)$", "".join(cell["source"]), re.MULTILINE):
+            scale = ast.literal_eval(match[1])
     return scale, outputs if any(outputs) else []
 
 
@@ -219,17 +219,17 @@ def unlike(report, drawn, scale, folder):
     ], []
 
 
-def differences(shown, folder):
+def differences(outputs, folder):
     """One line for each table or figure that is not, byte for byte, the one drawn anew."""
-    told = []
-    for path in sorted(shown):
+    lines = []
+    for path in sorted(outputs):
         if not path.is_file():
-            told.append(f"{path} is committed and gone")
+            lines.append(f"{path} is committed and gone")
         elif not (folder / path).is_file():
-            told.append(f"{path} is not what the report makes now: it makes no such file")
+            lines.append(f"{path} is not what the report makes now: it makes no such file")
         elif not filecmp.cmp(path, folder / path, shallow=False):
-            told.append(f"{path} is not what its records give")
-    return told
+            lines.append(f"{path} is not what its records give")
+    return lines
 
 
 def nowhere(table, records):
@@ -239,53 +239,47 @@ def nowhere(table, records):
     if not {"dataset", "model"} <= set(keys):
         return []  # such a row is over all records of the paper
     table = table[table["dataset"] != "all"]  # and so is a mean over data sets
-    known = {
-        tuple(
-            {
-                "dataset": r["params"]["task"],
-                "model": results.slug(r["params"]["model"]),
-                "seed": r["params"]["seed"],
-            }[key]
-            for key in keys
-        )
-        for r in records
-    }
+    recorded = set()
+    for record in records:
+        params = record["params"]
+        names = {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
+        recorded.add(tuple(names[key] for key in keys))
     rows = {
         (*map(str, row[:1]), results.slug(str(row[1])), *row[2:])
         for row in table[keys].itertuples(index=False)
     }
-    return sorted(rows - known)
+    return sorted(rows - recorded)
 
 
-def verify(scale, paper, found, data_dir=""):
+def verify(scale, paper, files, data_dir=""):
     """(differences, what could not be checked) for one paper at one scale."""
-    records, shown = found[scale, paper]
+    records, outputs = files[scale, paper]
     stems = [path for path in records if path.suffix == ".json"]
     if not stems:
-        return [], [f"{path}: a table without committed records" for path in shown if path.suffix == ".csv"]
+        return [], [f"{path}: a table without committed records" for path in outputs if path.suffix == ".csv"]
     wrong, unchecked = [f"{path} is committed and gone" for path in records if not path.is_file()], []
     for path in stems:
-        for told, more in zip((wrong, unchecked), check_record(path, data_dir), strict=True):
-            told += more
+        for lines, more in zip((wrong, unchecked), check_record(path, data_dir), strict=True):
+            lines += more
     if wrong:
         return [*wrong, f"results/{scale}/{paper} is not drawn anew, as its records are not whole"], unchecked
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
             drawn = redraw(
-                scale, paper, [p for (s, _), (of, _) in found.items() if s == scale for p in of], folder
+                scale, paper, [p for (s, _), (of, _) in files.items() if s == scale for p in of], folder
             )
         except SystemExit as error:
             if isinstance(error.code, int):  # it was stopped by a signal
                 raise
             return [error.code], unchecked
         made = [p.relative_to(folder) for p in folder.glob(f"*/{scale}/{paper}/**/*") if p.is_file()]
-        new = sorted(set(filter(is_shown, made)) - set(shown))
-        wrong = [*differences(shown, folder), *(f"{path} is made now, and not committed" for path in new)]
-        for told, more in zip(
+        new = sorted(set(filter(is_shown, made)) - set(outputs))
+        wrong = [*differences(outputs, folder), *(f"{path} is made now, and not committed" for path in new)]
+        for lines, more in zip(
             (wrong, unchecked), unlike(f"notebooks/{paper}/report.ipynb", drawn, scale, folder), strict=True
         ):
-            told += more
+            lines += more
         loaded = [json.loads(path.read_text(encoding="utf-8")) for path in stems]
         for path in sorted(folder.glob(f"results/{scale}/{paper}/tables/*.csv")):
             wrong += [
@@ -300,21 +294,21 @@ def archived(files):
 
     Each must be as it was written and named in the folder's README.md, which says why it left the grid.
     """
-    told = []
+    lines = []
     for path in files:
         if path.parts[:2] != ("results", "archive") or path.suffix != ".json":
             continue
-        told += check_record(path, with_data=False)[0]
+        lines += check_record(path, with_data=False)[0]
         readme = path.with_name("README.md")
         if not readme.is_file() or f"`{path.stem}`" not in readme.read_text(encoding="utf-8"):
-            told.append(f"{path}: {readme} does not name it: say there why it left the grid")
-    return told
+            lines.append(f"{path}: {readme} does not name it: say there why it left the grid")
+    return lines
 
 
 def transcribed():
     """The published tables that are not as SUMS has them: one line each."""
     lines = SUMS.read_text(encoding="utf-8").splitlines() if SUMS.is_file() else []
-    listed = {name: told for told, name in map(str.split, lines)}
+    listed = {name: digest for digest, name in map(str.split, lines)}
     there = {
         path.as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in Path("notebooks").glob("*/published/*.csv")
@@ -328,8 +322,8 @@ def transcribed():
 
 def unwritten():
     """Which cards, and whether the README, do not say what the committed claims say: one line each."""
-    told = f"its verdicts are not those of claims.csv: run `python -m replication {COMMITTED} --cards`"
-    return [f"{path}: {told}" for path, (text, new) in cards.pages(scale=COMMITTED).items() if text != new]
+    line = f"its verdicts are not those of claims.csv: run `python -m replication {COMMITTED} --cards`"
+    return [f"{path}: {line}" for path, (text, new) in cards.pages(scale=COMMITTED).items() if text != new]
 
 
 def summed_up(lines):
@@ -345,11 +339,11 @@ def summed_up(lines):
     return [f"{results.listed(of, 1)}: {what}" for what, of in paths.items()]
 
 
-def each(found, data_dir):
+def each(files, data_dir):
     """(scale, paper, what `verify` returns) of all papers, which all cores verify, paper by paper."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # of each process, as when reports were drawn
-    with ProcessPoolExecutor(min(len(found), os.cpu_count()), get_context("spawn")) as pool:
-        jobs = {key: pool.submit(verify, *key, found, data_dir) for key in sorted(found)}
+    with ProcessPoolExecutor(min(len(files), os.cpu_count()), get_context("spawn")) as pool:
+        jobs = {key: pool.submit(verify, *key, files, data_dir) for key in sorted(files)}
         try:
             for (scale, paper), job in jobs.items():
                 yield scale, paper, job.result()
@@ -361,13 +355,13 @@ def each(found, data_dir):
 def main(arguments):
     data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
     files = committed()
-    found, bad = by_paper(files), 0
-    if not found:
+    by_key, bad = by_paper(files), 0
+    if not by_key:
         raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
-    for scale, paper, (wrong, unchecked) in each(found, data_dir):
-        records, shown = found[scale, paper]
+    for scale, paper, (wrong, unchecked) in each(by_key, data_dir):
+        records, outputs = by_key[scale, paper]
         print(
-            f"{scale}/{paper}: {len(records)} files of records, {len(shown)} tables and figures, "
+            f"{scale}/{paper}: {len(records)} files of records, {len(outputs)} tables and figures, "
             f"{len(wrong)} differences",
             flush=True,
         )

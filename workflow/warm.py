@@ -155,8 +155,8 @@ class Kernel:
         if not self.pid:
             os.close(self.sender)
             os.setsid()
-            with os.fdopen(receiver) as told:
-                text = told.read()
+            with os.fdopen(receiver) as pipe:
+                text = pipe.read()
             if not text:
                 os._exit(0)
             arguments, folder, environment = json.loads(text)
@@ -170,8 +170,8 @@ class Kernel:
 
     def start(self, command, folder, environment):
         """Become the kernel of a command, `python -m ipykernel_launcher -f <file>`."""
-        with os.fdopen(self.sender, "w") as told:
-            json.dump([command[command.index("-f") :], folder, environment], told)
+        with os.fdopen(self.sender, "w") as pipe:
+            json.dump([command[command.index("-f") :], folder, environment], pipe)
 
     def poll(self, how=os.WNOHANG):
         try:
@@ -205,8 +205,10 @@ def forked():
     kernel = Kernel()
 
     class Manager(AsyncKernelManager):
-        async def _async_launch_kernel(self, kernel_cmd, **given):
-            kernel.start(kernel_cmd, given.get("cwd") or os.getcwd(), given.get("env") or dict(os.environ))
+        async def _async_launch_kernel(self, kernel_cmd, **settings):
+            kernel.start(
+                kernel_cmd, settings.get("cwd") or os.getcwd(), settings.get("env") or dict(os.environ)
+            )
             provisioner = self.provisioner
             provisioner.process, provisioner.pid, provisioner.pgid = kernel, kernel.pid, kernel.pid
             self._reconcile_connection_info(provisioner.connection_info)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from faithlib import store
 from replication import results
 
 VALUES = pd.DataFrame(
@@ -74,8 +75,8 @@ def test_a_variant_is_a_slug_that_no_table_is_called_by(given, variant):
 def test_a_record_notices_every_change(given):
     path = save(given)
     whole, record = path.read_text(), json.loads(path.read_text())
-    assert record["format"] == 2 and record["sha256"] == results.record_digest(record)
-    assert whole == results.as_text(record)
+    assert record["format"] == 2 and record["sha256"] == store.record_digest(record)
+    assert whole == store.as_text(record)
     for change in (
         lambda r: r["params"].update(epochs=4),
         lambda r: r["metrics"][0].update(value=0.76),

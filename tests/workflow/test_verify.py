@@ -12,7 +12,7 @@ import torch
 import verify
 from toy import ROOT, notebook
 
-from faithlib import tasks
+from faithlib import store, tasks
 from replication import cards, papers, results
 from replication.claims import CLAIMS
 
@@ -105,10 +105,10 @@ def changed(path, change):
     change(record)
     if "sha256" in record:  # as one would who knows how
         record |= {
-            "sha256": results.record_digest(record),
+            "sha256": store.record_digest(record),
             "volatile_sha256": results.digest(record["volatile"]),
         }
-    path.write_text(results.as_text(record))
+    path.write_text(store.as_text(record))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_fifty_changed_characters_are_noticed(project, monkeypatch, tmp_path_fac
     verify.execute.run(str(report), str(report), {})
     old = Path("results/quick/toy/sentiment.tiny.s0.json")  # one of format 1
     record = json.loads(old.read_text())
-    old.write_text(results.as_text({k: v for k, v in record.items() if "sha256" not in k and k != "format"}))
+    old.write_text(store.as_text({k: v for k, v in record.items() if "sha256" not in k and k != "format"}))
     whole = found()
     drawn = tmp_path_factory.mktemp("drawn")
     verify.redraw("quick", "toy", whole["quick", "toy"][0], drawn)
