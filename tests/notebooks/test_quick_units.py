@@ -27,7 +27,7 @@ noiser:
   - {task: world_biographies, model: tiny-llama, seed: 0, examples: 6, tokens: 10, every: 5, epochs: 6,
      boundings: [k_max, none]}
 ground_truth:
-  - {task: planted, model: tiny-bert, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
+  - {task: planted, model: compiled, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
   - {task: planted, model: bilstm, epochs: 12, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
 """
 UNITS = [(paper, unit) for paper, units in yaml.safe_load(OTHERS).items() for unit in units]
