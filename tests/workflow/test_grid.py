@@ -36,6 +36,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({"data_dir": "nowhere"}, "", "", "data_dir=nowhere: there is no such folder"),
         ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
         ({"device": "gpu"}, "", "", "device='gpu' is unknown: use 'auto', 'cpu'"),
+        ({"device": "cuda:"}, "", "", "device='cuda:' is unknown"),
         ({}, "version: 2", "", "quick.yaml: the config has no version, so it is older than this faithlib"),
         ({}, "version: 2", "version: 0", "has version 0, which reads version 2: compare it with"),
         ({}, "scale: quick", "scale: small", "says scale 'small'"),

@@ -40,10 +40,10 @@ TEXTS = [  # whole files
 ]
 
 
-def refused(folder, options=None):
+def refused(folder):
     """The one line with which a config is refused."""
     with pytest.raises((ValueError, OSError)) as error:
-        grid.read(options or {}, folder)
+        grid.read({}, folder)
     *screen, told = str(error.value).splitlines()
     assert screen in ([], ["1 of 1 units cannot run here and are left out. They wait for:"])
     assert len(told) < 1200, told
@@ -93,22 +93,6 @@ def test_an_odd_file_is_refused_in_one_line(text, told, tmp_path):
 def test_a_file_that_is_not_utf8_is_refused_in_one_line(tmp_path):
     (tmp_path / "quick.yaml").write_bytes(GOOD.encode() + b"# \xfc\n")
     assert "is not UTF-8" in refused(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"device": "gpu"}, "'gpu' is unknown"),
-        ({"device": "cuda:"}, "'cuda:' is unknown"),
-        ({"data_dir": "/nope"}, "data_dir=/nope: there is no such folder"),
-        ({"papers": "fmm,nope"}, "papers=nope: unknown paper"),
-        ({"scale": "smal"}, "scale=smal: unknown scale"),
-        ({"scael": "small"}, "unknown key 'scael'"),
-    ],
-)
-def test_odd_options_are_refused_in_one_line(options, told, tmp_path):
-    (tmp_path / "quick.yaml").write_text(GOOD)
-    assert told in refused(tmp_path, options)
 
 
 def test_a_file_of_ones_own_is_a_task(tmp_path):
