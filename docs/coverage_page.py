@@ -51,7 +51,7 @@ AGREE = """
 
 Our numbers beside the published ones, cell by cell, without models at chance; averages are over the same
 data sets. *Pairs*: of those that the table invites to compare. In brackets 95 % bootstrap intervals over
-cells.
+cells. Every cell: [printed.csv](../../results/small/{paper}/tables/printed.csv).
 
 {table}"""
 HOURS = """
@@ -116,9 +116,11 @@ def drawn(paper, name):
     if layout is None:
         return ""
     cells = printed.cells(layout)
-    cells = cells[cells.printed.notna() & (cells.definition == cells.definition.iloc[0])]
+    cells = cells[cells.definition == cells.definition.iloc[0]]
     models = ", ".join(sorted(map(model_title, cells.own_model.dropna().unique())))
-    return f"{cells.ours.notna().sum()} of {len(cells)} numbers" + (f" ({models})" if models else "")
+    return f"{cells.ours.notna().sum()} of {cells.printed.notna().sum()} numbers" + (
+        f" ({models})" if models else ""
+    )
 
 
 def agreement(paper):
@@ -132,7 +134,7 @@ def agreement(paper):
         counted += f"; {row['at_chance']} at chance left out" if row["at_chance"] else ""
         numbers = [interval(row, name) for name in ("spearman", "pairs", "level")]
         rows.append((row["table"], row["definition"], counted, *numbers))
-    return AGREE.format(table=table(AGREEMENT, rows))
+    return AGREE.format(paper=paper, table=table(AGREEMENT, rows))
 
 
 def interval(row, name):
