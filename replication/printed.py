@@ -43,6 +43,7 @@ MARKS = {
     "≠": "another metric than the paper's",
     "×": "not measured here",
 }
+DERIVED = ("printed", "agreement", "bridge")  # a report's tables about published numbers, made of the others
 GREY = "#767676"
 DEFINITION = "definition"
 AVERAGE = "average"

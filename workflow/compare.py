@@ -13,6 +13,7 @@ import pandas as pd
 from verify import execute_report
 
 from replication import records, results
+from replication.printed import DERIVED
 
 PUBLISHED = "published"
 ENDS = ("ci_low", "ci_high")
@@ -143,7 +144,7 @@ def compare(folder, output):
         with tempfile.TemporaryDirectory() as name:
             tables = drawn(paper, scale, paths, Path(name))
             for table in sorted(tables.glob("*.csv")):
-                if (committed / table.name).is_file():
+                if (committed / table.name).is_file() and table.stem not in DERIVED:
                     both = (pd.read_csv(path) for path in (table, committed / table.name))
                     compared.append(cells(paper, table.stem, *both))
     rows = pd.concat(compared, ignore_index=True) if compared else pd.DataFrame(columns=COLUMNS)
