@@ -1,10 +1,11 @@
 """Badges that open notebooks in Binder and Colab: python docs/badges.py
 
 They stand under the titles of README, cards and tutorials once pyproject.toml names the repository
-([project.urls], Repository); without it there are none.
+([project.urls], Repository); without it there are none, and Colab is told to unzip what one uploads.
 """
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -14,6 +15,10 @@ COLAB = (
     "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
     "(https://colab.research.google.com/github/{name}/blob/main/{path})"
 )
+
+CLONE = "!git clone -q --depth 1 https://github.com/{name} faithlib"
+MADE = "git archive -o faithlib.zip HEAD . ':!results'"
+ZIP = f"!unzip -q faithlib.zip -d faithlib  # upload it; in a clone: {MADE}"
 
 
 def repository():
@@ -50,9 +55,21 @@ def with_badges(text, name, path):
     return "\n\n".join([title, *line, *body])
 
 
+def with_address(text, name):
+    """A page's text with the line that brings the project to Colab.
+
+    >>> with_address("!unzip -q faithlib.zip -d faithlib  # upload it", "me/mine")
+    '!git clone -q --depth 1 https://github.com/me/mine faithlib'
+    """
+    line = CLONE.format(name=name) if name else ZIP
+    return re.sub(r'!(git clone|unzip) [^\n"\\]*faithlib[^\n"\\]*', lambda _: line, text)
+
+
 def main():
     """Write the badges of all pages."""
     name = repository()
+    for page in (ROOT / "notebooks/welcome.ipynb", ROOT / "docs/running.md"):
+        page.write_text(with_address(page.read_text(encoding="utf-8"), name), encoding="utf-8")
     for page, notebook in opened().items():
         path, text = notebook.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":

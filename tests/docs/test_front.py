@@ -167,6 +167,9 @@ def test_pages_have_the_badges_of_the_repository_and_none_without_one(load):
         if page.suffix == ".ipynb":
             text = "".join(json.loads(text)["cells"][0]["source"])
         assert badges.with_badges(text, name, path).strip() == text.strip(), "run `python docs/badges.py`"
+    for page in (ROOT / "notebooks/welcome.ipynb", ROOT / "docs/running.md"):
+        text = page.read_text(encoding="utf-8")
+        assert text.count(badges.CLONE.format(name=name) if name else badges.ZIP) == 1
     found = doctest.testmod(badges)
     assert found.attempted and not found.failed
 
