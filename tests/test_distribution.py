@@ -1,6 +1,7 @@
 """What a release holds: the source archive, the wheel built from it, a study with the wheel alone."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.slow
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 IN_ARCHIVE = set(
     "LICENSE README.md SECURITY.md constraints.txt pyproject.toml benchmarks/README.md config/quick.yaml "
-    "docs/using.md faithlib/__init__.py faithlib/py.typed figures/method/one_text.svg "
+    "docs/using.md faithlib/__init__.py faithlib/py.typed figures/method/one_text.svg hatch_build.py "
     "notebooks/fmm/README.md notebooks/fmm/experiment.ipynb replication/records.py tests/test_main.py "
     "workflow/Snakefile".split()
 )
@@ -67,6 +68,13 @@ def test_the_wheel_holds_faithlib_alone(wheel):
         names = {name for name in files.namelist() if ".dist-info/" not in name}
     listed = run("git", "ls-files", "faithlib", cwd=ROOT).splitlines()
     assert names == set(listed)
+
+
+def test_the_page_on_a_registry_has_no_link_that_leads_nowhere(wheel):
+    with zipfile.ZipFile(wheel) as files:
+        (page,) = [files.read(name).decode() for name in files.namelist() if name.endswith("/METADATA")]
+    links = re.findall(r"\]\(([^)\s]+)", page)
+    assert "# faithlib" in page and links and all(link.startswith(("https://", "#")) for link in links)
 
 
 def test_the_wheel_alone_runs_the_five_lines_of_the_readme(wheel, tmp_path):
