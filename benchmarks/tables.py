@@ -42,6 +42,10 @@ ONE_HOT, PROJECTED = "one-hot input", "gradient times embedding table"
 OTHERS = [  # file, rows, column, relation, target, what
     ("study", "what == 'whole study'", "ratio", "≤", 1.1, "a whole study, × its distinct passes"),
     ("study", "what == 'metrics'", "ratio", "≤", 1.1, "metrics of a study, × their distinct passes"),
+    ("study_captum", "implementation.str.endswith('batched')", "ratio_to_ours", "≥", 1.5,
+     "a first study, captum and a batched loop, × our seconds"),
+    ("study_captum", "implementation.str.endswith('batched')", "ratio_to_half", "≥", 2.5,
+     "a first study, captum and a batched loop, × ours in bfloat16"),
     ("quick", "units > 0", "cpu_seconds", "≤", 420, "`make results`, CPU seconds"),
     ("quick", "units > 0", "wall_seconds", "≤", 240, "`make results`, seconds"),
     ("quick", "units > 0", "peak_mib_of_a_process", "≤", 2048, "`make results`, MiB of a process"),
@@ -70,6 +74,7 @@ TABLES = {  # mark -> what is in its place, from {name of a file: its table}
     "precision": lambda files: files["precision"].query("dtype != 'float32'"),
     "rule": lambda files: rule(files["precision"]),
     "study": lambda files: files["study"],
+    "study_captum": lambda files: files["study_captum"],
     "memory": lambda files: files["memory"],
     "roar": lambda files: files["roar"],
     "noiser": lambda files: files["noiser"],

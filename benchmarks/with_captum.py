@@ -127,7 +127,7 @@ def by_gradient(work, attribution, batches, reduce, baselines=None, **settings):
     weights = next(work.model.model.parameters()).dtype
 
     def logits(embeddings, present, types):
-        inputs = {"attention_mask": present, "token_type_ids": types}
+        inputs = {"attention_mask": present} | ({"token_type_ids": types} if types.any() else {})
         return work.model.model(inputs_embeds=embeddings.to(weights), **inputs).logits.float()
 
     explainer, scores = attribution(logits), [None] * len(work.encodings)

@@ -20,9 +20,31 @@ def benchmarks():
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(name, "1")
         threads = torch.get_num_threads()
-        from benchmarks import attributions, bounds, masf, memory, noiser, precision, study, tables, workloads
+        from benchmarks import (
+            attributions,
+            bounds,
+            masf,
+            memory,
+            noiser,
+            precision,
+            study,
+            study_captum,
+            tables,
+            workloads,
+        )
 
-        found = (attributions, bounds, masf, memory, noiser, precision, study, tables, workloads)
+        found = (
+            attributions,
+            bounds,
+            masf,
+            memory,
+            noiser,
+            precision,
+            study,
+            study_captum,
+            tables,
+            workloads,
+        )
         yield {m.__name__.split(".")[1]: m for m in found}
         torch.set_num_threads(threads)
 
@@ -279,6 +301,13 @@ def test_a_study_beside_its_distinct_passes(benchmarks):
     study.replay(work.model, seen)()
     assert sum(len(present) for present in passes) == 5
     assert sum(int(present.sum()) for present in passes) == sum(lengths) + sum(lengths[:2])
+
+
+@pytest.mark.slow
+def test_a_first_study_beside_captum_and_a_loop(benchmarks, tmp_path):
+    benchmarks["study_captum"].main(["--quick", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "study_captum.csv")
+    assert len(table) == 4 and (table.largest_difference < 1e-4).all()
 
 
 @pytest.mark.slow
