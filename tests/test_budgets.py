@@ -22,7 +22,7 @@ BUDGETS = {
     "faithlib/models": 1_575,
     "faithlib/report": 620,
     "faithlib/statistics": 440,
-    "faithlib/study": 2_020,
+    "faithlib/study": 2_090,
     "faithlib/tasks": 1_070,
     "faithlib/training": 860,
     "replication": 2_340,
@@ -34,12 +34,12 @@ BUDGETS = {
     "notebooks/recursive_roar": 695,
     "notebooks/saloss": 765,
     "notebooks/soft_metrics": 780,
-    "notebooks/tutorials": 1_130,  # 315 of them were in the lessons' cells
+    "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
     "workflow": 2_735,
     "tests": 30_740,
     "docs": 1_220,
-    "benchmarks": 1_720,
+    "benchmarks": 1_795,
     "javascript": 240,
 }  # of faithlib 10,800 in all
 DOCSTRINGS = 10_270  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
