@@ -80,7 +80,7 @@ ifeq ($(DEVICE),cuda)
 	@$(BIN)/python -W ignore -m benchmarks.gpu --device cuda
 else
 	@$(BIN)/python -W ignore -m benchmarks.attributions --model-dir "$(MODELS)"
-	@for name in roar noiser memory masf study quick; do $(BIN)/python -W ignore -m benchmarks.$$name || exit 1; done
+	@for name in roar noiser memory masf study estimate quick; do $(BIN)/python -W ignore -m benchmarks.$$name || exit 1; done
 	@$(BIN)/python -W ignore -m benchmarks.study_captum --model-dir "$(MODELS)"
 	@$(BIN)/python -W ignore -m benchmarks.precision --data-dir "$(DATA)" --model-dir "$(MODELS)"
 	@$(BIN)/python -m benchmarks.tables

@@ -311,6 +311,15 @@ def test_a_first_study_beside_captum_and_a_loop(benchmarks, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_line_before_a_study_beside_its_seconds(benchmarks, tmp_path):
+    from benchmarks import estimate
+
+    estimate.main(["--quick", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "estimate.csv")
+    assert len(table) == len(estimate.SET_UPS) and (table.times_off >= 1).all()
+
+
+@pytest.mark.slow
 def test_precision_of_every_kind_of_model(benchmarks, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     precision = benchmarks["precision"]
