@@ -12,9 +12,9 @@ import torch
 
 from faithlib import models
 from faithlib.attributions import attribute, check, noiser, releases_inseq
-from faithlib.attributions.compute import BOUNDINGS
 from faithlib.engine import batching, forward
 from faithlib.models import CausalLM
+from faithlib.options import BOUNDINGS
 from faithlib.scores import generator
 
 STORIES = Path(__file__).resolve().parents[3] / "shared/models/stories260K/hf"

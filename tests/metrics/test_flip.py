@@ -12,6 +12,7 @@ from faithlib.engine import batching, forward
 from faithlib.metrics import flip
 from faithlib.metrics.flip import decision_flip, steps
 from faithlib.models import Classifier
+from faithlib.options import REMOVALS
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TEN = tiny.encoding(12, range(1, 11), ids=[CLS, *range(10, 20), SEP])
@@ -197,7 +198,7 @@ def scored(encodings, names=("one", "other")):
     return {name: [rng.normal(size=len(e.ids)) for e in encodings] for name in names}
 
 
-@pytest.mark.parametrize("removal", forward.REMOVALS)
+@pytest.mark.parametrize("removal", REMOVALS)
 @pytest.mark.parametrize("step", [0.05, 0.3, 1, 2])
 def test_as_one_variant_at_a_time(model, removal, step):
     encodings = model.encode(tiny.TEXTS, tiny.TEXTS_B)

@@ -348,7 +348,7 @@ def test_parameters_that_change_after_the_start_write_nothing(given):
     ("wrong", "told"),
     [
         ({"sed": 1}, "unknown parameter 'sed'; it takes task, model, seed"),
-        ({"examples": True}, "parameter examples = True has the wrong type; its default is 100"),
+        ({"examples": True}, "examples=True must be at least 0, a whole number"),
         ({"ratios": "0.1"}, "give a value of that type"),
     ],
 )

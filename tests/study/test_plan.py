@@ -34,7 +34,7 @@ def test_passes_by_hand(inputs):
 
 def test_seconds_and_memory(inputs):
     model, (metric,) = inputs.model, plan.chosen(["ns"], inputs)
-    given = dict(names=["random_uniform"], given=1, metrics=[metric], baselines=0, budget=100)
+    given = dict(names=["random_uniform"], aligned=1, metrics=[metric], baselines=0, budget=100)
     found = plan.estimate(model, inputs.encodings, per_token=0.5, **given)
     assert found.seconds == pytest.approx(0.5 * (1 + 2 * 5) * (6 + 4))
     assert found.by_name == {"random_uniform": 0, "ns": 20} and (found + found).passes == 44

@@ -491,7 +491,7 @@ def test_units_that_cannot_be_run_are_refused(splits, spy, tmp_path):
 
     encodings, labels = splits["test"]
     refused("label 3 is no output: tiny-bert has 0 to 2", {**splits, "test": (encodings, [0, 1, 3])})
-    refused("label -1 is no class", {**splits, "test": (encodings, [0, 1, -1])})
+    refused("label -1 is no output", {**splits, "test": (encodings, [0, 1, -1])})
     refused("split 'test' has 3 texts and 2 labels", {**splits, "test": (encodings, labels[:2])})
     empty = [*encodings[:2], tiny.encoding(4, [])]
     refused("example 9 has no maskable token", {**splits, "test": (empty, labels)})
