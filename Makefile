@@ -69,7 +69,7 @@ verify: .venv/installed-batch
 stale: .venv/installed-batch
 	@$(BIN)/python workflow/stale.py
 test: .venv/installed-test
-	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check .
+	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
 test-slow: .venv/installed-test
 	@$(BIN)/python -m pytest -q -m slow
