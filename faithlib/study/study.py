@@ -737,7 +737,7 @@ def _tokens(model, encoding, text):
 def _is_flat(row, encoding):
     """Whether all scores of a text of two tokens or more are equal."""
     maskable = np.asarray(row)[encoding.maskable]
-    return len(maskable) > 1 and bool(np.ptp(maskable) == 0)
+    return bool(len(maskable) > 1 and np.ptp(maskable) == 0)
 
 
 def _names(models):

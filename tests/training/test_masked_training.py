@@ -167,14 +167,6 @@ def test_both_copies_are_one_split_and_not_the_mean_of_two_metrics():
     assert both["macro_f1"] != pytest.approx(means[0]) and both["mcc"] != pytest.approx(means[1])
 
 
-def test_matthews_correlation_by_hand():
-    """TP 3, TN 2, FP 1, FN 1: (3 · 2 − 1 · 1) / √(4 · 4 · 3 · 3) = 5 / 12."""
-    labels, predicted = np.array([1, 1, 1, 1, 0, 0, 0]), np.array([1, 1, 1, 0, 0, 0, 1])
-    assert training.performance(predicted, labels)["mcc"] == pytest.approx(5 / 12)
-    assert training.performance(1 - labels, labels)["mcc"] == -1
-    assert training.performance(np.ones(7, int), labels)["mcc"] == 0
-
-
 def test_patience_counts_checks_of_the_copies_asked_for(monkeypatch):
     masked = iter([0.2, 0.4, 0.3, 0.3, 0.9])
     state = {"at": 0}
