@@ -14,14 +14,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 840,
+    "faithlib/*.py": 1_015,
     "faithlib/attributions": 1_285,
     "faithlib/corpora": 650,
-    "faithlib/engine": 365,
+    "faithlib/engine": 380,
     "faithlib/metrics": 1_610,
-    "faithlib/models": 1_575,
+    "faithlib/models": 1_590,
     "faithlib/report": 620,
-    "faithlib/statistics": 440,
+    "faithlib/statistics": 450,
     "faithlib/study": 2_090,
     "faithlib/tasks": 1_070,
     "faithlib/training": 860,

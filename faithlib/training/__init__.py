@@ -7,6 +7,7 @@ from faithlib.lazy import offers
 
 _HOME = {
     "CHOICES": "fine_tuning",
+    "Recipe": "fine_tuning",
     "evaluate": "fine_tuning",
     "fine_tune": "fine_tuning",
     "masked": "minibatches",
