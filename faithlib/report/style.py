@@ -9,40 +9,16 @@ import numpy as np
 from pandas.io.formats.style import Styler
 
 from faithlib.attributions.registry import COLOURS, look, names
+from faithlib.registry import read_rows
 from faithlib.report.markdown import LONG
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
 
 STYLE = Path(__file__).parent.parent / "faithlib.mplstyle"
 ARROWS = {"higher": ("↑", r"$\uparrow$"), "lower": ("↓", r"$\downarrow$")}  # html, LaTeX
-MODELS = {  # as figures print them; any other model by the last part of its name
-    "bilstm": "BiLSTM",
-    "all-MiniLM-L6-v2": "MiniLM-L6",
-    "bert-base-uncased": "BERT-base",
-    "roberta-base": "RoBERTa-base",
-    "roberta-large": "RoBERTa-large",
-    "scibert_scivocab_uncased": "SciBERT",
-    "tiny-bert": "tiny BERT",
-    "tiny-llama": "tiny Llama",
-    "stories260K": "Llama 260K",
-}
-METRICS = {"macro_f1": "macro-F1", "mcc": "Matthews correlation", "micro_f1": "accuracy"}
-# Categories that are no attribution: Tol's "muted" colours, none of which an attribution has. One role means
-# the same in every paper's figures.
-ROLES = {
-    "proposed": ("#332288", "o", "-"),  # what the paper proposes
-    "usual": ("#CC6677", "s", "--"),  # what it is compared with
-    "third": ("#999933", "^", "-."),
-    "fourth": ("#44AA99", "D", ":"),
-    "fifth": ("#882255", "P", (0, (4, 1))),
-    "reference": ("#777777", "v", ":"),  # a control or a bound
-}
-VERDICT_COLOURS = {
-    "holds": "#009E73",
-    "does not hold": "#D55E00",
-    "depends": "#0072B2",
-    "undecided": "#777777",
-}
+_SAID = dict(read_rows(Path(__file__).with_name("style.toml")))
+MODELS, METRICS = _SAID["models"], _SAID["metrics"]
+ROLES, VERDICT_COLOURS = _SAID["roles"], _SAID["verdicts"]
 
 
 def label(attribution):
