@@ -84,7 +84,7 @@ def code_digest(*parts):
 
 def _within(part, files):
     """The names of the sources that are a file or lie in a folder."""
-    return [name for name in files if pathlib.PurePosixPath(name).is_relative_to(part)]
+    return [name for name in files if name == part or name.startswith(f"{part}/")]
 
 
 @cache
@@ -99,12 +99,14 @@ def _names_used(path):
 def _part(module, files):
     """The file or folder that a dotted name stands for; "" for none of `files`, such as a library's."""
     first, *rest = module.split(".")
-    path = pathlib.PurePosixPath(*(rest if first == "faithlib" else (first, *rest)))
-    for folder in (path, *path.parents[:-1]):
-        if f"{folder}.py" in files:
-            return f"{folder}.py"
-        if _within(folder, files):
-            return str(folder)  # its names may be lazy, so that all of its modules count
+    parts = rest if first == "faithlib" else [first, *rest] if first == "notebooks" else []
+    while parts:
+        path = "/".join(parts)
+        if f"{path}.py" in files:
+            return f"{path}.py"
+        if _within(path, files):
+            return path  # its names may be lazy, so that all of its modules count
+        parts = parts[:-1]
     return ""
 
 
