@@ -36,13 +36,13 @@ BUDGETS = {
     "notebooks/soft_metrics": 780,
     "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
-    "workflow": 2_735,
-    "tests": 30_740,
+    "workflow": 2_435,
+    "tests": 30_610,
     "docs": 1_220,
     "benchmarks": 1_795,
     "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 10_270  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 10_020  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
