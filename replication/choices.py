@@ -1,119 +1,104 @@
-"""The figures of a paper's open choices: each claim's value with every option (choices.csv)."""
+"""The figure of a paper's open choices: which verdict each claim has with every option (choices.csv)."""
 
-import re
+import textwrap
+
+import pandas as pd
 
 from faithlib.report.display import show_figure
-from faithlib.report.figures import GREY, guide, include, name_rows, panels, place, points
-from faithlib.report.io import CSV_FLOAT, save_figure
-from faithlib.report.style import labelled, role
+from faithlib.report.figures import WIDTH, add_legend, heat
+from faithlib.report.style import labelled, note_scale
+from replication import papers
 from replication.multiverse import CROSS, MAIN
-from replication.records import VERDICT_SCALES
+from replication.verdicts import UNTESTED
 
-GRID = "several choices changed"  # the row of the full grid
-NAME = "claims_by_choice"  # of the figures' files
-
+NAME = "claims_by_choice"  # of the figure's file
+MOST = 12  # claims; of more the headline claims are drawn
+LINE = 52  # characters of a claim
+COLOURS = {
+    "holds": ("#009E73", "+"),
+    "does not hold": ("#D55E00", "−"),
+    "depends": ("#E69F00", "±"),
+    "undecided": ("#EEEEEE", "?"),
+}
 CAPTION = (
-    "**What the verdicts depend on.** A panel for each claim of a definition and baseline that has options: "
-    "its value in the main setting (top row) and with one choice changed that the paper leaves open, with "
-    "95 % intervals; a mark without a bar has none, and an empty row is a choice that does not concern the "
-    "claim. The last row has a mark for "
-    "each combination of options, where there are few enough to look at all. The dotted line is the "
-    "claim's threshold: marks to the right of it support the claim. A claim of which whole intervals lie "
-    "on both sides depends on a choice that the paper does not make."
+    "**What the verdicts depend on.** A row is a claim by the paper's definition, a column the main setting "
+    "or one choice changed that the paper leaves open. The colour is the verdict with that option; a grey "
+    "cell is an option that does not concern the claim or was not tested. A row of one colour depends on "
+    "none of them. Values, intervals, other definitions and combinations of options are in `choices.csv`."
 )
 
 
 def show_options(choices, scale, folder, baseline=None):
-    """Show the figure of the paper's definition; save it, and those of the other definitions and baselines.
-
-    At scale quick, which has no verdicts, there is the first figure alone.
+    """Show and save the figure of the paper's definition, as claims_by_choice, where claims have options.
 
     Args:
         choices: from `replication.options.multiverse_tables`.
         scale: of the records.
-        folder: where they are saved, as claims_by_choice and claims_by_choice_<definition>_<baseline>.
+        folder: where it is saved, figures/<scale>/<paper>.
         baseline: which one is shown; None: the first that there is.
     """
-    import matplotlib.pyplot as plt
-    from IPython.display import Markdown, display
-
-    keys = list(choices[["definition", "baseline"]].drop_duplicates().itertuples(index=False, name=None))
-    main = [key for key in keys if key[0] == "paper" and baseline in (None, key[1])][:1]
-    for definition, of in main:
-        figure = options_figure(choices, scale, definition, of)
-        if figure is not None:
-            show_figure(figure, folder / NAME, {NAME: CAPTION})
-    others = []
-    for definition, of in [key for key in keys if key not in main and scale in VERDICT_SCALES]:
-        figure = options_figure(choices, scale, definition, of)
-        if figure is not None:
-            others.append("_".join([NAME, definition, *re.findall(r"\w+", of)]))
-            save_figure(figure, folder / others[-1])
-            plt.close(figure)
-    if others:
-        names = ", ".join(f"`{name}`" for name in others)
-        display(Markdown(f"Other definitions and baselines, in the same folder of figures: {names}."))
+    headline = papers.card(folder.name).headline if folder.name in papers.names() else ()
+    figure = options_figure(choices, scale, baseline, [one.claim for one in headline])
+    if figure is not None:
+        show_figure(figure, folder / NAME, {NAME: CAPTION})
 
 
-def options_figure(choices, scale="", definition="paper", baseline=None):
-    """The options of each claim, two claims side by side, a row an option that concerns one of them.
-
-    A claim has a panel if one of its options has a value.
+def options_figure(choices, scale="", baseline=None, headline=()):
+    """A heat strip: claims × options, coloured by verdict.
 
     Args:
         choices: from `replication.options.multiverse_tables`.
-        scale: "quick" is noted on the figure.
-        definition, baseline: which rows; baseline None: the first that there is.
+        scale: "quick", which has no verdicts, has no figure.
+        baseline: which rows; None: the first that there is.
+        headline: of more than MOST claims, those that are drawn.
 
     Returns:
-        matplotlib figure; None where no claim has options.
+        matplotlib figure; None where no claim has an option with a verdict.
     """
-    part = choices[choices.definition == definition]
-    part = part[part.baseline == (part.baseline.iloc[0] if baseline is None and len(part) else baseline)]
-    part = part.groupby("claim", sort=False).filter(
-        lambda rows: rows[rows.choice != MAIN].value.notna().any()
-    )
-    if part.empty:
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import ListedColormap
+
+    words = verdicts(choices, baseline, headline)
+    if words.empty:
         return None
-    numbers = ["value", "ci_low", "ci_high"]  # as in choices.csv: further digits may differ between runs
-    part = part.assign(**part[numbers].astype(float).map(lambda x: float(CSV_FLOAT % x)))
-    part = part.assign(row=[_row(*key) for key in zip(part.choice, part.option, strict=True)])
-    line = {claim: i // 2 for i, claim in enumerate(part.claim.unique())}  # of two panels
-    named = [sorted(group.row.unique(), key=GRID.__eq__) for _, group in part.groupby(part.claim.map(line))]
-    heights = [0.5 + 0.15 * len(names) for names in named]
-    drawn = panels(part, ["claim"], 2, heights, names=labelled, left=2.2, sharex=False, sharey="row")
-    looks = {
-        "main setting": role("proposed", "main setting"),
-        "one choice changed": role("usual", "one choice changed"),
-        GRID: role("usual", GRID) | {"hollow": True},
-    }
-    for axis, rows in drawn:
-        names = named[line[rows.claim.iloc[0]]]
-        kinds = rows.row.where(rows.row.isin(["main setting", GRID]), "one choice changed")
-        for kind, look in looks.items():
-            group, bounds = rows[(kinds == kind) & rows.value.notna()], ("ci_low", "ci_high")
-            points(
-                axis,
-                group,
-                "value",
-                place(group.row, names),
-                look,
-                None if kind == GRID else bounds,
-                size=3.5,
-            )
-        for name in rows[rows.value.isna() & (kinds != GRID)].row:
-            corner = {"xycoords": axis.get_yaxis_transform(), "ha": "right", "va": "center"}
-            axis.annotate("not tested", (0.99, names.index(name)), fontsize=6, color=GREY, **corner)
-        guide(axis, rows.threshold.iloc[0])
-        include(axis, rows.threshold.iloc[0], span=0.1)
-        axis.locator_params(axis="x", nbins=5)
-        name_rows(axis, names)
-    drawn.name_axes(x="statistic of the claim →")
-    kept = [look for kind, look in looks.items() if kind != GRID or GRID in set(part.row)]
-    return drawn.finish([look | {"linestyle": ""} for look in kept], scale)
+    codes = words.map(list(COLOURS).index, na_action="ignore").astype(float)
+    signs = words.map(lambda word: COLOURS[word][1], na_action="ignore").fillna("")
+    claims = ["\n".join(textwrap.wrap(labelled(name), LINE)) for name in codes.index]
+    lines = sum(name.count("\n") + 1 for name in claims)
+    longest = max(map(len, codes.columns))
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.6 + 0.075 * longest + 0.13 * lines + 0.06 * len(claims)))
+    palette = ListedColormap([colour for colour, _ in COLOURS.values()])
+    heat(axis, codes.set_axis(claims), signs.set_axis(claims), (-0.5, len(COLOURS) - 0.5), palette)
+    axis.set_facecolor("#BBBBBB")
+    axis.tick_params(axis="x", rotation=90)
+    axis.tick_params(labelsize=6)
+    used = [word for word in COLOURS if (words == word).any(axis=None)]
+    looks = [{"color": COLOURS[word][0], "marker": "s", "linestyle": "", "label": word} for word in used]
+    add_legend(figure, looks)
+    note_scale(figure, scale)
+    return figure
 
 
-def _row(choice, option):
-    if CROSS in choice:
-        return GRID
-    return "main setting" if choice == MAIN else f"{choice}: {option}"
+def verdicts(choices, baseline=None, headline=()):
+    """The verdict of each claim of the paper's definition with each option, "" left out.
+
+    Args:
+        choices, baseline, headline: as `options_figure` takes them.
+
+    Returns:
+        DataFrame of words, a row a claim that has options and a column an option, the main setting first;
+        NaN where an option does not concern a claim, or was not tested with it.
+    """
+    part = choices[(choices.definition == "paper") & ~choices.choice.str.contains(CROSS, regex=False)]
+    if len(part):
+        part = part[part.baseline == (baseline or part.baseline.iloc[0])]
+    part = part[~part.verdict.fillna("").isin(["", UNTESTED])]
+    varied = set(part.claim[part.choice != MAIN])
+    part = part[part.claim.isin(varied)]
+    if part.claim.nunique() > MOST:
+        part = part[part.claim.isin(headline)]
+    names = (part.choice + ": " + part.option).where(part.choice != MAIN, "main setting")
+    table = pd.DataFrame({"claim": part.claim, "option": names, "verdict": part.verdict})
+    order = sorted(names.unique(), key=lambda name: name != "main setting")
+    wide = table.pivot(index="claim", columns="option", values="verdict")
+    return wide.reindex(index=part.claim.unique(), columns=order)

@@ -1,6 +1,5 @@
 """The figure of the study: agreement with known evidence."""
 
-from faithlib.attributions.registry import names
 from faithlib.metrics.plausibility import BETTER
 from faithlib.report import note_scale
 from faithlib.report.figures import (
@@ -15,7 +14,6 @@ from faithlib.report.figures import (
     title,
 )
 from faithlib.report.style import role
-from replication.tables import in_order
 
 TITLES = {
     "auprc": "area under the\nprecision-recall curve",
@@ -29,7 +27,8 @@ CAPTIONS = {
     "tokens and the tokens that are known to decide the label, by three measures; arrows point to better "
     "values. Each mark is the mean over the test texts of one data set with its 95 % interval; the dotted "
     "line in the same colour is what a random order of the tokens has there. A mark beyond its dotted line "
-    "has found something. Compare marks of one colour: chance differs between data sets."
+    "has found something; the attribution that finds most is at the top. Compare marks of one colour: chance "
+    "differs between data sets."
 }
 
 
@@ -43,14 +42,15 @@ def draw(table, scale=""):
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullLocator
 
-    known = in_order(table.attribution.unique(), names())
+    lead = (table.auprc - table.auprc_chance).groupby(table.attribution).mean()
+    known = list(lead.sort_values(ascending=False, kind="stable").index)
     groups = list(table.groupby(["dataset", "model"], sort=False))
     several = table.model.nunique() > 1
     looks = [
         role(LOOKS[i % len(LOOKS)], title(dataset, model if several else ""))
         for i, ((dataset, model), _) in enumerate(groups)
     ]
-    height = 1.3 + len(known) * (0.14 + 0.06 * len(groups))
+    height = 1.3 + len(known) * (0.1 + 0.04 * len(groups))
     figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
     for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
         for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):

@@ -33,6 +33,7 @@ ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmask
 ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
 SIGNED = {False: "absolute", True: "signed"}
+P_LIMITS = (0, 0.2)  # p-values of the darkest and of the lightest colour
 LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
 ROAR = mark("Recursive ROAR", marker="|")
 P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
@@ -54,7 +55,8 @@ CAPTIONS = {
         "**Are masked texts in distribution?** Each cell is the p-value of the MaSF test that a test set, "
         "masked up to a share of its tokens by an attribution, is like the validation texts as seen in "
         "training: the mean over seeds, and as a number how many seeds have p < 0.05, out of distribution. A "
-        "grey cell was not computed. Look at the last row first. It is a fresh set that is in distribution; "
+        "grey cell was not computed, a dark one is out of distribution. Look at the last row first. It is "
+        "a fresh set that is in distribution; "
         "where the test rejects it, the other rows mean nothing. Masked fine-tuning should leave no number "
         "(Figures 4 and 18 to 21 of the paper, as heat maps)."
     ),
@@ -85,7 +87,7 @@ CAPTIONS = {
 }
 
 
-def pages(table, size=6):
+def pages(table, size=3):
     """The table in parts of at most `size` data sets, each fit for one page of any of the figures."""
     datasets = list(dict.fromkeys(table.dataset))
     return [table[table.dataset.isin(datasets[i : i + size])] for i in range(0, len(datasets), size)]
@@ -170,7 +172,8 @@ def masf(table, definition="paper", scale=""):
         if part.empty:
             continue
         wide, rejected = (_map(part, known, name) for name in (column, column.replace("p_", "rejected_")))
-        artist = heat(axis, wide, rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else ""))
+        marked = rejected.map(lambda seeds: str(int(seeds)) if seeds > 0 else "")
+        artist = heat(axis, wide, marked, P_LIMITS, "Blues_r")
         axis.tick_params(labelleft=i % grid.across == 0)
     if artist:
         words = f"p-value ({P_WORDS[definition]})"

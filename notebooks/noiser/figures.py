@@ -1,20 +1,22 @@
 """The figures of Ghasemi Madani et al. 2025, drawn from the tables of `notebooks.noiser.tables`."""
 
+import textwrap
+
 import numpy as np
 
 from faithlib.attributions.registry import names
 from faithlib.report.figures import (
-    HOLLOW,
     attribution_looks,
     attribution_rows,
     guide,
+    heat,
     mark,
-    name_rows,
     panels,
     place,
     points,
+    title,
 )
-from faithlib.report.style import label, line, role
+from faithlib.report.style import label, line, note_scale
 from notebooks.noiser.ratios import MAIN
 from replication.tables import in_order
 
@@ -22,24 +24,24 @@ PARTS = {"subject": "share on the subject ↑", "distractor": "share on the dist
 BASELINES = {"random": "against random scores", "matched": "against its own scores, shuffled"}
 MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability score ↑"}
 LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
+COLOURED = (-2, 2)  # of a heat map; what lies beyond has the strongest colour
 INTERVAL = ("ci_low", "ci_high")
 SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
 CLIPPED = "Values below −6 are drawn at the edge, their number is "
 LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
 CAPTIONS = {
     "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
-    "method (log ratio), with 95 % intervals, under each way to bring scores to one scale; right of 0 "
-    "(dotted) Noiser is the most faithful. The released code divides scores by their sum itself, so on the "
-    "right that row is empty.",
+    "method (log ratio), under each way to bring scores to one scale; purple (above 0): Noiser is the most "
+    "faithful. A star: the 95 % interval leaves out 0. Rows of one colour do not depend on the choice. The "
+    "released code divides scores by their sum itself, so `sum 1, signed` is missing there.",
     "lead_of_k_min_by_normalisation": "**Which normalisation, which bound?** The lead of k_min over the best "
     "of the other bounds of Noiser's noise, as in the figure above.",
     "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
-    "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts with 95 % intervals; 0 "
-    "(dotted) is as good as the baseline, and higher is better. Left, random scores of U[0, 1); "
-    "right, the attribution's own scores in random order, so that the size of the scores cancels. A method "
-    "with small scores is far to the left in the left column, however well it ranks. " + CLIPPED + "beside "
-    "them. Hollow marks, where there are any, are published (Table 1 of the paper; its WikiBio stands beside "
-    "the release's prompts, which it very likely is).",
+    "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts; 0 is as good as the "
+    "baseline, and higher (purple) is better. A star: the 95 % interval leaves out 0. Left, random scores of "
+    "U[0, 1); right, the attribution's own scores in random order, so that the size of the scores cancels. A "
+    "method with small scores is orange on the left, however well it ranks (Table 1 of the paper, whose "
+    "numbers stand beside ours in the table).",
     "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
     "subject of the question, and on a distractor between the subject and the question; means over prompts "
     "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
@@ -59,7 +61,7 @@ CAPTIONS = {
 
 
 def faithfulness(table, scale="", definition="paper"):
-    """Table 1 as a figure: log ratio of soft metrics, a row of panels a task, a column a baseline.
+    """Table 1 as a figure: log ratio of soft metrics, attributions × tasks, a panel a baseline.
 
     Args:
         table: from `tables.faithfulness`; shown is what is not normalised.
@@ -67,45 +69,54 @@ def faithfulness(table, scale="", definition="paper"):
         definition: "paper" or "released".
     """
     table = _main(table, definition)
-    known = in_order(table.method.unique(), names())
-    grid = panels(
-        table, ["task", "model"], height=0.4 + 0.17 * len(known), columns=("baseline", BASELINES), left=1.7
-    )
-    for axis, part in grid:
-        guide(axis, 0)
-        for row in part.itertuples():
-            y, look, one = known.index(row.method), line(row.method), part.loc[[row.Index]]
-            points(axis, one, "log_ratio", [y], look, INTERVAL, LIMITS)
-            points(axis, one, "published", [y], look | {"hollow": True}, None, LIMITS, 6.5)
-        attribution_rows(axis, known)
-    grid.name_axes("log ratio ↑")
-    handles = [mark("ours", "#555555", "o"), mark("as good as the baseline", dashes=":")]
-    paper = [HOLLOW] if table.published.notna().any() else []
-    return grid.finish([*handles, *paper], scale)
+    known = [label(name) for name in in_order(table.method.unique(), names())]
+    table = table.assign(row=table.method.map(label), column=_cases(table, 26))
+    grid = panels(table, ["baseline"], 2, 0.8 + 0.2 * len(known), names=BASELINES.get, left=1.4)
+    return _heats(grid, "log_ratio", known, "log ratio ↑", scale)
 
 
 def leads(table, scale="", question="method"):
-    """Noiser's lead under each normalisation: a row of panels a task, a column a definition.
+    """Noiser's lead under each normalisation: tasks × normalisations, a panel a definition and baseline.
 
     Args:
         table: from `tables.normalisations`.
         scale: "quick" is noted on the figure.
         question: "method" or "bounding".
     """
-    table = table[table.question == question]
-    known = list(dict.fromkeys(table.normalisation))
-    looks = {"random": role("proposed", BASELINES["random"]), "matched": role("usual", BASELINES["matched"])}
-    height = 0.5 + 0.24 * len(known)
-    grid = panels(table, ["task", "model"], height=height, columns=("definition", LEADS), left=1.2)
-    for axis, part in grid:
-        guide(axis, 0)
-        for shift, (baseline, look) in zip((-0.18, 0.18), looks.items(), strict=True):
-            own = part[part.baseline == baseline]
-            points(axis, own, "lead", place(own.normalisation, known, shift), look, INTERVAL, size=3.5)
-        name_rows(axis, known)
-    grid.include(-1, 1)
-    grid.name_axes("lead (log ratio) ↑")
-    return grid.finish([look | {"linestyle": ""} for look in looks.values()], scale)
+    table = table[(table.question == question) & table.lead.notna()]
+    table = table.assign(row=_cases(table, 40), column=table.normalisation)
+    known = list(dict.fromkeys(table.row))
+    grid = panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(known), left=2.2,
+                  columns=("definition", LEADS))  # fmt: skip
+    return _heats(grid, "lead", known, "lead (log ratio) ↑", scale)
+
+
+def _cases(table, width):
+    cases = zip(table.task, table.model, strict=True)
+    return ["\n".join(textwrap.wrap(title(*case), width)) for case in cases]
+
+
+def _heats(grid, value, rows, words, scale):
+    """A heat map of a column in each panel; a star where the interval leaves out 0."""
+    artist, columns = None, list(dict.fromkeys(name for _, part in grid for name in part.column))
+    for i, (axis, part) in enumerate(grid):
+        if part.empty:
+            continue
+        stars = np.where((part.ci_low > 0) | (part.ci_high < 0), "*", "")
+        texts = part.assign(text=part[value].map("{:.1f}".format).str.replace("-", "−") + stars)
+        shown, marked = (
+            texts.pivot(index="row", columns="column", values=name).reindex(index=rows, columns=columns)
+            for name in (value, "text")
+        )
+        artist = heat(axis, shown.astype(float), marked.fillna(""), COLOURED, "PuOr")
+        axis.tick_params(labelleft=i % grid.across == 0, labelsize=6)
+        axis.tick_params(axis="x", rotation=90)
+    if artist:
+        grid.figure.colorbar(
+            artist, ax=grid.axes, shrink=0.6, aspect=20, pad=0.01, extend="both", label=words
+        )
+    note_scale(grid.figure, scale)
+    return grid.figure
 
 
 def parts(table, scale=""):

@@ -151,7 +151,7 @@ def racu(table, scale=""):
     """
     table = table[table.recursive.astype(bool)]
     known = in_order(table.measure.unique(), names())
-    grid = _panels(table, across=4, left=1.2, height=0.45 + 0.3 * len(known))
+    grid = _panels(table, across=3, left=1.2, height=0.45 + 0.3 * len(known))
     for axis, part in grid:
         guide(axis, 0, look={"linestyle": "-"})
         for row in part.itertuples():

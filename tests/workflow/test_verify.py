@@ -80,14 +80,14 @@ def found():
 def test_what_is_whole_passes_and_what_is_not_is_named(project):
     exec(PLACES + REPORT)  # as the report's notebook did when it was committed
     whole = found()
-    assert [len(part) for part in whole["quick", "toy"]] == [4, 9]
+    assert [len(part) for part in whole["quick", "toy"]] == [4, 3]
     TABLE.write_text(TABLE.read_text().replace("0.175", "0.176"))
-    Path("figures/quick/toy/line.pdf").unlink()
+    Path("figures/quick/toy/line.png").unlink()
     Path("figures/quick/toy/old.png").write_text("")
     whole["quick", "toy"][1].append(Path("figures/quick/toy/old.png"))
     wrong, unchecked = verify.verify("quick", "toy", whole)
     assert unchecked == ["notebooks/toy/report.ipynb: it was saved without outputs"] and wrong == [
-        "figures/quick/toy/line.pdf is committed and gone",
+        "figures/quick/toy/line.png is committed and gone",
         "figures/quick/toy/old.png is not what the report makes now: it makes no such file",
         "results/quick/toy/tables/means.csv is not what its records give",
     ]

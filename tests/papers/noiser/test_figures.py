@@ -49,11 +49,17 @@ def test_marks_stand_at_their_values_and_a_judge_without_an_answer_has_no_panel(
     plt.close("all")
 
 
-def test_leads_have_a_column_a_definition_and_a_row_a_normalisation(values):
+def test_leads_are_tasks_by_normalisations_and_starred_where_an_interval_leaves_out_zero(values):
     both = pd.concat([values, values.assign(normalisation="min-max")])
     table = tables.normalisations(both)
     for question in ("method", "bounding"):
+        shown = table[(table.question == question) & table.lead.notna()]
         figure = figures.leads(table, question=question)
-        assert len(figure.axes) == 4  # two tasks, two definitions
-        assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["none", "min-max"]
+        assert [axis.get_label() for axis in figure.axes].count("<colorbar>") == 1
+        assert len(figure.axes) == 1 + 2 * shown.baseline.nunique()  # a panel a definition and baseline
+        lowest = figure.axes[2 * shown.baseline.nunique() - 1]
+        assert [tick.get_text() for tick in lowest.get_xticklabels()] == ["none", "min-max"]
+        assert len(figure.axes[0].get_yticklabels()) == len(shown.groupby(["task", "model"]))
+    figure = figures.faithfulness(tables.faithfulness(values).assign(log_ratio=-1.5, ci_low=-2, ci_high=-1))
+    assert {text.get_text() for axis in figure.axes[:2] for text in axis.texts} == {"−1.5*"}
     plt.close("all")
