@@ -26,7 +26,7 @@ def save_table(frame, stem, better=None, printed=None, precision=3):
     frame.to_csv(f"{stem}.csv", index=False, float_format=CSV_FLOAT, lineterminator="\n")
     printed = frame if printed is None else printed
     better = {c: way for c, way in (better or {}).items() if c in printed}
-    html = styled(printed, better, precision).to_html(table_uuid=stem.name)
+    html = styled(printed, better, precision, whole=True).to_html(table_uuid=stem.name)
     Path(f"{stem}.html").write_text(html, encoding="utf-8")
     Path(f"{stem}.tex").write_text(_latex(printed, better, precision), encoding="utf-8")
 

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from pandas.io.formats.style import Styler
 
 from faithlib.attributions.registry import COLOURS, look, names
@@ -15,6 +16,7 @@ from faithlib.scores import RANDOM
 from faithlib.tasks.table import TASKS
 
 STYLE = Path(__file__).parent.parent / "faithlib.mplstyle"
+MOST = 8  # columns of a table on a page
 ARROWS = {"higher": ("↑", r"$\uparrow$"), "lower": ("↓", r"$\downarrow$")}  # html, LaTeX
 _SAID = dict(read_rows(Path(__file__).with_name("style.toml")))
 MODELS, METRICS = _SAID["models"], _SAID["metrics"]
@@ -168,19 +170,51 @@ class Table(Styler):
         return f"<details><summary>{name}</summary>{table}</details>"
 
 
-def styled(frame, better=None, precision=3, folded=True):
+def styled(frame, better=None, precision=3, folded=True, whole=False):
     """The frame as a pandas Styler for a notebook: arrows in the headers, names in words, verdicts coloured.
 
     better: {column: "higher" or "lower"}, which direction of a column is better.
     folded: whether a table of more than `markdown.LONG` rows is folded behind its name.
+    whole: whether a table of more than MOST columns has all of them; else it is made `narrow`.
     Raises ValueError for a column that the frame lacks and for another direction.
     """
     _check_better(frame, better or {})
+    frame, caption = (frame, "") if whole else narrow(frame, precision)
     arrows = {column: f"{column} {ARROWS[way][0]}" for column, way in (better or {}).items()}
     style = coloured(in_words(frame.rename(columns=arrows)))
     style.folded = folded
+    if caption:
+        style = style.set_caption(escape(caption))
     style = style.format(precision=precision, na_rep="", escape="html")
     return style.format_index(escape="html", axis="columns")
+
+
+def narrow(frame, precision=3):
+    """(a frame of at most MOST columns, a sentence on what is not in it); the frame itself if it is so.
+
+    Intervals go behind their values. Columns that are empty or say the same in all rows are left out, then
+    those behind the first MOST.
+
+    >>> wide = pd.DataFrame({"model": ["bert"] * 2, **{name: [1, 2] for name in "abcdefghi"}})
+    >>> narrow(wide)[1]
+    'The same in all rows: model bert. In the CSV alone: i.'
+    """
+    if frame.shape[1] <= MOST:
+        return frame, ""
+    place = list(frame).index("ci_low") if {"ci_low", "ci_high"} <= {*frame} else 0
+    if place and pd.api.types.is_float_dtype(frame.iloc[:, place - 1]):
+        value = list(frame)[place - 1]
+        rows = zip(frame[value], frame.ci_low, frame.ci_high, strict=True)
+        texts = [cell_text(*row, precision=precision) for row in rows]
+        frame = frame.assign(**{value: texts}).drop(columns=["ci_low", "ci_high"])
+    frame = frame.dropna(axis=1, how="all")
+    words = in_words(frame)
+    same = {c: words[c].iloc[0] for c in words if len(words) > 1 and words[c].nunique(dropna=False) == 1}
+    rest = frame.drop(columns=list(same))
+    told = ", ".join(f"{name} {value}" for name, value in same.items())
+    beyond = ", ".join(map(str, rest.columns[MOST:]))
+    parts = [f"The same in all rows: {told}."] * bool(told) + [f"In the CSV alone: {beyond}."] * bool(beyond)
+    return rest.iloc[:, :MOST], " ".join(parts).replace("_", " ")
 
 
 def note_scale(figure, scale):

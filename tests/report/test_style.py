@@ -2,11 +2,12 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from faithlib import attributions, report
 from faithlib.report.io import save_table
-from faithlib.report.style import in_words, label, styled
+from faithlib.report.style import MOST, in_words, label, styled
 from faithlib.scores import RANDOM
 
 
@@ -77,3 +78,16 @@ def test_latex_gets_signs_that_it_prints(tmp_path):
     bar, x, alpha = r"\ensuremath{|}", r"x\ensuremath{\nabla}x", r"\ensuremath{\alpha}"
     text = (tmp_path / "t.tex").read_text()
     assert f"{bar}{x}{bar}" in text and rf"{alpha}\ensuremath{{\nabla}}{alpha}" in text and "α" not in text
+
+
+def test_a_wide_table_is_made_narrow_and_says_what_is_left_out():
+    wide = pd.DataFrame({"dataset": ["sst", "cb"], "model": "bilstm", "empty": np.nan, "value": [0.1, 0.2]})
+    wide = wide.assign(ci_low=0.05, ci_high=0.3, **{f"<{i}>": [i, i + 1] for i in range(7)})
+    table = report.styled(wide)
+    assert list(table.data)[:3] == ["dataset", "value", "<0>"] and len(table.data.columns) == MOST
+    assert table.data.value.tolist() == ["0.100 [0.050, 0.300]", "0.200 [0.050, 0.300]"]
+    assert table.caption == "The same in all rows: model BiLSTM. In the CSV alone: &lt;6&gt;."
+    assert (
+        report.styled(wide, whole=True).data.shape == wide.shape
+        and not report.styled(wide.iloc[:, :8]).caption
+    )
