@@ -400,7 +400,9 @@ def published(claim, verdict, cases):
     names = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
     if claim.quantifier == "somewhere" and verdict.cases:
         names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
-    datasets = list(dict.fromkeys(name.split(" (")[0] for name in names))
+    titles = {} if isinstance(claim.values, dict) else case_titles(pairs(claim.values))
+    dataset_of = {title: dataset for (dataset, _), title in titles.items()}
+    datasets = list(dict.fromkeys(dataset_of.get(name, name) for name in names))
     printed = [claim.published.get(dataset, math.nan) for dataset in datasets]
     if not printed or not claim.published or generated(pd.Index(datasets)).any():
         return math.nan, ""
