@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from faithlib.report.display import beginning
 from faithlib.report.io import CSV_FLOAT
-from faithlib.report.markdown import escaped, fold, table, with_block
+from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
 from replication import papers
@@ -32,6 +33,7 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 FINDING = re.compile(
     r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)"
 )  # of the README: a headline claim
+BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED = 4  # cases that a cell names; more are counted
 HEADER = (
     "claim",
@@ -57,16 +59,17 @@ IN_A_SENTENCE = {  # of one claim, and of several
 }
 
 
-def card_block(claims, headline=(), notes=()):
+def card_block(claims, headline=(), notes=(), before=()):
     """The verdicts of a paper as Markdown: a sentence, the headline claims, and all claims, folded.
 
     Args:
         claims: DataFrame with the columns `replication.claims.CLAIMS`, as claims.csv at scale small or paper.
-        headline: the card's `Headline`s; without them, all claims stand in a paragraph.
-        notes: sentences on how it was computed, folded too where there are headline claims.
+        headline: the card's `Headline`s; without them, those of the first definition are counted.
+        notes: sentences on how it was computed, folded too.
+        before: paragraphs between the sentence and the table, such as the models and a figure.
 
     Returns:
-        The content of the card's block BLOCK. The paragraph is of the first definition.
+        The content of the card's block BLOCK.
 
     >>> from replication.verdicts import Verdict
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none"}
@@ -74,19 +77,16 @@ def card_block(claims, headline=(), notes=()):
     >>> row |= dict.fromkeys((*COUNTS, "to_come"), 0) | {"looks": 1}
     >>> row |= {"published": 0.3, "published_cases": "sst"}
     >>> print(card_block(pd.DataFrame([row])).splitlines()[1])
-    **Holds** (1 of 1): A above B.
+    **Of 1 claim, 1 holds.**
     """
     judged = claims[claims.verdict != ""]
     if headline:
-        texts = [answer(judged, headline), headline_table(judged, headline)]
-        texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
-        texts += [fold("\n\n".join(notes), "What was computed, and what was not")] if notes else []
-        return "\n" + "\n\n".join(texts) + "\n"
-    texts = list(notes)
-    first = judged[judged.definition == claims.definition.iloc[0]]
-    for (definition, baseline), part in first.groupby(["definition", "baseline"], sort=False):
-        texts.append(_about(definition, baseline, judged) + _paragraph(part))
-    texts.append(claims_table(claims, folded=f"All {len(claims)} claims"))
+        texts = [answer(judged, headline), *before, headline_table(judged, headline)]
+    else:
+        first = judged[judged.definition == claims.definition.iloc[0]]
+        texts = [in_words(first.verdict, counted(len(first), "claim")), *before]
+    texts.append(fold(claims_table(claims), f"All {len(claims)} claims"))
+    texts += [fold("\n\n".join(notes), "What was computed, and what was not")] if notes else []
     return "\n" + "\n\n".join(texts) + "\n"
 
 
@@ -115,7 +115,16 @@ def answer(claims, headline):
     claimed = counted(len(headline), "headline claim")
     if not rows:
         return f"Of {claimed} none has a record yet."
-    words = pd.Series([row["verdict"] for row in rows]).value_counts()
+    return in_words([row["verdict"] for row in rows], claimed)
+
+
+def in_words(verdicts, claimed):
+    """How many of some claims have which verdict.
+
+    >>> in_words(["holds", "holds", "depends"], "3 claims")
+    '**Of 3 claims, 2 hold and 1 depends on a choice.**'
+    """
+    words = pd.Series(verdicts).value_counts()
     told = [f"{n} {IN_A_SENTENCE[word][int(n > 1)]}" for word in WORDS if (n := words.get(word, 0))]
     listed = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
     return f"**Of {claimed}, {listed}.**"
@@ -131,12 +140,12 @@ def headline_table(claims, headline):
         asked = f" {row['verdict']}"
         if row["verdict"] == DEPENDS:
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
-        if row["at_least_half"] == NO:
-            asked += "; less than half of the published effect"
         if row["within_margin"] == YES:
             asked += f"; no more than ±{one.margin:g}"
+        elif row["at_least_half"] == NO:
+            asked += "; less than half the effect"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
-        rows.append([SQUARES[row["verdict"]] + asked, labelled(row["claim"]), published, _ours(row)])
+        rows.append([SQUARES[row["verdict"]] + asked, labelled(one.claim), published, _ours(row)])
     return table(["verdict", "headline claim", "published", "ours, 95 % interval"], rows)
 
 
@@ -191,7 +200,40 @@ def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
     claims = read_claims(folder / "claims.csv")
     notes = [*_computed(folder), *_untested(folder), *_judged(folder)]
-    return card_block(claims, _headline(folder.name), notes)
+    headline = _headline(folder.name)
+    return card_block(claims, headline, notes, [*_models(folder, claims, headline), *_picture(folder)])
+
+
+def _models(folder, claims, headline):
+    """[a sentence: which models stand for the paper's]; [] where the paper's are not in config/paper.yaml."""
+    _, of_paper = in_config(folder.parents[1], "paper", folder.name) or ("", {})
+    rows = [row for _, row in of_headline(claims, headline) if row]
+    ours = [row["model"].partition(JOIN)[0] for row in rows]
+    if not all(ours):  # a claim about several models
+        records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
+        ours = [record["params"]["model"] for record in records if record["params"].get("model")]
+    known, theirs = (
+        ", ".join(dict.fromkeys(model_title(slug(name)) for name in names))
+        for names in (ours, [unit["model"] for unit in of_paper.values()])
+    )
+    if not known or not theirs:
+        return []
+    verb = "stand" if ", " in known else "stands"
+    return [f"**Models.** {known} {verb} for the paper's {theirs}."]
+
+
+def _picture(folder):
+    """[the figure of a card as Markdown]: how the published values become ours, else the one it names."""
+    if folder.name not in papers.names():
+        return []
+    drawn = folder.parents[2] / "figures" / folder.parent.name / folder.name
+    captions = {BRIDGE: "Each step from the published values to ours"} | papers.captions(folder.name)
+    for stem in (BRIDGE, papers.card(folder.name).figure):
+        if stem and (drawn / f"{stem}.png").is_file():
+            name = max((name for name in captions if stem.startswith(name)), key=len)
+            place = (drawn / f"{stem}.png").relative_to(folder.parents[2]).as_posix()
+            return [f"![{beginning(captions[name])}](../../{place})"]
+    return []
 
 
 def _headline(paper):
@@ -295,14 +337,14 @@ def _cases(names):
 def _computed(folder):
     """[a sentence: the units of a folder of records on each device, and their hours]; [] without records.
 
-    Hours of a processor are those of one core where all its records have them, else those on the clock,
+    Hours of a processor are those of one core where all its records have them, else of wall time,
     pauses included.
     """
     records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
     spent, parts = pd.DataFrame([r["volatile"] | r["provenance"] for r in records if "volatile" in r]), []
     for device, own in spent.groupby("device") if len(spent) else ():
         on_cores = device == "cpu" and "cpu_seconds" in own and own.cpu_seconds.notna().all()
-        name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours on the clock")
+        name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours of wall time")
         units = counted(len(own), "unit") + f" on {device}" * (device != "cpu")
         parts.append(f"{units} ({own[name].sum() / 3600:.1f} {words})")
     return [f"Computed in {' and '.join(parts)}."] if parts else []
@@ -327,8 +369,8 @@ def _untested(folder):
     known = {name.partition(".")[0] for name in there} | {task_slug(p["task"]) for p in units.values()}
     others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in known]
     others = ", ".join(map(dataset_title, dict.fromkeys(others)))
-    told = [f"Listed in `{shown(path)}` and not computed yet: {'; '.join(absent)}."] if absent else []
-    return told + ([f"Data sets of `{shown(whole)}` that are not there: {others}."] if others else [])
+    told = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
+    return told + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
 
 
 def _judged(folder):
@@ -343,23 +385,6 @@ def _about(definition, baseline, claims):
     words += [BASELINES.get(baseline, f"random baseline {baseline}")] if claims.baseline.nunique() > 1 else []
     text = ", ".join(words)
     return f"{text[0].upper()}{text[1:]}: " if text else ""
-
-
-def _paragraph(part):
-    texts = []
-    for word in WORDS:
-        own = part[part.verdict == word]
-        if len(own):
-            names = "; ".join(escaped(labelled(row.claim + _limits(row))) for row in own.itertuples())
-            texts.append(f"**{word.capitalize()}** ({len(own)} of {len(part)}): {names}.")
-    return " ".join(texts)
-
-
-def _limits(row):
-    """What limits a verdict: " (on ties; not shown with ...)", where it is shown; or ""."""
-    names = {"on": row.depends_on, "not shown with": row.not_shown_with, "shown on": row.shown_on}
-    limits = [f"{word} {listed.replace(JOIN, ', ')}" for word, listed in names.items() if listed]
-    return f" ({'; '.join(limits)})" if limits else ""
 
 
 def _cells(row):

@@ -60,6 +60,7 @@ class Card:
         beside: {parameter: kind of model} of the parameters that name a further model of a unit; "" is none,
             and what begins with ENDPOINT is asked over the network.
         headline: the `Headline`s, at most eight, frozen before a scale's first unit.
+        figure: the figure that the card shows, by the name of its file.
         looks: {scale: {(data set, model, variant): numbers of seeds with which its verdicts were or will be
             drawn}}, where they are several; the last one is the number planned.
         zeros: parameters for which 0 stands for the paper's own value, such as ("learning_rate",).
@@ -84,6 +85,7 @@ class Card:
     beside: dict = field(default_factory=dict)
     zeros: tuple = ()
     headline: tuple = ()
+    figure: str = ""
     looks: dict = field(default_factory=dict)
     hours: Callable | None = None
     check: Callable | None = None
@@ -147,6 +149,11 @@ def card(name):
             f"paper {name!r} has no card: write {name}/card.py with CARD = Card(name={name!r}, …)"
         )
     return import_module(f"notebooks.{name}.card").CARD
+
+
+def captions(name):
+    """{beginning of a figure's name: caption} of a paper."""
+    return import_module(f"notebooks.{name}.figures").CAPTIONS
 
 
 def published(paper, table):

@@ -20,6 +20,7 @@ CARD = Card(
         Headline("integrated_gradients above a random order, by marked rationales", SHARE, "known exactly"),
         Headline("leave_one_out above a random order, by marked rationales", SHARE, "known exactly"),
     ),
+    figure="agreement_with_evidence",
     tables=("evidence",),
     choices={
         "agreement": ("auprc", "precision"),

@@ -41,6 +41,7 @@ CARD = Card(
         Headline("x∇x is the worst (lead of the next over it)", SHARE, "random"),
         Headline("more faithful than the same measures by Recursive ROAR (RACU)", SHARE, "random"),
     ),
+    figure="racu_by_dataset",
     tables=("performance", "racu", "curves", "masf", "random_draws", "walltime"),
     zeros=("learning_rate",),
     reads=("recursive_roar",),

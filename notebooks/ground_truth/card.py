@@ -48,6 +48,7 @@ CARD = Card(
     url="https://arxiv.org/abs/2111.07367",
     claims=("A faithfulness metric prefers an explanation that is known to be better.",),
     models=("tiny-llama", "compiled"),
+    figure="metrics",
     tables=("metrics", "gates", "attributions", "agreement"),
     attributions=(
         "attention",

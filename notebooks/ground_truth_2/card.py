@@ -54,5 +54,6 @@ CARD = Card(
     citation="a study of faithlib; shortcuts that are planted into texts from Bastings et al. (2022), EMNLP",
     url="https://arxiv.org/abs/2111.07367",
     claims=("A faithfulness metric notices each kind of error of an explanation.",),
+    figure="cells",
     tables=("cells", "entries", "gates", "conditions", "transfer", "ties"),
 )

@@ -66,6 +66,7 @@ CARD = Card(
             ("world_facts", "tiny-llama", ""): (3, 5),
         },
     },
+    figure="lead_by_normalisation",
     tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
     # Main setting first. It is what the paper prints, where it prints anything: scores as they are
     # (section 3), integrated gradients from all zero embeddings (section 4.2).

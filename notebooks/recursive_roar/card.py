@@ -56,6 +56,7 @@ CARD = Card(
             ("babi_1", "bilstm", ""): (3, 6),
         },
     },
+    figure="racu_by_dataset",
     tables=("performance", "racu", "curves", "sparsity"),
     zeros=("learning_rate",),
     tasks={

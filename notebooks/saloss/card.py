@@ -56,6 +56,7 @@ CARD = Card(
             ("semeval", "all-MiniLM-L6-v2", ""): (3, 5),
         },
     },
+    figure="decision_flip_paper",
     tables=("performance", "decision_flip", "lambdas", "fresh"),
     check=check,
     demand=demand,

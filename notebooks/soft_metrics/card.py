@@ -24,6 +24,7 @@ CARD = Card(
         Headline("Soft-NS varies less over attributions than NS", SHARE, "normal"),
         Headline("Soft-NC varies less over attributions than NC", SHARE, "normal"),
     ),
+    figure="diagnosticity_by_ratio",
     tables=("performance", "diagnosticity", "faithfulness_by_ratio"),
     choices={  # the main setting first: 16 soft draws, one random draw, all measured texts
         "ties": ("half, released as at least", "half", "strict", "at least"),

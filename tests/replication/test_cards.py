@@ -1,9 +1,12 @@
 """The generated block of a paper's card, and that committed cards say what the committed claims say."""
 
 import json
+import re
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from faithlib.report.markdown import with_block
 from replication import cards, papers
@@ -26,7 +29,7 @@ def row(claim, verdict, **more):
     return ROW | {"claim": claim, "verdict": verdict} | more
 
 
-def test_the_paragraph_groups_claims_by_verdict():
+def test_verdicts_are_counted_in_a_sentence_and_all_claims_folded():
     nan = float("nan")
     few = "2 seeds: an interval needs 3"
     none = {"ci_low": nan, "ci_high": nan, "published": nan, "published_cases": "none for sst", "n_units": 0}
@@ -39,24 +42,22 @@ def test_the_paragraph_groups_claims_by_verdict():
         ]
     )
     block = card_block(table).splitlines()
-    assert block[1] == (
-        "**Holds** (2 of 4): A above \\|B\\|; E. **Depends** (1 of 4): C (on ties). "
-        "**Undecided** (1 of 4): D."
-    )
+    assert block[1] == "**Of 4 claims, 2 hold, 1 depends on a choice and 1 is undecided.**"
+    assert block[3] == "<details><summary>All 4 claims</summary>"
     sst = "Stanford Sentiment Treebank"
     published = "published (the paper's models and training sets)"
     heads = "claim", "verdict", "ours, 95 % interval", published, "data", "options"
-    assert block[3] == f"| {' | '.join(heads)} |"
-    assert block[5] == (
+    assert block[5] == f"| {' | '.join(heads)} |"
+    assert block[7] == (
         f"| A above \\|B\\| | holds (bert, 3 seeds) | +0.200 [+0.100, +0.300] | +0.500 | {sst} |  |"
     )
-    assert block[6].endswith(f"| +0.200 [+0.100, +0.300] | +0.500 on CommitmentBank | {sst} | {AGREE} |")
-    assert block[7].endswith(f"| +0.200 | none for {sst} | {sst} |  |")
+    assert block[8].endswith(f"| +0.200 [+0.100, +0.300] | +0.500 on CommitmentBank | {sst} | {AGREE} |")
+    assert block[9].endswith(f"| +0.200 | none for {sst} | {sst} |  |")
     on = "not shown on CommitmentBank (3 seeds), borderline; the estimate fails on CommitmentBank"
-    assert f"| holds on average, {on} |" in block[8]
+    assert f"| holds on average, {on} |" in block[10]
 
 
-def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
+def test_what_limits_a_verdict_stands_in_the_table():
     counted = {"agree": 1, "of": 3, "sign_equal": 3}
     shown = {"shown_on": "sst (bilstm): |x|; cb", "cases": "sst (bilstm): |x|; cb; mrpc"}
     table = pd.DataFrame(
@@ -69,14 +70,10 @@ def test_what_limits_a_verdict_stands_in_the_paragraph_and_in_the_table():
         ]
     )
     block = card_block(table).splitlines()
-    sst, cb = "Stanford Sentiment Treebank", "CommitmentBank"
-    assert f"C (shown on {sst} (BiLSTM): \\|x\\|, {cb})." in block[1]
-    assert "A (on ties, sign)." in block[1] and "B (not shown with ties)." in block[1]
-    assert block[1].endswith("**Undecided** (1 of 5): E. **Not tested** (1 of 5): D.")
-    assert "| depends on ties, sign (main setting: does not hold; 3 seeds) |" in block[5]
-    assert "| does not hold (not shown with ties; 3 seeds) |" in block[6]
-    assert block[7].endswith("| 1 of 3 options agree, sign equal in 3; full grid: 5 of 8 agree |")
-    assert block[8].endswith("|  |") and block[9].endswith("|  |")
+    assert "| depends on ties, sign (main setting: does not hold; 3 seeds) |" in block[7]
+    assert "| does not hold (not shown with ties; 3 seeds) |" in block[8]
+    assert block[9].endswith("| 1 of 3 options agree, sign equal in 3; full grid: 5 of 8 agree |")
+    assert block[10].endswith("|  |") and block[11].endswith("|  |")
 
 
 def test_many_cases_are_counted_and_few_are_named_in_words():
@@ -86,16 +83,78 @@ def test_many_cases_are_counted_and_few_are_named_in_words():
     rows = [row("A", "holds", **cases) for cases in (four, five, same)]
     block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
     sst = "Stanford Sentiment Treebank"
-    assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[5]
-    assert "| +0.200 [+0.100, +0.300] | 5 cases |" in block[6]
-    assert f"| {sst} (BiLSTM, MiniLM-L6, tiny BERT) |" in block[7]
+    assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[7]
+    assert "| +0.200 [+0.100, +0.300] | 5 cases |" in block[8]
+    assert f"| {sst} (BiLSTM, MiniLM-L6, tiny BERT) |" in block[9]
 
 
-def test_definitions_and_baselines_have_paragraphs_of_their_own():
+def test_definitions_have_rows_of_their_own_and_the_first_is_counted():
     table = pd.DataFrame([row("A", "holds"), row("A", "holds", definition="released")])
     block = card_block(table)
-    assert "Definition paper: **Holds** (1 of 1): A." in block
+    assert "**Of 1 claim, 1 holds.**" in block
     assert "| *Definition released* |  |  |  |  |\n" in block
+
+
+PLAIN = re.compile(r"<!-- generated.*?<!-- end -->|```.*?```", re.DOTALL)
+LINK = re.compile(r"\]\([^)]*\)|<[^>]*>")
+SENTENCE = re.compile(r"""(?<=[.?!])["*)\]]*\s+(?=[^a-z])""")
+
+
+@pytest.mark.parametrize("paper", papers.names())
+def test_a_card_has_one_screen_before_its_folds_and_short_sentences(paper):
+    folder = project_root() / "notebooks" / paper
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    first, *folds = text.split("<details>")
+    assert len(re.findall(r"\w\S*", LINK.sub("]", first))) <= 260 and "\n## " not in text
+    names = re.findall(r"<summary>(.*?)</summary>", PLAIN.sub("", text))
+    assert [name for name in ("The method", "What it depends on", "Run it again") if name not in names] == []
+    for picture in re.findall(r"!\[[^]]+\]\((\S+?\.png)\)", first):
+        width, height = Image.open(folder / picture).size
+        assert height * 880 / width <= 900, f"{picture}: too high for a page of 880 pixels"
+    for line in PLAIN.sub("", text).splitlines():
+        words = LINK.sub("]", re.sub(r"^(- |\d+\. )", "", line))
+        for sentence in SENTENCE.split(words) if not line.startswith(("|", "!", "<", "#")) else ():
+            assert len(re.findall(r"\w\S*", sentence)) <= 30, sentence
+
+
+NUMBER = re.compile(r"(?<![\w.−-])(?:\d[\d,]*)?(?:\.?\d+)(?: %|%)?(?![\w-])")
+SETTINGS = {  # numbers of the cards that are no results: years, sizes, rules of the protocol
+    "attributions": "2020 21 40 512",
+    "fmm": "2024 8000 3000 1666 1509 1500",
+    "ground_truth": "2022 25",
+    "ground_truth_2": "2022 1 2 3 4 5 6 20 .005 .50 .70 95% .55",
+    "noiser": "2025 260000 135",
+    "recursive_roar": "2022 36 1500 1666 549367",
+    "saloss": "2021 88 22",
+    "soft_metrics": "2023 18 256",
+}
+
+
+def is_a_result(text, values):
+    """Whether a number of a sentence is a value of a table: as it is, in per cent, or what it falls by."""
+    number, share = text.rstrip("%"), text.endswith("%")
+    digits, at = len(number.partition(".")[2]), float(number)
+    tried = [100 * values, 100 * (1 - values)] if share else [values]
+    return any((abs(abs(some) - at) <= 0.5 * 10**-digits + 1e-9).any() for some in tried)
+
+
+@pytest.mark.parametrize("paper", papers.names())
+def test_a_number_in_a_sentence_of_a_card_is_of_a_table_or_a_setting(paper):
+    root = project_root()
+    frames = [pd.read_csv(path) for path in root.glob(f"results/small/{paper}/**/*.csv")]
+    columns = [frame.select_dtypes("number").to_numpy(float).ravel() for frame in frames]
+    values = np.concatenate([*columns, np.array([np.inf])])
+    text = (root / "notebooks" / paper / "README.md").read_text(encoding="utf-8")
+    lines = [re.sub(r"`[^`]*`", "", LINK.sub("]", line)) for line in PLAIN.sub("", text).splitlines()]
+    told = {
+        n.replace(",", "").replace(" ", "")
+        for line in lines
+        if line[:1] not in "#!"
+        for n in NUMBER.findall(line)
+    }
+    settings = set(SETTINGS[paper].split())
+    assert [n for n in sorted(told - settings) if not is_a_result(n, values[np.isfinite(values)])] == []
+    assert settings <= told
 
 
 def test_empty_columns_are_left_out_and_holms_p_has_one():
@@ -128,9 +187,9 @@ def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
     write("a", cpu_seconds=3600)
     assert cards._computed(tmp_path) == ["Computed in 1 unit (1.0 core hours)."]
     write("b")
-    assert cards._computed(tmp_path) == ["Computed in 2 units (4.0 hours on the clock)."]
+    assert cards._computed(tmp_path) == ["Computed in 2 units (4.0 hours of wall time)."]
     write("b", device="a GPU", cpu_seconds=60)
-    both = "Computed in 1 unit on a GPU (2.0 hours on the clock) and 1 unit (1.0 core hours)."
+    both = "Computed in 1 unit on a GPU (2.0 hours of wall time) and 1 unit (1.0 core hours)."
     assert cards._computed(tmp_path) == [both]
 
 
@@ -174,7 +233,7 @@ def test_a_card_says_which_units_have_no_record(tmp_path):
     (tmp_path / "config" / "paper.yaml").write_text(grid % "{task: sst2, seed: 0}, {task: rte, seed: [0, 1]}")
     block = read_block(folder)
     assert "SST-2, tiny BERT (2 seeds of 3); CoLA, tiny BERT, few-texts (1 seed of 1)." in block
-    assert "that are not there: RTE.\n" in block
+    assert "not yet run: RTE.\n" in block
     assert cards.read_block(folder) == block
 
 
@@ -217,9 +276,8 @@ def test_headline_claims_stand_first_and_all_others_in_a_fold():
     assert block[1] == "**Of 4 headline claims, 1 holds, 1 depends on a choice and 1 is undecided.**"
     assert block[5:9] == [
         "| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] |",
-        "| ⬜ undecided; less than half of the published effect; no more than ±0.01 | B | +0.500 "
-        "| +0.200 [+0.100, +0.300] |",
-        "| 🟧 depends on ties, sign | C, MiniLM |  | +0.200 [+0.100, +0.300] (97.5 %, 2 looks) |",
+        "| ⬜ undecided; no more than ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] |",
+        "| 🟧 depends on ties, sign | C |  | +0.200 [+0.100, +0.300] (97.5 %, 2 looks) |",
         "| ◽ no record yet | D |  |  |",
     ]
     assert block.index("Computed in 3 units.") > block.index("| *Definition released* |  |  |  |  |")
