@@ -88,6 +88,11 @@ if repository:
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 
+# In a notebook: the output of a cell that is nothing but the name of a unit or of its record.
+BARE = re.compile(
+    r"""\[\s*\{\s*"data": \{\s*"text/plain": \[\s*"'[\w.-]+'"\s*\]\s*\},\s*"""
+    r""""execution_count": \w+,\s*"metadata": \{\},\s*"output_type": "execute_result"\s*\}\s*\]"""
+)
 CARD = re.compile(r"notebooks/\w+/README")
 UNDER_A_CARD = """```{toctree}
 :hidden:
@@ -100,6 +105,7 @@ Report <report>
 def linked(app, docname, source):
     """Links to what is no page: Python files go to their reference, others to the repository, if any."""
     source[0] = LINK.sub(lambda match: _link(app, (ROOT / docname).parent, match), source[0])
+    source[0] = BARE.sub("[]", source[0])
     if CARD.fullmatch(docname):
         source[0] += "\n" + UNDER_A_CARD
 

@@ -29,7 +29,10 @@ def build(folder):
     for old in (folder, ROOT / "docs/generated"):
         shutil.rmtree(old, ignore_errors=True)
     flags = ["-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(ROOT / "docs")]
-    return main([*flags, "-d", str(folder.with_name("doctrees")), str(ROOT), str(folder)])
+    status = main([*flags, "-d", str(folder.with_name("doctrees")), str(ROOT), str(folder)])
+    for path in folder.rglob("*.map"):  # of minified code, for a browser's debugger
+        path.unlink()
+    return status
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from replication.multiverse import COUNTS, summary
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level
 from replication.tables import counted
-from replication.verdicts import DEPENDS, JOIN, NO, ON_AVERAGE, UNTESTED, WORDS, YES, sentence
+from replication.verdicts import DEPENDS, FAILS, JOIN, NO, ON_AVERAGE, UNTESTED, WORDS, YES, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -142,7 +142,7 @@ def headline_table(claims, headline):
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
         if row["within_margin"] == YES:
             asked += f"; no more than ±{one.margin:g}"
-        elif row["at_least_half"] == NO:
+        elif row["at_least_half"] == NO and row["verdict"] != FAILS:
             asked += "; less than half the effect"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
         rows.append([SQUARES[row["verdict"]] + asked, labelled(one.claim), published, _ours(row)])
@@ -201,7 +201,14 @@ def read_block(folder):
     claims = read_claims(folder / "claims.csv")
     notes = [*_computed(folder), *_untested(folder), *_judged(folder)]
     headline = _headline(folder.name)
-    return card_block(claims, headline, notes, [*_models(folder, claims, headline), *_picture(folder)])
+    before = [*_claimed(folder), *_models(folder, claims, headline), *_picture(folder)]
+    return card_block(claims, headline, notes, before)
+
+
+def _claimed(folder):
+    """[the main claim of a paper, in its card's words]."""
+    known = papers.card(folder.name).claims if folder.name in papers.names() else ()
+    return [f"**The claim.** {claim}" for claim in known[:1]]
 
 
 def _models(folder, claims, headline):

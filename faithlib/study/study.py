@@ -153,7 +153,7 @@ def evaluate(
         attributions: names of `faithlib.attributions.names()` and functions (model, batch, target) -> scores
             (batch, tokens); or {name: name, function or scores of all texts}, as `imports.align` takes them.
         metrics: names of `faithlib.metrics.registry.names()`; "default" for the cheaper ones that this model
-            and data can have a value of; "all" for the others of single texts too, and RACU and MaSF of a
+            and data support; "all" for the others of single texts too, and RACU and MaSF of a
             model trained with masks.
         targets: what is explained, one a text: a class by number or name; for language models a token id,
             several, or the text of an answer. By default what the model predicts.

@@ -16,7 +16,7 @@ OPERATORS = {"mask": "[MASK]"}
 BEST = 16  # entries that are drawn beside those as published
 CAPTIONS = {
     "cells": "Accuracy of each entry (rows: metric, map, operator) in each core cell (columns: kind of model "
-    "and error): the share of pairs that it orders right. Chance is .50; the worst cell of a row is framed. "
+    "and error): the share of pairs ranked correctly. Chance is .50; the worst cell of a row is framed. "
     "Entries are sorted by their worst cell: those as published and the best others. The saved table has all."
 }
 

@@ -133,6 +133,15 @@ def test_links(link, text, read):
     assert link(text) == read
 
 
+def test_a_card_has_its_notebooks_below_it_and_bare_names_are_no_output(conf, link):
+    assert "Report <report>" in link("# Title", "notebooks/fmm/README") and "<report>" not in link("# Title")
+    path = ROOT / "notebooks/fmm/experiment.ipynb"
+    text = path.read_text(encoding="utf-8")
+    tidy = link(text, "notebooks/fmm/experiment")
+    assert "\"'sentiment.tiny-bert.s0'\"" in text and "\"'sentiment.tiny-bert.s0'\"" not in tidy
+    assert len(json.loads(tidy)["cells"]) == len(json.loads(text)["cells"])
+
+
 def test_files_are_in_the_repository_once_its_address_is_set(conf, link, monkeypatch):
     monkeypatch.setattr(conf, "repository", "https://example.org/o/r")
     assert link("[a](../Makefile)") == "[a](https://example.org/o/r/blob/main/Makefile)"
@@ -237,5 +246,7 @@ def test_the_site_builds_without_warnings_and_its_links_lead_somewhere(tmp_path)
             if not path.is_file() or (path.suffix == ".html" and anchor and anchor not in read(path).ids):
                 broken.append((page.relative_to(tmp_path / "site").as_posix(), address))
     assert not fetched and not broken and not unnamed
+    size = sum(path.stat().st_size for path in (tmp_path / "site").rglob("*") if path.is_file())
+    assert size <= 25_000_000
     built = {path.parent.name for path in (tmp_path / "site/notebooks").glob("*/report.html")}
     assert built == {path.parent.name for path in ROOT.glob("notebooks/*/report.ipynb")}

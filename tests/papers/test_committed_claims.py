@@ -130,9 +130,11 @@ def test_what_the_cards_of_noiser_and_saloss_say_of_completeness_draws_and_the_p
     assert "weights" in papers.card("saloss").choices
 
 
-def test_what_the_archive_says_of_models_that_were_stopped_early():
-    folder = ROOT / "results/archive/recursive_roar/stopped_early"
-    models = pd.read_parquet(folder / "babi_1.bilstm.s0.parquet").drop_duplicates("job")
-    one = models[models.classes_predicted == 1]
-    assert set(one.epochs) == {17} and set(one.step) == {*range(40, 101, 10)} and (one.step == 100).sum() == 1
-    assert f"{len(one)} of its {len(models)} models" in (folder / "README.md").read_text(encoding="utf-8")
+def test_what_left_git_is_listed_with_its_hash_and_described():
+    lines = (ROOT / "results/archive.sha256").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        digest, path = line.split("  ")
+        readme = (ROOT / path).with_name("README.md").read_text(encoding="utf-8")
+        unit = path.rpartition("/")[2].partition(".s")[0]
+        assert len(digest) == 64 and unit in readme, path
+    assert len({path for path in lines}) == len(lines) > 100
