@@ -22,8 +22,12 @@ RESULTS, PAGE, README = ROOT / "results/small", ROOT / "docs/which-metric.md", R
 KINDS = {"overview": "classifiers", "language_models": "language models"}  # tables of version 1
 NULLS = ["above flat", "above peaked", "above normal", "above ones"]
 CONTROLS = ("random", "oracle", "magnitude")
-HEADER = ("metric", *(f"{kind}: {what}" for kind in KINDS.values() for what in ("right", "worst null")),
-          "scores rescaled", "passes a text", "what misleads it")  # fmt: skip
+HEADER = (
+    "metric",
+    *(f"{kind}: {what}" for kind in KINDS.values() for what in ("right", "worst null")),
+    "scores rescaled",
+    "passes a text",
+)
 FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
 
 
@@ -58,8 +62,8 @@ def finding(results=RESULTS):
     if entries.is_file():
         best = pd.read_csv(entries, keep_default_na=False).iloc[0]
         return (
-            f"**{figures.label(best)}** ranks {best.worst:.0%} of pairs of explanations correctly in its "
-            f"worst case ({best.cell}) and {best['mean']:.0%} on average; chance is 50 %."
+            f"**{figures.label(best)}** ranks {_percent(best.worst)} of pairs of explanations correctly in "
+            f"its worst case ({best.cell}) and {_percent(best['mean'])} on average; chance is 50 %."
         )
     whole = scored(results)
     both = whole.dropna(subset=[(kind, "right") for kind in KINDS.values()])
@@ -68,12 +72,13 @@ def finding(results=RESULTS):
     classes, words = (near[kind].loc[name] for kind in KINDS.values())
     language = whole["language models"]
     fooled = (language.right - language.null).idxmax()
+    numbers = classes.right, classes.null, words.right, words.null
+    right, null, causal_right, causal_null = map(_percent, numbers)
     return (
-        f"**{name}**: it ranks {classes.right:.0%} of pairs of explanations correctly, and prefers the "
-        f"evidence to uninformative scores in at least {classes.null:.0%} of texts (language models: "
-        f"{words.right:.0%} and {words.null:.0%}). **{fooled}** for language models ranks "
-        f"{language.right[fooled]:.0%} correctly, but prefers the evidence to flat random scores in "
-        f"{language.null[fooled]:.0%}."
+        f"**{name}**: it ranks {right} of pairs of explanations correctly, and prefers the evidence to "
+        f"uninformative scores in at least {null} of texts (language models: {causal_right} and "
+        f"{causal_null}). **{fooled}** for language models ranks {_percent(language.right[fooled])} "
+        f"correctly, but prefers the evidence to flat random scores in {_percent(language.null[fooled])}."
     )
 
 
@@ -84,22 +89,29 @@ def metrics_table(results=RESULTS):
         numbers = [_percent(row[kind, what]) for kind in KINDS.values() for what in ("right", "null")]
         kept = " / ".join(filter(None, (_percent(row[kind, "invariance"]) for kind in KINDS.values())))
         passes = max(row[kind, "passes"] for kind in KINDS.values() if row[kind, "passes"] > 0)
-        name = next(row[kind, "metric"] for kind in KINDS.values() if isinstance(row[kind, "metric"], str))
-        fooled = "Its masks run in the opposite direction." if name.startswith("released_") else ""
-        if name in registry.names():
-            fooled = registry.get(name).fooled
-        rows.append((words, *numbers, kept, f"{passes:.0f}", fooled))
+        rows.append((words, *numbers, kept, f"{passes:.0f}"))
     return table(HEADER, rows)
 
 
+def fooled_table(results=RESULTS):
+    """What misleads each metric, in the words of the registry, as Markdown."""
+    rows = {}
+    for words, row in scored(results).iterrows():
+        name = next(row[kind, "metric"] for kind in KINDS.values() if isinstance(row[kind, "metric"], str))
+        if name in registry.names():
+            rows[words] = registry.get(name).fooled
+    return table(("metric", "what misleads it"), rows.items())
+
+
 def _percent(value):
-    return "" if pd.isna(value) else f"{value:.0%}"
+    return "" if pd.isna(value) else f"{100 * value:.0f} %"
 
 
 def pages():
     """{path: its text as it should be}: the page, and the README."""
     page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{finding()}\n\n")
     page = with_block(page, "generated: metrics", f"\n{metrics_table()}\n")
+    page = with_block(page, "generated: fooled", f"\n{fooled_table()}\n")
     readme = README.read_text(encoding="utf-8")
     return {PAGE: page, README: FINDING.sub(lambda match: f"{match[1]}{finding()}{match[2]}", readme)}
 

@@ -101,6 +101,34 @@ def test_the_generated_words_are_those_of_the_records(load):
     )
 
 
+def test_what_to_report_follows_the_records_and_version_2_once_it_is_there(load, tmp_path):
+    metric = load("which_metric")
+    folder = tmp_path / "ground_truth/tables"
+    folder.mkdir(parents=True)
+    columns = ["metric", "accuracy", *metric.NULLS, "invariance", "passes"]
+    rows = [("ns", 0.9, 0.9, 0.8, 0.9, 0.9, 1, 5), ("aopc_sufficiency", 0.97, *[0.9] * 4, 1, 10)]
+    causal = [("aopc_sufficiency", 0.95, *[0.9] * 4, 1, 10), ("log_ratio", 0.9, 0.1, *[0.9] * 3, 1, 32)]
+    for name, of in zip(metric.KINDS, (rows, causal), strict=True):
+        pd.DataFrame([*of, ("random", *[1.0] * 7)], columns=columns).to_csv(
+            folder / f"{name}.csv", index=False
+        )
+    told = metric.finding(tmp_path)
+    assert told.startswith("**AOPC, sufficiency**: it ranks 97 % ") and "in at least 90 % of texts" in told
+    assert "**log ratio** for language models ranks 90 % correctly" in told and told.endswith("in 10 %.")
+    assert "random" not in metric.metrics_table(tmp_path) and metric.metrics_table(tmp_path).count("\n") == 5
+    entry = {"metric": "ns", "map": "", "operator": "mask", "by": "token", "worst": 0.81, "mean": 0.9}
+    (tmp_path / "ground_truth_2/tables").mkdir(parents=True)
+    second = pd.DataFrame([entry | {"cell": "P1 swap"}])
+    second.to_csv(tmp_path / "ground_truth_2/tables/entries.csv", index=False)
+    assert "ranks 81 % of pairs" in metric.finding(tmp_path) and "(P1 swap)" in metric.finding(tmp_path)
+
+
+def test_its_minutes_are_those_that_were_measured():
+    (row,) = pd.read_csv(ROOT / "results/benchmarks/quick.csv").itertuples()
+    assert f"generated data: {row.wall_seconds / 60:.0f} minutes on two cores" in README
+    assert "one unit on generated data, about a minute" in README and row.cpu_seconds / row.units < 60
+
+
 def test_it_is_short_and_names_every_paper():
     assert len(README.splitlines()) <= 120
     for paper in papers.names():
