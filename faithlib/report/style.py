@@ -197,7 +197,7 @@ def narrow(frame, precision=3):
 
     >>> wide = pd.DataFrame({"model": ["bert"] * 2, **{name: [1, 2] for name in "abcdefghi"}})
     >>> narrow(wide)[1]
-    'The same in all rows: model bert. In the CSV alone: i.'
+    'The same in all rows: model bert. Not shown here: i.'
     """
     if frame.shape[1] <= MOST:
         return frame, ""
@@ -213,7 +213,7 @@ def narrow(frame, precision=3):
     rest = frame.drop(columns=list(same))
     told = ", ".join(f"{name} {value}" for name, value in same.items())
     beyond = ", ".join(map(str, rest.columns[MOST:]))
-    parts = [f"The same in all rows: {told}."] * bool(told) + [f"In the CSV alone: {beyond}."] * bool(beyond)
+    parts = [f"The same in all rows: {told}."] * bool(told) + [f"Not shown here: {beyond}."] * bool(beyond)
     return rest.iloc[:, :MOST], " ".join(parts).replace("_", " ")
 
 
