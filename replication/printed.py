@@ -349,9 +349,10 @@ def _mark(row, own, unlike=()):
         return "†" if not row["accepted"] else "≠" if dataset in unlike else ""
     if dataset in TASKS and TASKS[dataset].credentialed:
         return "§"
-    if dataset is not None and dataset not in set(own.dataset):
-        return "○"
-    return "□" if model is not None and model not in set(own.model) else "×"
+    if model is not None and model not in set(own.model):
+        return "□"
+    run = own if model is None else own[own.model == model]
+    return "○" if dataset is not None and dataset not in set(run.dataset) else "×"
 
 
 def _cell(layout, part):
