@@ -3,6 +3,7 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parent.parent
+SMALL = {"quick": True, "train": 40, "epochs": 1, "seed": 0, "texts": 1, "data_dir": None, "model_dir": ""}
 
 
 @pytest.fixture(scope="module")
@@ -373,3 +375,19 @@ def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path, monkeypatch):
     assert table.k_min_median.between(0, 1).all() and (table.ratio_to_loop[::2] == 1).all()
     where = json.loads((tmp_path / "noiser.json").read_text())
     assert (where["threads"], where["noise"], where["halvings"]) == (1, 10, 10)
+
+
+def test_the_soft_metrics_release_step_by_step(benchmarks, tmp_path):
+    from benchmarks import released_soft_metrics as steps
+
+    steps.main(["--quick", "--texts", "4", "--train", "40", "--folder", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "soft_metrics_as_released.csv")
+    assert table.step.unique().tolist() == list(steps.STEPS) and len(table) == 4 * 5 * 4
+    assert (table.strict <= table.half).all() and (table.half <= table.at_least).all()
+    classifier, (encoding, *_), *_ = steps.fine_tuned(SimpleNamespace(**SMALL))
+    scored = steps.with_separator(encoding)
+    rows = steps.KeptSeparator(steps.soft.Settings(definition="released"), classifier)
+    rows._hard((0, "a", "", 0, "released"), scored, np.arange(len(scored.ids), dtype=float))
+    sufficient, comprehensive = (variant.encoding.ids for variant in rows.variants[:2])  # of 1 % of tokens
+    assert comprehensive.tolist() == encoding.ids.tolist()  # the separator ranks first, and nothing is erased
+    assert sufficient[-1] == encoding.ids[-1] and (sufficient[1:-1] == 0).all()
