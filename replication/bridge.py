@@ -76,7 +76,8 @@ class Bridge:
             return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
         named = [step for step in self.steps if step[2] * gap > 0 and abs(step[2]) >= SHARE * abs(gap)]
         named.sort(key=lambda step: -abs(step[2]))
-        causes = " and ".join(f"the {choice} ({difference:+.2g})" for choice, _, difference in named)
+        causes = [f"the {choice} ({difference:+.2g})" for choice, _, difference in named]
+        causes = " and ".join([", ".join(causes[:-1]), *causes[-1:]] if len(causes) > 1 else causes)
         told += f" because of {causes}" if causes else ", and nothing that was tried explains it"
         if abs(self.left) <= self.margin:
             return f"{told}; the published value is reached."

@@ -1,0 +1,53 @@
+"""From our number to the published one, step by step: by hand, and what of it is committed."""
+
+import numpy as np
+import pytest
+import yaml
+
+from replication import bridge, papers
+
+FIVE = ("fmm", "noiser", "recursive_roar", "saloss", "soft_metrics")
+
+
+def bridged(folder, **changed):
+    ours = {"table": "values", "where": {"dataset": "sst", "attribution": "attention"}}
+    entry = {"claim": "c", "ours": ours, "margin": 0.02}
+    entry["published"] = {
+        "table": "table_1",
+        "where": {"dataset": "sst", "model": "base", "attribution": "attention"},
+    }
+    entry["steps"] = [{"choice": "texts", "what": "lime's", "to": {"attribution": "lime"}}]
+    return bridge.of_entry(entry | changed, "mine", folder)
+
+
+def test_a_bridge_goes_step_by_step_and_says_what_is_left(paper):
+    _, folder = paper
+    found = bridged(folder, same={"model": "the paper's"})
+    assert (found.ours, found.published) == (0.8, 0.4) and found.left == pytest.approx(-0.2)
+    assert found.unknown == ("definition", "attributions' code", "baseline", "ties", "data set", "training")
+    assert "because of the texts (-0.2); -0.2 is left, unmeasured: definition" in found.sentence()
+    assert found.table().difference.dropna().sum() == pytest.approx(-0.4)
+    reached = bridged(folder, margin=0.25)
+    assert reached.sentence().endswith("the published value is reached.")
+    assert "nothing that was tried" in bridged(folder, steps=[]).sentence()
+    assert "is the published" in bridged(folder, margin=0.5).sentence()
+    figure = bridge.draw(found)
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()][:2] == ["ours", "texts: lime's"]
+
+
+def test_a_wrong_step_is_one_line_and_what_has_no_value_is_unknown(paper):
+    _, folder = paper
+    with pytest.raises(ValueError, match="^mine, step 'luck': use one of definition, attributions' code, "):
+        bridged(folder, steps=[{"choice": "luck", "what": "", "to": {}}])
+    assert np.isnan(bridged(folder, ours={"table": "values", "where": {"dataset": "rte"}}).ours)
+    step = {"choice": "texts", "what": "", "to": {"attribution": "beam"}}
+    assert "texts" in bridged(folder, steps=[step]).unknown
+
+
+@pytest.mark.parametrize("paper", FIVE)
+def test_every_step_of_a_committed_bridge_has_a_value(paper):
+    given = yaml.safe_load((papers.FOLDER / paper / "published/bridge.yaml").read_text())
+    found = bridge.bridges(paper)
+    assert [one.claim for one in found] == [entry["claim"] for entry in given]
+    assert [len(one.steps) for one in found] == [len(entry["steps"]) for entry in given]
+    assert not any(np.isnan(one.published) for one in found)
