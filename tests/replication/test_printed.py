@@ -1,11 +1,10 @@
 """The papers' own tables beside ours, and how far they agree: by hand, and what of it is committed."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from faithlib.store import project_root
-from replication import agreement, papers, printed
+from replication import papers, printed
 
 LAYOUTS = [(paper, name) for paper in papers.names() for name in printed.layouts(paper)]
 
@@ -81,18 +80,3 @@ def test_a_cell_printed_twice_shows_both_numbers_and_a_csv_that_does_not_fit_is_
         ValueError, match=r"^mine/published/table_1.csv has no column 'measure', only dataset, model"
     ):
         printed.published(write(columns=["measure"])["table_1"])
-
-
-def test_agreement_by_hand(paper, monkeypatch):
-    write, folder = paper
-    write()
-    table = agreement.agreement("mine", folder).set_index("table")
-    first = table.loc["Table 1"]
-    assert (first.cells, first.of, first.at_chance) == (2, 8, 2)
-    assert first.pairs == 1 and first.level == pytest.approx(0.7 / 0.3) and np.isnan(first.pairs_low)
-    assert agreement.same_order(np.array([1, 1, 2]), np.array([1, 2, 2]), np.zeros(3)) == 0.75
-
-
-def test_agreement_has_intervals_over_cells():
-    table = agreement.agreement("recursive_roar").set_index("table").loc["Table 2"]
-    assert table.spearman_low < table.spearman < table.spearman_high and 0 <= table["pairs"] <= 1
