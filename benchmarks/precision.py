@@ -33,7 +33,7 @@ from faithlib.engine import forward
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
 from faithlib.models.bilstm import has_lstm
-from faithlib.models.loading import locate
+from faithlib.models.places import locate
 from faithlib.progress import bar
 
 COLUMNS = [

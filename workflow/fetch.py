@@ -20,7 +20,7 @@ from huggingface_hub import snapshot_download
 from missing import present
 from sources import CONSENTS, GATED, SOURCES
 
-from faithlib.models.loading import BUILT
+from faithlib.models.places import BUILT
 from faithlib.scores import first_line
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path

@@ -11,15 +11,13 @@ from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import datasets
 from huggingface_hub import auth_check, constants, get_token, try_to_load_from_cache
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from sources import GATED, SOURCES
 
-from faithlib.models.loading import BUILT, locate
-from faithlib.tasks import TASKS
+from faithlib.models.places import BUILT, locate
 from faithlib.tasks.files import is_path
-from faithlib.tasks.sources import mirror_files
+from faithlib.tasks.table import TASKS
 from replication.records import current_names, differences
 from replication.results import PLACES, listed
 
@@ -102,6 +100,10 @@ def lacks_data(card, name, fetch, folder):
     """A Lack if a data set is not at hand, else None."""
     if is_path(name) or TASKS[name].generated:
         return None
+    import datasets  # takes seconds, and generated data need none of it
+
+    from faithlib.tasks.sources import mirror_files
+
     task = TASKS[name]
     if folder:
         try:

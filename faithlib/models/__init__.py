@@ -12,7 +12,7 @@ _HOME = {  # what is offered, and its module
     "load": "loading",
     "load_causal": "loading",
     "load_model": "own",
-    "locate": "loading",
+    "locate": "places",
 }
 __all__ = sorted(_HOME)
 __getattr__ = offers(__name__, _HOME)

@@ -1,7 +1,5 @@
-"""Where a model is found by name, its head, and what is refused."""
+"""A model that is loaded by name: its head, and what is refused."""
 
-import importlib.util
-import json
 import shutil
 
 import pytest
@@ -9,9 +7,6 @@ import tiny
 import torch
 
 from faithlib import models
-from faithlib.models.loading import PACKAGED
-
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 @pytest.fixture(params=tiny.KINDS)
@@ -42,38 +37,6 @@ def saved(folder, kind="bert", seed=0):
     built.model.save_pretrained(folder)
     built.tokenizer.save_pretrained(folder)
     return folder
-
-
-def test_a_models_folder_comes_first_then_a_folder_of_that_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = json.dumps({"model_type": "bert"})
-
-    def make(name):
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
-        (folder / "config.json").write_text(config)
-        return folder
-
-    (tmp_path / "shelf/org/encoder").mkdir(parents=True)  # no config.json: not a model
-    assert models.locate("org/encoder", "shelf") == "org/encoder"  # nothing: the hub may have it
-    make("org/encoder")
-    assert models.locate("org/encoder", "shelf") == "org/encoder"
-    short = make("shelf/encoder")
-    assert models.locate("org/encoder", str(tmp_path / "shelf")) == str(short)
-    (tmp_path / "shelf/org/encoder/config.json").write_text(config)
-    assert models.locate("org/encoder", str(tmp_path / "shelf")) == str(tmp_path / "shelf/org/encoder")
-    assert models.locate("org/encoder") == "org/encoder"
-    assert models.locate(str(short)) == str(short)
-
-
-@pytest.mark.skipif(not importlib.util.find_spec(PACKAGED[MINILM][0]), reason="needs the test extra")
-def test_an_installed_package_serves_minilm_where_no_folder_does(tmp_path):
-    found = models.locate(MINILM, str(tmp_path))
-    assert json.loads((tmp_path / found / "config.json").read_text())["num_hidden_layers"] == 6
-    mine = tmp_path / "all-MiniLM-L6-v2"
-    mine.mkdir()
-    (mine / "config.json").write_text("{}")
-    assert models.locate(MINILM, str(tmp_path)) == str(mine)
 
 
 def test_a_models_folder_that_is_none_is_refused():

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import datasets
 import grid
 import missing
 import pytest
@@ -25,7 +26,7 @@ def bare(monkeypatch, tmp_path):
     monkeypatch.setattr(missing, "hub_answers", lambda: False)
     monkeypatch.setattr(missing, "get_token", lambda: None)
     monkeypatch.setattr(missing, "try_to_load_from_cache", lambda *_: None)
-    monkeypatch.setattr(missing.datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
 
 def lacks(paper, **parameters):
