@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 1_015,
+    "faithlib/*.py": 1_020,
     "faithlib/attributions": 1_285,
     "faithlib/corpora": 650,
     "faithlib/engine": 380,
