@@ -161,9 +161,9 @@ def _lines(frame, width):
 def _show_html(study, chosen, rule):
     from IPython.display import HTML, Markdown, display
 
-    display(styled(wide(study), folded=False))
+    display(styled(wide(study), folded=False, whole=True))
     if study.table.diagnosticity.notna().any():
-        display(Markdown(DIAGNOSTICITY), styled(wide(study, "diagnosticity"), folded=False))
+        display(Markdown(DIAGNOSTICITY), styled(wide(study, "diagnosticity"), folded=False, whole=True))
     display(HTML("<br>".join(map(html.escape, notes(study)))))
     with figure_style():
         show_drawn(figure(study), CAPTION)
