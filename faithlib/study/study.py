@@ -417,11 +417,19 @@ def _in_blocks(parts):
     return done, [_joined(done, of_part) for of_part in measured]
 
 
+def _erasing(part):
+    """What tells the operators of a study from those of another, whatever its metrics."""
+    operator = part.asked.operator
+    if isinstance(operator, Operator):
+        operator = operator.name, operator.by, operator.stream, operator.texts, operator.unigrams.tolist()
+    return f"{operator}, usually {_usual(part.model)}"
+
+
 def _measured(part, rows):
     """The `_Measured` of a block, whose texts have the numbers `rows`."""
     about = () if part.asked.resume is None else (
         part.weights, part.encodings, part.targets.listed, part.targets.contrast, part.asked.settings["seed"],
-        part.asked.baselines, str(part.evidence), str(part.operators),
+        part.asked.baselines, str(part.evidence), _erasing(part),
     )  # fmt: skip
     kept = chunks.Chunks(part.asked.resume, *about)
     of_texts, notes = _explain(part, kept)
