@@ -36,10 +36,10 @@ BUDGETS = {
     "notebooks/soft_metrics": 780,
     "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_540,
-    "workflow": 2_435,
+    "workflow": 2_735,
     "tests": 30_770,
     "docs": 1_220,
-    "benchmarks": 1_795,
+    "benchmarks": 1_840,
     "javascript": 240,
 }  # of faithlib 10,800 in all
 DOCSTRINGS = 10_110  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
