@@ -75,10 +75,11 @@ def finding(results=RESULTS):
     numbers = classes.right, classes.null, words.right, words.null
     right, null, causal_right, causal_null = map(_percent, numbers)
     return (
-        f"**{name}**: it ranks {right} of pairs of explanations correctly, and prefers the evidence to "
-        f"uninformative scores in at least {null} of texts (language models: {causal_right} and "
-        f"{causal_null}). **{fooled}** for language models ranks {_percent(language.right[fooled])} "
-        f"correctly, but prefers the evidence to flat random scores in {_percent(language.null[fooled])}."
+        f"**{name}**: on planted words, the easy case, it ranks {right} of pairs of explanations correctly, "
+        f"and prefers the evidence to uninformative scores in at least {null} of texts (language models: "
+        f"{causal_right} and {causal_null}). **{fooled}** for language models ranks "
+        f"{_percent(language.right[fooled])} correctly, but prefers the evidence to flat random scores in "
+        f"{_percent(language.null[fooled])}."
     )
 
 
