@@ -201,7 +201,7 @@ def read_block(folder):
     claims = read_claims(folder / "claims.csv")
     notes = [*_computed(folder), *_untested(folder), *_judged(folder)]
     headline = _headline(folder.name)
-    before = [*_claimed(folder), *_models(folder, claims, headline), *_picture(folder)]
+    before = [*_claimed(folder), *_models(folder, claims, headline), *_why(folder), *_picture(folder)]
     return card_block(claims, headline, notes, before)
 
 
@@ -227,6 +227,15 @@ def _models(folder, claims, headline):
         return []
     verb = "stand" if ", " in known else "stands"
     return [f"**Models.** {known} {verb} for the paper's {theirs}."]
+
+
+def _why(folder):
+    """[why ours differs from the published value of the paper's first bridge]; [] without one."""
+    path = folder / "tables" / f"{BRIDGE}.csv"
+    if not path.is_file():
+        return []
+    first = pd.read_csv(path).iloc[0]
+    return [f"**Why.** {first.sentence}"]
 
 
 def _picture(folder):
