@@ -144,15 +144,10 @@ def batches_by_start(starts, lengths, order, limits, prefix_bytes=0, row_bytes=0
     Batching rows with different prefix lengths recomputes tokens; that is accepted for small batches only.
 
     Args:
-        starts: the first token to compute of each row, by row.
-        lengths: the tokens of each row, by row.
+        starts, lengths: the first token to compute of each row, and its number of tokens.
         order: the rows, in order of decreasing start.
-        limits: `Limits` of a batch.
         prefix_bytes: memory of the keys and values of one token, which are copied for each row.
         row_bytes: memory of the outputs of a row.
-
-    Yields:
-        Lists of rows, in the order given.
     """
     batch, needed, longest, budget = [], 0, 0, limits.tokens
     for i in order:
@@ -190,8 +185,6 @@ def halving(model, compute, rows, length, pairs=False):
 
     Args:
         model: whose pass it is; how much fits is remembered with it.
-        compute: rows -> a result.
-        rows: a sequence that can be sliced.
         length: padded tokens of a row.
         pairs: whether the pass returns the attention weights of all layers: then pairs of tokens are counted,
             from the start by their memory, and remembered apart from the tokens of other passes.

@@ -176,19 +176,14 @@ def probabilities(model, variants, cache=None, progress=None):
 def target_values(model, variants, targets, of, cache=None, progress=None):
     """The logit or probability of each variant's own target.
 
+    Cache, progress and errors are those of `probabilities`.
+
     Args:
-        variants: the inputs, [Variant].
         targets: (len(variants),) int, classes or token ids.
         of: "logit" or "probability".
-        cache: a Cache to read from and to fill, or None.
-        progress: called with the share of this call's work just done, or None.
 
     Returns:
         float64 array (len(variants),).
-
-    Raises:
-        FloatingPointError: the model returns a value that is not finite.
-        ValueError: the cache holds outputs of another model.
 
     Example:
         >>> from faithlib import models
@@ -216,7 +211,6 @@ def distances(model, variants, references, reference_of, distance):
     """The distance between each variant's probabilities p and a reference distribution q.
 
     Args:
-        variants: the inputs, [Variant].
         references: (n, outputs) probabilities.
         reference_of: (len(variants),) int, the index in `references` of each variant's q.
         distance: (p, q), each (batch, outputs) -> (batch,); tensors on the model's device.
