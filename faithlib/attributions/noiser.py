@@ -84,9 +84,7 @@ def search(noised, tokens, halvings, every=False):
     minimum is that of all k_i.
 
     Args:
-        noised: a `Noised`.
         tokens: the tokens to search, (batch, tokens) bool.
-        halvings: bisection steps.
         every: search for every k_i and not only for their minimum.
 
     Returns:
@@ -109,7 +107,6 @@ def cached_search(table, keys, tokens):
 
     Args:
         table: {key: (searched, low, p), each (tokens,)}.
-        keys: of each text.
         tokens: the tokens whose k_i are wanted, (batch, tokens) bool.
 
     Returns:
