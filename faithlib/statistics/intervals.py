@@ -97,15 +97,8 @@ class Interval:
     def pvalue(self, relation=">", bound=0.0):
         """One-sided p of the claim `value relation bound`: at most .025 where the 95 % interval shows it.
 
-        Args:
-            relation: ">" or "<" (">=" and "<=" are the same test).
-            bound: the threshold.
-
-        Returns:
-            The p-value, 1 where there is no interval.
-
-        Raises:
-            ValueError: for another relation.
+        It is 1 where there is no interval. ">=" and "<=" are the same tests as ">" and "<"; another relation
+        raises ValueError.
         """
         side = direction(relation)
         return min(1.0, self.looks * self._pvalue(side, bound)) if self.exists else 1.0
@@ -217,11 +210,7 @@ def nested_interval(groups, unit="seed", limits=(-math.inf, math.inf)):
 
     Args:
         groups: one array of values (texts of that seed,) a seed; seeds weigh the same.
-        unit: name of what was replicated.
-        limits: range of the statistic, to which the ends are clipped.
-
-    Returns:
-        Interval, see `seeds_interval`.
+        unit, limits: as in `seeds_interval`.
 
     Raises:
         ValueError: for no seeds, a seed without texts, values that are not finite.
@@ -243,8 +232,7 @@ def crossed_interval(values, unit="seed", limits=(-math.inf, math.inf)):
 
     Args:
         values: (seeds, texts).
-        unit: name of the first axis.
-        limits: range of the statistic, to which the ends are clipped.
+        unit, limits: as in `seeds_interval`, for the first axis.
 
     Returns:
         Interval with components (two-way, over seeds); without ends for fewer than three seeds or texts and
@@ -291,9 +279,8 @@ def text_interval(values, names=(), unit="text", n_resamples=DRAWS, limits=(-mat
     Args:
         values: (texts,).
         names: what the interval is of (data set, model, statistic): names its random stream.
-        unit: what one value is of.
+        unit, limits: as in `seeds_interval`.
         n_resamples: number of draws.
-        limits: range of the statistic, to which the ends are clipped.
 
     Returns:
         Interval (t) or BootstrapInterval; without ends for fewer than three texts, values that are all
