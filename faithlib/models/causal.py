@@ -139,7 +139,6 @@ class CausalLM(Transformer):
         """Next-token logits after the last token of each row.
 
         Args:
-            batch: a Batch.
             embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
             factor: multiplies the embeddings, (batch, tokens, 1 or width).
             prefix: the Prefix of the tokens before `batch`, which then holds the later tokens only; gradients

@@ -85,7 +85,6 @@ class Classifier(Transformer):
         """Class logits.
 
         Args:
-            batch: a Batch.
             embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
             factor: multiplies the output of the embedding layer (words + positions, after its layer norm),
                 (batch, tokens, 1 or width); 0 erases a token, 1 leaves it unchanged.
