@@ -120,9 +120,7 @@ def recipe(model: torch.nn.Module, epochs: int) -> dict[str, Any]:
     which differs between data sets, and the metric that selects the epoch are not included. Madsen et al.
     (2024) fine-tune encoders with the same settings, in batches of 16, for the epochs of their Table 3.
 
-    Args:
-        model: the torch module of a Classifier.
-        epochs: how many epochs to train.
+    The model is the torch module of a Classifier.
     """
     config = model.config
     if config.model_type == "bilstm-attention":
@@ -322,10 +320,7 @@ def evaluate(classifier: Any, encodings: Sequence, labels: Sequence[int] | np.nd
 class _Evaluations:
     """The evaluations of one training by one rule, and the weights of the best of them.
 
-    Attributes:
-        copies: {"unmasked" and "masked": (encodings, labels)} of the validation split.
-        history: the rows that `fine_tune` returns.
-        weights: the state dict of the best evaluation so far.
+    `copies` is {"unmasked" and "masked": (encodings, labels)} of the validation split.
     """
 
     def __init__(self, classifier, copies, best, selection):
