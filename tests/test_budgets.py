@@ -42,7 +42,7 @@ BUDGETS = {
     "benchmarks": 1_840,
     "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 10_110  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 10_010  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
