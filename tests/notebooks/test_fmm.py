@@ -79,6 +79,7 @@ def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, 
         "accuracy",
         "balanced_accuracy",
         "collapsed",
+        "completeness_gap",
         "majority",
         "converged",
     }
@@ -97,6 +98,9 @@ def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, 
         "racu",
         "random_draws",
         "walltime",
+        "agreement",
+        "bridge",
+        "printed",
     }
     assert (folder / "claims.csv").is_file()
     assert (tmp_path / "quick/fmm/faithfulness_curves_masked_fine_tuning.png").is_file()

@@ -72,6 +72,8 @@ def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_pat
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "saloss")
     assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
+        "agreement",
+        "bridge",
         "decision_flip",
         "doses",
         "fresh",
@@ -80,6 +82,7 @@ def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_pat
         "options",
         "performance",
         "pos",
+        "printed",
         "seeds",
         "released_scores",
     }
