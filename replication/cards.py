@@ -219,14 +219,16 @@ def _models(folder, claims, headline):
     if not all(ours):  # a claim about several models
         records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
         ours = [record["params"]["model"] for record in records if record["params"].get("model")]
-    known, theirs = (
-        ", ".join(dict.fromkeys(model_title(slug(name)) for name in names))
-        for names in (ours, [unit["model"] for unit in of_paper.values()])
-    )
-    if not known or not theirs:
+    names = ours, [unit["model"] for unit in of_paper.values()]
+    ours, theirs = (list(dict.fromkeys(model_title(slug(name)) for name in some)) for some in names)
+    if not ours or not theirs:
         return []
-    verb = "stand" if ", " in known else "stands"
-    return [f"**Models.** {known} {verb} for the paper's {theirs}."]
+    verb = "stand" if len(ours) > 1 else "stands"
+    missing = [name for name in theirs if name not in ours]
+    end = f"; {', '.join(missing)} was not run" if missing else ""
+    if missing == theirs:
+        end = ", of which none was run"
+    return [f"**Models.** {', '.join(ours)} {verb} for the paper's {', '.join(theirs)}{end}."]
 
 
 def _why(folder):
@@ -235,7 +237,7 @@ def _why(folder):
     if not path.is_file():
         return []
     first = pd.read_csv(path).iloc[0]
-    return [f"**Why.** {first.sentence}"]
+    return [f"**Why.** *{first.claim}*: {first.sentence}"]
 
 
 def _picture(folder):

@@ -34,8 +34,8 @@ CARD = Card(
     citation="Chrysostomou and Aletras (2021), EMNLP",
     url="https://arxiv.org/abs/2108.13759",
     claims=(
-        "A model trained with the salience loss predicts as well as without it.",
-        "Fewer tokens have to go until its prediction flips, and its rationales train better classifiers.",
+        "After training with the salience loss, fewer tokens have to go until the prediction flips.",
+        "The model predicts as well as without the loss, and its rationales train better classifiers.",
     ),
     attributions=(*(name for name in COMPARED if name != RANDOM), "random_normal"),
     # Frozen on 2026-11-28. The margins were set after the first data of the small scale were seen; new data
