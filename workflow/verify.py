@@ -282,10 +282,10 @@ def verify(scale, paper, files, data_dir=""):
             lines += more
         loaded = [json.loads(path.read_text(encoding="utf-8")) for path in stems]
         for path in sorted(folder.glob(f"results/{scale}/{paper}/tables/*.csv")):
-            wrong += [
-                f"{path.relative_to(folder)}: no record of {row}"
-                for row in nowhere(pd.read_csv(path), loaded)
-            ]
+            table = pd.read_csv(path)
+            if "own_model" in table:  # the published cells, averages too; ours in them are of other tables
+                continue
+            wrong += [f"{path.relative_to(folder)}: no record of {row}" for row in nowhere(table, loaded)]
     return wrong, unchecked
 
 
