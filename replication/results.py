@@ -222,8 +222,6 @@ def start(paper, parameters):
             below 0, a name or type that the notebook's parameters do not have, or other parameters than those
             of the record that has this unit's name.
     """
-    import torch
-
     from faithlib.models import placement
     from faithlib.models.precision import resolve
 
@@ -233,8 +231,7 @@ def start(paper, parameters):
     check_scale(scale)
     options.check(settings, options.PARAMETERS | {"learning_rate": options.Number()})  # 0: the paper's
     check_device(device)
-    best = "cuda" if torch.cuda.is_available() else "cpu"
-    device = placement.existing(best if device == "auto" else device)
+    device = placement.existing(placement.best() if device == "auto" else device)
     dtype = settings.get("dtype", "float32")
     one_of("dtype", dtype, (*options.DTYPES, "auto"))
     dtype = str(resolve(dtype, device)).removeprefix("torch.") if dtype == "auto" else dtype

@@ -290,6 +290,7 @@ def demand(device="auto", papers=MappingProxyType({})):
         return
     import torch
 
+    from faithlib.models import placement
     from faithlib.models.precision import has_instructions
 
     available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
@@ -303,7 +304,7 @@ def demand(device="auto", papers=MappingProxyType({})):
             f"asks: gpus = {gpus}: this machine shows {there}; write as many into the config of the scale"
         )
     if device == "auto":
-        kind = "cuda" if torch.cuda.is_available() else "cpu"
+        kind = placement.best()
     for dtype in sorted(set(wanted)):
         if not has_instructions(dtype, torch.device(kind)):
             print(

@@ -117,16 +117,7 @@ def load_model(
         _no_classes(source, labels, new_head)
         name = str(dtype).removeprefix("torch.")
         lm = load_causal(
-            source,
-            None,
-            model_dir,
-            seed,
-            device,
-            max_length,
-            name,
-            device_map,
-            attn_implementation,
-            tokenizer,
+            source, None, model_dir, seed, device, max_length, name, tokenizer=tokenizer, **placed
         )
         fit.check_tokenizer(lm.tokenizer, lm.model, source, texts)
         return lm

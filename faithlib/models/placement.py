@@ -56,6 +56,11 @@ def existing(device):
     return usable
 
 
+def best():
+    """The device that "auto" stands for: "cuda" where this machine has one, else "cpu"."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def check(device="cpu", device_map=None, attn_implementation=None, dtype="float32", built=""):
     """Check where a model is to be loaded, and how it is to compute attention, before any work.
 
@@ -99,8 +104,7 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
                 f"attn_implementation={attn_implementation!r} computes in half precision only: "
                 "set dtype='bfloat16' or use 'sdpa'"
             )
-    gpu = device_map is not None and torch.cuda.is_available()
-    return torch.device("cuda") if gpu else usable
+    return usable if device_map is None else torch.device(best())
 
 
 def device_of(module, otherwise):
