@@ -14,8 +14,8 @@ stands, where ours does, and steps:
 A value is the mean of a column over the rows of `where`, less that of the rows with the entries `minus`. A
 step is the difference of two such values on the same texts and model: `to` and `from` change the `where` of
 ours, `value` and `from_value` its column; with a `table` of its own a step has a `where` of its own.
-`place` is "published", "benchmarks" or, by default, the report's tables. A choice without a step that is
-not said to be the `same` as the paper's is unknown.
+`place` is "published", "benchmarks" or, by default, the report's tables. A bridge's own `where` holds in all
+of them. A choice without a step that is not said to be the `same` as the paper's is unknown.
 """
 
 from dataclasses import dataclass, field
@@ -109,14 +109,9 @@ def bridges(paper, folder=None):
     Raises:
         ValueError: a step whose choice is not one of CHOICES.
     """
-    import yaml  # comes with transformers
-
-    path = papers.FOLDER / paper / "published" / "bridge.yaml"
-    if not path.is_file():
-        return []
-    given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = [of_entry(entry, paper, folder or tables_of(paper)) for entry in given]
-    return [one for one in found if not np.isnan(one.ours)]
+    entries = papers.layout(paper, "bridge.yaml") or []
+    listed = [of_entry(entry, paper, folder or tables_of(paper)) for entry in entries]
+    return [one for one in listed if not np.isnan(one.ours)]
 
 
 def show(paper, folder, drawn):
@@ -147,12 +142,15 @@ def show(paper, folder, drawn):
 
 def of_entry(entry, paper, folder):
     """The Bridge of one entry of bridge.yaml."""
-    known, own, steps = {"place": "published"} | entry["published"], entry["ours"], []
+    everywhere, steps = entry.get("where", {}), []
+    printed = {"place": "published"} | entry["published"]
+    printed["where"] = everywhere | printed["where"]
+    own = entry["ours"] | {"where": everywhere | entry["ours"]["where"]}
     for step in entry.get("steps", []):
         if step["choice"] not in CHOICES:
             raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
         changed = own | {name: step[name] for name in ("table", "value", "place") if name in step}
-        where = {} if "table" in step else own["where"]
+        where = everywhere if "table" in step else own["where"]
         after = _value(changed | {"where": where | step["to"]}, paper, folder)
         if "from_value" in step:
             changed["value"] = step["from_value"]
@@ -162,7 +160,7 @@ def of_entry(entry, paper, folder):
     steps.sort(key=lambda step: CHOICES.index(step[0]))
     told = {choice for choice, *_ in steps} | set(entry.get("same", {}))
     unknown = tuple(choice for choice in CHOICES if choice not in told)
-    values = _value(own, paper, folder), _value(known, paper, folder)
+    values = _value(own, paper, folder), _value(printed, paper, folder)
     return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
 
 

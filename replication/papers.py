@@ -156,6 +156,14 @@ def captions(name):
     return import_module(f"notebooks.{name}.figures").CAPTIONS
 
 
+def layout(paper, file):
+    """What a YAML file beside the published tables of a paper says; None without it."""
+    import yaml  # comes with transformers
+
+    path = FOLDER / paper / "published" / file
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
 def published(paper, table):
     """One published table: `published("soft_metrics", "table_6")` -> DataFrame, one row a number.
 

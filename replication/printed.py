@@ -86,14 +86,10 @@ class Layout:
 
 def layouts(paper):
     """The layouts of a paper's tables, by name; {} of what has none, such as a study of our own."""
-    import yaml  # comes with transformers
-
-    path = papers.FOLDER / paper / "published" / "layout.yaml"
-    if not path.is_file():
-        return {}
-    given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    models = given.get("stands_for", {})
-    return {name: Layout(paper, name, stands_for=models, **entry) for name, entry in given["tables"].items()}
+    content = papers.layout(paper, "layout.yaml") or {"tables": {}}
+    models = content.get("stands_for", {})
+    tables = content["tables"]
+    return {name: Layout(paper, name, stands_for=models, **entry) for name, entry in tables.items()}
 
 
 def published(layout):
