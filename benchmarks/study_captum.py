@@ -52,7 +52,7 @@ def twelve_layers(small, options):
         return []
     texts = small.texts[: options.few]
     model = load(TWELVE, ["no", "yes"], texts=texts, model_dir=options.model_dir)
-    return [workloads._workload("encoder", TWELVE.split("/")[-1], model, texts, outputs=slice(None))]
+    return [workloads.workload("encoder", TWELVE.split("/")[-1], model, texts, outputs=slice(None))]
 
 
 def decide(work):
@@ -65,23 +65,23 @@ def decide(work):
 def beside(work, options):
     """A row for each implementation on one model."""
     decide(work)
-    half, found = workloads.in_half(work), {}
+    found, alone = {}, work.first(options.alone)
 
-    def study(name, of):
+    def study(of):
         settings = {"targets": work.targets.tolist(), "steps": STEPS, "progress": False}
-        found[name] = evaluate(of.model, of.texts, METHODS, METRICS, **settings).table
+        return evaluate(of.model, of.texts, METHODS, METRICS, **settings).table
 
-    def by_hand(name, of, at_once):
-        found[name] = loop(of, at_once)
+    def keep(name, way):
+        found[name] = way()
 
-    alone = work.first(options.alone)
     ways = {
-        "faithlib": partial(study, "faithlib", work),
-        "faithlib, bfloat16": partial(study, "faithlib, bfloat16", half),
-        "captum and a loop, batched": partial(by_hand, "captum and a loop, batched", work, AT_ONCE),
-        "captum and a loop, one by one": partial(by_hand, "captum and a loop, one by one", alone, 1),
+        "faithlib": partial(study, work),
+        "faithlib, bfloat16": partial(study, workloads.in_half(work)),
+        "captum and a loop, batched": partial(loop, work, AT_ONCE),
+        "captum and a loop, one by one": partial(loop, alone, 1),
     }
-    seconds = common.turns(ways, options.repeats, common.timed)
+    kept = {name: partial(keep, name, way) for name, way in ways.items()}
+    seconds = common.turns(kept, options.repeats, common.timed)
     texts = {name: len(alone.texts) if "one by one" in name else len(work.texts) for name in ways}
     each = {name: np.median(taken) / texts[name] for name, taken in seconds.items()}
     ours = found["faithlib"].set_index(["attribution", "metric"]).value

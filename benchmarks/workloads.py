@@ -53,7 +53,7 @@ def encoder(device="cpu", quick=False):
     texts = [" ".join(generator.choice(WORDS, min(int(n), 39) - 2)) for n in lengths]
     name = "tiny-bert" if quick else "sentence-transformers/all-MiniLM-L6-v2"
     model = load(name, ["no", "yes"], texts=texts, device=device)
-    return _workload("encoder", name.split("/")[-1], model, texts, outputs=slice(None))
+    return workload("encoder", name.split("/")[-1], model, texts, outputs=slice(None))
 
 
 def causal(kind, device="cpu", quick=False):
@@ -87,7 +87,7 @@ def _prompts(name, hf, tokens, n):
     rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
     texts = [" ".join(f"w{i}" for i in row) for row in rows]
     model = CausalLM(hf, word_tokenizer(vocabulary), name)
-    return _workload("causal LM", name, model, texts, outputs=slice(SPECIAL, None))
+    return workload("causal LM", name, model, texts, outputs=slice(SPECIAL, None))
 
 
 def large(device="cpu", quick=False, model_dir=""):
@@ -164,7 +164,7 @@ def wide_vocabulary(quick=False):
         word_tokenizer(vocabulary),
         f"random RoBERTa, 2 layers, {width} wide",
     )
-    return _workload("encoder", model.name, model, texts, outputs=slice(None))
+    return workload("encoder", model.name, model, texts, outputs=slice(None))
 
 
 def word_tokenizer(vocabulary):
@@ -181,7 +181,7 @@ def _seeded(build, config, device):
     return build(config).to(device)
 
 
-def _workload(task, name, model, texts, outputs):
+def workload(task, name, model, texts, outputs):
     model.model.requires_grad_(False)  # for everybody: no implementation needs gradients of weights
     encodings = model.encode(texts)
     p = probabilities(model, [unchanged(e) for e in encodings])  # (examples, outputs)

@@ -15,7 +15,7 @@ from faithlib.tasks.files import task_slug
 from replication import papers
 from replication.multiverse import COUNTS, summary
 from replication.results import in_config, project_root, shown, slug
-from replication.seeds import level
+from replication.seeds import level, planned
 from replication.tables import counted
 from replication.verdicts import DEPENDS, FAILS, JOIN, NO, ON_AVERAGE, UNTESTED, WORDS, YES, sentence
 
@@ -371,21 +371,17 @@ def _computed(folder):
 def _untested(folder):
     """[sentences: which units of the folder's config, and which data sets of the paper's, have no record]."""
     scale, paper = folder.parent.name, folder.name
-    (path, units), (whole, of_paper) = (
+    (path, _), (whole, of_paper) = (
         in_config(folder.parents[1], name, paper) or ("", {}) for name in (scale, "paper")
     )
-    there = {record.stem for record in folder.glob("*.json")}
-    seeds = {}
-    for unit, given in units.items():
-        key = dataset_title(given["task"]), model_title(slug(given["model"])), given.get("variant", "")
-        seeds.setdefault(key, []).append(unit not in there)
-    absent = [
-        f"{', '.join(filter(None, key))} ({counted(sum(missing), 'seed')} of {len(missing)})"
-        for key, missing in seeds.items()
-        if any(missing)
-    ]
-    known = {name.partition(".")[0] for name in there} | {task_slug(p["task"]) for p in units.values()}
-    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in known]
+    there, cases = {record.stem for record in folder.glob("*.json")}, planned(paper, scale, folder.parents[1])
+    absent = []
+    for (dataset, model, variant), units in cases.items():
+        if missing := sum(unit not in there for unit in units):
+            names = ", ".join(filter(None, (dataset_title(dataset), model_title(model), variant)))
+            absent.append(f"{names} ({counted(missing, 'seed')} of {len(units)})")
+    listed = {name.partition(".")[0] for name in there} | {dataset for dataset, *_ in cases}
+    others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
     others = ", ".join(map(dataset_title, dict.fromkeys(others)))
     told = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
     return told + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
