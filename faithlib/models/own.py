@@ -86,7 +86,7 @@ def load_model(
     source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
         return _adapter(source, asked)
-    placed = {"device_map": device_map, "attn_implementation": attn_implementation}
+    placed: dict[str, Any] = {"device_map": device_map, "attn_implementation": attn_implementation}
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
             raise ValueError(
