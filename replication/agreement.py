@@ -1,6 +1,7 @@
 """How far a replication's numbers agree with a paper's, cell by cell: one row a table."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,17 +12,13 @@ from replication import printed
 LEAST = 5  # cells; fewer have numbers and no interval
 RESAMPLES = 999
 COLUMNS = ["paper", "table", "definition", "cells", "of", "at_chance"]
-STATISTICS = ("spearman", "pairs", "level")
 
 
-def agreement(paper, folder=None):
+def agreement(paper: str, folder: Path | None = None) -> pd.DataFrame:
     """Spearman's correlation, share of ordered pairs and ratio of levels of each table of a paper.
 
     Cells of models at chance and of another metric take no part. The interval is a percentile bootstrap over
-    cells, which are not independent: cells of a data set share their model.
-
-    Args:
-        paper, folder: as of `printed.cells`.
+    cells, which are not independent: cells of a data set share their model. Arguments as of `printed.show`.
 
     Returns:
         A row a table and definition: cells that count, of all that the paper prints, at_chance; spearman;
@@ -43,12 +40,7 @@ def agreement(paper, folder=None):
 def same_order(published, ours, group):
     """The share of pairs of a group whose order is the same, of those that differ in the published value.
 
-    Args:
-        published, ours: (cells,) numbers.
-        group: (cells,) int; pairs are within one group.
-
-    Returns:
-        A share in [0, 1], where pairs equal in ours count one half; NaN without a pair.
+    All are (cells,) arrays. Pairs equal in ours count one half; NaN without a pair.
 
     >>> same_order(np.array([1, 2, 3]), np.array([1, 3, 2]), np.array([0, 0, 0])).round(3)
     np.float64(0.667)
@@ -66,12 +58,9 @@ def _statistics(table, layout):
     group = table.groupby(others, sort=False).ngroup() if layout.pairs and others else np.zeros(len(table))
     values = table.published.to_numpy(float), table.ours.to_numpy(float), np.asarray(group)
     row = {}
-    for name in STATISTICS:
-        if name == "pairs" and not layout.pairs:
-            continue
-        row |= dict(
-            zip((name, f"{name}_low", f"{name}_high"), _with_interval(FUNCTIONS[name], values), strict=True)
-        )
+    for name, statistic in STATISTICS.items():
+        if name != "pairs" or layout.pairs:
+            row[name], row[f"{name}_low"], row[f"{name}_high"] = _with_interval(statistic, values)
     return row
 
 
@@ -80,16 +69,10 @@ def _with_interval(statistic, values):
     value = statistic(*values) if len(values[0]) > 1 else np.nan
     if len(values[0]) < LEAST or np.isnan(value):
         return value, np.nan, np.nan
-    settings = {
-        "paired": True,
-        "vectorized": False,
-        "method": "percentile",
-        "n_resamples": RESAMPLES,
-        "rng": 0,
-    }
+    settings = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": RESAMPLES}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # a resample without two different values
-        resampled = bootstrap(values, statistic, **settings).bootstrap_distribution
+        resampled = bootstrap(values, statistic, **settings, rng=0).bootstrap_distribution
     return value, *np.nanquantile(resampled, [0.025, 0.975])
 
 
@@ -103,4 +86,4 @@ def _level(published, ours, group):
     return ours.mean() / published.mean() if published.mean() > 0 else np.nan
 
 
-FUNCTIONS = {"spearman": _spearman, "pairs": same_order, "level": _level}
+STATISTICS = {"spearman": _spearman, "pairs": same_order, "level": _level}

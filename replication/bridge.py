@@ -19,6 +19,7 @@ of them. A choice without a step that is not said to be the `same` as the paper'
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import fill
 
 import numpy as np
@@ -71,18 +72,18 @@ class Bridge:
         Ours (0.72) differs from the published 0.41 because of the ties (-0.2); -0.11 is left.
         """
         gap = self.published - self.ours
-        told = f"Ours ({self.ours:.2g}) differs from the published {self.published:.2g}"
+        text = f"Ours ({self.ours:.2g}) differs from the published {self.published:.2g}"
         if abs(gap) <= self.margin:
             return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
         named = [step for step in self.steps if step[2] * gap > 0 and abs(step[2]) >= SHARE * abs(gap)]
         named.sort(key=lambda step: -abs(step[2]))
         causes = [f"the {choice} ({difference:+.2g})" for choice, _, difference in named]
         causes = " and ".join([", ".join(causes[:-1]), *causes[-1:]] if len(causes) > 1 else causes)
-        told += f" because of {causes}" if causes else ", and nothing that was tried explains it"
+        text += f" because of {causes}" if causes else ", and nothing that was tried explains it"
         if abs(self.left) <= self.margin:
-            return f"{told}; the published value is reached."
+            return f"{text}; the published value is reached."
         unknown = f", unmeasured: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{told}; {self.left:+.2g} is left{unknown}."
+        return f"{text}; {self.left:+.2g} is left{unknown}."
 
     def table(self):
         """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""
@@ -114,7 +115,7 @@ def bridges(paper, folder=None):
     return [one for one in listed if not np.isnan(one.ours)]
 
 
-def show(paper, folder, drawn):
+def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
     """Show why ours differs in a notebook: the first bridge as a picture, all as sentences.
 
     Args:
@@ -128,15 +129,14 @@ def show(paper, folder, drawn):
 
     from faithlib.report.display import show_figure
 
-    found = bridges(paper, folder)
-    for number, one in enumerate(found):
-        if number == 0:
-            show_figure(
-                draw(one), drawn / "bridge", {"bridge": f"**{one.claim}.** {one.sentence()} {CAPTION}"}
-            )
+    rows = []
+    for one in bridges(paper, folder):
+        text = f"**{one.claim}.** {one.sentence()}"
+        if rows:
+            display(Markdown(text))
         else:
-            display(Markdown(f"**{one.claim}.** {one.sentence()}"))
-    rows = [one.table().assign(sentence=one.sentence()) for one in found]
+            show_figure(draw(one), drawn / "bridge", {"bridge": f"{text} {CAPTION}"})
+        rows.append(one.table().assign(sentence=one.sentence()))
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=[*COLUMNS, "sentence"])
 
 
@@ -145,12 +145,12 @@ def of_entry(entry, paper, folder):
     everywhere, steps = entry.get("where", {}), []
     printed = {"place": "published"} | entry["published"]
     printed["where"] = everywhere | printed["where"]
-    own = entry["ours"] | {"where": everywhere | entry["ours"]["where"]}
+    ours = entry["ours"] | {"where": everywhere | entry["ours"]["where"]}
     for step in entry.get("steps", []):
         if step["choice"] not in CHOICES:
             raise ValueError(f"{paper}, step {step['choice']!r}: use one of {', '.join(CHOICES)}")
-        changed = own | {name: step[name] for name in ("table", "value", "place") if name in step}
-        where = everywhere if "table" in step else own["where"]
+        changed = ours | {name: step[name] for name in ("table", "value", "place") if name in step}
+        where = everywhere if "table" in step else ours["where"]
         after = _value(changed | {"where": where | step["to"]}, paper, folder)
         if "from_value" in step:
             changed["value"] = step["from_value"]
@@ -158,9 +158,9 @@ def of_entry(entry, paper, folder):
         if not np.isnan(after - before):
             steps.append((step["choice"], step["what"], after - before))
     steps.sort(key=lambda step: CHOICES.index(step[0]))
-    told = {choice for choice, *_ in steps} | set(entry.get("same", {}))
-    unknown = tuple(choice for choice in CHOICES if choice not in told)
-    values = _value(own, paper, folder), _value(printed, paper, folder)
+    known = {choice for choice, *_ in steps} | set(entry.get("same", {}))
+    unknown = tuple(choice for choice in CHOICES if choice not in known)
+    values = _value(ours, paper, folder), _value(printed, paper, folder)
     return Bridge(entry["claim"], *values, steps, unknown, entry.get("margin", 0.0))
 
 

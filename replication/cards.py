@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
 from replication import papers
 from replication.multiverse import COUNTS, summary
+from replication.records import Case
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level, planned
 from replication.tables import counted
@@ -30,46 +32,28 @@ BASELINES = {  # of claims, in words
 }
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
-FINDING = re.compile(
-    r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)"
-)  # of the README: a headline claim
+# Of the README: a headline claim.
+FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED = 4  # cases that a cell names; more are counted
-HEADER = (
-    "claim",
-    "verdict",
-    "ours, 95 % interval",
-    "published (the paper's models and training sets)",
-    "data",
-    "p, Holm",
-    "options",
-)
+HEADER = ("claim", "verdict", "ours, 95 % interval", "published (the paper's models and training sets)",
+          "data", "p, Holm", "options")  # fmt: skip
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
 FLAGS = ("headline", "borderline")  # the other columns are texts
 SQUARES = {"holds": "🟩", "does not hold": "🟥", "depends": "🟧", "undecided": "⬜", "not tested": "▫️"}
 NO_RECORD = "◽"
-SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
-IN_A_SENTENCE = {  # of one claim, and of several
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not hold", "do not hold"),
-    "depends": ("depends on a choice", "depend on a choice"),
-    "undecided": ("is undecided", "are undecided"),
-    "not tested": ("is not tested", "are not tested"),
-}
+SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}  # of several claims
 
 
 def card_block(claims, headline=(), notes=(), before=()):
-    """The verdicts of a paper as Markdown: a sentence, the headline claims, and all claims, folded.
+    """The content of a card's block BLOCK: a sentence, the headline claims, and all claims, folded.
 
     Args:
-        claims: DataFrame with the columns `replication.claims.CLAIMS`, as claims.csv at scale small or paper.
+        claims: from `read_claims`, at scale small or paper.
         headline: the card's `Headline`s; without them, those of the first definition are counted.
         notes: sentences on how it was computed, folded too.
         before: paragraphs between the sentence and the table, such as the models and a figure.
-
-    Returns:
-        The content of the card's block BLOCK.
 
     >>> from replication.verdicts import Verdict
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none"}
@@ -95,13 +79,13 @@ def of_headline(claims, headline):
 
     Of a claim that has rows for several models it is the first one.
     """
-    found = []
+    pairs = []
     for one in headline:
         same = (claims.definition == one.definition) & (claims.baseline == one.baseline)
-        own = claims[same & claims.headline.astype(bool)]
-        own = own[(own.claim == one.claim) | own.claim.str.startswith(f"{one.claim}, ")]
-        found.append((one, own.iloc[0].to_dict() if len(own) else None))
-    return found
+        rows = claims[same & claims.headline.astype(bool)]
+        rows = rows[(rows.claim == one.claim) | rows.claim.str.startswith(f"{one.claim}, ")]
+        pairs.append((one, rows.iloc[0].to_dict() if len(rows) else None))
+    return pairs
 
 
 def answer(claims, headline):
@@ -124,10 +108,18 @@ def in_words(verdicts, claimed):
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
     """
-    words = pd.Series(verdicts).value_counts()
-    told = [f"{n} {IN_A_SENTENCE[word][int(n > 1)]}" for word in WORDS if (n := words.get(word, 0))]
-    listed = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+    parts = []
+    for count, word, words in _counted(verdicts):
+        verb = "" if word in SEVERAL else "are " if count > 1 else "is "
+        parts.append(f"{count} {verb}{words}{' on a choice' if word == DEPENDS else ''}")
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
+
+
+def _counted(verdicts):
+    """[(how many, verdict, the verdict in words that fit so many)] in the order of WORDS."""
+    of = Counter(verdicts)
+    return [(of[word], word, SEVERAL.get(word, word) if of[word] > 1 else word) for word in WORDS if of[word]]
 
 
 def headline_table(claims, headline):
@@ -157,36 +149,28 @@ def strip(claims, headline):
 def claims_table(claims, folded=""):
     """Every claim beside what the paper published, ours and the verdict: a table of Markdown.
 
+    A column that is empty in every row is left out.
+
     Args:
         claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
         folded: words behind which a long table is folded.
-
-    Returns:
-        Lines of Markdown. A column that is empty in every row is left out.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         if about := _about(definition, baseline, claims):
-            rows.append([f"*{about.removesuffix(': ')}*", *[""] * (len(HEADER) - 1)])
+            rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
         rows += map(_cells, part.itertuples())
     filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
     return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows], folded)
 
 
-def claims_tables(claims):
-    """The claims by the first definition, which is the paper's, as a table; by each other one, folded.
-
-    Args:
-        claims: as `claims_table` takes them.
-
-    Returns:
-        Lines of Markdown.
-    """
+def claims_tables(claims: pd.DataFrame) -> str:
+    """The `claims_table` of the first definition, which is the paper's, and those of others, folded."""
     (_, first), *others = claims.groupby("definition", sort=False)
-    folded = (
-        fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}") for name, part in others
-    )
-    return "\n".join([claims_table(first), *folded])
+    tables = [claims_table(first)]
+    for name, part in others:
+        tables.append(fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}"))
+    return "\n".join(tables)
 
 
 def read_claims(path):
@@ -198,26 +182,25 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims = read_claims(folder / "claims.csv")
-    notes = [*_computed(folder), *_untested(folder), *_judged(folder)]
-    headline = _headline(folder.name)
-    before = [*_claimed(folder), *_models(folder, claims, headline), *_why(folder), *_picture(folder)]
+    claims, headline = read_claims(folder / "claims.csv"), papers.headline(folder.name)
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    notes = [*_computed(records), *_untested(folder, records), *_judged(folder)]
+    models = _models(folder, records, of_headline(claims, headline))
+    before = [*_claimed(folder), *models, *_why(folder), *_picture(folder)]
     return card_block(claims, headline, notes, before)
 
 
 def _claimed(folder):
     """[the main claim of a paper, in its card's words]."""
-    known = papers.card(folder.name).claims if folder.name in papers.names() else ()
-    return [f"**The claim.** {claim}" for claim in known[:1]]
+    claims = papers.card(folder.name).claims if folder.name in papers.names() else ()
+    return [f"**The claim.** {claim}" for claim in claims[:1]]
 
 
-def _models(folder, claims, headline):
+def _models(folder, records, headline):
     """[a sentence: which models stand for the paper's]; [] where the paper's are not in config/paper.yaml."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name) or ("", {})
-    rows = [row for _, row in of_headline(claims, headline) if row]
-    ours = [row["model"].partition(JOIN)[0] for row in rows]
+    ours = [row["model"] for _, row in headline if row]
     if not all(ours):  # a claim about several models
-        records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
         ours = [record["params"]["model"] for record in records if record["params"].get("model")]
     names = ours, [unit["model"] for unit in of_paper.values()]
     ours, theirs = (list(dict.fromkeys(model_title(slug(name)) for name in some)) for some in names)
@@ -254,10 +237,6 @@ def _picture(folder):
     return []
 
 
-def _headline(paper):
-    return papers.card(paper).headline if paper in papers.names() else ()
-
-
 def counts(claims):
     """How many claims have which verdict, in one line.
 
@@ -267,10 +246,8 @@ def counts(claims):
     >>> counts(rows.assign(verdict=["holds", "depends", "not tested", "holds"]))
     '1 holds, 1 not tested'
     """
-    own = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict != "")]
-    found = own.drop_duplicates("claim").verdict.value_counts()
-    words = {word: n for word in WORDS if (n := found.get(word, 0))}
-    return ", ".join(f"{n} {SEVERAL.get(word, word) if n > 1 else word}" for word, n in words.items())
+    first = claims[(claims.definition == claims.definition.iloc[0]) & (claims.verdict != "")]
+    return ", ".join(f"{n} {words}" for n, _, words in _counted(first.drop_duplicates("claim").verdict))
 
 
 def finding(row):
@@ -288,27 +265,25 @@ def finding(row):
 
 
 def with_counts(text, folder):
-    """A text whose cells `<!-- verdicts: paper -->` and `<!-- finding: paper | claim -->` are filled.
+    """The README's text with its cells `<!-- verdicts: paper -->`, `<!-- finding: paper | claim -->` filled.
 
-    Args:
-        text: the README's.
-        folder: results/<scale>.
+    folder: results/<scale>.
     """
 
     def cell(match):
         path = folder / match[2] / "claims.csv"
         if not path.is_file():
             return f"{match[1]}no results yet{match[3]}"
-        claims, headline = read_claims(path), _headline(match[2])
+        claims, headline = read_claims(path), papers.headline(match[2])
         return f"{match[1]}{strip(claims, headline) if headline else counts(claims)}{match[3]}"
 
-    def found(match):
+    def finding_of(match):
         path = folder / match[2] / "claims.csv"
-        headline = [one for one in _headline(match[2]) if one.claim == match[3]]
+        headline = [one for one in papers.headline(match[2]) if one.claim == match[3]]
         row = of_headline(read_claims(path), headline)[0][1] if path.is_file() else None
         return f"{match[1]}{finding(row) if row else f'{NO_RECORD} No record yet.'}{match[4]}"
 
-    return FINDING.sub(found, CELL.sub(cell, text))
+    return FINDING.sub(finding_of, CELL.sub(cell, text))
 
 
 def pages(results_dir="results", scale="small"):
@@ -317,28 +292,24 @@ def pages(results_dir="results", scale="small"):
     Returns:
         {path from the project's root: (text as it is, text with what the claims of the scale say)}.
     """
-    root, found = project_root(), {}
+    root, texts = project_root(), {}
     for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
         card = root / "notebooks" / path.parent.name / "README.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else ""
         if f"<!-- {BLOCK} -->" in text:
-            found[card.relative_to(root)] = text, with_block(text, BLOCK, read_block(path.parent))
+            texts[card.relative_to(root)] = text, with_block(text, BLOCK, read_block(path.parent))
     if (root / "README.md").is_file():
         text = (root / "README.md").read_text(encoding="utf-8")
-        found[Path("README.md")] = text, with_counts(text, root / results_dir / scale)
-    return found
+        texts[Path("README.md")] = text, with_counts(text, root / results_dir / scale)
+    return texts
 
 
 def write_cards(results_dir="results", scale="small"):
-    """Write the blocks of all cards, and the README's counts; see `pages`.
-
-    Returns:
-        Names of the papers whose card was written.
-    """
-    found = pages(results_dir, scale)
-    for path, (_, text) in found.items():
+    """Write the blocks of all cards, and the README's counts (`pages`): the papers whose card was written."""
+    texts = pages(results_dir, scale)
+    for path, (_, text) in texts.items():
         (project_root() / path).write_text(text, encoding="utf-8")
-    return [path.parent.name for path in found if path.parent.name]
+    return [path.parent.name for path in texts if path.parent.name]
 
 
 def _cases(names):
@@ -352,39 +323,39 @@ def _cases(names):
     return labelled(listed)
 
 
-def _computed(folder):
-    """[a sentence: the units of a folder of records on each device, and their hours]; [] without records.
+def _computed(records):
+    """[a sentence: the units on each device, and their hours]; [] without records.
 
     Hours of a processor are those of one core where all its records have them, else of wall time,
     pauses included.
     """
-    records = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json")))
     spent, parts = pd.DataFrame([r["volatile"] | r["provenance"] for r in records if "volatile" in r]), []
-    for device, own in spent.groupby("device") if len(spent) else ():
-        on_cores = device == "cpu" and "cpu_seconds" in own and own.cpu_seconds.notna().all()
+    for device, rows in spent.groupby("device") if len(spent) else ():
+        on_cores = device == "cpu" and "cpu_seconds" in rows and rows.cpu_seconds.notna().all()
         name, words = ("cpu_seconds", "core hours") if on_cores else ("seconds", "hours of wall time")
-        units = counted(len(own), "unit") + f" on {device}" * (device != "cpu")
-        parts.append(f"{units} ({own[name].sum() / 3600:.1f} {words})")
+        units = counted(len(rows), "unit") + (f" on {device}" if device != "cpu" else "")
+        parts.append(f"{units} ({rows[name].sum() / 3600:.1f} {words})")
     return [f"Computed in {' and '.join(parts)}."] if parts else []
 
 
-def _untested(folder):
+def _untested(folder, records):
     """[sentences: which units of the folder's config, and which data sets of the paper's, have no record]."""
     scale, paper = folder.parent.name, folder.name
     (path, _), (whole, of_paper) = (
         in_config(folder.parents[1], name, paper) or ("", {}) for name in (scale, "paper")
     )
-    there, cases = {record.stem for record in folder.glob("*.json")}, planned(paper, scale, folder.parents[1])
+    there, cases = {record["unit"] for record in records}, planned(paper, scale, folder.parents[1])
     absent = []
-    for (dataset, model, variant), units in cases.items():
+    for case, units in cases.items():
         if missing := sum(unit not in there for unit in units):
-            names = ", ".join(filter(None, (dataset_title(dataset), model_title(model), variant)))
+            names = (dataset_title(case.dataset), model_title(case.model), case.variant)
+            names = ", ".join(filter(None, names))
             absent.append(f"{names} ({counted(missing, 'seed')} of {len(units)})")
-    listed = {name.partition(".")[0] for name in there} | {dataset for dataset, *_ in cases}
+    listed = {case.dataset for case in (*map(Case.of, (r["params"] for r in records)), *cases)}
     others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
     others = ", ".join(map(dataset_title, dict.fromkeys(others)))
-    told = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
-    return told + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
+    lines = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
+    return lines + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
 
 
 def _judged(folder):
@@ -394,11 +365,11 @@ def _judged(folder):
 
 
 def _about(definition, baseline, claims):
-    """ "definition released, baseline matched: " where a table has several of them, else ""."""
+    """ "Definition released, baseline matched" where a table has several of them, else ""."""
     words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
     words += [BASELINES.get(baseline, f"random baseline {baseline}")] if claims.baseline.nunique() > 1 else []
     text = ", ".join(words)
-    return f"{text[0].upper()}{text[1:]}: " if text else ""
+    return f"{text[0].upper()}{text[1:]}" if text else ""
 
 
 def _cells(row):
@@ -431,7 +402,7 @@ def _data(row):
     if len(every.split(JOIN)) > LISTED or not row.cases:
         return _cases(every)
     others = f"; without an interval: {_cases(row.other_cases)}" if row.other_cases else ""
-    return f"{_cases(row.cases)}{others}"
+    return _cases(row.cases) + others
 
 
 def _number(x):

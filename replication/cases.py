@@ -1,8 +1,9 @@
 """Claims about several data sets: on at least one (`somewhere`), `on_average`, or `everywhere`.
 
-In every function `cases` is {name: Interval}: all cases that were looked at, independent of each other (one a
-data set, not one an attribution of the same data set). An estimate satisfies a `relation`, ">", ">=", "<" or
-"<=", to the threshold `bound`; equality within rounding violates ">" and "<". Another is a ValueError.
+In every function `cases` is {`records.Case`: Interval}, or {name: Interval}: all that were looked at,
+independent of each other (one a data set, not one an attribution of the same data set). An estimate satisfies
+a `relation`, ">", ">=", "<" or "<=", to the threshold `bound`; equality within rounding violates ">" and "<".
+Another relation is a ValueError.
 """
 
 import math
@@ -13,6 +14,7 @@ import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, holm, t_quantile
 from faithlib.statistics.intervals import EQUAL, Interval
+from replication.records import titles
 from replication.verdicts import (
     ALPHA,
     DEPENDS,
@@ -33,37 +35,31 @@ CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm",
 
 
 def failing_cases(cases, relation=">", bound=0.0):
-    """Names of the cases whose estimate violates the relation, with or without an interval: a tuple.
+    """The cases whose estimate violates the relation, with or without an interval: a tuple.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> failing_cases({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
     ('babi-1',)
     """
-    return tuple(
-        name
-        for name, case in cases.items()
-        if not (math.isnan(case.value) or satisfies(case.value, relation, bound))
-    )
+    values = {name: case.value for name, case in cases.items() if not math.isnan(case.value)}
+    return tuple(name for name, value in values.items() if not satisfies(value, relation, bound))
 
 
 def case_table(cases, relation=">", bound=0.0):
-    """One row a case: estimate, interval, one-sided p and its Holm adjustment over all cases.
+    """One row a case, with the columns CASES: one-sided p and its Holm adjustment over all cases.
 
-    Returns:
-        DataFrame with columns case, value, ci_low, ci_high, unit, n_units, p, p_holm, reason. A case without
-        an interval has p = 1: it was looked at. So has one model among cases with several seeds.
+    A case without an interval has p = 1: it was looked at. So has one model among cases with several seeds.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> table = case_table({"sst": seeds_interval([0.1, 0.2, 0.3]), "babi-1": seeds_interval([-0.3, -0.1])})
     >>> table.p_holm.round(3).tolist(), table.reason.tolist()
     ([0.074, 1.0], ['', '2 seeds: an interval needs 3'])
     """
-    p = _pvalues(cases, relation, bound)
-    adjusted = holm(list(p.values())) if p else []
-    rows = [
-        (name, x.value, x.low, x.high, x.unit, x.n_units, p[name], after, x.reason)
-        for (name, x), after in zip(cases.items(), adjusted, strict=True)
-    ]
+    title, p = titles(cases), _pvalues(cases, relation, bound)
+    adjusted, rows = _adjusted(p), []
+    for name, x in cases.items():
+        interval = x.value, x.low, x.high, x.unit, x.n_units
+        rows.append((title[name], *interval, p[name], adjusted[name], x.reason))
     return pd.DataFrame(rows, columns=CASES)
 
 
@@ -93,9 +89,7 @@ def somewhere(cases, relation=">", bound=0.0):
     alone, cases = tested, cases | pooled(tested)
     tested, others = _split(cases)
     p = _pvalues(cases, relation, bound + direction(relation) * ROUNDING)
-    rejected = tuple(
-        name for name, adjusted in zip(p, holm(list(p.values())), strict=True) if adjusted <= ALPHA
-    )
+    rejected = tuple(name for name, adjusted in _adjusted(p).items() if adjusted <= ALPHA)
     leading = min(tested, key=p.get)
     level = 1 - 2 * ALPHA / len(cases)
     low, high = tested[leading].ends(level)
@@ -116,9 +110,8 @@ def somewhere(cases, relation=">", bound=0.0):
 def pooled(cases):
     """Cases whose intervals also count the variance pooled over all of them, if they are over seeds.
 
-    The own variance of three seeds is small by chance in one of many cases, and under a long tail its t alone
-    is too large too often. The pooled variance Σ df_k v_k / Σ df_k, v_k the variance of a seed, adds a second
-    t interval to each case, and the wider one counts.
+    The variance of three seeds is small by chance in one of many cases. The pooled one, Σ df_k v_k / Σ df_k
+    with v_k the variance of a seed, adds a second t interval to each case, and the wider one counts.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.03, 0.04, 0.05]), "babi-1": seeds_interval([-0.1, 0.0, 0.4])}
@@ -130,12 +123,12 @@ def pooled(cases):
         return cases
     freedom = sum(df for _, df in parts.values())
     variance = sum(df * se**2 * cases[name].n_units for name, (se, df) in parts.items()) / freedom
-    return {
-        name: replace(case, components=(*case.components, (math.sqrt(variance / case.n_units), freedom)))
-        if name in parts
-        else case
-        for name, case in cases.items()
-    }
+    wider = dict(cases)
+    for name in parts:
+        case = cases[name]
+        second = math.sqrt(variance / case.n_units), freedom
+        wider[name] = replace(case, components=(*case.components, second))
+    return wider
 
 
 def average(cases):
@@ -143,11 +136,7 @@ def average(cases):
 
     Variance Σ v_k / K², degrees of freedom (Σ v_k)² / Σ(v_k² / df_k) (Welch 1947), v_k the squared standard
     error of case k. As in a crossed design, the wider of the intervals by two-way variances and by variances
-    over seeds.
-
-    Returns:
-        Interval with the smallest number of units of the cases; their unit, or "text" where the units of one
-        model differ (texts, facts).
+    over seeds. It has the smallest number of units, and the unit "text" where those of one model differ.
 
     Raises:
         ValueError: for no cases, a case without an interval, and seeds averaged with texts of one model.
@@ -160,7 +149,7 @@ def average(cases):
     if not cases:
         raise ValueError("no cases: an average needs at least one")
     if without := [name for name, case in cases.items() if not case.exists]:
-        raise ValueError(f"no interval for {', '.join(without)}: leave out what has none")
+        raise ValueError(f"no interval for {_listed(without, cases)}: leave out what has none")
     units = {case.unit for case in cases.values()}
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
@@ -193,9 +182,7 @@ def steady(case):
 
 
 def difference(one, two):
-    """Interval of one - two, means of trained models that share nothing (Welch 1947).
-
-    It has no ends where either has none.
+    """Interval of one - two, means of trained models that share nothing (Welch 1947), where both have one.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> print(difference(seeds_interval([0.5, 0.6, 0.7]), seeds_interval([0.1, 0.2, 0.3])))
@@ -272,18 +259,14 @@ def everywhere(cases, relation=">", bound=0.0):
         return _untested(cases, relation, bound)
     words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
-    p = _pvalues(tested, opposite, bound)
-    against = [
-        name
-        for name, adjusted in zip(p, holm(list(p.values())), strict=True)
-        if adjusted <= ALPHA and words.get(name) == FAILS
-    ]
+    adjusted = _adjusted(_pvalues(tested, opposite, bound))
+    against = [name for name in tested if adjusted[name] <= ALPHA and words[name] == FAILS]
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
     unshown = [name for name in cases if words.get(name) != HOLDS]
     word = FAILS if against else UNDECIDED if unshown else HOLDS
-    reason = f"violated on {', '.join(against)}" if against else ""
+    reason = f"violated on {_listed(against, cases)}" if against else ""
     if word == UNDECIDED:
-        reason = f"not shown on {', '.join(unshown)}"
+        reason = f"not shown on {_listed(unshown, cases)}"
         without = [tested[name] for name in unshown if name in tested]
         if without and all(case.out_of_reach(relation, bound) for case in without):
             reason += f", and cannot be with so few {tested[weakest].unit}s"
@@ -296,8 +279,8 @@ def everywhere(cases, relation=">", bound=0.0):
 def behind(rivals, relation=">", bound=0.0, averaged=True):
     """Is one of several rivals shown to be ahead, after Holm over all of them?
 
-    The lead over the best of k rivals is that over the one that happens to look best. Of k equals it is below
-    0 more often than chance, so its interval cannot say that something is *not* the best.
+    Of k equals the lead over the one that happens to look best is below 0 more often than chance, so its
+    interval cannot say that something is *not* the best.
 
     Args:
         rivals: {name: {case: Interval of the lead over this rival}}.
@@ -315,7 +298,7 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
         if averaged and within:
             compared[name] = _mean(within)
         else:
-            compared |= {f"{name}, {case}": interval for case, interval in within.items()}
+            compared |= {(name, case): interval for case, interval in within.items()}
     return bool(compared) and everywhere(compared, relation, bound).word == FAILS
 
 
@@ -337,19 +320,22 @@ def _mean(cases):
 
 def _beyond(cases, bound):
     """Names of the cases wholly above and wholly below, after Holm (two-sided .05)."""
-    if not cases:
-        return [], []
-    adjusted = holm([case.two_sided(bound) for case in cases.values()])
+    adjusted = _adjusted({name: case.two_sided(bound) for name, case in cases.items()})
     above, below = [], []
-    for (name, case), p in zip(cases.items(), adjusted, strict=True):
-        if p <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
+    for name, case in cases.items():
+        if adjusted[name] <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
             (above if case.value > bound else below).append(name)
     return above, below
 
 
 def _sides(cases, bound):
     above, below = _beyond(cases, bound)
-    return f"above on {', '.join(above)}, below on {', '.join(below)}"
+    return f"above on {_listed(above, cases)}, below on {_listed(below, cases)}"
+
+
+def _listed(some, cases):
+    """The titles that some of the cases have among all of them, as a text."""
+    return ", ".join(map(titles(cases).get, some))
 
 
 def _welch(parts):
@@ -378,6 +364,11 @@ def _pvalues(cases, relation, bound):
     return {name: within[name].pvalue(relation, bound) if name in within else 1.0 for name in cases}
 
 
+def _adjusted(p):
+    """{name: Holm's adjustment} of {name: p}."""
+    return dict(zip(p, holm(list(p.values())), strict=True)) if p else {}
+
+
 def _mean_value(cases):
     values = [case.value for case in cases.values() if not math.isnan(case.value)]
     return float(np.mean(values)) if values else math.nan
@@ -394,12 +385,6 @@ def _verdict(interval, cases, relation, bound, **changes):
 def _untested(cases, relation, bound):
     """The verdict of cases none of which has an interval: measured and undecided, or not tested."""
     reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
-    return Verdict(
-        UNTESTED if math.isnan(value) else UNDECIDED,
-        value,
-        failing_cases=failing_cases(cases, relation, bound),
-        reason="; ".join(reasons) or "no record has what it needs",
-        other_cases=tuple(cases),
-        relation=relation,
-        bound=bound,
-    )
+    about = {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(cases)}
+    about |= {"reason": "; ".join(reasons) or "no record has what it needs", "relation": relation}
+    return Verdict(UNTESTED if math.isnan(value) else UNDECIDED, value, bound=bound, **about)

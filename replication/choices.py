@@ -1,6 +1,7 @@
 """The figure of a paper's open choices: which verdict each claim has with every option (choices.csv)."""
 
 import textwrap
+from pathlib import Path
 
 import pandas as pd
 
@@ -28,32 +29,25 @@ CAPTION = (
 )
 
 
-def show_options(choices, scale, folder, baseline=None):
-    """Show and save the figure of the paper's definition, as claims_by_choice, where claims have options.
+def show_options(choices: pd.DataFrame, scale: str, folder: Path, baseline: str | None = None) -> None:
+    """Show and save the `options_figure` of a paper, where claims have options.
 
-    Args:
-        choices: from `replication.options.multiverse_tables`.
-        scale: of the records.
-        folder: where it is saved, figures/<scale>/<paper>.
-        baseline: which one is shown; None: the first that there is.
+    folder: where it is saved, figures/<scale>/<paper>.
     """
-    headline = papers.card(folder.name).headline if folder.name in papers.names() else ()
-    figure = options_figure(choices, scale, baseline, [one.claim for one in headline])
+    headline = [one.claim for one in papers.headline(folder.name)]
+    figure = options_figure(choices, scale, baseline, headline)
     if figure is not None:
         show_figure(figure, folder / NAME, {NAME: CAPTION})
 
 
 def options_figure(choices, scale="", baseline=None, headline=()):
-    """A heat strip: claims × options, coloured by verdict.
+    """A heat strip: claims × options, coloured by verdict: a figure, None where no option has a verdict.
 
     Args:
         choices: from `replication.options.multiverse_tables`.
-        scale: "quick", which has no verdicts, has no figure.
+        scale: of the records.
         baseline: which rows; None: the first that there is.
         headline: of more than MOST claims, those that are drawn.
-
-    Returns:
-        matplotlib figure; None where no claim has an option with a verdict.
     """
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
@@ -80,10 +74,7 @@ def options_figure(choices, scale="", baseline=None, headline=()):
 
 
 def verdicts(choices, baseline=None, headline=()):
-    """The verdict of each claim of the paper's definition with each option, "" left out.
-
-    Args:
-        choices, baseline, headline: as `options_figure` takes them.
+    """The verdict of each claim of the paper's definition with each option; arguments as of `options_figure`.
 
     Returns:
         DataFrame of words, a row a claim that has options and a column an option, the main setting first;

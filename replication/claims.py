@@ -23,9 +23,8 @@ from faithlib.tasks.table import TASKS, generated
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import COUNTS
-from replication.records import VERDICT_SCALES, slug
+from replication.records import VERDICT_SCALES, Case, slug, titles
 from replication.seeds import Seeds
-from replication.tables import case_titles
 from replication.verdicts import (
     DEPENDS,
     FAILS,
@@ -48,18 +47,18 @@ QUANTIFIERS = {"on average": on_average, "somewhere": somewhere, "everywhere": e
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: a sentence, its statistic and what the statistic is to satisfy.
+    """A sentence, its statistic and what the statistic is to satisfy.
 
     Attributes:
         claim: the sentence.
         values: DataFrame with columns dataset, model, seed, value, one row a seed, or with `example` as well,
-            one row a seed and text; `value` is larger the more it supports the sentence. Or {case: Interval},
+            one row a seed and text; `value` is larger the more it supports the sentence. Or {Case: Interval},
             for statistics that are no mean (shares of tests).
         design: "seeds" (one value a seed), "crossed" (all seeds have the same texts) or "nested"; a table
             with one seed and texts has the interval over its texts, labelled with the model.
         relation: ">", ">=", "<" or "<=".
         threshold: what the statistic is compared with.
-        quantifier: "on average", "somewhere" or "everywhere", over the data sets.
+        quantifier: one of QUANTIFIERS, over the data sets.
         published: {data set: the same statistic of the published cells}.
         definition: "paper" or "released".
         baseline: random baseline that takes part, "none" where there is none.
@@ -69,11 +68,7 @@ class Claim:
         variant: of the units that it is about.
         instance_of: the sentence of which this is the claim for one model; "" where it is that itself.
         rivals: where the statistic is the lead over the best of several others, {other: values of the lead
-            over that one}. Which is best is seen on the same data, so a lead of equals is below 0 more often
-            than chance: the claim does not hold only if one of them is ahead after Holm over all.
-
-    Raises:
-        ValueError: for an unknown quantifier and for values that lack a column.
+            over that one}; see `cases.behind`.
 
     >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
     >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds")
@@ -130,32 +125,26 @@ def intervals(claim, seeds=None):
     """The interval of every data set of a claim, by its design.
 
     Args:
-        claim: Claim.
-        seeds: from `seeds.by_case`: how often each case was looked at. Of {case: Interval} all count as often
+        claim: a Claim.
+        seeds: from `seeds.by_case`: how often each case was looked at. Of {Case: Interval} all count as often
             as the one with the most looks.
 
     Returns:
-        {case: Interval}; a case is a data set, with its model where a data set has several. The random stream
-        is named by data set, model and claim: another data set does not move it. Values that are NaN are left
-        out; a crossed design keeps the texts that all seeds have.
+        {Case: Interval}, a case a data set and model. The random stream is named by data set, model and
+        claim: another data set does not move it. Values that are NaN are left out; a crossed design keeps the
+        texts that all seeds have.
     """
     seeds = seeds or {}
     if isinstance(claim.values, dict):
         looks = max((case.looks for case in seeds.values()), default=1)
         return {name: replace(case, looks=looks) for name, case in claim.values.items()}
     by_case, values = {}, claim.values[claim.values.value.notna()].rename(columns={"example": "text"})
-    titles = case_titles(pairs(values))
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
-        short = slug(model)
-        interval = interval_from_table(
-            part,
-            claim.design,
-            (dataset, short, *claim.key),
-            cluster=claim.cluster or None,
-            limits=claim.limits,
-        )
-        looks = seeds.get((dataset, short, claim.variant), Seeds()).looks
-        by_case[titles[dataset, short]] = replace(interval, looks=looks)
+        case = Case(dataset, slug(model), claim.variant)
+        stream = (dataset, case.model, *claim.key)
+        how = {"cluster": claim.cluster or None, "limits": claim.limits}
+        interval = interval_from_table(part, claim.design, stream, **how)
+        by_case[case] = replace(interval, looks=seeds.get(case, Seeds()).looks)
     return by_case
 
 
@@ -167,8 +156,7 @@ def linearised(cells, statistic, gradient):
 
     Args:
         cells: (texts, cells) array or DataFrame.
-        statistic: function of the means (cells,) that returns a number.
-        gradient: function of the means that returns (cells,).
+        statistic, gradient: functions of the means (cells,) that return a number and (cells,).
 
     Returns:
         (texts,) array with the mean `statistic(means)`.
@@ -181,12 +169,6 @@ def linearised(cells, statistic, gradient):
     return statistic(means) + (x - means) @ gradient(means)
 
 
-def pairs(values):
-    """The (data set, short name of the model) of a table, each once."""
-    unique = values[["dataset", "model"]].drop_duplicates().itertuples(index=False)
-    return [(dataset, slug(model)) for dataset, model in unique]
-
-
 # Gates --------------------------------------------------------------------------------------------
 
 
@@ -195,10 +177,8 @@ def gates(scores, metric="macro_f1"):
 
     Args:
         scores: rows of test metrics of the models as explained: dataset, model, seed, metric, value. A record
-            without `balanced_accuracy` has macro-F1 in its place, or `metric`: both are lower where a class
-            is neglected.
-        metric: the data set's own score: "macro_f1", "mcc" or "balanced_accuracy"; chance is 0 for MCC, else
-            1 / classes.
+            without `balanced_accuracy` has macro-F1 in its place, or `metric`.
+        metric: the data set's score: "macro_f1", "mcc" (chance is 0) or "balanced_accuracy".
 
     Returns:
         DataFrame as `statistics.gates.gate_table`; a data set whose number of classes is unknown takes part
@@ -218,11 +198,7 @@ def gates(scores, metric="macro_f1"):
 
 
 def accepted(values, gate):
-    """The rows of `values` whose data set and model pass the gate.
-
-    Args:
-        values: DataFrame with columns dataset and model.
-        gate: from `gates`, or None.
+    """The rows of `values`, with columns dataset and model, that pass the gate, from `gates` or None.
 
     >>> values = pd.DataFrame({"dataset": ["sst", "multirc"], "model": "bert"})
     >>> gate = pd.DataFrame({"dataset": ["multirc"], "model": "bert", "accepted": False})
@@ -240,7 +216,7 @@ def accepted(values, gate):
 
 
 def of_accepted(claim, gate):
-    """A claim about the data sets that pass the gate; one about {case: Interval} as it is."""
+    """A claim about the data sets that pass the gate; one about {Case: Interval} as it is."""
     if isinstance(claim.values, dict):
         return claim
     return replace(claim, values=accepted(claim.values, gate))
@@ -250,45 +226,25 @@ def of_accepted(claim, gate):
 
 
 def judged(claim, gate=None, seeds=None):
-    """The verdict on a claim.
+    """(Verdict, {Case: Interval}) of a claim; gate and seeds as of `rows`.
 
-    Args:
-        claim: Claim.
-        gate: from `gates`, or None where every data set takes part.
-        seeds: from `seeds.by_case`.
-
-    Returns:
-        (Verdict, {case: Interval}). "not tested" where no data set passes the gate; the value is then that of
-        all of them, without an interval.
+    It is "not tested" where no data set passes the gate; the value is then that of all, without an interval.
     """
-    apply = QUANTIFIERS[claim.quantifier]
-    if isinstance(claim.values, dict):
-        cases = intervals(claim, seeds)
-        verdict = apply(cases, claim.relation, claim.threshold)
-        return (verdict if claim.tested else replace(verdict, word=UNTESTED)), cases
     kept = of_accepted(claim, gate)
     cases = intervals(kept, seeds)
     if not cases and len(claim.values):
         every = intervals(claim)
-        means = [case.value for case in every.values()]
-        reason = "no data set passes the gate"
-        return Verdict(
-            UNTESTED,
-            float(np.mean(means)) if means else math.nan,
-            reason=reason,
-            other_cases=tuple(every),
-            relation=claim.relation,
-            bound=claim.threshold,
-        ), {}
-    verdict = apply(cases, claim.relation, claim.threshold)
+        value = float(np.mean([case.value for case in every.values()])) if every else math.nan
+        about = {"other_cases": tuple(every), "relation": claim.relation, "bound": claim.threshold}
+        return Verdict(UNTESTED, value, reason="no data set passes the gate", **about), {}
+    verdict = QUANTIFIERS[claim.quantifier](cases, claim.relation, claim.threshold)
+    if not claim.tested:
+        return replace(verdict, word=UNTESTED), cases
     if verdict.word in (FAILS, DEPENDS) and claim.rivals:
-        averaged = claim.quantifier == "on average" and verdict.word == FAILS
-        each = {
-            name: intervals(
-                replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate)), seeds
-            )
-            for name, values in claim.rivals.items()
-        }
+        averaged, each = claim.quantifier == "on average" and verdict.word == FAILS, {}
+        for name, values in claim.rivals.items():
+            lead = replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate))
+            each[name] = intervals(lead, seeds)
         if not behind(each, claim.relation, claim.threshold, averaged):
             reason = "no single other is shown to be ahead"
             verdict = replace(verdict, word=UNDECIDED, depends_on=(), reason=reason)
@@ -299,9 +255,9 @@ def rows(claim, scale, gate=None, card=None, seeds=None):
     """The rows of claims.csv of one claim.
 
     Args:
-        claim: Claim.
+        claim: a Claim.
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
-        gate: from `gates`.
+        gate: from `gates`, or None where every data set takes part.
         card: the paper's `Card`, whose headline claims are asked two further questions.
         seeds: from `seeds.by_case`.
 
@@ -322,33 +278,23 @@ def judged_rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
     names |= {"model": _model(claim, verdict), "headline": key in margin}
     has_verdicts = scale in VERDICT_SCALES
     value, of = published(claim, verdict, cases) if has_verdicts else (math.nan, "")
-    first = (
-        names
-        | (over.verdict if over else verdict).row()
-        | (over.counts if over else dict.fromkeys(COUNTS, 0))
-    )
+    first = names | (over.verdict if over else verdict).row()
+    first |= over.counts if over else dict.fromkeys(COUNTS, 0)
     first |= {"published": value, "published_cases": of, "at_least_half": "", "within_margin": ""}
     first |= _seeds_of(claim, verdict, cases, seeds or {})
     if names["headline"] and margin[key]:
         first["within_margin"] = within_margin(verdict, margin[key])
         loss_allowed = 0 < abs(claim.threshold) <= margin[key]
-        if (
-            claim.relation in (">", "<") and not loss_allowed
-        ):  # of an effect; the others say that there is none
+        if claim.relation in (">", "<") and not loss_allowed:  # of an effect; others say that there is none
             first["at_least_half"] = at_least_half(verdict, value)
     if not has_verdicts:
         first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = dict.fromkeys(CLAIMS, "") | dict.fromkeys(("ci_low", "ci_high", "published"), math.nan) | names
-    second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {
-        "n_units": 0,
-        "most_units": 0,
-        "borderline": False,
-        "headline": False,
-    }
-    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "value": verdict.value_all}
-    return [first, second | {"cases": JOIN.join(cases), "model": ""}]
+    second = dict.fromkeys(CLAIMS, "") | names | Verdict(UNTESTED, verdict.value_all).row()
+    second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"published": math.nan}
+    second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "model": "", "headline": False, "verdict": ""}
+    return [first, second | {"cases": JOIN.join(titles(cases).values())}]
 
 
 def _seeds_of(claim, verdict, cases, seeds):
@@ -356,53 +302,33 @@ def _seeds_of(claim, verdict, cases, seeds):
     looks = max((cases[name].looks for name in verdict.cases if name in cases), default=1)
     used, to_come = seeds.values(), 0
     if not isinstance(claim.values, dict):
-        titles = case_titles(pairs(claim.values))
-        keys = [(*pair, claim.variant) for pair, title in titles.items() if title in verdict.cases]
-        used = [seeds[key] for key in keys if key in seeds]
+        used = [seeds[case] for case in verdict.cases if case in seeds]
         to_come = sum(max(0, case.planned - case.computed) for case in used)
     return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
 
 
 def table(claims, scale, gate=None, card=None, seeds=None):
-    """claims.csv: a row a claim, and a second one where `rows` says so.
-
-    Args:
-        claims: iterable of Claim; one without values is "not tested", and has no row at quick.
-        scale: its name.
-        gate: from `gates`, or None.
-
-    Returns:
-        DataFrame with the columns CLAIMS.
-    """
+    """claims.csv, with the columns CLAIMS: the `rows` of all claims that are `stated`."""
     lines = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, card, seeds)]
     return pd.DataFrame(lines, columns=CLAIMS)
 
 
 def stated(claims, scale):
-    """Those with a row: all where there are verdicts, elsewhere those with values."""
+    """Those with a row: all where there are verdicts ("not tested" without values), else with values."""
     return [claim for claim in claims if scale in VERDICT_SCALES or len(claim.values)]
 
 
 def published(claim, verdict, cases):
-    """The published statistic, recomputed for exactly the cases of ours.
+    """The published statistic of exactly the cases of ours: (value, names of the data sets).
 
-    Args:
-        claim: Claim.
-        verdict: its Verdict.
-        cases: {case: Interval} of its data sets.
-
-    Returns:
-        (value, names of the data sets): on average the mean over the data sets of our interval (all of them
-        where there is none), everywhere the paper's weakest of all of ours, somewhere the case that decides.
-        Where one of ours is generated, or nothing is published, (NaN, ""); where the published table lacks
-        one of ours, (NaN, "none for <data sets>").
+    On average the mean over the data sets of our interval (all of them where there is none), everywhere the
+    paper's weakest of all of ours, somewhere the case that decides. (NaN, "") where one of ours is generated
+    or nothing is published; (NaN, "none for <data sets>") where the published table lacks one of ours.
     """
-    names = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
+    used = verdict.cases if claim.quantifier == "on average" and verdict.cases else tuple(cases)
     if claim.quantifier == "somewhere" and verdict.cases:
-        names = tuple(name for name in names if cases[name].value == verdict.value)[:1]
-    titles = {} if isinstance(claim.values, dict) else case_titles(pairs(claim.values))
-    dataset_of = {title: dataset for (dataset, _), title in titles.items()}
-    datasets = list(dict.fromkeys(dataset_of.get(name, name) for name in names))
+        used = tuple(case for case in used if cases[case].value == verdict.value)[:1]
+    datasets = list(dict.fromkeys(case.dataset for case in used))
     printed = [claim.published.get(dataset, math.nan) for dataset in datasets]
     if not printed or not claim.published or generated(pd.Index(datasets)).any():
         return math.nan, ""
@@ -416,7 +342,5 @@ def published(claim, verdict, cases):
 
 def _model(claim, verdict):
     """The model in words where all data sets that the verdict rests on have the same, else ""."""
-    values = pd.DataFrame() if isinstance(claim.values, dict) else claim.values.dropna(subset="value")
-    titles = case_titles(pairs(values)) if len(values) else {}
-    models = {model for (_, model), title in titles.items() if title in verdict.cases}
+    models = set() if isinstance(claim.values, dict) else {case.model for case in verdict.cases}
     return models.pop() if len(models) == 1 else ""

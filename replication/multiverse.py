@@ -1,5 +1,6 @@
 """Whether a verdict depends on choices that the paper leaves open."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -24,8 +25,7 @@ class Multiverse:
         verdict: the main setting's, or "depends" on choices whose options have opposite verdicts.
         table: DataFrame, columns `CHOICES`, the main setting first.
         counts: {column of COUNTS: number}: options that agree with the main setting's verdict, and whose
-            estimate is on its side of the threshold, of those tested; those that are not tested; the same of
-            the full grid, the main setting and the options included.
+            estimate is on its side, of those tested; those not tested; agreeing settings of the full grid.
     """
 
     verdict: Verdict
@@ -33,7 +33,7 @@ class Multiverse:
     counts: dict
 
 
-def summary(row):
+def summary(row: Mapping) -> str:
     """The counts of a row of claims.csv in words; "" without options.
 
     >>> summary({"of": 3, "agree": 2, "sign_equal": 3, "untested": 0, "grid_of": 0})
@@ -52,11 +52,7 @@ def summary(row):
 def combinations(options):
     """The settings of the full grid that depart from the main one in two choices or more.
 
-    Args:
-        options: {(choice, option): Verdict}, as `multiverse` takes them; those not tested are in no cell.
-
-    Returns:
-        List of tuples of (choice, option); [] for a grid of more than `CELLS` settings.
+    options: as `multiverse` takes them; those not tested are in no cell. [] for more than `CELLS` settings.
 
     >>> from replication.verdicts import Verdict
     >>> combinations(dict.fromkeys([("ties", "strict"), ("sign", "absolute")], Verdict("holds", 0.1)))
@@ -71,32 +67,25 @@ def combinations(options):
     return [cell for cell in cells if len(cell) > 1]
 
 
-def multiverse(claim, main, options, grid=None):
+def multiverse(claim: str, main: Verdict, options: dict, grid: dict | None = None) -> Multiverse:
     """A claim's verdict over the options of the choices that the paper leaves open (Steegen et al. 2016).
 
-    Options vary one at a time from the main setting; a small grid of them is looked at whole. The verdict
-    stays that of the main setting unless a setting has the opposite one ("holds" and "does not hold") after
-    Holm over all settings: then it "depends" on its choices. Where settings of the grid alone are opposite to
-    it, or to each other, it depends on the choices of the smallest of them. A choice with an option that is
-    undecided where the main setting is not is in `not_shown_with`.
+    The verdict stays that of the main setting unless a setting has the opposite one ("holds" and "does not
+    hold") after Holm over all settings: then it "depends" on its choices. Where settings of the grid alone
+    are opposite to it, or to each other, it depends on the choices of the smallest of them. A choice with an
+    option that is undecided where the main setting is not is in `not_shown_with`.
 
     Args:
         claim: its words.
         main: Verdict of the main setting.
-        options: {(choice, option): Verdict}.
+        options: {(choice, option): Verdict}, each changed alone; none, or a choice named "main", is an error.
         grid: {cell: Verdict} of `combinations`.
-
-    Returns:
-        Multiverse. Options and cells that are not tested are in the table and in no other count.
-
-    Raises:
-        ValueError: for no options, and a choice named "main".
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> from replication.verdicts import judge
     >>> main, other = judge(seeds_interval([0.10, 0.12, 0.11])), judge(seeds_interval([-0.3, -0.31, -0.29]))
-    >>> found = multiverse("A above B", main, {("ties", "strict"): other, ("ties", "half"): main})
-    >>> found.verdict.text(), found.counts["agree"]
+    >>> over = multiverse("A above B", main, {("ties", "strict"): other, ("ties", "half"): main})
+    >>> over.verdict.text(), over.counts["agree"]
     ('depends on ties (main setting: holds; 3 seeds)', 1)
     """
     grid = grid or {}
@@ -116,9 +105,7 @@ def multiverse(claim, main, options, grid=None):
             verdict = replace(main, not_shown_with=tuple(open_))
     named = {tuple(map(CROSS.join, zip(*cell, strict=True))): x for cell, x in grid.items()}
     cells = {(MAIN, MAIN): main} | options | named
-    rows = [
-        (claim, *key, cell.value, cell.low, cell.high, main.bound, cell.word) for key, cell in cells.items()
-    ]
+    rows = [(claim, *key, x.value, x.low, x.high, main.bound, x.word) for key, x in cells.items()]
     agree, equal = _agreement(main, tested)
     whole = _tested({MAIN: main} | tested | named) if named else {}
     counts = (agree, len(tested), equal, len(options) - len(tested), _agreement(main, whole)[0], len(whole))

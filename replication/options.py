@@ -17,25 +17,22 @@ UNGATED = ("data sets", "those below the gate as well")  # (choice, option) of `
 def multiverse_tables(state, card, scale, gate=None, seeds=None):
     """claims.csv and choices.csv: each claim as in the main setting and with the options of each choice.
 
-    Options vary one at a time. Where a claim has at most `replication.multiverse.CELLS` combinations of the
-    options that concern it, each of them is looked at too.
+    Options vary one at a time; their `combinations` are looked at where there are verdicts.
 
     Args:
         state: function that returns the claims of the main setting, and with `state(<choice>=<option>, ...)`
             those of these choices changed; keywords are choices with "_" for " ". A claim that the option
             leaves as it is, or does not have, is not counted. None where no record has the option: it is
             "not tested", for all claims; a claim with `values={}` for that claim alone.
-        card: the paper's `Card`: `choices`, {choice: (main option, other options ...)}, and `headline`.
-        scale: combinations exist at `VERDICT_SCALES` alone.
+        card: the paper's `Card`: `choices` and `headline`.
+        scale: its name.
         gate: from `gates`; where it refuses a data set, UNGATED is an option too.
         seeds: from `seeds.table`.
 
     Returns:
-        (claims, choices): DataFrames with the columns CLAIMS, rows as `claims.table` has them, and of
-        `replication.multiverse.CHOICES` with definition and baseline behind the claim; verdicts are "" at
-        quick.
+        (claims, choices): DataFrames with the columns CLAIMS, and those of `replication.multiverse.CHOICES`
+        with definition and baseline behind the claim; verdicts are "" at quick.
     """
-
     main = state()
     counted = {} if seeds is None else by_case(seeds)
 

@@ -151,6 +151,11 @@ def card(name):
     return import_module(f"notebooks.{name}.card").CARD
 
 
+def headline(name):
+    """The headline claims of a folder's card; () of a folder that is no paper's."""
+    return card(name).headline if name in names() else ()
+
+
 def captions(name):
     """{beginning of a figure's name: caption} of a paper."""
     return import_module(f"notebooks.{name}.figures").CAPTIONS

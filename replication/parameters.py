@@ -22,8 +22,8 @@ def code_hash(notebook):
     return hashlib.sha256(code(notebook).encode()).hexdigest()[:12]
 
 
-def defaults(notebook):
-    """{parameter: default}, each a literal.
+def defaults(notebook, tag="parameters"):
+    """{parameter: default}, each a literal; with the tag "injected-parameters" {parameter: value of a run}.
 
     Raises:
         FileNotFoundError: there is no such notebook.
@@ -33,7 +33,9 @@ def defaults(notebook):
     path = Path(notebook)
     if not path.is_file():
         raise FileNotFoundError(f"{path.as_posix()}: there is no such notebook")
-    tagged = [cell for cell in cells(path) if "parameters" in cell["metadata"].get("tags", [])]
+    tagged = [cell for cell in cells(path) if tag in cell["metadata"].get("tags", [])]
+    if tag != "parameters" and not tagged:
+        return {}
     if len(tagged) != 1:
         raise ValueError(f"{path.as_posix()}: {len(tagged)} cells are tagged 'parameters'; tag exactly one")
     values = {}

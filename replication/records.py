@@ -24,6 +24,8 @@ unit's name, and what `save` replaces is kept as `*.replaced`.
 
 import pathlib
 import re
+from collections import Counter
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -37,6 +39,40 @@ HOW = ("workers",)  # parameters that change no value
 DESIGNS = ("crossed", "nested")
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
+
+
+class Case(NamedTuple):
+    """What a claim is judged on: a data set, the `slug` of a model, a variant, and what is compared there."""
+
+    dataset: str = ""
+    model: str = ""
+    variant: str = ""
+    part: str = ""  # in words, such as a measure
+
+    @classmethod
+    def of(cls, params):
+        """The case of a unit's parameters."""
+        return cls(task_slug(params["task"]), slug(str(params["model"])), params.get("variant", ""))
+
+
+def titles(cases):
+    """{case: title}: the data set, with the model where several of the data set are there, and the part.
+
+    What is no `Case` is its own title.
+
+    >>> list(titles([Case("sst", "lstm"), Case("imdb", "lstm"), Case("sst", "bert", part="lime")]).values())
+    ['sst (lstm)', 'imdb', 'sst (bert): lime']
+    """
+    cases = list(dict.fromkeys(cases))
+    models = Counter(name for name, _ in {case[:2] for case in cases if isinstance(case, Case)})
+    named = {}
+    for case in cases:
+        if not isinstance(case, Case):
+            named[case] = str(case)
+            continue
+        place = f"{case.dataset} ({case.model})" if models[case.dataset] > 1 else case.dataset
+        named[case] = ": ".join(filter(None, (place, case.part)))
+    return named
 
 
 def check_scale(name):

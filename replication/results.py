@@ -48,6 +48,7 @@ from replication.parameters import check
 from replication.records import (
     DESIGNS,
     PLACES,
+    Case,
     check_scale,
     current_names,
     design,
@@ -406,7 +407,7 @@ def _check_copies(records, values):
     """Raise ValueError for two seeds of a case with the same model; without trained ones, the same values."""
     seen = {}
     for record, table in zip(records, values, strict=True):
-        case = str(_names(record) | {"seed": ""})
+        case = Case.of(record["params"])
         identities = {"weights": set((record["provenance"].get("weights") or {}).values())}
         if not identities["weights"] and len(table):
             identities["values"] = {record["files"].get(f"{record['unit']}.parquet")}
@@ -432,7 +433,7 @@ def _of_other_settings(records, unasked):
     """
     groups, apart = {}, set()
     for record in records:
-        groups.setdefault(str(_names(record) | {"seed": ""}), []).append(record)
+        groups.setdefault(Case.of(record["params"]), []).append(record)
     for seeds in groups.values():
         if not (differing := _unlike(seeds)):
             continue

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL
-from faithlib.tasks.files import task_slug
-from replication.records import VERDICT_SCALES, slug
+from replication.records import VERDICT_SCALES, Case
 from replication.results import in_config, project_root
 
 SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
@@ -56,25 +55,24 @@ def table(records, card, scale, results_dir="results"):
     listed, before = planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
     units = {}
     for record in records:
-        params = record["params"]
-        key = params["task"], slug(params["model"]), params.get("variant", "")
-        units.setdefault(key, []).append(record["provenance"])
+        units.setdefault(Case.of(record["params"]), []).append(record["provenance"])
     rows = []
-    for key, places in units.items():
+    for case, places in units.items():
+        key = case.dataset, case.model, case.variant
         declared = card.looks.get(scale, {}).get(key, ())
         computed = {(place["device"], place["versions"]["torch"]) for place in places}
         if scale in VERDICT_SCALES:
-            _check(key, len(places), computed, declared, before.get(key, 0))
+            _check(key, len(places), computed, declared, before.get(case, 0))
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
-        rows.append((*key, len(places), len(listed.get(key, ())), looks, level(looks), device, torch))
+        rows.append((*key, len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
     return pd.DataFrame(rows, columns=SEEDS)
 
 
 def by_case(seeds):
-    """{(data set, model, variant): Seeds} of a `table`."""
+    """{Case: Seeds} of a `table`."""
     return {
-        (row.dataset, row.model, row.variant): Seeds(row.seeds, row.planned, row.looks, row.device)
+        Case(row.dataset, row.model, row.variant): Seeds(row.seeds, row.planned, row.looks, row.device)
         for row in seeds.itertuples()
     }
 
@@ -96,19 +94,18 @@ def _check(key, count, computed, declared, before):
 
 
 def planned(paper, scale, results_dir="results"):
-    """{(data set, model, variant): [unit]} of the scale's config; {} without one."""
+    """{Case: [unit]} of the scale's config; {} without one."""
     _, units = in_config(results_dir, scale, paper) or ("", {})
     cases = {}
     for unit, parameters in units.items():
-        key = task_slug(parameters["task"]), slug(str(parameters["model"])), parameters.get("variant", "")
-        cases.setdefault(key, []).append(unit)
+        cases.setdefault(Case.of(parameters), []).append(unit)
     return cases
 
 
 def _before(paper, scale, results_dir):
-    """{(data set, model, variant): number of seeds} of the last report's table."""
+    """{Case: number of seeds} of the last report's table."""
     path = project_root() / results_dir / scale / paper / FILE
     if not path.is_file():
         return {}
     last = pd.read_csv(path, keep_default_na=False)
-    return {(row.dataset, row.model, row.variant): int(row.seeds) for row in last.itertuples()}
+    return {Case(row.dataset, row.model, row.variant): int(row.seeds) for row in last.itertuples()}

@@ -57,9 +57,9 @@ def metric_rows(records, columns=()):
 
 
 def over_examples(values, name, low="ci_low", high="ci_high"):
-    """Mean over examples with its 95 % BCa interval: {name: mean, low: lower end, high: upper end}.
+    """Mean over (examples,) values with its 95 % BCa interval: {name: mean, low: lower end, high: upper end}.
 
-    values: (examples,), finite. NaN where there is no example; values that are all equal have no interval.
+    NaN where there is no example; values that are all equal have no interval.
 
     Example:
         >>> over_examples([0.5, 0.5], "share")
@@ -70,10 +70,7 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
 
 
 def over_seeds(values, name):
-    """Mean over seeds with its 95 % BCa interval: {name: mean, <name>_low: end, <name>_high: end}.
-
-    values: (seeds,). NaN where there is none; one seed has no interval.
-    """
+    """As `over_examples`, of (seeds,) values: {name: mean, <name>_low: end, <name>_high: end}."""
     mean, low, high = curves.over_seeds(values) if len(values) else (np.nan,) * 3
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
@@ -83,8 +80,7 @@ def over_paired_examples(frame, keys, cells, value):
 
     Args:
         frame: long DataFrame with a column `example`, one value an example and cell.
-        keys: list of the columns that tell groups apart.
-        cells: list of the columns that make a cell.
+        keys, cells: lists of the columns that tell groups apart, and that make a cell.
         value: the column of values, or a list of tie rules, whose names go to the column "ties".
 
     Returns:
@@ -108,8 +104,7 @@ def over_paired_examples(frame, keys, cells, value):
 def published_row(table, dataset, **values):
     """The first row of a table of `papers.published` for a data set, and further columns=values: a dict.
 
-    {} where the paper has none, as of generated data: what a data set that imitates another gives is no
-    replication of the other's number.
+    {} where the paper has none: a data set that imitates another is no replication of the other's number.
     """
     rows = select(table, dataset=dataset, **values)
     return rows.iloc[0].to_dict() if len(rows) else {}
@@ -140,14 +135,11 @@ def in_order(names, order):
 
 
 def attribution_order(published=(), baseline_last=False):
-    """All attributions in the order of a paper's tables: the paper's own, then the registry's others.
+    """All attributions, each once, in the order of a paper's tables: the paper's, then the registry's others.
 
     Args:
         published: names in the order of the paper, such as a column of one of its tables.
         baseline_last: whether the random baseline stands behind all others, not in front of them.
-
-    Returns:
-        List of names, each once.
 
     Example:
         >>> attribution_order(["lime", "attention"])[:4]
@@ -171,28 +163,13 @@ def ordered(table, **orders):
 # Layout -------------------------------------------------------------------------------------------
 
 
-def case_titles(cases):
-    """{(data set, model): title} of pairs of them: the model is named where a data set has several.
-
-    Example:
-        >>> case_titles([("sst", "bilstm"), ("imdb", "bilstm"), ("sst", "minilm")])
-        {('sst', 'bilstm'): 'sst (bilstm)', ('imdb', 'bilstm'): 'imdb', ('sst', 'minilm'): 'sst (minilm)'}
-    """
-    cases = list(dict.fromkeys(cases))
-    datasets = [dataset for dataset, _ in cases]
-    return {(d, model): f"{d} ({model})" if datasets.count(d) > 1 else d for d, model in cases}
-
-
-def bracketed(frame, precision=3):
-    """The frame with intervals behind their values, "0.61 [0.56, 0.69]".
+def bracketed(frame: pd.DataFrame, precision: int = 3) -> pd.DataFrame:
+    """The frame with texts such as "0.61 [0.56, 0.69]" in place of values and the columns of their ends.
 
     Args:
-        frame: DataFrame with columns `x`, `x_low` and `x_high`, or `x`, `x_ci_low` and `x_ci_high`.
+        frame: with columns `x`, `x_low` and `x_high`, or `x`, `x_ci_low` and `x_ci_high`. A value without an
+            interval stands alone; a missing one is "".
         precision: digits after the point.
-
-    Returns:
-        The frame with texts in place of the values and without the columns of the ends. A value without an
-        interval stands alone; a missing one is "".
 
     Example:
         >>> bracketed(pd.DataFrame({"acu": [0.614], "acu_low": [0.56], "acu_high": [0.69]}), 2).acu[0]
@@ -208,15 +185,12 @@ def bracketed(frame, precision=3):
 
 
 def as_printed(table, texts, rows, columns):
-    """A long table in a paper's layout: one text a cell.
+    """A long table in a paper's layout: one text a cell, "" where there is none, `rows` as first columns.
 
     Args:
         table: the long table, one row a cell.
         texts: the text of each of its rows, such as those of `cell_text`.
         rows, columns: lists of columns of `table` whose values become rows and columns, as they come.
-
-    Returns:
-        The wide table with `rows` as first columns, "" where there is no cell.
     """
     wide = table.assign(text=texts).pivot_table(
         index=list(rows), columns=list(columns), values="text", aggfunc="first", sort=False
@@ -228,25 +202,21 @@ def as_printed(table, texts, rows, columns):
 # Of every report ----------------------------------------------------------------------------------
 
 
-def excluded(records):
+def excluded(records: list[dict]) -> pd.DataFrame:
     """What the records cut or left out, and why: a row a unit and reason."""
     rows = [{"unit": r["unit"], "split": "", **e} for r in records for e in r["excluded"] if e["n"]]
     return pd.DataFrame(rows, columns=["unit", "split", "what", "why", "n"])
 
 
-def sizes(records):
+def sizes(records: list[dict]) -> pd.DataFrame:
     """The splits whose size is not the paper's, and why: a row a data set, model, variant and split."""
     rows = [variant_columns(r) | split for r in records for split in r["provenance"]["sizes"]]
     columns = ["dataset", "model", "variant", "split", "rows", "published", "note"]
     return pd.DataFrame(rows, columns=columns).drop_duplicates(ignore_index=True)
 
 
-def with_training_sets(table, records):
-    """A table of performance with the column training_set: how it departs from the paper's, else "".
-
-    Args:
-        table: with the columns dataset and model, and variant where there are some.
-        records: from `results.load`.
+def with_training_sets(table: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
+    """A table of dataset, model and any variant with training_set: how it departs from the paper's, or "".
 
     >>> split = {"split": "train", "rows": 8000, "published": 53879, "note": ""}
     >>> record = {"params": {"task": "sst2", "model": "a/bert", "seed": 0}, "provenance": {"sizes": [split]}}
@@ -264,49 +234,34 @@ def with_training_sets(table, records):
     return table.assign(training_set=[departures.get(key, "") for key in keys])
 
 
-def sources(records):
+def sources(records: list[dict]) -> pd.DataFrame:
     """Where a report's numbers come from: each unit's file of values, code, device and versions."""
-    return pd.DataFrame(
-        [
-            {
-                "unit": r["unit"],
-                "values": r["files"][f"{r['unit']}.parquet"][:12],
-                "code": (r["provenance"]["git"] or "")[:12],
-                "changed since": r["provenance"]["dirty"],
-                "device": r["provenance"]["device"],
-                **{name: r["provenance"]["versions"][name] for name in ("torch", "transformers")},
-            }
-            for r in records
-        ]
-    )
+    rows = []
+    for r in records:
+        unit, about = r["unit"], r["provenance"]
+        row = {"unit": unit, "values": r["files"][f"{unit}.parquet"][:12], "code": (about["git"] or "")[:12]}
+        row |= {"changed since": about["dirty"], "device": about["device"]}
+        rows.append(row | {name: about["versions"][name] for name in ("torch", "transformers")})
+    return pd.DataFrame(rows)
 
 
-def banner(records, scale):
+def banner(records: list[dict], scale: str) -> str:
     """What a report was made from: models, data sets, seeds, texts, dtype and device, a line of Markdown.
-
-    Args:
-        records: from `results.load`.
-        scale: its name.
 
     >>> record = {"params": {"task": "sst", "model": "a/bert", "seed": 0}, "provenance": {"device": "cpu"}}
     >>> record["provenance"] |= {"dtype": "bfloat16", "examples": {"n": 300, "of": 1821}}
     >>> print(banner([record], "small"))
     **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
     """
-    units = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records])
-    parts = [
-        f"{model}: "
-        + ", ".join(
-            f"{' '.join(row.values()).strip()} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
-            for row, part in groups(units_of, ["dataset", "variant"])
-        )
-        for model, units_of in units.groupby("model", sort=False)
-    ]
+    units, models = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records]), {}
+    for row, part in groups(units, ["model", "dataset", "variant"]):
+        name = f"{row['dataset']} {row['variant']}".strip()
+        text = f"{name} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"
+        models.setdefault(row["model"], []).append(text)
+    parts = [f"{model}: {', '.join(texts)}" for model, texts in models.items()]
     provenance = [r["provenance"] for r in records]
-    dtypes, devices = (
-        " and ".join(dict.fromkeys(p.get(name, default) for p in provenance))
-        for name, default in (("dtype", "float32"), ("device", "an unknown device"))
-    )
+    dtypes = " and ".join(dict.fromkeys(p.get("dtype", "float32") for p in provenance))
+    devices = " and ".join(dict.fromkeys(p.get("device", "an unknown device") for p in provenance))
     about = f"**{scale.capitalize()} scale, {counted(len(records), 'record')}.** {'; '.join(parts)}."
     warning = "" if scale in VERDICT_SCALES else " No verdict follows at this scale."
     if scale == "quick":
@@ -322,4 +277,4 @@ def _texts(record):
 
 def counted(n, what):
     """A number and what is counted, "1 record" or "3 records"."""
-    return f"{n} {what}{'s' * (n != 1)}"
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
+from replication.records import Case, titles
 
 HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED = WORDS = (
     "holds",
@@ -23,24 +24,6 @@ TOST = 0.90  # level of the interval of two one-sided tests at .05
 OPEN = "the interval contains the threshold"
 JOIN = "; "  # between names in a column
 ON_AVERAGE, SOMEWHERE, EVERYWHERE = "on average", "somewhere", "everywhere"  # of a claim over data sets
-ROW = [
-    "verdict",
-    "reason",
-    "depends_on",
-    "not_shown_with",
-    "shown_on",
-    "failing_cases",
-    "value",
-    "ci_low",
-    "ci_high",
-    "unit",
-    "n_units",
-    "most_units",
-    "cases",
-    "other_cases",
-    "quantifier",
-    "borderline",
-]  # the columns of claims.csv that a verdict fills
 
 
 @dataclass(frozen=True)
@@ -50,24 +33,18 @@ class Verdict:
     Attributes:
         word: one of `WORDS`.
         value: the tested statistic: of the case, the average, or the case that decides.
-        low: lower end of the interval that decides; NaN where there is none.
-        high: its upper end.
-        unit: what was replicated in the interval ("seed", "text").
-        units: number of units of each case in the interval.
-        cases: names of the cases in the interval.
+        low, high: ends of the interval that decides; NaN where there is none.
+        unit, units: what was replicated ("seed", "text"), and how many of each case in the interval.
+        cases, other_cases: those in the interval, and those that have too few units.
         failing_cases: all cases whose estimate violates the claim.
-        borderline: does a bootstrap bound lie within four Monte-Carlo errors of the threshold, two of its own
-            and two of another stream's?
+        borderline: whether a bootstrap bound lies within four Monte-Carlo errors of the threshold.
         reason: why it is not decided, or what decides, in words.
         depends_on: the choices, or "the data set", whose options have opposite verdicts.
         not_shown_with: choices with an option that is undecided where this is not.
-        shown_on: cases on which the claim is shown, of `somewhere`.
-        critical_t: what the decisive case's t had to exceed, of `somewhere`; NaN elsewhere.
-        value_all: estimate with the cases that have too few units; NaN where there are none.
-        other_cases: names of those cases.
+        shown_on, critical_t: of `somewhere`: where the claim is shown, and what t had to exceed there.
+        value_all: estimate with `other_cases`; NaN where there are none.
         quantifier: "on average", "somewhere" or "everywhere", of several cases.
-        relation: the claimed relation.
-        bound: its threshold.
+        relation, bound: the claimed relation to a threshold.
         interval: the Interval that decides, None where there is none.
 
     >>> from faithlib.statistics.intervals import seeds_interval
@@ -84,16 +61,16 @@ class Verdict:
     high: float = math.nan
     unit: str = ""
     units: tuple[int, ...] = ()
-    cases: tuple[str, ...] = ()
-    failing_cases: tuple[str, ...] = ()
+    cases: tuple[Case, ...] = ()
+    failing_cases: tuple[Case, ...] = ()
     borderline: bool = False
     reason: str = ""
     depends_on: tuple[str, ...] = ()
     not_shown_with: tuple[str, ...] = ()
-    shown_on: tuple[str, ...] = ()
+    shown_on: tuple[Case, ...] = ()
     critical_t: float = math.nan
     value_all: float = math.nan
-    other_cases: tuple[str, ...] = ()
+    other_cases: tuple[Case, ...] = ()
     quantifier: str = ""
     relation: str = ">"
     bound: float = 0.0
@@ -113,36 +90,35 @@ class Verdict:
         return sentence(self.row() | {"model": model})
 
     def row(self):
-        """The columns of claims.csv that a verdict fills, by `ROW`."""
-        cells = (
-            self.word,
-            self.reason,
-            JOIN.join(self.depends_on),
-            JOIN.join(self.not_shown_with),
-            JOIN.join(self.shown_on),
-            JOIN.join(self.failing_cases),
-            self.value,
-            self.low,
-            self.high,
-            self.unit,
-            self.n_units,
-            max(self.units, default=0),
-            JOIN.join(self.cases),
-            JOIN.join(self.other_cases),
-            self.quantifier,
-            self.borderline,
-        )
-        return dict(zip(ROW, cells, strict=True))
+        """The columns of claims.csv that a verdict fills: {column: value}, cases by their titles."""
+        title = titles((*self.cases, *self.other_cases, *self.failing_cases))
+        return {
+            "verdict": self.word,
+            "reason": self.reason,
+            "depends_on": JOIN.join(self.depends_on),
+            "not_shown_with": JOIN.join(self.not_shown_with),
+            "shown_on": JOIN.join(map(title.get, self.shown_on)),
+            "failing_cases": JOIN.join(map(title.get, self.failing_cases)),
+            "value": self.value,
+            "ci_low": self.low,
+            "ci_high": self.high,
+            "unit": self.unit,
+            "n_units": self.n_units,
+            "most_units": max(self.units, default=0),
+            "cases": JOIN.join(map(title.get, self.cases)),
+            "other_cases": JOIN.join(map(title.get, self.other_cases)),
+            "quantifier": self.quantifier,
+            "borderline": self.borderline,
+        }
+
+
+ROW = list(Verdict(UNTESTED).row())
 
 
 def sentence(row):
-    """A verdict in words, with what it covers, for one cell of a table.
+    """A verdict in words, with what it covers; "holds for <model>" where texts of one model are the unit.
 
-    Args:
-        row: {column: value} of claims.csv: those of `ROW`, and model.
-
-    Returns:
-        "" where there is no verdict; "holds for <model>" where texts of one model are the unit.
+    row: {column: value} of claims.csv: those of `ROW`, and model. "" where there is no verdict.
 
     >>> sentence(Verdict("depends", depends_on=("ties",), unit="seed", units=(3, 5)).row())
     'depends on ties (3–5 seeds)'
@@ -172,16 +148,13 @@ def sentence(row):
 
 
 def decide(low, high, relation=">", bound=0.0):
-    """Does an interval satisfy a relation: "holds", "does not hold" or "undecided".
+    """Does an interval satisfy a relation?
 
     ">=" and "<=" are as ">" and "<": a threshold `bound` that is met exactly, within 1e-9, decides nothing.
 
     Returns:
         "holds" if [low, high] lies wholly on the claimed side, "does not hold" if on the other, else
-        "undecided"; "not tested" where the ends are NaN.
-
-    Raises:
-        ValueError: for another relation and for a reversed interval.
+        "undecided"; "not tested" where the ends are NaN. A reversed interval is a ValueError.
 
     >>> decide(0.1, 0.2), decide(-0.2, -0.1), decide(-0.1, 0.2)
     ('holds', 'does not hold', 'undecided')
@@ -199,11 +172,10 @@ def decide(low, high, relation=">", bound=0.0):
     return FAILS if far < -ROUNDING else UNDECIDED
 
 
-def judge(interval, relation=">", bound=0.0, name=""):
-    """The verdict on one case, an Interval of this name: a Verdict.
+def judge(interval: Interval, relation: str = ">", bound: float = 0.0, name: Case | str = "") -> Verdict:
+    """The verdict on one case, an Interval of this name.
 
-    It is "undecided" where there is a value without an interval, "not tested" without a value. Another
-    relation than ">", ">=", "<" and "<=" is a ValueError.
+    It is "undecided" where there is a value without an interval, "not tested" without a value.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> judge(seeds_interval([0.034, -0.031, 0.02])).text()
@@ -212,41 +184,28 @@ def judge(interval, relation=">", bound=0.0, name=""):
     'undecided (2 seeds: an interval needs 3)'
     """
     low, high = interval.ends()
-    word = decide(low, high, relation, bound)
-    failing = () if satisfies(interval.value, relation, bound) else (name,) * bool(name)
+    word, named = decide(low, high, relation, bound), (name,) if name else ()
+    failing = () if satisfies(interval.value, relation, bound) else named
     reason = OPEN if word == UNDECIDED else interval.reason
     if word == UNTESTED and not math.isnan(interval.value):
         word = UNDECIDED
     about = {"relation": relation, "bound": bound, "reason": reason}
     verdict = Verdict(word, interval.value, failing_cases=failing, **about)
     if not interval.exists:
-        return replace(verdict, other_cases=(name,) * bool(name))
-    return replace(
-        verdict,
-        low=low,
-        high=high,
-        unit=interval.unit,
-        units=(interval.n_units,),
-        cases=(name,) * bool(name),
-        borderline=interval.borderline(bound),
-        interval=interval,
-    )
+        return replace(verdict, other_cases=named)
+    about = {"unit": interval.unit, "units": (interval.n_units,), "borderline": interval.borderline(bound)}
+    return replace(verdict, low=low, high=high, cases=named, interval=interval, **about)
 
 
 def within_margin(verdict, margin):
     """Is the effect no larger than a margin, either way? Two one-sided tests at .05 (Schuirmann 1987).
 
-    Args:
-        verdict: a Verdict. No effect is 0 where its threshold is no further from 0 than the margin, as of a
-            loss that is allowed; else it is the threshold.
-        margin: above 0, fixed before the run.
+    No effect is 0 where the verdict's threshold is no further from 0 than the margin, as of a loss that is
+    allowed; else it is the threshold. The margin is above 0 (else a ValueError) and fixed before the run.
 
     Returns:
         "yes" if the 90 % interval lies within no effect ± margin, "no" if the 95 % interval lies beyond one
         margin, else "undecided"; "" without an interval.
-
-    Raises:
-        ValueError: for a margin of 0 or less.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> within_margin(judge(seeds_interval([0.001, -0.002, 0.000])), 0.02)
@@ -266,11 +225,7 @@ def within_margin(verdict, margin):
 
 
 def at_least_half(verdict, published):
-    """Is the effect at least half of the published one, by the same interval?
-
-    Args:
-        verdict: a Verdict, whose threshold is no effect.
-        published: the same statistic of the published cells.
+    """Is the effect, beyond the threshold, at least half of the published one, by the same interval?
 
     Returns:
         "yes", "no" or "undecided"; "" without an interval, and where the published value is no effect on the

@@ -22,7 +22,8 @@ from notebooks.fmm.tables import MASKED, PLAIN, PUBLISHED_MODEL, SIGNIFICANT, me
 from replication.cases import difference
 from replication.claims import Claim, accepted, long
 from replication.options import multiverse_tables
-from replication.tables import case_titles, select
+from replication.records import Case
+from replication.tables import select
 
 MARGIN = 0.02  # of performance: what may be lost and still be called none
 NEAR = 0.01  # of performance: a class majority that is reached
@@ -314,7 +315,7 @@ def _roar(found, roar, area):
         theirs, variants = areas(roar, area), roar.groupby(["dataset", "model"]).variant.first()
     known, printed = _published("racu"), select(published_roar(), model=PUBLISHED_MODEL)
     printed = printed.pivot(index="dataset", columns="measure", values="value") / 100
-    titles, cases, spreads, gains = case_titles(found), {}, {}, {}
+    cases, spreads, gains = {}, {}, {}
     for (dataset, model), table in found.items():
         of = SST.get(dataset, dataset), model
         other, variant = theirs.get(of, pd.DataFrame()), variants.get(of, "")
@@ -326,15 +327,15 @@ def _roar(found, roar, area):
                 case = Interval(
                     case.value, "seed", 0, reason=f"Recursive ROAR has its variant {variant} alone"
                 )
-            cases[titles[dataset, model]] = case
+            cases[Case(dataset, model)] = case
             wider = (other[both].std() - table[both].std()).mean()
             reason = case.reason or "a spread over so few seeds has no interval"
-            spreads[titles[dataset, model]] = Interval(float(wider), "seed", 0, reason=reason)
+            spreads[Case(dataset, model)] = Interval(float(wider), "seed", 0, reason=reason)
             if dataset in known.index and dataset in printed.index:
                 gains[dataset] = (known.loc[dataset] - printed.loc[dataset]).reindex(both).mean()
     if found and not cases:
         reason = "no data set has Recursive ROAR's records of the same architecture"
-        cases = spreads = {titles[key]: Interval(np.nan, "seed", 0, reason=reason) for key in found}
+        cases = spreads = {Case(*key): Interval(np.nan, "seed", 0, reason=reason) for key in found}
     than = "than the same measures by Recursive ROAR"
     yield Claim(f"more faithful {than} (RACU)", cases, "seeds", baseline=RANDOM, published=gains)
     yield Claim(f"varies less over seeds {than} (sd of RACU)", spreads, "seeds", baseline=RANDOM)

@@ -17,10 +17,10 @@ from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from notebooks.fmm.card import CARD
 from replication import claims, papers, results
+from replication.records import Case, titles
 from replication.tables import (
     as_printed,
     attribution_order,
-    case_titles,
     groups,
     metric_rows,
     ordered,
@@ -321,9 +321,8 @@ def by_dataset(table, texts, rows):
         texts: the text of each field.
         rows: columns of `table` whose values become rows.
     """
-    cases = list(zip(table.dataset, table.model, strict=True))
-    titles = case_titles(cases)
-    table = table.assign(column=[titles[case] for case in cases])
+    cases = [Case(*pair) for pair in zip(table.dataset, table.model, strict=True)]
+    table = table.assign(column=list(map(titles(cases).get, cases)))
     return in_paper_order(as_printed(table, texts, rows, ["column"]))
 
 

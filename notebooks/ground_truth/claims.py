@@ -16,6 +16,7 @@ from notebooks.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, pri
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import average, steady
 from replication.claims import CLAIMS, Claim, intervals, rows
+from replication.records import Case
 from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED
 
 UNIT = ["dataset", "model", "seed"]
@@ -178,7 +179,7 @@ def _claim(text, values, limits=(-1, 1), reason=""):
         reason: why there is no value, where models were measured and none is.
     """
     values = values.dropna().groupby(UNIT).mean().rename("value").reset_index()
-    none = {"": Interval(math.nan, "seed", 0, reason=reason)} if reason else {}
+    none = {Case(): Interval(math.nan, "seed", 0, reason=reason)} if reason else {}
     return Claim(text, values if len(values) else none, "seeds", limits=limits)
 
 

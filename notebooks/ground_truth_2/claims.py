@@ -18,6 +18,7 @@ from notebooks.ground_truth_2.tables import ENTRY, accuracies, in_core
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 from replication.cases import average
 from replication.claims import CLAIMS, Claim, rows
+from replication.records import Case
 from replication.verdicts import FAILS, HOLDS, UNDECIDED
 
 NATURAL = ("N1", "N2")
@@ -159,7 +160,9 @@ def statements(values, certificates):
 
 def part(number, sentence, by_kind, relation, threshold, quantifier="on average"):
     """(number, Claim) of {kind of model: values by seed}; kinds without a value take no part."""
-    cases = {kind: interval(values.dropna()) for kind, values in by_kind.items() if values.notna().any()}
+    cases = {
+        Case(part=kind): interval(values.dropna()) for kind, values in by_kind.items() if values.notna().any()
+    }
     text = f"{number}: {sentence}, {relation} {threshold:g}"
     return number, Claim(text, cases, "seeds", relation, threshold, quantifier)
 

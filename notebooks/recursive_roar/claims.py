@@ -31,7 +31,8 @@ from replication import papers
 from replication.cases import CASES, case_table, difference
 from replication.claims import Claim, accepted, intervals, long, of_accepted
 from replication.options import multiverse_tables
-from replication.tables import case_titles, select, unit_columns
+from replication.records import Case, titles
+from replication.tables import select, unit_columns
 
 RISE = 0.01  # a rise of performance that counts as one, as a fraction
 EARLY = 20  # per cent masked
@@ -168,17 +169,17 @@ def _on_average(claim, per_case, **more):
 
 
 def _somewhere(claim, intervals, **more):
-    """A claim about {case: Interval}."""
+    """A claim about {Case: Interval}."""
     return Claim(claim, intervals, "seeds", quantifier="somewhere", baseline="random", **more)
 
 
 def _printed(claim, per_case, known):
     """The row of a ratio: its mean beside the published one, and no verdict."""
-    titles, found = case_titles(per_case), {}
+    found = {}
     for case, values in per_case.items():
         values = values.dropna()
         if len(values):
-            found[titles[case]] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
+            found[Case(*case)] = Interval(float(values.mean()), "seed", len(values), reason=RATIO)
     return Claim(claim, found, "seeds", baseline="random", published=known, tested=False)
 
 
@@ -215,8 +216,7 @@ def _attention(found, published, area):
 
 def _cheaper_gradient(found, area):
     """Every gradient of one pass less integrated gradients: a case each, corrected for their number."""
-    known = areas(found, area)
-    titles, compared, gains = case_titles(known), {}, {}
+    known, compared, gains = areas(found, area), {}, {}
     for key, table in known.items():
         for measure in table:
             about = described(measure)
@@ -224,7 +224,7 @@ def _cheaper_gradient(found, area):
             if one_pass and "integrated_gradients_abs" in table:
                 gain = (table[measure] - table["integrated_gradients_abs"]).dropna()
                 if len(gain):
-                    compared[f"{titles[key]}: {measure}"] = seeds_interval(gain)
+                    compared[Case(*key, part=measure)] = seeds_interval(gain)
                     gains.setdefault(key, []).append(gain)
     claim = "a cheaper gradient is {}more faithful than integrated gradients (ACU{})"
     mean = {key: pd.concat(gains[key], axis=1).mean(axis=1) for key in gains}
@@ -255,7 +255,7 @@ def _models_differ(found, settings, area):
             if not case.exists:  # not tested: the direction of the estimate is enough
                 directions = directions[:1] if case.value > 0 else directions[1:]
             for (a, b), sign in directions:
-                name = f"{one[0]}: {measure} ({a} above {b})"
+                name = Case(one[0], part=f"{measure} ({a} above {b})")
                 compared[name] = replace(case, value=sign * case.value)
     return _somewhere(
         "a measure's faithfulness differs between models (difference of ACU, each direction a case)",
@@ -281,7 +281,7 @@ def _tasks_differ(found, area):
             sign = 1 if min(first.mean(), -second.mean()) >= min(-first.mean(), second.mean()) else -1
             upper, lower = (a, b) if sign > 0 else (b, a)
             leads = [seeds_interval(sign * first), seeds_interval(-sign * second)]
-            name = f"{upper} above {lower} on {one[0]} and below on {other[0]}"
+            name = Case(part=f"{upper} above {lower} on {one[0]} and below on {other[0]}")
             compared[name] = max(leads, key=lambda lead: (not lead.exists, lead.pvalue()))
     return _somewhere(
         "which of two measures is more faithful depends on the task (weaker lead, ACU)", compared
@@ -313,8 +313,8 @@ def _recursion(found, area):
     gains = {key: _per_seed((again[key] - plain[key]).T) for key in again if key in plain}
     result = []
     for claim, own in _by_kind(RECURSION, gains):
-        titles = case_titles(own)
-        each = [_on_average(f"{claim.claim}: {titles[key]}", {key: gain}) for key, gain in own.items()]
+        title = titles(Case(*key) for key in own)
+        each = [_on_average(f"{claim.claim}: {title[Case(*key)]}", {key: own[key]}) for key in own]
         result += [claim, *(each if len(each) > 1 else [])]
     return result
 
@@ -366,13 +366,11 @@ def _leakage(found, kept):
         if key[0].startswith("babi")
     }
     curve = {
-        (*key, measure): seeds_interval(rise)
+        Case(*key, part=measure): seeds_interval(rise)
         for key, rises in _rises(kept).items()
         if key[0].startswith("babi")
         for measure, rise in rises.groupby("measure", sort=False)
     }
-    titles = case_titles([key[:2] for key in curve])
-    named = {f"{titles[d, m]}: {measure}": case for (d, m, measure), case in curve.items()}
     return [
         _on_average(
             "class leakage on bAbI: performance rises with masking, by more than .01 (mean over measures)",
@@ -381,7 +379,7 @@ def _leakage(found, kept):
         ),
         _somewhere(
             "class leakage of one measure on bAbI: its curve rises with masking, by more than .01",
-            named,
+            curve,
             threshold=RISE,
         ),
     ]

@@ -29,6 +29,7 @@ from replication import papers, results
 from replication.cases import average
 from replication.claims import Claim, gates, intervals, long
 from replication.options import multiverse_tables
+from replication.records import Case
 from replication.tables import metric_rows, select
 
 SHARE = 19 / 20  # of the cases: 4 attributions on 5 data sets
@@ -272,7 +273,7 @@ def _doses(flips, definition, design):
         each = intervals(Claim(f"gain at {weight:g}", long(gains[weight]), design))
         over_seeds = {name: case for name, case in each.items() if case.exists and case.unit == "seed"}
         if over_seeds:
-            cases[f"λ = {weight:g}"] = average(over_seeds)
+            cases[Case(part=f"λ = {weight:g}")] = average(over_seeds)
     yield Claim("fewer tokens to a flip than the baseline at some weight λ", cases, quantifier="somewhere")
 
 

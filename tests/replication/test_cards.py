@@ -177,20 +177,16 @@ def test_the_paper_s_definition_is_open_and_every_other_one_folded():
     assert "| B |" in others[0] and "| D |" in others[1] and "Definition" not in first
 
 
-def test_hours_are_of_cores_where_all_records_have_them(tmp_path):
-    assert cards._computed(tmp_path) == []
+def test_hours_are_of_cores_where_all_records_have_them():
+    def record(device="cpu", **spent):
+        return {"provenance": {"device": device}, "volatile": {"seconds": 7200} | spent}
 
-    def write(name, device="cpu", **spent):
-        record = {"provenance": {"device": device}, "volatile": {"seconds": 7200} | spent}
-        (tmp_path / f"{name}.json").write_text(json.dumps(record))
-
-    write("a", cpu_seconds=3600)
-    assert cards._computed(tmp_path) == ["Computed in 1 unit (1.0 core hours)."]
-    write("b")
-    assert cards._computed(tmp_path) == ["Computed in 2 units (4.0 hours of wall time)."]
-    write("b", device="a GPU", cpu_seconds=60)
+    assert cards._computed([]) == []
+    on_cores, bare = record(cpu_seconds=3600), record()
+    assert cards._computed([on_cores]) == ["Computed in 1 unit (1.0 core hours)."]
+    assert cards._computed([on_cores, bare]) == ["Computed in 2 units (4.0 hours of wall time)."]
     both = "Computed in 1 unit on a GPU (2.0 hours of wall time) and 1 unit (1.0 core hours)."
-    assert cards._computed(tmp_path) == [both]
+    assert cards._computed([on_cores, record("a GPU", cpu_seconds=60)]) == [both]
 
 
 def test_a_card_keeps_what_is_around_its_block(tmp_path, monkeypatch):
@@ -224,7 +220,8 @@ def test_a_card_says_which_units_have_no_record(tmp_path):
     folder = tmp_path / "results" / "small" / "fmm"
     folder.mkdir(parents=True)
     pd.DataFrame([row("A", "holds")]).to_csv(folder / "claims.csv", index=False)
-    (folder / "sst2.tiny-bert.s0.json").write_text("{}")
+    unit = {"unit": "sst2.tiny-bert.s0", "params": {"task": "sst2", "model": "tiny-bert", "seed": 0}}
+    (folder / "sst2.tiny-bert.s0.json").write_text(json.dumps(unit))
     assert "not computed yet" not in read_block(folder)  # without a config nobody knows
     (tmp_path / "config").mkdir()
     grid = "papers: {fmm: {defaults: {model: tiny-bert}, units: [%s]}}"

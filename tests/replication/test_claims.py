@@ -7,6 +7,7 @@ import pytest
 from faithlib import statistics
 from replication import claims
 from replication.claims import CLAIMS, Claim, intervals, judged, rows, table
+from replication.records import Case, titles
 from replication.verdicts import sentence
 
 NAN = float("nan")
@@ -112,14 +113,14 @@ def test_another_data_set_moves_no_other_interval():
     rng = np.random.default_rng(1)
     one = texts("sst", rng.exponential(size=(1, 60)))
     two = texts("ag_news", rng.exponential(size=(1, 60)))
-    alone = intervals(claim(one, design="crossed"))["sst"]
+    alone = intervals(claim(one, design="crossed"))[Case("sst", "bert")]
     for both in (claim(one, two, design="crossed"), claim(two, one, design="crossed")):
-        assert intervals(both)["sst"].ends() == alone.ends()
+        assert intervals(both)[Case("sst", "bert")].ends() == alone.ends()
 
 
 def test_models_tell_cases_of_one_data_set_apart():
     cases = intervals(claim(SST, seeds("sst", [0.3, 0.4, 0.5], "lstm"), AG))
-    assert list(cases) == ["sst (bert)", "sst (lstm)", "ag_news"]
+    assert list(titles(cases).values()) == ["sst (bert)", "sst (lstm)", "ag_news"]
 
 
 def test_a_verdict_names_the_model_of_the_data_sets_that_it_rests_on():
@@ -134,7 +135,7 @@ def test_a_verdict_names_the_model_of_the_data_sets_that_it_rests_on():
 def test_a_crossed_design_is_never_narrower_than_its_seeds():
     rng = np.random.default_rng(2)
     values = rng.normal(size=(3, 40)) + rng.normal(size=(3, 1))
-    crossed = intervals(claim(texts("sst", values), design="crossed"))["sst"]
+    crossed = intervals(claim(texts("sst", values), design="crossed"))[Case("sst", "bert")]
     over = statistics.seeds_interval(values.mean(axis=1))
     assert crossed.value == pytest.approx(over.value) and crossed.high >= over.high - 1e-12
 
@@ -201,7 +202,7 @@ def test_one_model_has_the_same_interval_on_average_and_everywhere():
 
 def test_claims_with_intervals_of_their_own():
     share = statistics.share_interval([True] * 95 + [False] * 5)
-    own = Claim("in distribution", {"sst": share}, published={"sst": 0.97})
+    own = Claim("in distribution", {Case("sst"): share}, published={"sst": 0.97})
     verdict, _ = judged(own)
     assert verdict.value == 0.95 and rows(own, "small")[0]["published"] == 0.97
 

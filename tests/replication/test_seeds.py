@@ -9,6 +9,7 @@ import pytest
 from faithlib.statistics import seeds_interval
 from replication import claims, seeds
 from replication.claims import Claim
+from replication.records import Case
 from replication.verdicts import sentence
 
 CARD = SimpleNamespace(name="fmm", looks={"small": {("sst", "bert", ""): (3, 5)}}, headline=(), choices={})
@@ -69,7 +70,7 @@ def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_co
         {"dataset": "sst", "model": "org/bert", "seed": range(3), "value": [0.03, 0.05, 0.07]}
     )
     claim = Claim("A above B", values, "seeds")
-    known = {("sst", "bert", ""): seeds.Seeds(3, 5, 2, "cpu")}
+    known = {Case("sst", "bert"): seeds.Seeds(3, 5, 2, "cpu")}
     once, twice = (claims.rows(claim, "small", seeds=given)[0] for given in ({}, known))
     interval = seeds_interval([0.03, 0.05, 0.07])
     assert (once["ci_low"], once["ci_high"]) == interval.ends() and once["verdict"] == "holds"

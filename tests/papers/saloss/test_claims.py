@@ -237,11 +237,11 @@ def test_more_of_the_loss_by_hand():
     assert of_seeds["semeval"].tolist() == pytest.approx([0.038, 0.04, 0.042]) and len(of_seeds) == 6
     verdict = judged(slope)[0]
     assert verdict.word == "holds" and verdict.value == pytest.approx(0.03)
-    gains = {name: case.value for name, case in somewhere.values.items()}
+    gains = {case.part: interval.value for case, interval in somewhere.values.items()}
     by_hand = {"λ = 0.001": 0, "λ = 0.01": 0.03, "λ = 0.1": 0.06, "λ = 1": 0.09}
     assert gains == pytest.approx(by_hand, abs=1e-12)
     verdict = judged(somewhere)[0]
-    assert verdict.word == "holds" and verdict.shown_on == ("λ = 0.01", "λ = 0.1", "λ = 1")
+    assert verdict.word == "holds" and verdict.row()["shown_on"] == "λ = 0.01; λ = 0.1; λ = 1"
 
 
 def test_the_card_says_how_little_the_chosen_weight_moves_attention():
