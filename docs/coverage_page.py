@@ -5,7 +5,6 @@ in results/; hours are estimated by workflow/plan.py.
 """
 
 import json
-import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -41,7 +40,7 @@ ITEMS = (
     "in the paper", "what it shows", "small scale, data sets", "paper scale, cells", "here", "why not more",
 )  # fmt: skip
 UNITS = ("data set", "model in the paper", "small scale", "why not more", "hours printed", "≈ GPU hours")
-GPU = "checkpoint: the paper's own model needs a GPU"
+GPU = ("checkpoint", ": the paper's own model needs a GPU")  # (kind of reason, the rest of its words)
 AGREEMENT = (
     "table", "definition of ours", "numbers compared", "Spearman's ρ", "pairs in the same order",
     "level, ours / published",
@@ -146,8 +145,8 @@ def why(paper, missing):
     """Why the paper scale lacks cells, in words: of each kind of reason, how many data sets."""
     kinds = {}
     for task, model in missing:
-        reason = at_small(paper, task, model)[1] or GPU
-        kinds.setdefault(re.split("[:,]", reason)[0], set()).add(task)
+        kind, _ = at_small(paper, task, model)[1] or GPU
+        kinds.setdefault(kind, set()).add(task)
     return ", ".join(f"{kind} ({len(tasks)})" for kind, tasks in kinds.items())
 
 
@@ -196,21 +195,15 @@ def units(paper):
         sums["printed"].append(hours)
         sums["estimated"].append(guess)
         task, model = cell
-        rows.append(
-            (
-                dataset_title(task),
-                model_title(model),
-                *at_small(paper, task, model),
-                number(hours),
-                number(guess),
-            )
-        )
+        has, reason = at_small(paper, task, model)
+        titles = dataset_title(task), model_title(model)
+        rows.append((*titles, has, "".join(reason), number(hours), number(guess)))
     totals = (number(sum(h for h in found if h is not None) or None) for found in sums.values())
     return rows, *totals
 
 
 def at_small(paper, task, model):
-    """(what the small scale has of a data set and model, why it has no more), in words.
+    """(what the small scale has of a data set and model, why it has no more: as GPU, () where it has all).
 
     Other models count that stand in for a model of the paper, such as MiniLM for RoBERTa-base alone.
     """
@@ -228,14 +221,14 @@ def at_small(paper, task, model):
         failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & gates.model.isin(counted)]
         found += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
     if found:
-        return "; ".join(found), "" if model in seeds else GPU
+        return "; ".join(found), () if model in seeds else GPU
     if TASKS[task].credentialed:
-        return "—", "licence: MIMIC-III is open to credentialed users only"
+        return "—", ("licence", ": MIMIC-III is open to credentialed users only")
     if any((task, own) in planned for own in counted):
-        return "—", "planned, not computed yet"
+        return "—", ("planned", ", not computed yet")
     if TASKS[task].kind == "prompts":
-        return "—", "checkpoint: needs a language model that knows the answers"
-    return "—", "compute: beyond the hours of the small scale"
+        return "—", ("checkpoint", ": needs a language model that knows the answers")
+    return "—", ("compute", ": beyond the hours of the small scale")
 
 
 # What there is --------------------------------------------------------------------------------------------

@@ -122,33 +122,36 @@ def listed(names, most=4):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def read_record(path):
-    """A record whose files are whole and whose hashes, where it has them, are its own.
+class UnreadableRecord(ValueError):
+    """A record that is truncated or changed, or that a later faithlib wrote: the reason, and the fix."""
 
-    Raises:
-        ValueError: a record that is truncated or changed, or that a later faithlib wrote; with the fix.
-    """
+    def __init__(self, reason, fix):
+        super().__init__(f"{reason}: {fix}")
+        self.reason = reason
+
+
+def read_record(path):
+    """A record whose files are whole and whose hashes, where it has them, fit; else UnreadableRecord."""
     path = pathlib.Path(path)
     fix = f"delete {shown(path)} and run the unit again"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         files, version = record["files"], record.get("format", 1)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"record {path.name} is damaged ({error}): {fix}") from error
+        raise UnreadableRecord(f"record {path.name} is damaged ({error})", fix) from error
     if version not in range(1, FORMAT + 1):
-        raise ValueError(
-            f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}: "
-            "update faithlib"
-        )
+        reason = f"record {path.name} is of format {version!r}, and this faithlib reads 1 to {FORMAT}"
+        raise UnreadableRecord(reason, "update faithlib")
     if version > 1 or "sha256" in record:
         hashes = record_digest(record), digest(record.get("volatile"))
         if hashes != (record.get("sha256"), record.get("volatile_sha256")):
-            raise ValueError(f"record {path.name} was changed after it was written: {fix}")
+            raise UnreadableRecord(f"record {path.name} was changed after it was written", fix)
     for name, expected in files.items():
         if not path.with_name(name).is_file():
-            raise ValueError(f"record {path.name} has lost its file {name}: {fix}")
+            raise UnreadableRecord(f"record {path.name} has lost its file {name}", fix)
         if file_digest(path.with_name(name)) != expected:
-            raise ValueError(f"file {name} is not the one that record {path.name} was written with: {fix}")
+            reason = f"file {name} is not the one that record {path.name} was written with"
+            raise UnreadableRecord(reason, fix)
     return record
 
 

@@ -257,10 +257,9 @@ def set_aside(records):
             continue
         try:
             results.read_record(path)
-        except ValueError as error:
+        except store.UnreadableRecord as error:
             kept = store.set_aside(path, "damaged")
-            reason = str(error).partition(": delete")[0]
-            yield f"{reason}: set aside as {kept.as_posix()}, and its unit runs again"
+            yield f"{error.reason}: set aside as {kept.as_posix()}, and its unit runs again"
 
 
 def make_room(records):

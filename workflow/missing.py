@@ -174,20 +174,22 @@ def screen(by_paper, units):
         by_paper: of `find`.
         units: how many the grid has.
     """
+    if not by_paper:
+        return ""
     waiting, things = Counter(), {}
     lacking = [lacks for of in by_paper.values() for lacks in of.values()]
     for lacks in lacking:
         waiting.update({lack.fix for lack in lacks})
         for lack in lacks:
             things.setdefault(lack.fix, {})[lack.what] = None
-    if not by_paper:
-        return ""
-    lines = [f"{len(lacking)} of {units} units cannot run here and are left out. They wait for:"]
-    for fix, count in waiting.most_common():
+    said = {}
+    for fix, _ in waiting.most_common():
         what = listed(list(filter(None, things[fix])), SHOWN)
-        lines.append(f"{count:>4} units: {fix}{f' ({what})' if what else ''}")
+        said[fix] = f"{fix} ({what})" if what else fix
     if units == len(waiting) == 1:  # one unit, one reason: one line
-        return lines[1].partition(": ")[2]
+        return said[fix]
+    lines = [f"{len(lacking)} of {units} units cannot run here and are left out. They wait for:"]
+    lines += [f"{waiting[fix]:>4} units: {line}" for fix, line in said.items()]
     if any("make fetch" in fix for fix in waiting):
         lines.append("make fetch needs a network; where a node has none, run it elsewhere (docs/running.md).")
     return "\n".join(lines)

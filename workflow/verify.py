@@ -13,7 +13,6 @@ notebooks/published.sha256. Everything that differs is named; then the
 exit status is 1.
 """
 
-import ast
 import filecmp
 import hashlib
 import io
@@ -110,7 +109,7 @@ def code_of(commit):
 
 
 def check_record(path, data_dir="", with_data=True):
-    """(what is wrong with a record, what could not be checked): two lists of lines."""
+    """(what is wrong with a record: lines, what could not be checked: pairs of its path and what)."""
     try:
         record = results.read_record(path)
         if Path(path).read_text(encoding="utf-8") != store.as_text(record):
@@ -125,7 +124,7 @@ def check_record(path, data_dir="", with_data=True):
         return [f"{path}: its provenance has no {error}"], []
     wrong, unchecked = [], []
     if provenance["dirty"] or not commit or (then := code_of(commit)) is None:
-        unchecked.append(f"{path}: the hash of its code, which is no commit that git has ({commit})")
+        unchecked.append((path, f"the hash of its code, which is no commit that git has ({commit})"))
     elif then != code:
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
     if not with_data:
@@ -138,7 +137,7 @@ def check_record(path, data_dir="", with_data=True):
     elif data["source"] != "generated" and not data_dir:
         reason = "which need data_dir=<folder>"
     if reason:
-        return wrong, [*unchecked, f"{path}: the hashes of its data, {reason}"]
+        return wrong, [*unchecked, (path, f"the hashes of its data, {reason}")]
     card = papers.card(data["paper"]) if data["paper"] else None
     loaded = tasks.load(
         data["task"],
@@ -175,13 +174,11 @@ def execute_report(scale, paper, records, folder):
 
 def saved(notebook):
     """(its scale, the outputs of each code cell) of a notebook; outputs are [] where none were saved."""
-    scale, outputs = defaults(notebook).get("scale", ""), []
-    for cell in cells(notebook):
-        if "injected-parameters" not in cell["metadata"].get("tags", []):
-            outputs.append(cell["outputs"])
-        elif match := re.search(r"^scale = (.*)$", "".join(cell["source"]), re.MULTILINE):
-            scale = ast.literal_eval(match[1])
-    return scale, outputs if any(outputs) else []
+    injected = "injected-parameters"
+    values = defaults(notebook) | defaults(notebook, injected)
+    written = [cell for cell in cells(notebook) if injected not in cell["metadata"].get("tags", [])]
+    outputs = [cell["outputs"] for cell in written]
+    return values.get("scale", ""), outputs if any(outputs) else []
 
 
 def plain(outputs, folder=None):
@@ -209,9 +206,9 @@ def unlike(report, drawn, scale, folder):
     """(differences, what could not be checked) of the outputs saved in a report and those it has now."""
     of, outputs = saved(report)
     if not outputs:
-        return [], [f"{report}: it was saved without outputs"]
+        return [], [(report, "it was saved without outputs")]
     if of != scale:
-        return [], [f"{report}: its saved outputs, which are of the {of} scale"]
+        return [], [(report, f"its saved outputs, which are of the {of} scale")]
     new = saved(drawn)[1]
     return [
         f"{report}: the saved output of code cell {number} is not what the records give"
@@ -257,7 +254,7 @@ def verify(scale, paper, files, data_dir=""):
     records, outputs = files[scale, paper]
     stems = [path for path in records if path.suffix == ".json"]
     if not stems:
-        return [], [f"{path}: a table without committed records" for path in outputs if path.suffix == ".csv"]
+        return [], [(path, "a table without committed records") for path in outputs if path.suffix == ".csv"]
     wrong, unchecked = [f"{path} is committed and gone" for path in records if not path.is_file()], []
     for path in stems:
         for lines, more in zip((wrong, unchecked), check_record(path, data_dir), strict=True):
@@ -329,16 +326,15 @@ def unwritten():
     return [f"{path}: {line}" for path, (text, new) in cards.pages(scale=COMMITTED).items() if text != new]
 
 
-def summed_up(lines):
-    """Lines "path: what", those that say the same of several paths as one.
+def summed_up(pairs):
+    """Lines "path: what" of pairs of them, those that say the same of several paths as one.
 
-    >>> summed_up(["a.json: its data", "b.json: its data", "report.ipynb: its outputs"])
+    >>> summed_up([("a.json", "its data"), ("b.json", "its data"), ("report.ipynb", "its outputs")])
     ['a.json and 1 more: its data', 'report.ipynb: its outputs']
     """
     paths = {}
-    for line in lines:
-        path, _, what = line.partition(": ")
-        paths.setdefault(what, []).append(path)
+    for path, what in pairs:
+        paths.setdefault(what, []).append(str(path))
     return [f"{results.listed(of, 1)}: {what}" for what, of in paths.items()]
 
 

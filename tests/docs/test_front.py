@@ -92,7 +92,7 @@ def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(c
     own = [dict(task=task, model=model, seed=seed) for task, model, seed in records]
     monkeypatch.setattr(coverage, "recorded", lambda paper: own)
     monkeypatch.setattr(coverage, "read", lambda path: pd.DataFrame())
-    assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", "")
+    assert coverage.at_small("recursive_roar", "babi_1", "bilstm") == ("BiLSTM, 2 seeds", ())
     assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
     assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.GPU)
     minilm = "all-MiniLM-L6-v2"
@@ -100,7 +100,7 @@ def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(c
         "fmm", minilm, "roberta-large"
     )
     planned = coverage.at_small("noiser", "wikitext_prompts", "Qwen2-0.5B")
-    assert planned == ("—", "planned, not computed yet")
+    assert planned == ("—", ("planned", ", not computed yet"))
 
 
 def test_every_incomplete_table_says_why(coverage):

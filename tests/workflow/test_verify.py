@@ -86,7 +86,7 @@ def test_what_is_whole_passes_and_what_is_not_is_named(project):
     Path("figures/quick/toy/old.png").write_text("")
     whole["quick", "toy"][1].append(Path("figures/quick/toy/old.png"))
     wrong, unchecked = verify.verify("quick", "toy", whole)
-    assert unchecked == ["notebooks/toy/report.ipynb: it was saved without outputs"] and wrong == [
+    assert unchecked == [("notebooks/toy/report.ipynb", "it was saved without outputs")] and wrong == [
         "figures/quick/toy/line.png is committed and gone",
         "figures/quick/toy/old.png is not what the report makes now: it makes no such file",
         "results/quick/toy/tables/means.csv is not what its records give",
@@ -135,15 +135,15 @@ def test_what_cannot_be_checked_is_said(project):
     changed(path, lambda r: r["provenance"]["data"].update(source="mirror"))
     wrong, unchecked = verify.check_record(path)
     assert not wrong and len(unchecked) == 2
-    assert "no commit that git has" in unchecked[0] and "need data_dir=" in unchecked[1]
+    assert "no commit that git has" in unchecked[0][1] and "need data_dir=" in unchecked[1][1]
     changed(path, lambda r: r["provenance"].update(data={"source": "generated"}))
     wrong, unchecked = verify.check_record(path)
-    assert not wrong and "which the unit generates itself" in unchecked[1]
+    assert not wrong and "which the unit generates itself" in unchecked[1][1]
 
 
 def test_what_is_said_of_many_files_is_one_line():
-    lines = ["a.json: its data", "b.json: its code (abc)", "c.json: its data", "d.json: its data"]
-    assert verify.summed_up(lines) == ["a.json and 2 more: its data", "b.json: its code (abc)"]
+    pairs = [(f"{name}.json", "its code" if name == "b" else "its data") for name in "abcd"]
+    assert verify.summed_up(pairs) == ["a.json and 2 more: its data", "b.json: its code"]
 
 
 def test_a_published_table_that_was_edited_is_named(project):
