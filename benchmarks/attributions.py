@@ -41,14 +41,10 @@ def main(arguments=None):
         for case in chosen:
             rows += measure(case, options.repeats, most, device, bar)
     installed = {d.name.lower(): d.version for d in importlib.metadata.distributions()}
-    common.save(
-        options,
-        "attributions",
-        pd.DataFrame(rows),
-        token_budget=batching.TOKEN_BUDGET[device.type],
-        peak_gflop_per_second=round(most / 1e9, 1),
-        peers={peer: installed.get(peer) for peer in ("captum", "inseq")},
-    )
+    about = {"token_budget": batching.TOKEN_BUDGET[device.type]}
+    about["peak_gflop_per_second"] = round(most / 1e9, 1)
+    about["peers"] = {peer: installed.get(peer) for peer in ("captum", "inseq")}
+    common.save(options, "attributions", pd.DataFrame(rows), **about)
 
 
 def all_cases(device, quick, model_dir):
@@ -82,32 +78,22 @@ def measure(case, repeats, most, device, bar):
     ways = {name: run for name, run in case.implementations.items() if name in scores}
     seconds = common.turns(ways, repeats, partial(common.timed, device=device), bar.update)
     median = {name: float(np.median(s)) for name, s in seconds.items()}
-    n = len(case.work.texts)
-    return [
-        {
-            "task": case.work.task,
-            "model": case.work.name,
-            "method": case.method,
-            "implementation": name,
-            f"sequences_per_{'cpu' if device.type == 'cpu' else 'gpu'}_second": n / median[name],
-            "ratio_to_bound": median["bound"] / median[name],
-            "ratio_to_ours": median["faithlib"] / median[name],
-            "sequences": n,
-            "spread": np.ptp(seconds[name]) / median[name],
-            "fraction_of_peak": flops[name] / median[name] / most,
-            **agreement(scores[name], scores["faithlib"], case),
-            "note": "",
-        }
-        if name in scores
-        else {
-            "task": case.work.task,
-            "model": case.work.name,
-            "method": case.method,
-            "implementation": name,
-            "note": notes[name],
-        }
-        for name in case.implementations
-    ]
+    n, rate = len(case.work.texts), f"sequences_per_{'cpu' if device.type == 'cpu' else 'gpu'}_second"
+    rows, about = [], {"task": case.work.task, "model": case.work.name, "method": case.method}
+    for name in case.implementations:
+        row = about | {"implementation": name}
+        if name in scores:
+            row |= {
+                rate: n / median[name],
+                "ratio_to_bound": median["bound"] / median[name],
+                "ratio_to_ours": median["faithlib"] / median[name],
+                "sequences": n,
+                "spread": np.ptp(seconds[name]) / median[name],
+                "fraction_of_peak": flops[name] / median[name] / most,
+                **agreement(scores[name], scores["faithlib"], case),
+            }
+        rows.append(row | {"note": notes.get(name, "")})
+    return rows
 
 
 def peak(device, size):
@@ -151,10 +137,8 @@ def agreement(theirs, ours, case):
         a, b = np.concatenate(theirs[name])[at], np.concatenate(ours[name])[at]
         differences.append(abs(a - b).max() / abs(b).max())
         correlations.append(np.corrcoef(a, b)[0, 1])
-    return {
-        "largest_difference": np.nan if case.drawn else max(differences),
-        "correlation": min(correlations),
-    }
+    largest = np.nan if case.drawn else max(differences)
+    return {"largest_difference": largest, "correlation": min(correlations)}
 
 
 if __name__ == "__main__":

@@ -39,37 +39,20 @@ def encoder(work, few, dear, quick=False):
     work, few, dear: the examples of cheap, dearer and dearest methods.
     """
     case = _maker("captum", work, few, dear, partial(compiled, quick=quick))
+    once, path = backward(work, [1] * len(work.texts)), backward(few, [20] * len(few.texts))
+    four = ["gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs"]
     return [
-        case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
-        case(
-            "four gradient scores",
-            work,
-            backward(work, [1] * len(work.texts)),
-            ["gradient_l1", "gradient_l2", "input_x_gradient", "input_x_gradient_abs"],
-        ),
-        case(
-            "IG 20 ±",
-            few,
-            backward(few, [20] * len(few.texts)),
-            ["integrated_gradients", "integrated_gradients_abs"],
-            steps=20,
-        ),
+        case("x⊙grad", work, once, ["input_x_gradient"]),
+        case("four gradient scores", work, once, four),
+        case("IG 20 ±", few, path, ["integrated_gradients", "integrated_gradients_abs"], steps=20),
         *_perturbing(case, few, dear),
     ]
 
 
 def causal(work, few, dear, quick=False):
     """The methods timed on a causal language model, without reuse of prefixes in the bound."""
-    released = partial(
-        attribute,
-        dear.model,
-        dear.encodings,
-        dear.targets,
-        ["lime"],
-        samples=100,
-        definition="released",
-        paper="noiser",
-    )
+    settings = {"samples": 100, "definition": "released", "paper": "noiser"}
+    released = partial(attribute, dear.model, dear.encodings, dear.targets, ["lime"], **settings)
     case = _maker("inseq", work, few, dear, **{"LIME 100": {"faithlib, the LIME of inseq": released}})
     return [
         case("x⊙grad", work, backward(work, [1] * len(work.texts)), ["input_x_gradient"]),
@@ -80,17 +63,11 @@ def causal(work, few, dear, quick=False):
 
 def _perturbing(case, few, dear):
     passes = [1 + int(e.maskable.sum()) for e in few.encodings]
+    shap = backward(few, [20] * len(few.texts))
     return [
         case("leave-one-out ±", few, forward(few, passes), ["leave_one_out", "leave_one_out_abs"]),
         case("LIME 100", dear, forward(dear, [100] * len(dear.texts)), ["lime"], drawn=True, samples=100),
-        case(
-            "GradientSHAP 20",
-            few,
-            backward(few, [20] * len(few.texts)),
-            ["gradient_shap"],
-            drawn=True,
-            samples=20,
-        ),
+        case("GradientSHAP 20", few, shap, ["gradient_shap"], drawn=True, samples=20),
     ]
 
 

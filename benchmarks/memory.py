@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,17 +24,6 @@ from benchmarks import common, workloads
 from faithlib.attributions import attribute
 from faithlib.provenance import peak_memory_mib
 
-COLUMNS = [
-    "task",
-    "model",
-    "method",
-    "implementation",
-    "examples",
-    "tokens",
-    "mib_above_loaded",
-    "mib_total",
-    "ratio_to_ours",
-]
 BUDGET = 1024  # padded tokens of a pass
 LINUX = sys.platform == "linux"
 
@@ -42,9 +32,9 @@ def table(quick=False):
     """A DataFrame of all measures, each from its own process (quick: from this one)."""
     frame = pd.DataFrame([measure(name, quick) if quick else _measured_apart(name) for name in MEASURES])
     ours = frame[frame.implementation == "faithlib"].set_index(["model", "method"]).mib_above_loaded
-    found = [ours.get(key) for key in zip(frame.model, frame.method, strict=True)]
-    frame["ratio_to_ours"] = frame.mib_above_loaded / np.array(found, float)
-    return frame[COLUMNS]
+    same = [ours.get(key) for key in zip(frame.model, frame.method, strict=True)]
+    frame["ratio_to_ours"] = frame.mib_above_loaded / np.array(same, float)
+    return frame
 
 
 def ours(work, name, **settings):
@@ -86,29 +76,16 @@ def long_sentences(quick):
     return replace(work, texts=texts, encodings=work.model.encode(texts), targets=np.zeros(len(texts), int))
 
 
+l2, leave_one_out = partial(ours, name="gradient_l2"), partial(ours, name="leave_one_out")
+wide, billion, within = workloads.wide_vocabulary, workloads.billion, partial(leave_one_out, budget=BUDGET)
 MEASURES = {  # method, implementation, workload, function
-    "l2": ("Grad L2", "faithlib", workloads.wide_vocabulary, lambda work: ours(work, "gradient_l2")),
-    "l2_projected": (
-        "Grad L2",
-        "gradient times embedding table",
-        workloads.wide_vocabulary,
-        projected_gradient,
-    ),
-    "l2_one_hot": ("Grad L2", "one-hot input", workloads.wide_vocabulary, one_hot_input),
-    "l2_one_hot_by_two": (
-        "Grad L2",
-        "one-hot input, 2 texts at a time",
-        workloads.wide_vocabulary,
-        one_hot_input_by_two,
-    ),
-    "loo": ("leave-one-out ±", "faithlib", long_sentences, lambda work: ours(work, "leave_one_out")),
-    "billion": ("leave-one-out ±", "faithlib", workloads.billion, lambda work: ours(work, "leave_one_out")),
-    "billion_within": (
-        "leave-one-out ±",
-        f"faithlib, budget={BUDGET}",
-        workloads.billion,
-        lambda work: ours(work, "leave_one_out", budget=BUDGET),
-    ),
+    "l2": ("Grad L2", "faithlib", wide, l2),
+    "l2_projected": ("Grad L2", "gradient times embedding table", wide, projected_gradient),
+    "l2_one_hot": ("Grad L2", "one-hot input", wide, one_hot_input),
+    "l2_one_hot_by_two": ("Grad L2", "one-hot input, 2 texts at a time", wide, one_hot_input_by_two),
+    "loo": ("leave-one-out ±", "faithlib", long_sentences, leave_one_out),
+    "billion": ("leave-one-out ±", "faithlib", billion, leave_one_out),
+    "billion_within": ("leave-one-out ±", f"faithlib, budget={BUDGET}", billion, within),
 }
 
 
@@ -116,10 +93,8 @@ def measure(name, quick):
     """One row: the most memory that the function held, above what model and inputs hold."""
     method, implementation, make, function = MEASURES[name]
     work = make(quick)
-    short = work.first(1)
-    function(
-        replace(short, encodings=[short.encodings[0].at(slice(-8, None))])
-    )  # libraries take their buffers once
+    short = [work.encodings[0].at(slice(-8, None))]
+    function(replace(work.first(1), encodings=short))  # libraries take their buffers once
     loaded = _restart_peak()
     function(work)
     peak = _peak()
@@ -138,15 +113,9 @@ def measure(name, quick):
 def _measured_apart(name):
     root = pathlib.Path(__file__).resolve().parent.parent
     threads = {k: v for k, v in os.environ.items() if k not in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.memory", name],
-        cwd=root,
-        env=threads,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.memory", name]
+    printed = subprocess.check_output(command, cwd=root, env=threads, text=True)
+    return json.loads(printed.splitlines()[-1])
 
 
 def _restart_peak():

@@ -30,9 +30,8 @@ NOISE, HALVINGS, SEED = 10, 10, 0
 
 
 def main(arguments=None):
-    options = common.options(__doc__, devices=common.BOTH, prompts={"type": int, "default": 8}).parse_args(
-        arguments
-    )
+    parser = common.options(__doc__, devices=common.BOTH, prompts={"type": int, "default": 8})
+    options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     device, rows = torch.device(options.device), []
     for work in (workloads.causal("Llama", device, options.quick), world(device, options.quick)):
@@ -43,43 +42,30 @@ def main(arguments=None):
 def world(device="cpu", quick=False):
     """A tiny Llama trained on the generated world: its test prompts and their answers."""
     data = tasks.load("world")
-    texts, answers = ([*data.splits["train"]["text"], *data.task.labels], list(data.task.labels))
+    texts, answers = [*data.splits["train"]["text"], *data.task.labels], list(data.task.labels)
     model = models.load_causal("tiny-llama", texts, device=device)
     answers = np.array(model.tokenizer.convert_tokens_to_ids(answers))
     encoded = {
         split: (model.encode(rows["text"]), answers[rows["label"]]) for split, rows in data.splits.items()
     }
-    training.fine_tune(
-        model,
-        {split: (part[0][:64], part[1][:64]) if quick else part for split, part in encoded.items()},
-        epochs=1 if quick else 3,
-        batch_size=32,
-        learning_rate=3e-3,
-    )
-    return workloads.Workload(
-        "causal LM",
-        "tiny Llama of the generated world",
-        model,
-        list(data.splits["test"]["text"]),
-        *encoded["test"],
-    )
+    most = 64 if quick else None
+    part = {split: (ids[:most], labels[:most]) for split, (ids, labels) in encoded.items()}
+    training.fine_tune(model, part, epochs=1 if quick else 3, batch_size=32, learning_rate=3e-3)
+    name, prompts = "tiny Llama of the generated world", list(data.splits["test"]["text"])
+    return workloads.Workload("causal LM", name, model, prompts, *encoded["test"])
 
 
 def measure(work, repeats, device):
     """Two rows: the loop and faithlib on the same prompts."""
     ways = {"loop": loop, "faithlib": faithlib}
-    found = {name: run(work) for name, run in ways.items()}  # not timed: warms up, compares
+    results = {name: run(work) for name, run in ways.items()}  # not timed: warms up, compares
     runs = {name: partial(run, work) for name, run in ways.items()}
     seconds = common.turns(runs, repeats, partial(common.timed, device=device))
     median = {name: np.median(taken) for name, taken in seconds.items()}
-    (k, scores), (k_loop, scores_loop) = found["faithlib"], found["loop"]
-    same = {
-        "largest_difference_k": np.abs(k - k_loop).max(),
-        "k_min_median": np.median(k),
-        "largest_difference_scores": max(
-            np.abs(a - b).max() for a, b in zip(scores, scores_loop, strict=True)
-        ),
-    }
+    (k, scores), (k_loop, scores_loop) = results["faithlib"], results["loop"]
+    gap = max(np.abs(a - b).max() for a, b in zip(scores, scores_loop, strict=True))
+    same = {"largest_difference_k": np.abs(k - k_loop).max(), "k_min_median": np.median(k)}
+    same["largest_difference_scores"] = gap
     return [
         {
             "model": work.name,
@@ -96,18 +82,9 @@ def measure(work, repeats, device):
 
 def faithlib(work):
     """k_min of every prompt, and the scores of its tokens."""
-    notes = {}
-    scores = attribute(
-        work.model,
-        work.encodings,
-        work.targets,
-        ["noiser"],
-        noise=NOISE,
-        halvings=HALVINGS,
-        seed=SEED,
-        notes=notes,
-    )["noiser"]
-    return notes["k"], scores
+    notes, settings = {}, {"noise": NOISE, "halvings": HALVINGS, "seed": SEED}
+    scores = attribute(work.model, work.encodings, work.targets, ["noiser"], **settings, notes=notes)
+    return notes["k"], scores["noiser"]
 
 
 @torch.no_grad()

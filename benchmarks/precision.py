@@ -37,16 +37,8 @@ from faithlib.models.places import locate
 from faithlib.progress import bar
 
 COLUMNS = [
-    "model",
-    "method",
-    "dtype",
-    "seconds",
-    "ratio",
-    "spearman_mean",
-    "spearman_min",
-    "change_in_se",
-    "n",
-]
+    "model", "method", "dtype", "seconds", "ratio", "spearman_mean", "spearman_min", "change_in_se", "n",
+]  # fmt: skip
 METHODS = {  # attribution -> its settings
     "attention": {}, "scaled_attention": {}, "attention_rollout": {}, "gradient_l1": {}, "gradient_l2": {},
     "input_x_gradient": {}, "deeplift": {}, "integrated_gradients": {"steps": 20},

@@ -1,98 +1,42 @@
-"""The tables of benchmarks/README.md, from the last results; nothing is measured.
+"""The tables of benchmarks/README.md, from the last results and `targets.yaml`; nothing is measured.
 
 python -m benchmarks.tables    writes them between their marks, <!-- speed --> to <!-- end -->
 """
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+import yaml  # comes with transformers
 
 from faithlib.report import markdown
 from replication.results import project_root
 
-ENCODER, LLAMA = "all-MiniLM-L6-v2", "random Llama, 4 layers, 256 wide"
+ENCODER = "all-MiniLM-L6-v2"
 BEST, BEST_HALF = "the fastest peer", "the fastest peer in bfloat16"
 HALF = "faithlib, bfloat16"
-TARGETS = [  # model, method, implementation, so many times the speed of what, at least
-    (ENCODER, "x⊙grad", "faithlib", 0.9, "bound"),
-    (ENCODER, "leave-one-out ±", "faithlib", 0.9, "bound"),
-    (ENCODER, "leave-one-out ±", "faithlib", 2, "captum, defaults"),
-    (ENCODER, "four gradient scores", "faithlib", 3.5, "captum, defaults, a run a score"),
-    (ENCODER, "four gradient scores", "faithlib", 3.5, "captum, batched, a run a score"),
-    (
-        ENCODER,
-        "four gradient scores",
-        "faithlib",
-        3.5,
-        "captum, batched, a run a score, norms over the width",
-    ),
-    (ENCODER, "IG 20 ±", "faithlib", 1.8, "captum, defaults, a run a score"),
-    (ENCODER, "IG 20 ±", "faithlib", 1.8, "captum, batched, a run a score"),
-    (LLAMA, "leave-one-out ±", "faithlib", 4.5, "inseq, defaults"),
-    (LLAMA, "leave-one-out ±", "faithlib", 4.5, BEST),
-    (LLAMA, "IG 50", "faithlib", 1.4, "inseq, defaults"),
-    (LLAMA, "IG 50", "faithlib", 1.4, BEST),
-    (LLAMA, "LIME 100", "faithlib", 3, "inseq, defaults"),
-    (LLAMA, "LIME 100", "faithlib", 3, BEST),
-    (ENCODER, "leave-one-out ±", HALF, 2.4, BEST),
-    (ENCODER, "leave-one-out ±", HALF, 1, BEST_HALF),
-    (ENCODER, "LIME 100", HALF, 2.2, "faithlib"),
-]
-PRECISION = {"soft_ns": 2.2, "soft_nc": 2.2, "fine_tuning": 1.6}  # of MiniLM, times our float32
-ONE_HOT, PROJECTED = "one-hot input", "gradient times embedding table"
-OTHERS = [  # file, rows, column, relation, target, what
-    ("study", "what == 'whole study'", "ratio", "≤", 1.1, "a whole study, × its distinct passes"),
-    ("study", "what == 'metrics'", "ratio", "≤", 1.1, "metrics of a study, × their distinct passes"),
-    ("study_captum", "implementation.str.endswith('batched')", "ratio_to_ours", "≥", 1.5,
-     "a first study, captum and a batched loop, × our seconds"),
-    ("study_captum", "implementation.str.endswith('batched')", "ratio_to_half", "≥", 2.5,
-     "a first study, captum and a batched loop, × ours in bfloat16"),
-    ("estimate", "median > 0", "median", "≤", 1.3, "the line before a study, times off, median of six"),
-    ("quick", "units > 0", "cpu_seconds", "≤", 420, "`make results`, CPU seconds"),
-    ("quick", "units > 0", "wall_seconds", "≤", 240, "`make results`, seconds"),
-    ("quick", "units > 0", "peak_mib_of_a_process", "≤", 2048, "`make results`, MiB of a process"),
-    ("roar", "processes == 2", "ratio_to_best_packed", "≥", 1.8, "ROAR, two processes, × packed in a loop"),
-    ("roar", "processes == 2", "ratio_to_best_loop", "≥", 1.8, "ROAR, two processes, × padded in a loop"),
-    ("noiser", "implementation == 'faithlib'", "ratio_to_loop", "≥", 4, "Noiser, × the loop"),
-    ("masf", "reference == reference.max() and way == 'sort and search'", "times_as_fast", "≥", 50,
-     "MaSF, × all pairs, sorting included"),
-    ("masf", "reference == reference.max() and way == 'search'", "times_as_fast", "≥", 50,
-     "MaSF, × all pairs, of a further test set"),
-    ("memory", "implementation == @ONE_HOT", "ratio_to_ours", "≥", 10, f"Grad L2, {ONE_HOT}, × our memory"),
-    ("memory", "implementation == @PROJECTED", "ratio_to_ours", "≥", 10,
-     f"Grad L2, {PROJECTED}, × our memory"),
-    ("memory", "method == 'leave-one-out ±' and examples == 8", "mib_total", "≤", 2048,
-     "leave-one-out, 8 texts of 512 tokens, MiB"),
-    ("memory", "model.str.contains('1B') and implementation != 'faithlib'", "mib_above_loaded", "≤", 1024,
-     "leave-one-out, 1,000 tokens, Llama of 10⁹ weights, with a budget, MiB above the weights"),
-]  # fmt: skip
+TARGETS = yaml.safe_load(Path(__file__).with_name("targets.yaml").read_text(encoding="utf-8"))
 # Half precision is used for committed results where scores correlate at least so well, a mean moves by at
 # most so many standard errors, and the test accuracy of models that were trained in it by at most so many.
 CORRELATION, OF_MEAN, OF_TRAINING = 0.98, 0.2, 1
 SAME = 0.02  # up to this largest difference scores are the same but for quadrature and rounding
-TABLES = {  # mark -> what is in its place, from {name of a file: its table}
+TABLES = {  # mark -> what is in its place, from {name of a file: its table}; others are a file as it is
     "speed": lambda files: compact(files["attributions"]),
     "half": lambda files: halves(files["attributions"]),
     "precision": lambda files: files["precision"].query("dtype != 'float32'"),
     "rule": lambda files: rule(files["precision"]),
-    "study": lambda files: files["study"],
-    "study_captum": lambda files: files["study_captum"],
-    "estimate": lambda files: files["estimate"],
-    "memory": lambda files: files["memory"],
-    "roar": lambda files: files["roar"],
-    "noiser": lambda files: files["noiser"],
-    "masf": lambda files: files["masf"],
-    "quick": lambda files: files["quick"],
     "targets": lambda files: targets(files),
 }
+FILES = ("study", "study_captum", "estimate", "memory", "roar", "noiser", "masf", "quick")
 
 
 def page(text, files):
     """A page with its tables drawn anew; a table whose file is missing is "Not measured yet."."""
-    for name, table in TABLES.items():
+    for name in (*TABLES, *FILES):
         try:
-            drawn = as_markdown(table(files))
+            drawn = as_markdown(TABLES[name](files) if name in TABLES else files[name])
         except KeyError as missing:
-            if missing.args[0] not in (*TABLES, "attributions"):
+            if missing.args[0] not in (*FILES, "precision", "attributions"):
                 raise
             drawn = "Not measured yet.\n"
         text = markdown.with_block(text, name, drawn)
@@ -108,7 +52,7 @@ def targets(files):
     """What was aimed at, what was measured, whether it is met: reported, never asserted."""
     names = ["model", "method", "implementation", "ratio_to_ours", "largest_difference"]
     rows, speed = [], files.get("attributions", pd.DataFrame(columns=names))
-    for model, method, implementation, least, other in TARGETS:
+    for model, method, implementation, least, other in TARGETS["speed"]:
         part = speed.query("model == @model and method == @method").set_index("implementation")
         name = fastest(part, other == BEST_HALF) if other in (BEST, BEST_HALF) else other
         both = {implementation, name} <= set(part.index)
@@ -116,12 +60,15 @@ def targets(files):
         half = ", bfloat16" if implementation == HALF else ""
         rows.append((f"{model}, {method}{half}, × {other}", "≥", least, value))
     precision = files.get("precision", pd.DataFrame(columns=["model", "method", "dtype", "ratio"]))
-    for method, least in PRECISION.items():
+    for method, least in TARGETS["precision"].items():
         part = precision.query("model.str.endswith(@ENCODER) and method == @method and dtype != 'float32'")
         rows.append((f"{ENCODER}, {method}, bfloat16, × float32", "≥", least, part.ratio.min()))
-    for name, which, column, relation, target, what in OTHERS:
-        part = files[name].query(which)[column] if name in files else pd.Series(dtype=float)
-        rows.append((what, relation, target, part.max() if relation == "≤" else part.min()))
+    for aim in TARGETS["others"]:
+        part = pd.Series(dtype=float)
+        if aim["file"] in files:
+            part = files[aim["file"]].query(aim["rows"])[aim["column"]]
+        value = part.max() if aim["relation"] == "≤" else part.min()
+        rows.append((aim["what"], aim["relation"], aim["target"], value))
     frame = pd.DataFrame(rows, columns=["what", "relation", "target", "measured"])
     met = np.where(frame.relation == "≥", frame.measured >= frame.target, frame.measured <= frame.target)
     said = np.where(frame.measured.isna(), "not measured", np.where(met, "yes", "**no**"))

@@ -61,22 +61,12 @@ def causal(kind, device="cpu", quick=False):
     layers, width, vocabulary, n, tokens = (2, 16, 64, 3, 6) if quick else (4, 256, 8192, 64, 32)
     special = {"vocab_size": vocabulary, "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}
     if kind == "Llama":
-        build, config = (
-            LlamaForCausalLM,
-            LlamaConfig(
-                hidden_size=width,
-                intermediate_size=8 * width // 3,
-                num_hidden_layers=layers,
-                num_attention_heads=4,
-                max_position_embeddings=128,
-                **special,
-            ),
-        )
+        sizes = {"hidden_size": width, "intermediate_size": 8 * width // 3, "num_hidden_layers": layers}
+        sizes |= {"num_attention_heads": 4, "max_position_embeddings": 128}
+        build, config = LlamaForCausalLM, LlamaConfig(**sizes, **special)
     else:
-        build, config = (
-            GPT2LMHeadModel,
-            GPT2Config(n_embd=width, n_layer=layers, n_head=4, n_positions=128, **special),
-        )
+        sizes = {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": 128}
+        build, config = GPT2LMHeadModel, GPT2Config(**sizes, **special)
     name = f"random {kind}, {layers} layers, {width} wide"
     return _prompts(name, _seeded(build, config, device), tokens, n)
 
@@ -84,10 +74,14 @@ def causal(kind, device="cpu", quick=False):
 def _prompts(name, hf, tokens, n):
     """A workload of n prompts of so many random words, one token each."""
     vocabulary = hf.config.vocab_size
-    rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
-    texts = [" ".join(f"w{i}" for i in row) for row in rows]
-    model = CausalLM(hf, word_tokenizer(vocabulary), name)
+    texts, model = _random_texts(vocabulary, n, tokens), CausalLM(hf, word_tokenizer(vocabulary), name)
     return workload("causal LM", name, model, texts, outputs=slice(SPECIAL, None))
+
+
+def _random_texts(vocabulary, n, tokens):
+    """n texts of so many words of `word_tokenizer`."""
+    rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
+    return [" ".join(f"w{i}" for i in row) for row in rows]
 
 
 def large(device="cpu", quick=False, model_dir=""):
@@ -148,23 +142,13 @@ def wide_vocabulary(quick=False):
     """A random RoBERTa of 2 layers, 768 wide, vocabulary 50,265, and 8 texts of 510 tokens."""
     width, vocabulary, n, tokens = (16, 500, 2, 8) if quick else (768, 50265, 8, 508)
     config = RobertaConfig(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        num_hidden_layers=2,
-        num_attention_heads=width // 8,
-        intermediate_size=4 * width,
-        max_position_embeddings=514,
-        type_vocab_size=1,
-        pad_token_id=1,
-    )
-    rows = np.random.default_rng(0).integers(0, vocabulary - SPECIAL, (n, tokens))
-    texts = [" ".join(f"w{i}" for i in row) for row in rows]
-    model = Classifier(
-        _seeded(RobertaForSequenceClassification, config, "cpu"),
-        word_tokenizer(vocabulary),
-        f"random RoBERTa, 2 layers, {width} wide",
-    )
-    return workload("encoder", model.name, model, texts, outputs=slice(None))
+        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=2, num_attention_heads=width // 8,
+        intermediate_size=4 * width, max_position_embeddings=514, type_vocab_size=1, pad_token_id=1,
+    )  # fmt: skip
+    texts, name = _random_texts(vocabulary, n, tokens), f"random RoBERTa, 2 layers, {width} wide"
+    hf = _seeded(RobertaForSequenceClassification, config, "cpu")
+    model = Classifier(hf, word_tokenizer(vocabulary), name)
+    return workload("encoder", name, model, texts, outputs=slice(None))
 
 
 def word_tokenizer(vocabulary):

@@ -278,7 +278,8 @@ def test_memory_is_of_every_measure(benchmarks, tmp_path, monkeypatch):
     memory = benchmarks["memory"]
     memory.main(["--quick", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "memory.csv")
-    assert list(table) == memory.COLUMNS and len(table) == len(memory.MEASURES)
+    assert list(table)[-3:] == ["mib_above_loaded", "mib_total", "ratio_to_ours"]
+    assert len(table) == len(memory.MEASURES)
     assert table.tokens[table.implementation.str.contains("budget")].tolist() == [100]
 
 
