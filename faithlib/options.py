@@ -142,5 +142,6 @@ PARAMETERS = {  # of the papers' notebooks
     "saliences": Each(Of(SALIENCES)),
     "definitions": Each(Of(DEFINITIONS)),
     "strategies": Each(Of(STRATEGIES)),
+    "options": Of(("", "none")),
     "removal": Of(REMOVALS),
 }

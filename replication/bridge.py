@@ -110,7 +110,7 @@ def bridges(paper, folder=None):
     Raises:
         ValueError: a step whose choice is not one of CHOICES.
     """
-    entries = papers.layout(paper, "bridge.yaml") or []
+    entries = papers.layout(paper, "published/bridge.yaml") or []
     listed = [of_entry(entry, paper, folder or tables_of(paper)) for entry in entries]
     return [one for one in listed if not np.isnan(one.ours)]
 

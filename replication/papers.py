@@ -162,10 +162,10 @@ def captions(name):
 
 
 def layout(paper, file):
-    """What a YAML file beside the published tables of a paper says; None without it."""
+    """What a YAML file in the folder of a paper says; None without it."""
     import yaml  # comes with transformers
 
-    path = FOLDER / paper / "published" / file
+    path = FOLDER / paper / file
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 

@@ -8,7 +8,7 @@ import re
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from faithlib.attributions.registry import look, names
+from faithlib.attributions.registry import names
 from faithlib.report import label
 from faithlib.report.figures import (
     HOLLOW,
@@ -26,65 +26,21 @@ from faithlib.report.figures import (
     title,
 )
 from faithlib.report.style import line, metric_title, role
-from notebooks.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title
+from faithlib.scores import RANDOM
+from notebooks.fmm.tables import MASKED, PLAIN, STRATEGIES, strategy_title, variant
+from replication.papers import layout
 from replication.tables import in_order
 
 ROLES = {MASKED: "proposed", PLAIN: "usual", "all/masked": "third", "half/unmasked": "fourth"}
 ROLES |= {"half/masked": "fifth", "none/masked": "reference"}  # the others of the ablation look alike
 COPIES = {"unmasked": "unmasked texts", "masked": "masked texts"}
-SIGNED = {False: "absolute", True: "signed"}
+KINDS = {"absolute": "absolute", "signed": "signed"}  # of attributions: panels, and what they are called
 P_LIMITS = (0, 0.2)  # p-values of the darkest and of the lightest colour
 LIMITS = (-0.5, 2.6)  # of RACU; what lies beyond is marked
 ROAR = mark("Recursive ROAR", marker="|")
 P_WORDS = {"paper": "paper", "released": "released code", "calibrated": "calibrated"}
 FRESH = "fresh texts (control)"
-CAPTIONS = {
-    "performance": (
-        "**Does masked fine-tuning cost performance?** Test performance with nothing masked (left) and with "
-        "every token masked (right), by way of fine-tuning; higher is better. Bars are 95 % intervals over "
-        "seeds, pluses single seeds. Hollow marks are published, for a larger model. Grey ticks, right: "
-        "always predicting the most frequent class, on which a sound model falls back (Figures 2, 3 and 7 "
-        "to 15 of the paper)."
-    ),
-    "convergence": (
-        "**How fast does it converge?** Performance on the validation texts after each epoch, with nothing "
-        "masked (left) and with masks (right); bands are 95 % intervals over the seeds that still train: "
-        "each stops by itself, and the last points are of one or two seeds (Figures 16 and 17 of the paper)."
-    ),
-    "in_distribution": (
-        "**Are masked texts in distribution?** Each cell is the p-value of the MaSF test that a test set, "
-        "masked up to a share of its tokens by an attribution, is like the validation texts as seen in "
-        "training: the mean over seeds, and as a number how many seeds have p < 0.05, out of distribution. A "
-        "grey cell was not computed, a dark one is out of distribution. Look at the last row first. It is "
-        "a fresh set that is in distribution; "
-        "where the test rejects it, the other rows mean nothing. Masked fine-tuning should leave no number "
-        "(Figures 4 and 18 to 21 of the paper, as heat maps)."
-    ),
-    "in_distribution_calibrated": (
-        "**Are masked texts in distribution, by calibrated p-values?** As above, with a definition by which "
-        "a fresh set of the same kind has p < 0.05 in 5 % of cases."
-    ),
-    "faithfulness_curves": (
-        "**Does masking important tokens hurt?** Performance of one and the same model as tokens are "
-        "masked, most important first. Lower is more faithful; the black dotted curve masks at random. Left "
-        "absolute, right signed attributions: signed ones also know what speaks against the label, so they "
-        "can fall below the performance with everything masked. Bands are 95 % intervals over seeds "
-        "(Figures 5 and 22 to 25 of the paper)."
-    ),
-    "faithfulness_curves_plain_fine_tuning": (
-        "**Does it hurt a model that never saw masks?** As above, after plain fine-tuning: what performance "
-        "loses here may be due to the masks, and not to the words behind them."
-    ),
-    "racu_by_dataset": (
-        "**Faithfulness as one number.** RACU is the area between an attribution's curve and the random "
-        "curve, divided by that between the random curve and the performance with everything masked: 0 is no "
-        "better than random, and signed attributions may exceed 1, the dotted line. Filled marks are ours "
-        "with 95 % intervals over seeds; hollow marks are published, for a larger model; grey bars are what "
-        "Recursive ROAR gives the same attribution. A number is a value beyond the axis. Where a seed's "
-        "random curve is flat, ours is left out. A grey panel with † is of a model that is not above chance: "
-        "its numbers say nothing (Tables 1, 11 and 12 of the paper)."
-    ),
-}
+CAPTIONS = layout("fmm", "captions.yaml")
 
 
 def pages(table, size=3):
@@ -201,11 +157,7 @@ def curves(table, strategy=MASKED, scale=""):
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
-    kinds = pd.concat(
-        [table.loc[_of_kind(table, signed)].assign(kind=words) for signed, words in SIGNED.items()]
-    )
-    kinds = {"columns": ("kind", {words: words for words in SIGNED.values()}), "table": kinds}
-    grid = panels(**kinds, height=2.1, sharey="row")
+    grid = panels(by_kind(table), columns=("kind", KINDS), height=2.1, sharey="row")
     for axis, part in grid:
         for name in in_order(part.measure.unique(), names()):
             lines(axis, part[part.measure == name], "step", "value", line(name))
@@ -284,6 +236,8 @@ def _row_title(dataset, model, metric, several):
     return title(dataset, model if several else "", words)
 
 
-def _of_kind(table, signed):
-    """Which rows are of signed or of absolute attributions; random is both."""
-    return [name == "random" or look(name).signed == signed for name in table.measure]
+def by_kind(table: pd.DataFrame) -> pd.DataFrame:
+    """Curves with the column `kind`: those of absolute attributions, then of signed ones; random is both."""
+    kinds = table.measure.map(variant)
+    parts = [table[(kinds == kind) | (table.measure == RANDOM)].assign(kind=kind) for kind in KINDS]
+    return pd.concat(parts)
