@@ -14,6 +14,7 @@ from faithlib.report.figures import (
     title,
 )
 from faithlib.report.style import role
+from replication.papers import layout
 
 TITLES = {
     "auprc": "area under the\nprecision-recall curve",
@@ -22,14 +23,7 @@ TITLES = {
 }
 ARROWS = {"higher": "↑", "lower": "↓"}
 LOOKS = ("proposed", "usual", "third", "fourth", "fifth", "reference")
-CAPTIONS = {
-    "agreement_with_evidence": "**Which attributions find the evidence?** Agreement between a ranking of "
-    "tokens and the tokens that are known to decide the label, by three measures; arrows point to better "
-    "values. Each mark is the mean over the test texts of one data set with its 95 % interval; the dotted "
-    "line in the same colour is what a random order of the tokens has there. A mark beyond its dotted line "
-    "has found something; the attribution that finds most is at the top. Compare marks of one colour: chance "
-    "differs between data sets."
-}
+CAPTIONS = layout("attributions", "captions.yaml")
 
 
 def draw(table, scale=""):

@@ -9,16 +9,13 @@ from faithlib.metrics import registry
 from faithlib.report.style import note_scale
 from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 from notebooks.ground_truth_2.worst_case import CORE
+from replication.papers import layout
 
 TEN = "_10"  # ends the name of NS and NC of ten ratios
 MAPS = {"minmax": "", "rank": "ranks"}
 OPERATORS = {"mask": "[MASK]"}
 BEST = 16  # entries that are drawn beside those as published
-CAPTIONS = {
-    "cells": "Accuracy of each entry (rows: metric, map, operator) in each core cell (columns: kind of model "
-    "and error): the share of pairs ranked correctly. Chance is .50; the worst cell of a row is framed. "
-    "Entries are sorted by their worst cell: those as published and the best others. The saved table has all."
-}
+CAPTIONS = layout("ground_truth_2", "captions.yaml")
 
 
 def cells(table, order, scale):

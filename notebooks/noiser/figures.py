@@ -18,6 +18,7 @@ from faithlib.report.figures import (
 )
 from faithlib.report.style import label, line, note_scale
 from notebooks.noiser.ratios import MAIN
+from replication.papers import layout
 from replication.tables import in_order
 
 PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
@@ -27,37 +28,8 @@ LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked
 COLOURED = (-2, 2)  # of a heat map; what lies beyond has the strongest colour
 INTERVAL = ("ci_low", "ci_high")
 SHUFFLED = {"marker": "x", "color": "#777777", "label": "its scores, shuffled", "linestyle": ""}
-CLIPPED = "Values below −6 are drawn at the edge, their number is "
 LEADS = {"paper": "as the paper defines it", "released": "as the release computes it"}
-CAPTIONS = {
-    "lead_by_normalisation": "**Which normalisation, which winner?** Noiser's lead over the best other "
-    "method (log ratio), under each way to bring scores to one scale; purple (above 0): Noiser is the most "
-    "faithful. A star: the 95 % interval leaves out 0. Rows of one colour do not depend on the choice. The "
-    "released code divides scores by their sum itself, so `sum 1, signed` is missing there.",
-    "lead_of_k_min_by_normalisation": "**Which normalisation, which bound?** The lead of k_min over the best "
-    "of the other bounds of Noiser's noise, as in the figure above.",
-    "log_ratio_by_attribution": "**Faithfulness by soft metrics, against two baselines.** Log ratio of soft "
-    "sufficiency and soft comprehensiveness to those of a baseline, mean over prompts; 0 is as good as the "
-    "baseline, and higher (purple) is better. A star: the 95 % interval leaves out 0. Left, random scores of "
-    "U[0, 1); right, the attribution's own scores in random order, so that the size of the scores cancels. A "
-    "method with small scores is orange on the left, however well it ranks (Table 1 of the paper, whose "
-    "numbers stand beside ours in the table).",
-    "share_of_scores": "**Where do the scores lie?** Share of an attribution's scores that lies on the "
-    "subject of the question, and on a distractor between the subject and the question; means over prompts "
-    "with 95 % intervals. The dotted line is that part's share of the tokens, which random scores reach. A "
-    "good attribution is far right of it on the subject and left of it on the distractor (Figure 2 of the "
-    "paper).",
-    "words_needed": "**How few words does a second model need?** Share of a prompt's words, most important "
-    "first, that a judge model needs to name the right completion; mean with 95 % interval, lower is better. "
-    "Grey crosses: the same scores in random order, which is what knowing the method's score sizes alone "
-    "gives (Figure 3 of the paper).",
-    "faithfulness_and_answers": "**Do faithfulness and answerability agree?** Each mark is an attribution: "
-    "its log ratio of soft metrics (right is more faithful) against how well a judge model answers from the "
-    "better half of its words (up is better, on an axis of its own for each task); bars are 95 % intervals "
-    "where they are known. If both measured how well a method explains, the marks would rise from left to "
-    "right in both columns. " + CLIPPED + "in the corner. A task is left out "
-    "where the judge names no answer, whichever method chose the words (Figure 4 of the paper).",
-}
+CAPTIONS = layout("noiser", "captions.yaml")
 
 
 def faithfulness(table, scale="", definition="paper"):

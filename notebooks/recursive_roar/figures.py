@@ -18,6 +18,7 @@ from faithlib.report.figures import (
 from faithlib.report.style import line, metric_title, role
 from notebooks.recursive_roar.card import CARD
 from notebooks.recursive_roar.tables import UNITS
+from replication.papers import layout
 from replication.tables import in_order
 
 LOOKS = {
@@ -28,46 +29,7 @@ LOOKS = {
 }
 REPEATED = {False: "ROAR", True: "Recursive ROAR"}
 CLIP = (-1, 1)  # where the paper clips RACU
-BANDS = "Bands are 95 % intervals over seeds. "
-CURVES = (
-    "Test performance of models retrained after tokens were masked, the most important ones of each "
-    "attribution first. Lower is more faithful: a curve well below that of random masking (black, "
-    "dotted) means that the tokens named as important were needed. "
-)
-CAPTIONS = {
-    "synthetic_accuracy": "**A problem whose answer is known.** Accuracy of a linear model as features are "
-    "masked; four of the 16 features decide the label, and each of them is enough once others tell the "
-    "noise. ROAR ranks the features once, Recursive ROAR after each removal. Recursive ROAR falls as early "
-    "as is possible; ROAR masks noise features before it has found all four (Figure 3 of the paper).",
-    "recursive_curves": "**Does masking important tokens hurt?** "
-    + CURVES
-    + BANDS
-    + "A curve that rises again can mean that the masks themselves leak the label, or that models below it "
-    "predict one class; where the random curve stays flat there is little to measure "
-    "(Recursive ROAR, Figure 4 of the paper).",
-    "recursive_curves_by_count": "**One token at a time.** "
-    + CURVES
-    + BANDS
-    + "The ranking is renewed after "
-    "each token (Figure 7 of the paper).",
-    "roar_and_recursive": "**Why the ranking is renewed.** " + CURVES + "Left, ROAR ranks the tokens once; "
-    "right, Recursive ROAR ranks what is left after each step. " + BANDS + "Where ROAR stays at the random "
-    "curve and Recursive ROAR falls below it, the texts say the same thing more than once (Figures 8 and 9 "
-    "of the paper).",
-    "sparsity": "**How many tokens hold the importance?** Share of the summed absolute scores that the top "
-    "tokens of a text hold, in the model trained on whole texts. " + BANDS + "A steep curve is a sparse "
-    "explanation, which is easier to read and not more faithful for it (Figures 5 and 6 of the paper).",
-    "racu_by_dataset": "**Faithfulness as one number.** RACU is the area between an attribution's curve and "
-    "the random curve, divided by the area between the random curve and the performance with everything "
-    "masked: 0 is no better than random, and near 1 the first tokens take everything away. Filled marks are "
-    "ours, with 95 % intervals over seeds. Hollow marks are published, for the paper's model of this kind "
-    "(its BiLSTM has pretrained word vectors), with the paper's intervals. Values are clipped "
-    "at −1 and 1 for each seed, as in the paper; an arrow marks a mean beyond, with its unclipped value. The "
-    "published integrated gradients are the weighted ones of the released code (Table 2 of the paper).",
-    "racu_on_the_same_texts": "**Does faithfulness depend on the model?** RACU of two models that were "
-    "trained and tested on the same texts, with the same masking levels and integration steps; 95 % "
-    "intervals over seeds. These are fewer texts than the paper has, so nothing published stands beside.",
-}
+CAPTIONS = layout("recursive_roar", "captions.yaml")
 
 
 def synthetic(table):

@@ -20,7 +20,7 @@ from faithlib.report.figures import (
 )
 from faithlib.report.style import line, role
 from notebooks.saloss.tables import SALIENCES, select_definition
-from replication.papers import published
+from replication.papers import layout, published
 from replication.tables import in_order
 
 LOOKS = {
@@ -38,35 +38,7 @@ TAGS = {  # the universal parts of speech (universaldependencies.org)
     "PART": "particle", "PRON": "pronoun", "PROPN": "proper noun", "PUNCT": "punctuation",
     "SCONJ": "subordinating conj.", "SYM": "symbol", "VERB": "verb", "X": "other",
 }  # fmt: skip
-CAPTIONS = {
-    "decision_flip": (
-        "**How many tokens must go before the prediction changes?** Share of a text's tokens removed, most "
-        "important first, until the prediction flips; lower is more faithful, and a text that never flips "
-        "counts as 1. Filled marks are ours with 95 % intervals over texts, by what attention was drawn to "
-        "in training; hollow marks are published. Compare colours within a row, and look at *random* first: "
-        "a model that changes its mind more easily has lower values in every row (Tables 2 and 8 of the "
-        "paper)."
-    ),
-    "dose_response": (
-        "**Does more of the loss help more?** Share of a test text's tokens removed until the prediction "
-        "flips, against the common logarithm of λ, the weight of the salience loss; *none* is the model "
-        "trained without it. A curve for each attribution, with 95 % intervals over seeds and texts. "
-        "Falling curves would say that more of the loss makes explanations more faithful; where *random* "
-        "falls as well, the model has become less stable."
-    ),
-    "rationale_f1": (
-        "**Can a classifier learn from the rationale alone?** Macro-F1 of classifiers trained on the tokens "
-        "that attention ranks highest (top tokens) or on the best contiguous span; higher is better. Bars "
-        "are one standard deviation over seeds; hollow marks are published; the dotted line in a mark's "
-        "colour is the model that reads the whole text (Tables 3 and 7 of the paper)."
-    ),
-    "importance_by_part_of_speech": (
-        "**Which words does the salience loss make important?** Mean importance of the words of each part "
-        "of speech, with and without the salience loss; 1 is the average word of its text. Parts of speech "
-        "stand in the order of the baseline's importance, so that marks which leave that order show what "
-        "the loss changed (Figure 1 of the paper)."
-    ),
-}
+CAPTIONS = layout("saloss", "captions.yaml")
 
 
 def decision_flip(table, scale="", definition="paper"):

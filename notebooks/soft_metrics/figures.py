@@ -16,7 +16,7 @@ from faithlib.report.figures import (
     title,
 )
 from faithlib.report.style import line, role
-from replication.papers import published
+from replication.papers import layout, published
 from replication.tables import in_order, ordered
 
 INTERVAL = ("ci_low", "ci_high")
@@ -25,29 +25,7 @@ WORDS = {"NS": "sufficiency", "NC": "comprehensiveness"}
 CRITERIA = {"hard": role("usual", "hard erasure"), "soft": role("proposed", "soft erasure")}
 BASELINES = {"normal": "o", "matched": "D"}  # the marker of a random baseline
 CHANCE = mark("no better than random", dashes=":")
-CAPTIONS = {
-    "diagnosticity_by_attribution": "**How often does a metric prefer an attribution to a random one?** "
-    "Diagnosticity (share of texts, with 95 % intervals over texts) of hard and of soft erasure, for "
-    "sufficiency (left) and comprehensiveness (right). Circles: against random scores from N(0, 1), as "
-    "the authors' code draws them. Diamonds: against the attribution's own scores in random order. Hollow: "
-    "published (Table 6 of the paper). A circle and a diamond of one colour that lie apart show how much of "
-    "the preference comes from the scale of the scores and not from the tokens that were chosen. A tie "
-    "counts one half here, in the paper nothing.",
-    "soft_draws": "**How many random masks does a soft metric need?** Diagnosticity of soft metrics, mean "
-    "over attributions, where a soft value is the mean of the first masks only; level lines are the hard "
-    "metrics, which have none; bands are 95 % intervals over texts, ties count one half. *N(0, 1)*: against "
-    "the paper's random attribution. *Own scores*: against the attribution's own scores in random order. "
-    "Where a curve still rises, few draws count against soft metrics.",
-    "faithfulness_by_ratio": "**Longer rationales look more faithful, whoever chose them.** Normalised "
-    "sufficiency and comprehensiveness (0 to 1, clipped for each text) by rationale length, in per cent of "
-    "the tokens; bands are 95 % intervals over texts. The black dotted curve is a random attribution: only "
-    "what lies above it is due to the attribution (Figure 2 of the paper).",
-    "diagnosticity_by_ratio": "**Is there a better rationale length?** Share of texts in which a metric "
-    "prefers an attribution to a random one, mean over attributions, for hard erasure at each rationale "
-    "length; bands are 95 % intervals over texts. Soft erasure has no rationale length and is a level line. "
-    "Where the curve of hard erasure crosses above it, a fixed length would have been the more diagnostic "
-    "choice (Figure 3 of the paper).",
-}
+CAPTIONS = layout("soft_metrics", "captions.yaml")
 
 
 def faithfulness_by_ratio(table, scale="", definition="paper"):
