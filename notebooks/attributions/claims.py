@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pandas as pd
+
 from faithlib.attributions.registry import described
 from faithlib.tasks.table import generated
 from notebooks.attributions.card import CARD
@@ -14,18 +16,15 @@ KNOWN = "known exactly"  # the baseline: what a random order has is computed, no
 MAIN = {choice: options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(records, values, scale, seeds=None):
+def claims(
+    records: list[dict], values: pd.DataFrame, scale: str, seeds: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Each attribution against a random order, and each absolute score against its signed twin.
 
     Claims are about attributions: models and texts vary, so intervals are crossed over seeds × texts, and
     with one seed over the texts of that model. That random scores beat a random order must not hold. The
     words that decide a generated text are known. Rationales that people marked are their reasons, and the
     model may have others: claims about them are rows of their own.
-
-    Args:
-        records, values: from `results.load`.
-        scale: its name.
-        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`; value: the mean difference of AUPRC.
@@ -39,8 +38,6 @@ def statements(values, design, **setting):
     """The claims at one setting.
 
     Args:
-        values: from `results.load`.
-        design: "crossed" or "nested", from `results.design`.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:

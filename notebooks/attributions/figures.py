@@ -1,5 +1,8 @@
 """The figure of the study: agreement with known evidence."""
 
+import pandas as pd
+from matplotlib.figure import Figure
+
 from faithlib.metrics.plausibility import BETTER
 from faithlib.report import note_scale
 from faithlib.report.figures import (
@@ -26,12 +29,11 @@ LOOKS = ("proposed", "usual", "third", "fourth", "fifth", "reference")
 CAPTIONS = layout("attributions", "captions.yaml")
 
 
-def draw(table, scale=""):
+def draw(table: pd.DataFrame, scale: str = "") -> Figure:
     """Agreement with evidence: a panel for each metric, a row for each attribution, a colour a data set.
 
     Args:
         table: from `tables.evidence`.
-        scale: "quick" is noted on the figure.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullLocator

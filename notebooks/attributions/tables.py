@@ -14,11 +14,8 @@ from replication.tables import bracketed, groups, metric_rows, over_examples, se
 PAPER = "attributions"  # not one of the five; its records and tables lie where theirs do
 
 
-def overview(records, values):
+def overview(records: list[dict], values: pd.DataFrame) -> pd.DataFrame:
     """What was measured.
-
-    Args:
-        records, values: from `results.load`.
 
     Returns:
         A row a unit: accuracy of the model, examples, and the share of evidence (the chance of precision).
@@ -41,7 +38,7 @@ def overview(records, values):
     return pd.DataFrame(rows)
 
 
-def evidence(values):
+def evidence(values: pd.DataFrame) -> pd.DataFrame:
     """Every attribution on every data set, with all metrics.
 
     auprc and precision lie in [0, 1], higher is better; first_hit is a rank from 1, lower is better.
@@ -66,7 +63,7 @@ def evidence(values):
     return pd.DataFrame(rows)
 
 
-def evidence_as_printed(table):
+def evidence_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """The table for a page: "value [interval]" by metric, with a random order as a data set's last row.
 
     Args:
@@ -80,7 +77,7 @@ def evidence_as_printed(table):
     return pd.DataFrame(rows)
 
 
-def cost(records):
+def cost(records: list[dict]) -> pd.DataFrame:
     """Seconds an example of each attribution in each unit, each asked for alone: a column a unit."""
     seconds = {r["unit"]: r["volatile"]["seconds_per_example"] for r in records}
     return pd.DataFrame(seconds).rename_axis("attribution").reset_index()

@@ -20,11 +20,12 @@ SST = {"sst2": "sst"}  # whose Recursive ROAR stands beside it in the paper's Ta
 UNIT = ["dataset", "model", "seed", "strategy"]
 
 
-def options(values, records, predictions, leave_out=False):
+def options(
+    values: pd.DataFrame, records: list[dict], predictions: pd.DataFrame, leave_out: bool = False
+) -> dict[str, pd.DataFrame]:
     """The curves of the main setting and of every option that the records have.
 
     Args:
-        values, records: from `results.load`.
         predictions: from `results.load_tables(..., "predictions")`.
         leave_out: whether to drop seeds that did not converge.
 
@@ -96,11 +97,10 @@ def areas(points, area="ACU", flat=True):
     return found
 
 
-def racu(points, roar=None):
+def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame:
     """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's.
 
     Args:
-        points: from `tables.points`.
         roar: from `load_roar`.
 
     Returns:
@@ -143,7 +143,7 @@ def racu(points, roar=None):
     return tables.in_paper_order(pd.DataFrame(rows))
 
 
-def racu_as_printed(table, value="racu", strategy=MASKED):
+def racu_as_printed(table: pd.DataFrame, value: str = "racu", strategy: str = MASKED) -> pd.DataFrame:
     """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field.
 
     Args:
@@ -159,14 +159,13 @@ def racu_as_printed(table, value="racu", strategy=MASKED):
     return tables.by_dataset(table, texts, ["measure", "variant"])
 
 
-def random_draws(draws, records):
+def random_draws(draws: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
     """How much the number of random draws matters: the area under the random curve, from 1 to all draws.
 
     An ACU is this area less the measure's own, so a change of it moves all measures of a data set alike.
 
     Args:
         draws: from `results.load_tables(..., "draws")`.
-        records: from `results.load`.
 
     Returns:
         A row a data set, model, strategy and number of draws: mean over seeds with its interval.
@@ -184,7 +183,7 @@ def random_draws(draws, records):
     return tables.in_paper_order(pd.DataFrame(rows))
 
 
-def random_draws_as_printed(table):
+def random_draws_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """A row a data set, model and strategy, a column a number of draws: the areas without their intervals."""
     texts = [cell_text(area) for area in table.area]
     return tables.in_paper_order(as_printed(table, texts, CURVE, ["draws"]))
@@ -193,7 +192,7 @@ def random_draws_as_printed(table):
 # Recursive ROAR -----------------------------------------------------------------------------------
 
 
-def load_roar(results_dir, scale):
+def load_roar(results_dir: str, scale: str) -> pd.DataFrame | None:
     """Recursive ROAR's curves at a scale; None where it has no records.
 
     They are those of its main setting, which for encoders is a variant of fewer texts.

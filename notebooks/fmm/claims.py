@@ -39,7 +39,16 @@ LIMITS = {  # of a difference of two; that of RACU has none
 }
 
 
-def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seeds=None, epochs=None):
+def claims(
+    scores: pd.DataFrame,
+    points: dict[str, pd.DataFrame],
+    tests: pd.DataFrame | None = None,
+    roar: pd.DataFrame | None = None,
+    scale: str = "small",
+    gate: pd.DataFrame | None = None,
+    seeds: pd.DataFrame | None = None,
+    epochs: pd.DataFrame | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """claims.csv and choices.csv.
 
     Args:
@@ -49,7 +58,6 @@ def claims(scores, points, tests=None, roar=None, scale="small", gate=None, seed
         roar: from `areas.load_roar`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         gate: from `tables.gates`, or None where every data set takes part.
-        seeds: from `seeds.table`.
         epochs: from `tables.load_parts(..., "history")`; None: no claim about them.
 
     Returns:

@@ -4,8 +4,10 @@ The paper's 16 data sets need several pages: `pages` cuts a table into them.
 """
 
 import re
+from collections.abc import Collection
 
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import names
@@ -43,25 +45,23 @@ FRESH = "fresh texts (control)"
 CAPTIONS = layout("fmm", "captions.yaml")
 
 
-def pages(table, size=3):
+def pages(table: pd.DataFrame, size: int = 3) -> list[pd.DataFrame]:
     """The table in parts of at most `size` data sets, each fit for one page of any of the figures."""
     datasets = list(dict.fromkeys(table.dataset))
     return [table[table.dataset.isin(datasets[i : i + size])] for i in range(0, len(datasets), size)]
 
 
-def file_name(strategy):
+def file_name(strategy: str) -> str:
     """A strategy's name as part of a file's, such as "masked_fine_tuning"."""
     return re.sub(r"\W+", "_", strategy_title(strategy))
 
 
-def performance(table, scores, split="test", scale=""):
+def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", scale: str = "") -> Figure:
     """Figures 2, 3 and 7 to 15: performance by strategy, a row for each data set and model.
 
     Args:
-        table: from `tables.performance`.
         scores: from `tables.scores`, for the single seeds.
         split: "test" or "validation".
-        scale: "quick" is noted on the figure.
     """
     table, scores = table[table.split == split], scores[scores.split == split]
     keys = list(dict.fromkeys(zip(table.dataset, table.model, table.metric, strict=True)))
@@ -109,13 +109,12 @@ def performance(table, scores, split="test", scale=""):
     return grid.finish([*handles, mark("most frequent class", marker="|")], scale)
 
 
-def masf(table, definition="paper", scale=""):
+def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Figure:
     """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
 
     Args:
         table: from `tables.masf`. Strategies that meet random masks alone are left out.
         definition: one of `tables.DEFINITIONS`.
-        scale: "quick" is noted on the figure.
     """
     table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
     column = f"p_{definition}"
@@ -147,13 +146,12 @@ def _map(table, known, column):
     return wide.rename(index=lambda name: FRESH if name == "validation" else label(name))
 
 
-def curves(table, strategy=MASKED, scale=""):
+def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figure:
     """Figures 5 and 22 to 25: performance as tokens are masked, a row a data set and model.
 
     Args:
         table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
         strategy: of the fine-tuning.
-        scale: "quick" is noted on the figure.
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
@@ -167,13 +165,12 @@ def curves(table, strategy=MASKED, scale=""):
     return grid.finish(attribution_looks(known), scale)
 
 
-def racu(table, scale="", at_chance=()):
+def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) -> Figure:
     """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
 
     Args:
         table: from `tables.racu`. Where the random curve is flat our mark is left out, and a panel without
             any says so.
-        scale: "quick" is noted on the figure.
         at_chance: data sets whose model is not above chance; their panels are grey, with a dagger.
     """
     table = table[table.strategy == MASKED]
@@ -201,13 +198,8 @@ def racu(table, scale="", at_chance=()):
     return grid.finish([*handles, *([ROAR] if table.roar.notna().any() else [])], scale)
 
 
-def history(table, scale=""):
-    """Figures 16 and 17: validation performance by epoch, on the unmasked copy and on the masked one.
-
-    Args:
-        table: from `tables.history`.
-        scale: "quick" is noted on the figure.
-    """
+def history(table: pd.DataFrame, scale: str = "") -> Figure:
+    """Figures 16 and 17: validation performance by epoch, on the unmasked copy and on the masked one."""
     strategies = in_order(table.strategy.unique(), STRATEGIES)
     grid = panels(table, height=1.4, columns=("copy", COPIES))
     for axis, part in grid:

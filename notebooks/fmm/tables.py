@@ -67,7 +67,7 @@ def explained(frame, option="main"):
     return frame[own | (kept & (frame.option == "main"))]
 
 
-def scores(records, leave_out=False):
+def scores(records: list[dict], leave_out: bool = False) -> pd.DataFrame:
     """The metric rows of all records in one DataFrame, with dataset, model and seed, `with_convergence`."""
     return with_convergence(metric_rows(records), records, leave_out)
 
@@ -77,7 +77,6 @@ def with_convergence(frame, records, leave_out=False):
 
     Args:
         frame: DataFrame with dataset, model, seed and strategy.
-        records: from `results.load`.
         leave_out: whether to drop the rows of seeds that did not converge.
 
     Returns:
@@ -91,11 +90,8 @@ def with_convergence(frame, records, leave_out=False):
     return frame[frame.converged] if leave_out else frame
 
 
-def gates(records):
+def gates(records: list[dict]) -> pd.DataFrame:
     """Which data sets × models take part in claims: those above chance before anything is masked.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         DataFrame as `statistics.gates.gate_table`, of masked fine-tuning on the test split: the score is the
@@ -108,13 +104,15 @@ def gates(records):
     return pd.concat(parts or [claims.gates(scores)], ignore_index=True)
 
 
-def load_parts(results_dir, scale, records, part, leave_out=False):
+def load_parts(
+    results_dir: str, scale: str, records: list[dict], part: str, leave_out: bool = False
+) -> pd.DataFrame:
     """The tables <unit>.<part>.parquet beside the records ("masf", "history"), empty if none has it."""
     found = results.load_tables(results_dir, scale, PAPER, records, part)
     return found if found.empty else with_convergence(found, records, leave_out)
 
 
-def performance(scores):
+def performance(scores: pd.DataFrame) -> pd.DataFrame:
     """Tables 3 and 10, Figures 2, 3 and 7 to 15: performance with nothing and with everything masked.
 
     Args:
@@ -150,7 +148,7 @@ def performance(scores):
     return in_paper_order(pd.DataFrame(rows + _means_over_datasets(own, majority)))
 
 
-def curve_table(points):
+def curve_table(points: pd.DataFrame) -> pd.DataFrame:
     """All curves of Figures 5 and 22 to 25: mean performance over seeds with its interval, one row a step."""
     rows = [
         row
@@ -162,7 +160,7 @@ def curve_table(points):
     return in_paper_order(pd.DataFrame(rows))
 
 
-def masf(tests):
+def masf(tests: pd.DataFrame) -> pd.DataFrame:
     """Figures 4 and 18 to 21: the data set's p-value of being in distribution, by measure and ratio.
 
     Args:
@@ -185,14 +183,11 @@ def masf(tests):
     return in_paper_order(pd.DataFrame(rows))
 
 
-def walltime(records):
+def walltime(records: list[dict]) -> pd.DataFrame:
     """Tables 6 to 9: minutes of fine-tuning, MaSF, evaluation and of each measure, beside the published.
 
     A pass that several measures share counts whole for each of them, as in the paper, so the measures' sum
     exceeds what was spent.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         A row a strategy and part: means over seeds, on the machine that made the records. The published
@@ -215,7 +210,7 @@ def walltime(records):
     return in_paper_order(pd.DataFrame(rows))
 
 
-def walltime_as_printed(table):
+def walltime_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """Minutes, "ours (published)", of masked and plain fine-tuning: a row a part, a column a data set."""
     table = table[table.strategy.isin([MASKED, PLAIN])]
     spent = zip(table.minutes, table.published, strict=True)
@@ -223,7 +218,7 @@ def walltime_as_printed(table):
     return by_dataset(table, texts, ["strategy", "part"])
 
 
-def history(epochs):
+def history(epochs: pd.DataFrame) -> pd.DataFrame:
     """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy.
 
     Args:
@@ -242,13 +237,13 @@ def variant(measure):
     return "signed" if measure == RANDOM or look(measure).signed else "absolute"
 
 
-def strategy_title(strategy):
+def strategy_title(strategy: str) -> str:
     """How tables and figures call a strategy: section 5.1's name, or what is masked and what chooses."""
     masking, selection = strategy.split("/")
     return STRATEGIES.get(strategy, f"{masking} masked, epoch by {selection} copy")
 
 
-def with_titles(table):
+def with_titles(table: pd.DataFrame) -> pd.DataFrame:
     """A table for a page: its strategies as `strategy_title` calls them."""
     return table.assign(strategy=table.strategy.map(strategy_title))
 

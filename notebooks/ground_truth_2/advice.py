@@ -1,5 +1,7 @@
 """What to report: sentences from the tables, every one with its number."""
 
+import pandas as pd
+
 from notebooks.ground_truth_2.figures import label
 from notebooks.ground_truth_2.tables import ENTRY
 from notebooks.ground_truth_2.worst_case import CORE, FAILS, PASSES
@@ -9,13 +11,12 @@ BLIND = 0.60  # an accuracy that is near chance
 SEES = 0.90
 
 
-def sentences(cells, entries, scale):
+def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[str]:
     """What to report for classifiers, [str] of Markdown; none at "quick", or without all core cells.
 
     Args:
         cells: from `tables.cells`.
         entries: from `tables.entries`.
-        scale: its name.
     """
     whole = entries[entries.cells == len(CORE)]
     if scale == "quick" or whole.empty:

@@ -51,18 +51,17 @@ LATE = "not after Holm's correction"
 PART = "another part of the claim is not shown"
 
 
-def claims(values, certificates, scale):
+def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.DataFrame:
     """claims.csv: a row a part, with `p_holm` of the claim that it belongs to.
 
     Args:
         values: from `results.load`, of the main setting.
         certificates: the table of that name of the `mask` kind: operator, mean, all_mean, seed.
-        scale: its name.
     """
     parts = statements(values, certificates)
     lines = [{"number": number, **line} for number, claim in parts for line in rows(claim, scale)]
     table = pd.DataFrame(lines, columns=["number", *CLAIMS])
-    largest = {}
+    largest: dict[int, float] = {}
     for number, claim in parts:
         largest[number] = max(largest.get(number, 0.0), _p(claim))
     adjusted = dict(zip(largest, holm(list(largest.values())), strict=True))
@@ -74,7 +73,7 @@ def claims(values, certificates, scale):
     return table.drop(columns="number")
 
 
-def beside(values, version_1):
+def beside(values: pd.DataFrame, version_1: pd.DataFrame) -> pd.DataFrame:
     """Claims of version 1 about two metrics, beside the same difference in the cells of this version.
 
     Args:

@@ -1,8 +1,10 @@
 """Which metric can be believed, version 2: the figures of its report."""
 
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from faithlib.metrics import registry
@@ -18,13 +20,12 @@ BEST = 16  # entries that are drawn beside those as published
 CAPTIONS = layout("ground_truth_2", "captions.yaml")
 
 
-def cells(table, order, scale):
+def cells(table: pd.DataFrame, order: pd.DataFrame, scale: str) -> Figure:
     """The heat map of entries and core cells: a Figure.
 
     Args:
         table: from `tables.cells`; order: from `tables.entries`, the best first; the BEST with the most core
             cells are drawn, and those as published.
-        scale: its name.
     """
     order = order[order.cells == order.cells.max()]
     published = order[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)

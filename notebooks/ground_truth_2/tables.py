@@ -35,7 +35,6 @@ def accuracies(values, by=(), right="right"):
     """Accuracy of every entry, cell and seed.
 
     Args:
-        values: from `results.load`.
         by: further columns that are kept apart, such as "shape" or "flagged".
         right: of TIES.
 
@@ -67,7 +66,7 @@ def matrix(accuracy, entry):
     return wide[[cell for cell in CORE if cell in wide.columns]]
 
 
-def cells(values):
+def cells(values: pd.DataFrame) -> pd.DataFrame:
     """cells.csv: a row an entry and cell, with its accuracy, 95 % interval and the other widths of ties.
 
     Args:
@@ -87,13 +86,12 @@ def cells(values):
     return pd.DataFrame(rows)
 
 
-def entries(values, resolution, records):
+def entries(values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
     """entries.csv: a row an entry, the best first.
 
     Args:
         values: from `results.load`, of the main setting.
         resolution: the table of that name of all records.
-        records: from `results.load`.
 
     Returns:
         DataFrame with ENTRY, worst (cross-fitted accuracy of the worst core cell), cell (which one it is over
@@ -130,7 +128,7 @@ def entries(values, resolution, records):
     return pd.DataFrame(rows).sort_values("worst", ascending=False, ignore_index=True)
 
 
-def transfer(values):
+def transfer(values: pd.DataFrame) -> pd.DataFrame:
     """Do entries keep their order? Kendall's τ of mean core accuracies between kinds, operators and shapes.
 
     Returns:
@@ -158,7 +156,7 @@ def transfer(values):
     return pd.DataFrame(rows, columns=["between", "a", "b", "tau", "n_entries", "n_seeds"])
 
 
-def conditions(values):
+def conditions(values: pd.DataFrame) -> pd.DataFrame:
     """Accuracy in the core, one condition at a time, by kind of model.
 
     Returns:
@@ -173,7 +171,7 @@ def conditions(values):
     return pd.concat(found, ignore_index=True)[[*ENTRY, "kind", "condition", "level", "accuracy"]]
 
 
-def ties(values):
+def ties(values: pd.DataFrame) -> pd.DataFrame:
     """The ladder of version 1, evidence in each fifth of the ranking, at three widths of ties.
 
     Returns:
@@ -187,7 +185,7 @@ def ties(values):
     return pd.DataFrame(found).reset_index()
 
 
-def largest(certificates):
+def largest(certificates: pd.DataFrame) -> pd.DataFrame:
     """The certificates in short: a row a data set, variant and operator, over all seeds."""
     if certificates.empty:
         return certificates
@@ -210,7 +208,7 @@ def milliseconds(records):
     return spent.median().to_dict()
 
 
-def of_mask_kind(certificates):
+def of_mask_kind(certificates: pd.DataFrame) -> pd.DataFrame:
     """The certificates of the `mask` kind: DataFrame with operator, mean, all_mean and seed."""
     if certificates.empty:
         return pd.DataFrame(columns=["operator", "mean", "all_mean", "seed"])

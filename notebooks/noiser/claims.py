@@ -15,6 +15,8 @@ Which scores become probabilities, and how, decides the verdicts: see `CARD.choi
 from dataclasses import replace
 from functools import cache, partial
 
+import pandas as pd
+
 from faithlib.scores import RANDOM
 from faithlib.tasks.table import generated
 from notebooks.noiser.card import CARD
@@ -38,7 +40,14 @@ from replication.tables import select
 BEST = (("score", "noiser", "Noiser"), ("rate", "leave_one_out", "occlusion"))  # who leads, by the paper
 
 
-def claims(values, answers=(), parts=(), evidence=(), scale="small", seeds=None):
+def claims(
+    values: pd.DataFrame,
+    answers: pd.DataFrame | tuple = (),
+    parts: pd.DataFrame | tuple = (),
+    evidence: pd.DataFrame | tuple = (),
+    scale: str = "small",
+    seeds: pd.DataFrame | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """claims.csv and choices.csv: faithfulness, answerability, the distractor and the evidence.
 
     Args:
@@ -46,7 +55,6 @@ def claims(values, answers=(), parts=(), evidence=(), scale="small", seeds=None)
         answers, parts, evidence: from `results.load_tables`, with the columns of `metrics.answerability`,
             `metrics.parts` and `metrics.plausibility`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
-        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them. A claim without

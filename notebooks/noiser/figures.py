@@ -3,6 +3,8 @@
 import textwrap
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from faithlib.attributions.registry import names
 from faithlib.report.figures import (
@@ -32,13 +34,11 @@ LEADS = {"paper": "as the paper defines it", "released": "as the release compute
 CAPTIONS = layout("noiser", "captions.yaml")
 
 
-def faithfulness(table, scale="", definition="paper"):
+def faithfulness(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
     """Table 1 as a figure: log ratio of soft metrics, attributions × tasks, a panel a baseline.
 
     Args:
         table: from `tables.faithfulness`; shown is what is not normalised.
-        scale: "quick" is noted on the figure.
-        definition: "paper" or "released".
     """
     table = _main(table, definition)
     known = [label(name) for name in in_order(table.method.unique(), names())]
@@ -47,12 +47,11 @@ def faithfulness(table, scale="", definition="paper"):
     return _heats(grid, "log_ratio", known, "log ratio ↑", scale)
 
 
-def leads(table, scale="", question="method"):
+def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Figure:
     """Noiser's lead under each normalisation: tasks × normalisations, a panel a definition and baseline.
 
     Args:
         table: from `tables.normalisations`.
-        scale: "quick" is noted on the figure.
         question: "method" or "bounding".
     """
     table = table[(table.question == question) & table.lead.notna()]
@@ -91,12 +90,11 @@ def _heats(grid, value, rows, words, scale):
     return grid.figure
 
 
-def parts(table, scale=""):
+def parts(table: pd.DataFrame, scale: str = "") -> Figure:
     """Figure 2: shares of the subject and of the distractor in each attribution's scores.
 
     Args:
         table: from `tables.parts`. Prompts without a distractor have no panel of it.
-        scale: "quick" is noted on the figure.
     """
     table = table[table.part.isin(PARTS) & table.share.notna()]
     table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
@@ -116,12 +114,11 @@ def parts(table, scale=""):
     )
 
 
-def minimum(table, scale="", top=1):
+def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
     """Figure 3: the mean share of words that the judge needs to stay right.
 
     Args:
         table: from `tables.answerability`.
-        scale: "quick" is noted on the figure.
         top: how many answers of the judge count, 1 or 5.
     """
     table = table[(table.top == top) & table.min_top_k.notna()]
@@ -142,15 +139,20 @@ def minimum(table, scale="", top=1):
     return grid.finish([mark("its scores", "#555555", "o"), *shuffled], scale)
 
 
-def agreement(faithful, answers, scale="", top=1, definition="paper", measure="rate"):
+def agreement(
+    faithful: pd.DataFrame,
+    answers: pd.DataFrame,
+    scale: str = "",
+    top: int = 1,
+    definition: str = "paper",
+    measure: str = "rate",
+) -> Figure:
     """Figure 4: faithfulness against answerability, a mark a method; a row a task, a column a baseline.
 
     Args:
         faithful: from `tables.faithfulness`; shown is what is not normalised.
         answers: from `tables.answerability`.
-        scale: "quick" is noted on the figure.
         top: how many answers of the judge count, 1 or 5.
-        definition: "paper" or "released".
         measure: "rate" or "score_all", over all prompts; a task and model whose every rate is 0 is left out.
     """
     kept = _main(faithful, definition)

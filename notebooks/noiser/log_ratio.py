@@ -3,6 +3,8 @@
 Ghasemi Madani et al. 2025, section 4.2: ln(NS / NS_baseline) + ln(NC / NC_baseline) of means over examples.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -21,7 +23,7 @@ def log_ratio(means):
         return ns - baseline_ns + nc - baseline_nc
 
 
-def faithfulness(values, within=()):
+def faithfulness(values: pd.DataFrame, within: Sequence[str] = ()) -> pd.DataFrame:
     """Log-ratio faithfulness of every attribution against each baseline.
 
     ln(NS / NS_baseline) + ln(NC / NC_baseline) of means over examples, each first averaged over its steps.

@@ -8,6 +8,8 @@ Published numbers are those of the same model, and for a model that the paper ha
 models; beside a generated task there are none.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -37,11 +39,8 @@ ANSWERS += ["score", "score_all", "min_top_k", "min_ci_low", "min_ci_high", "n"]
 ANSWERS += ["published_rate", "published_score"]
 
 
-def faithfulness(values):
+def faithfulness(values: pd.DataFrame) -> pd.DataFrame:
     """Tables 1 and 5: ln(NS / NS_baseline) + ln(NC / NC_baseline), under each normalisation.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a method, setting, definition, normalisation and baseline. setting: of Noiser k_min, of
@@ -61,7 +60,7 @@ def faithfulness(values):
     return _sorted(table[FAITHFULNESS])
 
 
-def by_prompts(values):
+def by_prompts(values: pd.DataFrame) -> pd.DataFrame:
     """Log ratios with LongRA's prompts as the paper describes them, beside those with the released ones.
 
     A third of the released prompts are malformed.
@@ -82,7 +81,7 @@ def by_prompts(values):
     return table[(table.normalisation == "none") & (table.setting != "token")]
 
 
-def boundings(values, records=()):
+def boundings(values: pd.DataFrame, records: Sequence[dict] = ()) -> pd.DataFrame:
     """Table 2: Noiser with each bounding of its noise, and what the searches found.
 
     Args:
@@ -109,11 +108,8 @@ def boundings(values, records=()):
     return _sorted(table)[[*columns, "k", "flipped"]].rename(columns={"setting": "bounding"})
 
 
-def normalisations(values):
+def normalisations(values: pd.DataFrame) -> pd.DataFrame:
     """How far Noiser leads the other methods, and k_min the other boundings, by every way to measure.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a task, model, definition, normalisation, baseline and question ("method" or "bounding"): the
@@ -142,7 +138,7 @@ def normalisations(values):
     return ordered(pd.DataFrame(rows), task=(), model=(), question=("method", "bounding"))
 
 
-def draws(table):
+def draws(table: pd.DataFrame) -> pd.DataFrame:
     """How Noiser's log ratio settles: means of the first 1, 2, 4, 8 and 16 draws.
 
     Args:
@@ -162,7 +158,7 @@ def draws(table):
     return by_seed.log_ratio.mean().to_frame().assign(mc_error=error).reset_index()
 
 
-def completeness(records):
+def completeness(records: list[dict]) -> pd.DataFrame:
     """How far integrated gradients are from adding up to the change of the target's probability.
 
     Args:
@@ -178,7 +174,7 @@ def completeness(records):
     return table.reset_index().rename(columns={"setting": "path_from"})
 
 
-def answerability(answers, minimum=None):
+def answerability(answers: pd.DataFrame, minimum: pd.DataFrame | None = None) -> pd.DataFrame:
     """Tables 3 and 6 and Figure 3: what a judge makes of the most important half of the words.
 
     A text's mass does not depend on which words have it: score is scale, rate is ranking, score_all both.
@@ -216,7 +212,7 @@ def answerability(answers, minimum=None):
     return _sorted(pd.DataFrame(rows).reindex(columns=ANSWERS))
 
 
-def evidence(values):
+def evidence(values: pd.DataFrame) -> pd.DataFrame:
     """Agreement with known evidence: auprc and precision in [0, 1], first_hit a rank from 1.
 
     Args:
@@ -238,7 +234,7 @@ def evidence(values):
     return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
 
-def parts(values):
+def parts(values: pd.DataFrame) -> pd.DataFrame:
     """Figure 2: mean share of each part of a text in a method's scores.
 
     Args:
@@ -257,7 +253,7 @@ def parts(values):
     return _sorted(pd.DataFrame(rows).rename(columns={"attribution": "method"}))
 
 
-def prompts(records):
+def prompts(records: list[dict]) -> pd.DataFrame:
     """Table 7: prompts of each task, and how many were kept because the model predicts the gold word.
 
     Args:
@@ -286,7 +282,13 @@ def with_facts(table, values):
     return table.merge(values[[*keys, "fact"]].drop_duplicates(), on=keys, how="left")
 
 
-def as_printed(table, value, rows=("method",), columns=("task", "model"), known="published"):
+def as_printed(
+    table: pd.DataFrame,
+    value: str,
+    rows: Sequence[str] = ("method",),
+    columns: Sequence[str] = ("task", "model"),
+    known: str = "published",
+) -> pd.DataFrame:
     """A table as printed: "ours [interval] (published)" in each field.
 
     Args:

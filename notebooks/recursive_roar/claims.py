@@ -7,6 +7,7 @@ it. Where models or data sets are compared the denominators differ: ACU is teste
 option, which can have another sign.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -43,16 +44,21 @@ RECURSION = "Recursive ROAR finds measures more faithful than ROAR (ACU, mean ov
 ATTENTION = {"attention": True, "an encoder's attention": False}  # of the BiLSTM?
 
 
-def claims(points, scale="small", records=(), gate=None, shares=None, seeds=None):
+def claims(
+    points: pd.DataFrame,
+    scale: str = "small",
+    records: Sequence[dict] = (),
+    gate: pd.DataFrame | None = None,
+    shares: pd.DataFrame | None = None,
+    seeds: pd.DataFrame | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """claims.csv and choices.csv.
 
     Args:
-        points: from `tables.points`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         records: from `results.load`; without them, two models are compared whatever their settings.
         gate: from `tables.gates`, or None where every data set takes part.
         shares: rows of `scores.sparsity`, from `results.load_tables`; None: no claim about them.
-        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
@@ -123,7 +129,9 @@ def statements(
     ]
 
 
-def cases(points, records=(), gate=None):
+def cases(
+    points: pd.DataFrame, records: Sequence[dict] = (), gate: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The cases of each claim: estimate, interval, p and its Holm adjustment, and why one has no interval.
 
     Args:

@@ -1,5 +1,7 @@
 """The figures of Madsen et al. 2022, drawn from the tables of `notebooks.recursive_roar.tables`."""
 
+import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faithlib.attributions.registry import names
@@ -32,7 +34,7 @@ CLIP = (-1, 1)  # where the paper clips RACU
 CAPTIONS = layout("recursive_roar", "captions.yaml")
 
 
-def synthetic(table):
+def synthetic(table: pd.DataFrame) -> Figure:
     """Figure 3: accuracy on the synthetic problem as features are masked, one line an order.
 
     Args:
@@ -50,14 +52,14 @@ def synthetic(table):
     return grid.finish([*looks.values(), mark("chance", dashes=":")])
 
 
-def curves(table, recursive=(True,), by="ratio", scale=""):
+def curves(
+    table: pd.DataFrame, recursive: tuple[bool, ...] = (True,), by: str = "ratio", scale: str = ""
+) -> Figure:
     """Figures 4 and 7 to 9: performance as tokens are masked.
 
     Args:
-        table: from `tables.curve_table`.
         recursive: a panel for each, ROAR (False) or Recursive ROAR (True).
         by: "ratio" (per cent of the tokens) or "count".
-        scale: "quick" is noted on the figure.
     """
     table = table[(table.by == by) & table.recursive.isin(recursive)]
     several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
@@ -71,25 +73,23 @@ def curves(table, recursive=(True,), by="ratio", scale=""):
         axis.set_ylim(0, 1.03)
         axis.xaxis.get_major_locator().set_params(integer=True)
     metrics = [metric_title(CARD.metric(part.dataset.iloc[0])) if len(part) else "" for _, part in grid]
+    rows: str | list[str] = "performance ↓"
     if len(set(metrics) - {""}) == 1:
         rows = f"{max(metrics)} ↓"
     elif len(recursive) > 1:  # a row is one data set
         rows = [f"{max(metrics[i : i + 2])} ↓" for i in range(0, len(metrics), 2)]
     else:
-        rows = "performance ↓"
         for axis, metric in zip(grid.axes, metrics, strict=True):
             axis.set_title(f"{axis.get_title()} ({metric})" if metric else axis.get_title())
     grid.name_axes("tokens masked [%]" if by == "ratio" else "tokens masked", rows)
     return grid.finish(attribution_looks(known), scale)
 
 
-def sparsity(table, by, scale=""):
+def sparsity(table: pd.DataFrame, by: str, scale: str = "") -> Figure:
     """Figures 5 and 6: share of all importance that the top tokens hold.
 
     Args:
-        table: from `tables.sparsity`.
         by: "count" or "ratio".
-        scale: "quick" is noted on the figure.
     """
     table = table[table.by == by]
     known = in_order(table.measure.unique(), names())
@@ -104,13 +104,8 @@ def sparsity(table, by, scale=""):
     return grid.finish(attribution_looks(known), scale)
 
 
-def racu(table, scale=""):
-    """Table 2 as a figure: RACU, clipped as the paper does, with its interval; the published is hollow.
-
-    Args:
-        table: from `tables.racu`.
-        scale: "quick" is noted on the figure.
-    """
+def racu(table: pd.DataFrame, scale: str = "") -> Figure:
+    """Table 2 as a figure: RACU, clipped as the paper does, with its interval; the published is hollow."""
     table = table[table.recursive.astype(bool)]
     known = in_order(table.measure.unique(), names())
     grid = _panels(table, across=3, left=1.2, height=0.45 + 0.3 * len(known))

@@ -38,7 +38,7 @@ def problem(seed=0, train=200_000, test=50_000):
     return draw(train), draw(test)
 
 
-def curves(seed=0, train=200_000, test=50_000):
+def curves(seed: int = 0, train: int = 200_000, test: int = 50_000) -> pd.DataFrame:
     """The curves of Figure 3: a DataFrame with columns curve, removed, feature and accuracy.
 
     removed: how many features are masked, 0 to 16, in both splits; feature: the last one of them, from 0, and

@@ -32,7 +32,7 @@ TEXTS = {"all": "", "1,500": SAME_TEXTS}
 FORMS = {"Eq. 2": "integrated_gradients_abs", "released": "weighted_integrated_gradients_abs"}
 
 
-def main(rows):
+def main(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone.
 
     Args:
@@ -74,19 +74,15 @@ def one_form(points, form):
     return kept.assign(measure=kept.measure.replace(FORMS[form], FORMS["Eq. 2"]))
 
 
-def points(values):
-    """The curves' values in each data set's own metric, variants last; models by the last part of their name.
-
-    Args:
-        values: from `results.load`.
-    """
+def points(values: pd.DataFrame) -> pd.DataFrame:
+    """The curves' values in each data set's own metric, variants last; models by the last part of their name."""
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     kept = values[values.metric == values.dataset.map(metric)]
     kept = kept.assign(model=[results.slug(model) for model in kept.model])
     return kept.sort_values("variant", kind="stable", ignore_index=True)
 
 
-def gates(values):
+def gates(values: pd.DataFrame) -> pd.DataFrame:
     """Which data sets × models take part in claims: those above chance before anything is masked.
 
     Args:
@@ -105,7 +101,6 @@ def complete_curves(points, collapsed_models="kept", masking_levels="all"):
     """The curves by ratio of all measures, those without a gap.
 
     Args:
-        points: from `points`.
         collapsed_models: "kept", or "interpolated over": the value of a masking level whose model predicts a
             single class is then that of the line between its neighbours. The model of fully masked texts, of
             which nothing else is expected, is kept.
@@ -136,14 +131,10 @@ def collapsed(points):
     return points.step.between(1, 99) & (classes == 1)
 
 
-def stopped_early(records, points):
+def stopped_early(records: list[dict], points: pd.DataFrame) -> list[str]:
     """Models that predict one class though words are left, and that were stopped before their last epoch.
 
     Such a model may not have begun to learn: its curve then falls where the information is still there.
-
-    Args:
-        records: from `results.load`.
-        points: from `points`.
 
     Returns:
         A sentence a unit that has some.
@@ -161,12 +152,8 @@ def stopped_early(records, points):
     return told
 
 
-def performance(records, points):
+def performance(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     """Tables 1 and 3: test performance before masking and with everything masked, beside the published.
-
-    Args:
-        records: from `results.load`.
-        points: from `points`.
 
     Returns:
         A row a data set and model, in fractions. majority: share of the most frequent label; epochs: how many
@@ -194,11 +181,8 @@ def performance(records, points):
     return pd.DataFrame(rows)
 
 
-def racu(points):
+def racu(points: pd.DataFrame) -> pd.DataFrame:
     """Table 2 and its like for ROAR: RACU, clipped and not, and ACU, with intervals, beside the published.
-
-    Args:
-        points: from `points`.
 
     Returns:
         A row a curve; higher is better. racu is unclipped (Eq. 3), racu_clipped as released, so it is what
@@ -221,12 +205,8 @@ def racu(points):
     return pd.DataFrame(rows)
 
 
-def curve_table(points):
-    """All curves of the figures: mean performance over seeds with its interval, one row a step.
-
-    Args:
-        points: from `points`.
-    """
+def curve_table(points: pd.DataFrame) -> pd.DataFrame:
+    """All curves of the figures: mean performance over seeds with its interval, one row a step."""
     rows = [
         row
         | over_seeds(part.value, "value")
@@ -237,7 +217,7 @@ def curve_table(points):
     return pd.DataFrame(rows)
 
 
-def sparsity(shares):
+def sparsity(shares: pd.DataFrame) -> pd.DataFrame:
     """Figures 5 and 6: the share of all importance that the top tokens hold, of the unmasked model's scores.
 
     Args:
@@ -250,12 +230,8 @@ def sparsity(shares):
     return pd.DataFrame(rows).assign(model=lambda table: [results.slug(model) for model in table.model])
 
 
-def compute(records, points):
+def compute(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     """Table 7: minutes a masking step takes, training and explaining, of the recursive curves by ratio.
-
-    Args:
-        records: from `results.load`.
-        points: from `points`.
 
     Returns:
         A row a measure: the mean over steps between nothing and everything masked, and over seeds, on the

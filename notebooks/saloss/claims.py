@@ -47,13 +47,10 @@ FLIPPED, CORRECT, MEDIAN, ATTENTION = "those that flip", "correctly predicted", 
 LOSS, PRINTED = "lowest loss", "the paper's choice"
 
 
-def claims(records, values, scale, seeds=None):
+def claims(
+    records: list[dict], values: pd.DataFrame, scale: str, seeds: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
-
-    Args:
-        records, values: from `results.load`.
-        scale: its name.
-        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. `baseline` is "none": no random
@@ -63,7 +60,7 @@ def claims(records, values, scale, seeds=None):
     return multiverse_tables(statements_at, CARD, scale, gate_of(records), seeds)
 
 
-def gate_of(records):
+def gate_of(records: list[dict]) -> pd.DataFrame:
     """Which data sets take part: the model without salience is above chance (`replication.claims.gates`)."""
     rows = select(metric_rows(records), input="text", split="test", salience="none")
     return gates(rows, "macro_f1")
@@ -73,7 +70,6 @@ def statements(records, values, **setting):
     """The claims of each definition of the loss at one setting.
 
     Args:
-        records, values: from `results.load`.
         setting: options that depart from the main setting, by `CARD.choices`.
 
     Returns:
@@ -123,7 +119,6 @@ def chosen_weights(records, grid, by):
     """The weight λ of TextRank that a setting chooses: a Series by (data set, model, seed, definition).
 
     Args:
-        records: from `results.load`.
         grid: option of the choice "weights".
         by: option of the choice "weight chosen by".
 

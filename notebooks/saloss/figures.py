@@ -1,6 +1,8 @@
 """The figures of Chrysostomou & Aletras 2021, drawn from the tables of `notebooks.saloss.tables`."""
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from faithlib.attributions.registry import names
 from faithlib.report import label
@@ -41,14 +43,8 @@ TAGS = {  # the universal parts of speech (universaldependencies.org)
 CAPTIONS = layout("saloss", "captions.yaml")
 
 
-def decision_flip(table, scale="", definition="paper"):
-    """Tables 2 and 8 as a figure: the fraction of tokens to a flip, a row for each attribution.
-
-    Args:
-        table: from `tables.decision_flip`.
-        scale: "quick" is noted on the figure.
-        definition: of the loss, "paper" or "released".
-    """
+def decision_flip(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+    """Tables 2 and 8 as a figure: the fraction of tokens to a flip, a row for each attribution."""
     table = select_definition(table, definition)
     known = in_order(table.attribution.unique(), names())
     saliences = in_order(table.salience.unique(), SALIENCES)
@@ -61,14 +57,8 @@ def decision_flip(table, scale="", definition="paper"):
     return grid.finish(_handles(table, saliences, "table_6"), scale)
 
 
-def fresh(table, scale="", definition="paper"):
-    """Tables 3 and 7 as a figure: macro-F1 of classifiers trained on rationales, a row for each salience.
-
-    Args:
-        table: from `tables.fresh`.
-        scale: "quick" is noted on the figure.
-        definition: of the loss, "paper" or "released".
-    """
+def fresh(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+    """Tables 3 and 7 as a figure: macro-F1 of classifiers trained on rationales, a row for each salience."""
     table = select_definition(table, definition).query("unit == 'word pieces'")
     table = table.assign(low=table.macro_f1 - table.sd.fillna(0), high=table.macro_f1 + table.sd.fillna(0))
     saliences = in_order(table.salience.unique(), SALIENCES)
@@ -88,14 +78,8 @@ def fresh(table, scale="", definition="paper"):
     return grid.finish([ours, *_published(table, "table_6"), whole], scale)
 
 
-def doses(table, scale="", definition="paper"):
-    """The fraction of tokens to a flip against λ: a panel a data set, a curve an attribution.
-
-    Args:
-        table: from `tables.doses`.
-        scale: "quick" is noted on the figure.
-        definition: of the loss, "paper" or "released".
-    """
+def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+    """The fraction of tokens to a flip against λ: a panel a data set, a curve an attribution."""
     table = table[table.definition == definition]
     weights = sorted(table.weight.unique())
     table = table.assign(place=table.weight.map(weights.index))
@@ -110,13 +94,16 @@ def doses(table, scale="", definition="paper"):
     return grid.finish(attribution_looks(known), scale)
 
 
-def pos(table, scale="", definition="paper", attribution="scaled_attention", salience="textrank"):
+def pos(
+    table: pd.DataFrame,
+    scale: str = "",
+    definition: str = "paper",
+    attribution: str = "scaled_attention",
+    salience: str = "textrank",
+) -> Figure:
     """Figure 1: mean importance of each part of speech, without the salience loss and with it.
 
     Args:
-        table: from `tables.pos`.
-        scale: "quick" is noted on the figure.
-        definition: of the loss, "paper" or "released".
         attribution: whose importance.
         salience: with which it is compared.
     """

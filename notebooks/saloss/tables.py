@@ -42,11 +42,8 @@ METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", 
 DEVELOPMENT = ["flip_fraction", "flip_fraction_flipped", "never_flipped", "attention_kl", "loss", "macro_f1"]
 
 
-def performance(records):
+def performance(records: list[dict]) -> pd.DataFrame:
     """Table 1: test macro-F1 on full texts beside the published.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         A row a model: mean and sd (n − 1) over seeds; weight: λ, or all that seeds have chosen; majority:
@@ -64,11 +61,8 @@ def performance(records):
     return _sorted(pd.DataFrame(rows))
 
 
-def decision_flip(values):
+def decision_flip(values: pd.DataFrame) -> pd.DataFrame:
     """Tables 2 and 8: the fraction of tokens removed until the prediction flips, beside the published.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a model and attribution, in the main setting. fraction: lower is better, with a 95 % BCa
@@ -95,11 +89,8 @@ def decision_flip(values):
     return _sorted(pd.DataFrame(rows))
 
 
-def options(values):
+def options(values: pd.DataFrame) -> pd.DataFrame:
     """Decision flips with one thing changed (`card.FLIPS`): a row a model and option.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         fraction: mean over seeds, examples and attributions, 1 for an example that never flips.
@@ -112,11 +103,10 @@ def options(values):
     return _sorted(table.assign(random=own[random].groupby(by).fraction.mean()).reset_index())
 
 
-def released_scores(values, released):
+def released_scores(values: pd.DataFrame, released: pd.DataFrame) -> pd.DataFrame:
     """Decision flip of the model without salience: its scores as defined, and as the release computes them.
 
     Args:
-        values: from `results.load`.
         released: from `results.load_tables(..., "as_released")`, which has a row a text and attribution.
 
     Returns:
@@ -146,11 +136,8 @@ def released_scores(values, released):
     return _sorted(pd.DataFrame(rows))
 
 
-def fresh(records):
+def fresh(records: list[dict]) -> pd.DataFrame:
     """Tables 3 and 7: macro-F1 of classifiers trained on rationales alone, beside the published.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         A row a model, thresholder, attribution, ratio and unit (word pieces or words), none where no
@@ -175,7 +162,7 @@ def fresh(records):
     return _sorted(pd.DataFrame(rows, columns=FRESH))
 
 
-def pos(tags):
+def pos(tags: pd.DataFrame) -> pd.DataFrame:
     """Figure 1: mean importance of each part of speech, averaged over seeds, and how far that is from "none".
 
     tags: from `results.load_tables(..., "pos")`, which has a row a tag and model.
@@ -194,11 +181,8 @@ def pos(tags):
     ]
 
 
-def lambdas(records):
+def lambdas(records: list[dict]) -> pd.DataFrame:
     """Every λ tried on the development set.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         A row a λ and seed. flip_fraction: mean fraction of tokens until a flip, by which λ is chosen; lower
@@ -219,12 +203,8 @@ def lambdas(records):
     return _sorted(table)
 
 
-def doses(values, design="crossed"):
+def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
     """How the fraction of tokens to a flip changes with λ, on test texts, TextRank's weights beside λ = 0.
-
-    Args:
-        values: from `results.load`.
-        design: of the records, from `results.design`.
 
     Returns:
         A row a model, definition, attribution (random scores too) and λ, 0 for the baseline. fraction: mean
@@ -253,7 +233,7 @@ def development(records):
     return table.astype({"chosen": bool}).rename_axis(columns=None)
 
 
-def examples(texts, ratio, attribution="scaled_attention"):
+def examples(texts: pd.DataFrame, ratio: float, attribution: str = "scaled_attention") -> pd.DataFrame:
     """Table 4: each model's contiguous rationale of the same texts.
 
     Args:
@@ -276,7 +256,9 @@ def examples(texts, ratio, attribution="scaled_attention"):
     return wide.reset_index().rename_axis(columns=None)
 
 
-def as_printed(table, value, rows, columns, better):
+def as_printed(
+    table: pd.DataFrame, value: str, rows: list[str], columns: list[str], better: str
+) -> pd.DataFrame:
     """A table as printed: "ours† (published)" in each field; † is significantly better than "none", p < .05.
 
     Args:
@@ -312,7 +294,7 @@ def test_f1(records):
     return select(metric_rows(records, METRICS), metric="macro_f1", split="test")
 
 
-def select_definition(table, definition):
+def select_definition(table: pd.DataFrame, definition: str) -> pd.DataFrame:
     """The rows of one definition, where it was trained, with the baseline that all definitions share."""
     baseline = table.salience == "none"
     own = (table.definition == definition) & ~baseline
@@ -320,7 +302,7 @@ def select_definition(table, definition):
     return table[own | baseline].merge(trained, on=["dataset", "model"])
 
 
-def salience_title(salience, definition="paper"):
+def salience_title(salience: str, definition: str = "paper") -> str:
     """How tables and figures call a model: "baseline", "TextRank", "TextRank (released)"."""
     titles = {"none": "baseline", "textrank": "TextRank", "tfidf": "TF-IDF", "chi2": "χ²"}
     return titles.get(salience, salience) + (" (released)" if definition == "released" else "")

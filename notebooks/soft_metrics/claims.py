@@ -38,17 +38,14 @@ UNIT = ["dataset", "model", "seed", "example"]
 MAIN = {choice.replace(" ", "_"): options[0] for choice, options in CARD.choices.items()}
 
 
-def claims(records, values, scale, seeds=None):
+def claims(
+    records: list[dict], values: pd.DataFrame, scale: str, seeds: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
     (a) soft more diagnostic than hard, on average and on every data set, (b) in 16 of 18 averages, taken as
     that share of those there are here, (c) NC above NS, (d) less spread over attributions for soft, (e) a
     smaller advantage of soft against the matched baseline, which is no claim of the paper.
-
-    Args:
-        records, values: from `results.load`.
-        scale: its name.
-        seeds: from `seeds.table`.
 
     Returns:
         (claims, choices), as `replication.options.multiverse_tables`. value: a difference of mean
@@ -70,7 +67,7 @@ def preferred(values, main, option=""):
     return found[found.metric.isin(METRICS)]
 
 
-def gate_of(records):
+def gate_of(records: list[dict]) -> pd.DataFrame:
     """Which data sets take part, by macro-F1 on the test set (`replication.claims.gates`)."""
     return gates(select(metric_rows(records), split="test"), "macro_f1")
 
@@ -87,7 +84,6 @@ def statements(measured, changes, design, about_texts, gate=None, **setting):
     Args:
         measured: function of an option that gives `preferred`.
         changes: {option: the metrics that it changes}, of the options that were measured.
-        design: "crossed" or "nested", from `results.design`.
         about_texts: from `about`.
         gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.

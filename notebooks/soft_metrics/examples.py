@@ -1,5 +1,7 @@
 """Worked examples like Table 4 of Zhao & Aletras 2023: what each metric says of single explanations."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -11,7 +13,7 @@ from replication.tables import select
 TEXTS = {"sst": 294, "ag_news": 369}  # rows of the test splits that the paper's Table 4 shows, from 0
 
 
-def table_4(values, ratio=0.2):
+def table_4(values: pd.DataFrame, ratio: float = 0.2) -> pd.DataFrame:
     """What each metric says of the texts of the paper's Table 4, which are named by number.
 
     Args:
@@ -31,13 +33,15 @@ def table_4(values, ratio=0.2):
     return by_text.value.mean().reset_index()
 
 
-def unit_values(values, record):
+def unit_values(values: pd.DataFrame, record: dict) -> pd.DataFrame:
     """The values of one record."""
     params = record["params"]
     return select(values, dataset=params["task"], model=params["model"], seed=params["seed"])
 
 
-def worked_examples(examples, values, which=None, ratio=0.2):
+def worked_examples(
+    examples: pd.DataFrame, values: pd.DataFrame, which: Sequence[int] | None = None, ratio: float = 0.2
+) -> pd.DataFrame:
     """A table like the paper's Table 4: what each metric says of single explanations.
 
     Args:

@@ -1,5 +1,8 @@
 """The figures of Zhao & Aletras 2023, drawn from the tables of `notebooks.soft_metrics.tables`."""
 
+import pandas as pd
+from matplotlib.figure import Figure
+
 from faithlib.attributions.registry import names
 from faithlib.report.figures import (
     HOLLOW,
@@ -28,14 +31,8 @@ CHANCE = mark("no better than random", dashes=":")
 CAPTIONS = layout("soft_metrics", "captions.yaml")
 
 
-def faithfulness_by_ratio(table, scale="", definition="paper"):
-    """Figure 2: NS and NC against the rationale ratio, a row for each metric and a column for each data set.
-
-    Args:
-        table: from `tables.faithfulness_by_ratio`.
-        scale: "quick" is noted on the figure.
-        definition: "paper" or "released".
-    """
+def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
+    """Figure 2: NS and NC against the rationale ratio, a row for each metric and a column for each data set."""
     table = _percent(table[(table.definition == definition) & table.ratio.notna()])
     known = in_order(table.attribution.unique(), names())
     grid = _by_metric(table.assign(family=table.metric))
@@ -47,13 +44,12 @@ def faithfulness_by_ratio(table, scale="", definition="paper"):
     return grid.finish(attribution_looks(known), scale)
 
 
-def diagnosticity_by_ratio(table, scale="", definition="paper", baseline="normal"):
+def diagnosticity_by_ratio(
+    table: pd.DataFrame, scale: str = "", definition: str = "paper", baseline: str = "normal"
+) -> Figure:
     """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines.
 
     Args:
-        table: from `tables.diagnosticity_by_ratio`.
-        scale: "quick" is noted on the figure.
-        definition: "paper" or "released".
         baseline: "normal" or "matched".
     """
     table = table[(table.definition == definition) & (table.baseline == baseline)]
@@ -74,13 +70,8 @@ def diagnosticity_by_ratio(table, scale="", definition="paper", baseline="normal
     return grid.finish([CRITERIA["hard"], soft, CHANCE], scale)
 
 
-def soft_draws(table, scale=""):
-    """Diagnosticity against the number of soft draws, hard metrics as level lines.
-
-    Args:
-        table: from `tables.soft_draws`.
-        scale: "quick" is noted on the figure.
-    """
+def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
+    """Diagnosticity against the number of soft draws, hard metrics as level lines."""
     family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
     table = table.assign(family=table.metric.map(family))
     table = ordered(table, dataset=(), baseline=tuple(BASELINES), family=tuple(WORDS))
@@ -100,13 +91,11 @@ def soft_draws(table, scale=""):
     return grid.finish([*CRITERIA.values(), CHANCE], scale)
 
 
-def hard_and_soft(table, scale="", definition="paper"):
+def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
     """Diagnosticity of each attribution: hard and soft, against both baselines, and published.
 
     Args:
         table: from `tables.diagnosticity`.
-        scale: "quick" is noted on the figure.
-        definition: "paper" or "released".
     """
     table = table[(table.definition == definition) & (table.ties == "half")]
     known = in_order(table.attribution.unique(), names())

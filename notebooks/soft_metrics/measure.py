@@ -3,13 +3,22 @@
 torch is imported where a model runs, so that this module, like all of `replication.papers`, loads without it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+if TYPE_CHECKING:
+    from faithlib.metrics.soft import Settings
+    from faithlib.models import Classifier
+
+
 SOFT, HARD = ("soft",), ("hard",)
-OPTIONS = {  # option of the card: what it changes in the settings of the main measurement
+OPTIONS: dict[str, dict] = {  # option of the card: what it changes in the settings of the main measurement
     "rank": {"probability": "rank", "erasures": SOFT},
     "equal mean retention": {"probability": "equal", "erasures": SOFT},
     "perturbed too": {"special_tokens": True, "erasures": SOFT},
@@ -21,7 +30,9 @@ MOST_DRAWS = 4  # of a perturbation of appendix C; a mean of as many Bernoulli d
 VARIANCE = "variance "  # begins the option of a noise of Equation 7 with another variance than 1
 
 
-def plans(definitions, varied_examples, variances=(), **settings):
+def plans(
+    definitions: list[str], varied_examples: int, variances: Sequence[float] = (), **settings: Any
+) -> dict[str, Settings]:
     """What is measured by each definition: {definition: `metrics.soft.Settings`}, the main one first.
 
     Raises:
@@ -39,7 +50,14 @@ def plans(definitions, varied_examples, variances=(), **settings):
     return {definition: Settings(definition=definition, **settings) for definition in definitions}
 
 
-def measure(classifier, texts, scores, plans, explain, variances=()):
+def measure(
+    classifier: Classifier,
+    texts: pd.DataFrame,
+    scores: dict[str, pd.DataFrame],
+    plans: dict[str, Settings],
+    explain: Callable[..., dict],
+    variances: Sequence[float] = (),
+) -> pd.DataFrame:
     """Values of some texts: the main setting, and on varied texts all else that the multiverse needs.
 
     The first definition is measured on all texts. On varied ones follow the other definition, each with the

@@ -12,7 +12,7 @@ from replication.tables import groups, over_paired_examples, select
 NOISE = "gaussian_scores"  # Equation 7
 
 
-def definitions(values, diagnostic):
+def definitions(values: pd.DataFrame, diagnostic: pd.DataFrame) -> pd.DataFrame:
     """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
 
     Args:
@@ -34,18 +34,15 @@ def definitions(values, diagnostic):
     return table.merge(published.reset_index(), "left", keys)
 
 
-def tie_rules(diagnostic):
+def tie_rules(diagnostic: pd.DataFrame) -> pd.DataFrame:
     """What counting ties as losses, halves or wins does, averaged over attributions."""
     keys = ["dataset", "metric", "definition", "baseline"]
     table = _means_in_columns(diagnostic, keys, "ties").reindex(columns=[*keys, *TIES])
     return table.assign(tied=table.at_least - table.strict)
 
 
-def soft_draws(values):
+def soft_draws(values: pd.DataFrame) -> pd.DataFrame:
     """What the number of random masks does: diagnosticity of means of the first 1, 2, 4, … draws, ties half.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a data set, metric, baseline and number of draws; hard metrics, without draws, stand at each.
@@ -55,11 +52,8 @@ def soft_draws(values):
     return pd.concat([_over_attributions(own, n) for n in counts], ignore_index=True)
 
 
-def alternatives(values):
+def alternatives(values: pd.DataFrame) -> pd.DataFrame:
     """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a data set, metric, baseline and `variance`, which is σ² of Equation 7's noise and NaN for other
@@ -78,13 +72,10 @@ def alternatives(values):
     return pd.concat(found).sort_values(["dataset", "metric", "baseline", "variance"], ignore_index=True)
 
 
-def tuned_noise(values):
+def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
     """Equation 7 with σ² chosen on every second varied text and measured on the others.
 
     Chosen is the variance with the highest diagnosticity, for each data set, metric and baseline.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row a data set, metric and baseline, ties half, averaged over attributions: variance, the one that

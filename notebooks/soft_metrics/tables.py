@@ -7,6 +7,8 @@ value an example) → `preferences` (Eq. 6 an example, averaged over random draw
 An example is the unit of every interval of a cell; seeds and draws are averaged first. Claims know seeds.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -37,7 +39,7 @@ TABLE_6 = ["dataset", "attribution", "metric", "definition", "baseline", "ties"]
 TABLE_6 += ["value", "ci_low", "ci_high", "n", "published"]
 
 
-def overview(values):
+def overview(values: pd.DataFrame) -> pd.DataFrame:
     """What was measured, one row a data set: examples, seeds, attributions, draws and ratios."""
     rows = []
     for row, part in groups(values, ["dataset", "model"]):
@@ -59,13 +61,10 @@ def overview(values):
     return pd.DataFrame(rows)
 
 
-def performance(records):
+def performance(records: list[dict]) -> pd.DataFrame:
     """Table 1 beside ours: sizes, accuracy and macro F1 in percent.
 
     The paper does not say which average of F1 it prints; macro is the stricter reading.
-
-    Args:
-        records: from `results.load`.
 
     Returns:
         A row a data set and model: mean and sd (n − 1 below, empty for one seed) over seeds.
@@ -95,7 +94,7 @@ def performance(records):
     return table.astype({c: "Int64" for c in counts})  # empty, not NaN, where nothing is published
 
 
-def performance_as_printed(table):
+def performance_as_printed(table: pd.DataFrame) -> pd.DataFrame:
     """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one.
 
     Args:
@@ -125,11 +124,10 @@ def main_setting(values, draws=None):
     return main[main.draws == (wanted if draws is None else wanted.clip(upper=draws))]
 
 
-def aopc(values, draws=None):
+def aopc(values: pd.DataFrame, draws: int | None = None) -> pd.DataFrame:
     """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
 
     Args:
-        values: from `results.load`.
         draws: of the soft metrics, as in `main_setting`.
 
     Returns:
@@ -144,7 +142,6 @@ def with_option(values, main, option):
     """`aopc` with an option of the card that was measured, of the texts on which it was varied.
 
     Args:
-        values: from `results.load`.
         main: aopc(values): what the option leaves as it is has the main setting's values.
         option: its name.
     """
@@ -156,7 +153,7 @@ def with_option(values, main, option):
     return both.drop_duplicates([*PAIR, *SOURCE], ignore_index=True)
 
 
-def at_ratios(values):
+def at_ratios(values: pd.DataFrame) -> pd.DataFrame:
     """Hard metrics at each ratio on its own, soft ones with ratio NaN: for Figures 2 and 3."""
     main = main_setting(values[values.definition == "paper"])
     return _with_names(main.assign(ratio=main.ratio.astype(float).round(3)))
@@ -171,7 +168,7 @@ def normalised(measured):
     return pd.Series(np.where(measured.definition == "released", measured.raw, value), measured.index)
 
 
-def preferences(measured, by=("example",)):
+def preferences(measured: pd.DataFrame, by: Sequence[str] = ("example",)) -> pd.DataFrame:
     """Eq. 6 an example: how often the attribution is preferred to its random baseline.
 
     It compares S and C before normalisation, which never changes their order but leaves NS and NC undefined
@@ -192,7 +189,7 @@ def preferences(measured, by=("example",)):
     return mean_by(pairs, [*CELL, "attribution", "baseline", *by], list(TIES))
 
 
-def diagnosticity(preferred):
+def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     """Table 6 beside ours: diagnosticity of each metric on each data set and attribution.
 
     Args:
@@ -213,11 +210,12 @@ def diagnosticity(preferred):
     return table[TABLE_6]
 
 
-def diagnosticity_as_printed(diagnostic, definition="paper", baseline="normal", ties="strict"):
+def diagnosticity_as_printed(
+    diagnostic: pd.DataFrame, definition: str = "paper", baseline: str = "normal", ties: str = "strict"
+) -> pd.DataFrame:
     """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)".
 
     Args:
-        diagnostic: from `diagnosticity`.
         definition, baseline, ties: which rows of it.
     """
     part = select(diagnostic, definition=definition, baseline=baseline, ties=ties)
@@ -228,11 +226,10 @@ def diagnosticity_as_printed(diagnostic, definition="paper", baseline="normal", 
     return table[["dataset", "attribution", *(m for m in ("NS", "Soft-NS", "NC", "Soft-NC") if m in table)]]
 
 
-def averages(diagnostic, preferred, by):
+def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.DataFrame:
     """Tables 2 (by="attribution") and 3 (by="dataset") beside ours: means of Table 6, strict ties.
 
     Args:
-        diagnostic: from `diagnosticity`.
         preferred: from `preferences(aopc(values))`.
         by: "attribution" or "dataset".
 
@@ -274,7 +271,9 @@ def averages(diagnostic, preferred, by):
     return pd.DataFrame(rows)
 
 
-def averages_as_printed(averaged, by, definition="paper", baseline="normal"):
+def averages_as_printed(
+    averaged: pd.DataFrame, by: str, definition: str = "paper", baseline: str = "normal"
+) -> pd.DataFrame:
     """Tables 2 and 3 as printed: one line a metric, "ours* (published*)" in each field.
 
     Args:
@@ -291,14 +290,11 @@ def averages_as_printed(averaged, by, definition="paper", baseline="normal"):
     return as_printed(part, texts, ["metric"], [by])
 
 
-def faithfulness_by_ratio(values):
+def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
     """Figure 2: mean NS and NC at each ratio, per attribution and for the random one.
 
     Each value is clipped to [0, 1] before averaging: where 1 − S0 is nearly 0, NS and NC run into
     the hundreds, and a few such examples would decide the mean.
-
-    Args:
-        values: from `results.load`.
 
     Returns:
         A row an attribution and ratio, NaN for soft metrics: the mean with its 95 % interval over n examples,
@@ -312,7 +308,7 @@ def faithfulness_by_ratio(values):
     return table[[*cell, "value", "ci_low", "ci_high", "n"]]
 
 
-def diagnosticity_by_ratio(preferred):
+def diagnosticity_by_ratio(preferred: pd.DataFrame) -> pd.DataFrame:
     """Figure 3: diagnosticity at each ratio, averaged over attributions, ties strict, with intervals.
 
     Args:

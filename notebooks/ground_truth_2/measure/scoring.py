@@ -118,7 +118,7 @@ def mirrored(values):
     return own.assign(metric="mirror", value=-own.value)
 
 
-def counts(table):
+def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Sums over texts and pairs, a row for each of CELL: TIES, void, pairs and texts.
 
     Args:
@@ -129,7 +129,7 @@ def counts(table):
     return grouped.agg(**sums, pairs=("right", "size"), texts=("text", "nunique")).reset_index()
 
 
-def resolution(table):
+def resolution(table: pd.DataFrame) -> pd.DataFrame:
     """How many texts tell a pair apart, and whether `room` knows where an entry is wrong.
 
     Returns:
@@ -145,7 +145,7 @@ def resolution(table):
     return pd.DataFrame(found, columns=[*KEYS, "error", "texts_needed", "room_auroc", "room"])
 
 
-def milliseconds(table):
+def milliseconds(table: pd.DataFrame) -> dict[str, float]:
     """CPU milliseconds of one value of each entry: {"metric map operator by": number}."""
     spent = 1000 * table.groupby(KEYS, sort=False).seconds.mean()
     return {" ".join(map(str, key[:4])): round(value, 3) for key, value in spent.items() if value}

