@@ -25,12 +25,12 @@ def normalised_sufficiency(s, s_zero):
     S0 is the sufficiency of the zeroed-out input. Not clipped: a rationale worse than nothing is below
     0. NaN where S0 = 1, that is where the zeroed-out input alone keeps the prediction.
     """
-    return _ratio(s - s_zero, 1 - s_zero)
+    return quotient(s - s_zero, 1 - s_zero)
 
 
 def normalised_comprehensiveness(c, s_zero):
     """NC = C / (1 − S0), 1 for a rationale whose erasure does what erasing everything does (Eq. 2)."""
-    return _ratio(c, 1 - s_zero)
+    return quotient(c, 1 - s_zero)
 
 
 def released_normalisation(s, c, s_zero, nc_first=False):
@@ -63,7 +63,8 @@ def rationale(scores, maskable, ratio, definition="paper"):
     return top(np.asarray(scores, float), maskable, False, k)
 
 
-def _ratio(numerator, denominator):
+def quotient(numerator, denominator):
+    """numerator / denominator, NaN where that is rounding, at most 1e-6."""
     defined = denominator > 1e-6
     return np.where(defined, numerator / np.where(defined, denominator, 1), np.nan)
 

@@ -1,10 +1,7 @@
-"""Metrics that compare models and attributions on one scale: equal-retention soft metrics, AOPC and NAOPC.
+"""AOPC, the area over the perturbation curve, and NAOPC, which compares it across models.
 
-Soft metrics with equal retention (after Huang & Chan 2026, arXiv 2601.03089): every attribution keeps the
-same expected share of the tokens, so that scale alone cannot raise a value. AOPC is the area over the
-perturbation curve; NAOPC puts it between the worst and the best order that the model can reach on the text
-(Edin et al. 2025, arXiv 2408.08137), found exactly for texts of at most `EXACT` tokens and by beam search for
-longer ones.
+NAOPC puts it between the worst and the best order that the model can reach on the text (Edin et al. 2025,
+arXiv 2408.08137), found exactly for texts of at most `EXACT` tokens and by beam search for longer ones.
 """
 
 import numpy as np
@@ -12,50 +9,10 @@ import numpy as np
 from faithlib.metrics.erasure import LEAST
 from faithlib.scores import ranking
 
-SHARE = 0.5  # of the tokens that every attribution keeps, or removes, in expectation
 LEVELS = 10  # points of a perturbation curve, at most
 EXACT = 8  # tokens up to which all orders are compared: 2 ** 8 inputs
 BEAM = 3  # sets that the search keeps
 TIE = 6  # decimals: sums of float32 probabilities are no more precise
-
-
-# Equal retention ----------------------------------------------------------------------------------
-
-
-def equal_soft_ns(inputs, scores, draws=3):
-    """Soft-NS where every attribution keeps `SHARE` of the tokens in expectation: (examples,), higher better.
-
-    Args:
-        inputs: `metrics.inputs.Inputs` of a classifier; scores: [(tokens,)] of one attribution.
-        draws: Bernoulli draws averaged; all attributions meet the same ones.
-
-    Returns:
-        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
-    """
-    from faithlib.metrics import soft  # the formulas below are used without a model, and without torch
-
-    return soft.of_attribution(inputs, scores, draws, keep=True, how="equal")
-
-
-def equal_soft_nc(inputs, scores, draws=3):
-    """Soft-NC where every attribution removes `SHARE` of the tokens in expectation: as `equal_soft_ns`."""
-    from faithlib.metrics import soft
-
-    return soft.of_attribution(inputs, scores, draws, keep=False, how="equal")
-
-
-def causal_equal_soft_ns(inputs, scores, draws=3):
-    """`soft_causal.causal_soft_ns` where every attribution keeps `SHARE` of the tokens in expectation."""
-    from faithlib.metrics import soft_causal
-
-    return soft_causal.of_attribution(inputs, scores, draws, keep=True, how="equal")
-
-
-def causal_equal_soft_nc(inputs, scores, draws=3):
-    """`soft_causal.causal_soft_nc` where every attribution removes `SHARE` of the tokens in expectation."""
-    from faithlib.metrics import soft_causal
-
-    return soft_causal.of_attribution(inputs, scores, draws, keep=False, how="equal")
 
 
 # AOPC ---------------------------------------------------------------------------------------------

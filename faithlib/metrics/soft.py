@@ -1,7 +1,7 @@
 """Soft sufficiency and comprehensiveness of classifiers, beside the hard ones (Zhao & Aletras 2023).
 
-First how scores become probabilities and the random perturbations that they steer; then the driver, `values`:
-scores of attributions in, faithfulness per example out.
+How scores become probabilities, and the perturbations that they steer; then the drivers: `values` of a
+paper's table, and `of_attribution` of a study, for language models too.
 """
 
 import zlib
@@ -30,14 +30,11 @@ COLUMNS = ("example", "attribution", "baseline", "draw", "definition", "perturba
 def to_probability(scores, maskable, how="minmax"):
     """Scores (tokens,) to the a of Eq. 3, in [0, 1] on maskable tokens and 0 elsewhere.
 
-    The paper takes a for a probability and is silent on how scores, which may be negative or tiny,
-    become one; the choice decides what soft metrics measure.
-    minmax: (s − min) / (max − min) over the maskable tokens, ½ where all are equal: ranking and relative
-    distances stay, the scale goes. rank: rank / n, 1 / n for the lowest score and 1 for the highest, equal
-    scores at their mean rank: the ranking alone stays. equal: min-max, then `equal_retention`, so that every
-    attribution keeps half of the tokens in expectation. sigmoid: 1 / (1 + e^−s). softmax: sums to 1 over the
-    maskable tokens. raw: the scores themselves, which must lie in [0, 1]. clip: min(max(s, 0), 1), so that
-    what is negative is never kept and what is above 1 always, as in the release of Noiser; the scale stays.
+    The paper is silent on how scores become a; the choice decides what soft metrics measure. minmax:
+    (s − min) / (max − min) over the maskable tokens, ½ where all are equal. rank: rank / n, in (0, 1], equal
+    scores at their mean rank. equal: min-max, then `equal_retention`. sigmoid: 1 / (1 + e^−s). softmax: sums
+    to 1 over the maskable tokens. raw: the scores themselves, which must lie in [0, 1]. clip:
+    min(max(s, 0), 1), as in the release of Noiser.
     Raises ValueError for another name, for raw scores outside [0, 1] and for scores that are not finite.
     """
     s = np.asarray(scores, float)[maskable]
@@ -71,14 +68,10 @@ def to_probability(scores, maskable, how="minmax"):
 
 
 def equal_retention(a, share=0.5):
-    """Shift and clip min(max(a + b, 0), 1), with the b that gives the mean `share`: (n,) in [0, 1].
+    """Shift and clip min(max(a + b, 0), 1), with the b that gives the mean `share`: a (n,) -> (n,) in [0, 1].
 
-    Monotone in a; after Huang & Chan 2026 (arXiv 2601.03089), who give every attribution the same expected
-    share of retained tokens. The paper's map is not restated in its abstract; shift and clip is our choice.
-
-    Args:
-        a: (n,) in [0, 1].
-        share: the mean of the result, in [0, 1].
+    After Huang & Chan 2026 (arXiv 2601.03089), who give every attribution the same expected share of
+    retained tokens; shift and clip is our choice.
 
     Example:
         >>> equal_retention([1, 0, 0, 0]).round(3).tolist()
@@ -94,10 +87,9 @@ def equal_retention(a, share=0.5):
 def released_probability(scores, maskable, option):
     """The release's options 0 to 7, over the whole row, with −∞ at positions that are not maskable.
 
-    Soft-NS was published with option 1 (sigmoid of the score), Soft-NC with option 5 (those positions
-    set to −1, then min-max over the row). Options 2 and 4 set them to −10 and −3; 3 is a softmax, 6 a
-    sigmoid and then min-max, 7 what 5 gives and then a sigmoid; 0 leaves the scores. A row of equal
-    values gives NaN under 2, 4, 5, 6 and 7. float32, as released.
+    Soft-NS was published with option 1 (a sigmoid), Soft-NC with 5 (those positions set to −1, then min-max
+    over the row). 2 and 4 set them to −10 and −3; 3 is a softmax, 6 a sigmoid and then min-max, 7 what 5
+    gives and then a sigmoid; 0 leaves the scores. Equal values give NaN under 2, 4, 5, 6 and 7. float32.
     """
     s = np.where(maskable, scores, -np.inf).astype(np.float32)
     if option == 0:
@@ -119,11 +111,10 @@ def released_probability(scores, maskable, option):
 def factor(perturbation, a, positions, retain, width, seed, sigma=1.0):
     """What one draw multiplies the embedding output by: float32 (tokens, width), 1 outside `positions`.
 
-    a: (tokens,) in [0, 1]; λ below is 1 − a for retaining elements and a for removing them.
-    bernoulli: e ~ Ber(1 − λ), the paper's soft erasure (Eq. 3). gaussian_scores: 1 + γλ, γ ~ N(0, σ²)
-    (Eq. 7). gaussian_noise: 1 + γ, γ ~ N(0, λ) (Eq. 8). The random numbers depend on `seed` alone, so
-    that two attributions compared on one text meet the same ones: what is left of their difference is
-    theirs.
+    a: (tokens,) in [0, 1]; λ is 1 − a for retaining elements and a for removing them. bernoulli:
+    e ~ Ber(1 − λ), the paper's soft erasure (Eq. 3). gaussian_scores: 1 + γλ, γ ~ N(0, σ²) (Eq. 7).
+    gaussian_noise: 1 + γ, γ ~ N(0, λ) (Eq. 8). The random numbers depend on `seed` alone, so that all
+    attributions of a text meet the same ones.
     """
     noise = (1 - a if retain else a).astype(np.float32)[:, None]  # λ, (tokens, 1)
     draw, positions = partial(_drawn, tuple(np.atleast_1d(seed).tolist()), len(a), width), positions[:, None]
@@ -159,16 +150,16 @@ class Settings:
     """What is measured; every field is checked on construction, before any work.
 
     Attributes:
-        ratios: of hard erasure, those that the AOPC averages; the released definition has its own.
+        ratios: of hard erasure, those that the AOPC averages.
         curve_ratios: measured beside them, for the curves, of all but the matched baseline.
-        soft_draws: perturbations averaged for one value; the released definition takes one.
-        random_draws: draws of each random baseline; the released definition takes one.
-        perturbations: of PERTURBATIONS; the released definition knows bernoulli alone.
-        definition: "paper" or "released".
+        soft_draws: perturbations averaged for one value.
+        random_draws: draws of each random baseline.
+        perturbations: of PERTURBATIONS.
+        definition: "paper", or "released", which has ratios, probability and removal of its own, one draw of
+            each kind and bernoulli alone.
         erasures: of ERASURES, which metrics are measured.
-        probability: from scores to probabilities, of NORMALISING; the released definition has its own.
-        removal: what a token becomes under hard erasure, of REMOVALS: the zero vector, the mask token, or
-            nothing at all; the released definition has token id 0.
+        probability: from scores to probabilities, of NORMALISING.
+        removal: what a token becomes under hard erasure, of REMOVALS.
         special_tokens: whether soft erasure reaches them, with the probability 0, as in the release.
         sigma: the noise scale of Eq. 7.
         seed: of all random streams.
@@ -224,7 +215,7 @@ def values(classifier, encodings, targets, scores, plan, examples=None, cache=No
         scores: {attribution: [scores (tokens,) of each encoding]}.
         plan: Settings.
         examples: (examples,) int, names of the texts, to which random draws belong; 0, 1, … by default.
-        cache: a forward.Cache shared with attributions or other metrics.
+        cache: a forward.Cache.
 
     Returns:
         DataFrame, a row a value: COLUMNS (baseline "" for the attribution itself, ratio NaN for soft
@@ -266,10 +257,7 @@ def values(classifier, encodings, targets, scores, plan, examples=None, cache=No
 def soft_variants(
     encoding, a, positions, retain, width, seeds, perturbation="bernoulli", sigma=1.0, shared=False
 ):
-    """Softly perturbed variants of one input, one for each seed: see `factor`.
-
-    shared: whether equal draws are one input, which a cache then holds.
-    """
+    """Softly perturbed variants of one input, one for each seed, by `factor`; a cache holds `shared` ones."""
     if perturbation == "attention":  # nothing random about it: one variant
         weight = attention_weight(a, positions, retain)
         return [forward.Variant(encoding, weight=weight, key=weight.tobytes())]
@@ -282,37 +270,10 @@ def soft_variants(
     ]
 
 
-def soft_ns(inputs, scores, draws=3):
-    """Soft-NS: tokens are kept as far as they are important; (examples,), higher is better.
-
-    Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
-        draws: Bernoulli draws averaged; all attributions meet the same ones.
-
-    Returns:
-        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
-    """
-    return of_attribution(inputs, scores, draws, keep=True)
-
-
-def soft_nc(inputs, scores, draws=3):
-    """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
-    return of_attribution(inputs, scores, draws, keep=False)
-
-
-def of_attribution(inputs, scores, draws, keep, how="minmax"):
-    """Soft-NS (keep) or Soft-NC of one attribution, with scores made probabilities by `how`: (examples,)."""
-    variants = softly_erased(inputs, scores, draws, keep, how)
-    examples = np.repeat(np.arange(len(scores)), draws)
-    p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
-    return erasure.normalised(inputs, p, keep, soft=True)
-
-
 def softly_erased(inputs, scores, draws, keep, how):
     """The texts under soft erasure by the study's operator: [Variant], `draws` of each text.
 
-    By token, a whole token is erased where a draw would erase an element; draw d of "resample" takes
-    replacement text d.
+    By token, a whole token is erased where a draw would erase an element; of "resample" draw d takes text d.
     """
     operator, variants = inputs.erasing("zero", soft=True), []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
@@ -342,7 +303,7 @@ class _Rows:
                 self._hard(key, encoding, s)
             if "soft" in self.plan.erasures:
                 seeds = [[SOFT_DRAWS, self.plan.seed, example, d] for d in range(self.plan.soft_draws)]
-                (self._released_soft if self.released else self._soft)(key, encoding, s, seeds)
+                self._soft(key, encoding, s, seeds)
 
     def nothing(self, encoding):
         """The input of S0: every maskable token erased; as released id 0 everywhere but in text_b."""
@@ -374,28 +335,73 @@ class _Rows:
         return forward.erased(self.model, encoding, erased, self.plan.removal)
 
     def _soft(self, key, encoding, scores, seeds):
-        a = to_probability(scores, encoding.maskable, self.plan.probability)
-        positions = ~encoding.auxiliary if self.plan.special_tokens else encoding.maskable
-        for perturbation in self.plan.perturbations:
-            for metric, retain in (("Soft-NS", True), ("Soft-NC", False)):
-                variants = self._drawn(encoding, a, positions, retain, seeds, perturbation)
-                self._add((*key, perturbation, metric, np.nan), variants)
-
-    def _released_soft(self, key, encoding, scores, seeds):
-        """Masks reach special tokens, run in the inverted direction, and are drawn once."""
-        everywhere = np.ones(len(encoding.ids), bool)
-        for metric, option, retain in (("Soft-NS", 1, False), ("Soft-NC", 5, True)):
-            a = released_probability(scores, encoding.maskable, option)
-            variants = self._drawn(encoding, a, everywhere, retain, seeds[:1], "bernoulli")
-            self._add((*key, "bernoulli", metric, np.nan), variants)
-
-    def _drawn(self, encoding, a, reached, retain, seeds, perturbation):
-        sigma = self.plan.sigma
-        return soft_variants(
-            encoding, a, reached, retain, self.width, seeds, perturbation, sigma, shared=True
-        )
+        """As released, masks reach special tokens, run in the inverted direction, and are drawn once."""
+        straight = not self.released
+        plan, maskable, sigma = self.plan, encoding.maskable, self.plan.sigma
+        if self.released:
+            ns, nc = (released_probability(scores, maskable, option) for option in (1, 5))
+            positions, seeds, perturbations = np.ones(len(maskable), bool), seeds[:1], ("bernoulli",)
+        else:
+            ns = nc = to_probability(scores, maskable, plan.probability)
+            positions = ~encoding.auxiliary if plan.special_tokens else maskable
+            perturbations = plan.perturbations
+        for kind in perturbations:
+            for metric, a, retain in (("Soft-NS", ns, straight), ("Soft-NC", nc, not straight)):
+                variants = soft_variants(
+                    encoding, a, positions, retain, self.width, seeds, kind, sigma, shared=True
+                )
+                self._add((*key, kind, metric, np.nan), variants)
 
     def _add(self, key, variants):
         self.row += [len(self.keys)] * len(variants)
         self.variants += variants
         self.keys.append(key)
+
+
+# Registered metrics -------------------------------------------------------------------------------
+
+
+def _of_classes(inputs, variants, draws, keep):
+    """Values of classes: `erasure.normalised` of the target's probability."""
+    examples = np.repeat(np.arange(len(inputs.encodings)), draws)
+    p = inputs.target_probabilities(variants, examples).reshape(-1, draws).T  # (draws, examples)
+    return erasure.normalised(inputs, p, keep, soft=True)
+
+
+def of_attribution(inputs, scores, draws=3, keep=True, how="minmax", values=_of_classes):
+    """Soft-NS (keep) or Soft-NC of one attribution: (examples,), higher is better.
+
+    Args:
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
+        draws: Bernoulli draws averaged; all attributions meet the same ones.
+        how: how scores become probabilities, of OPTIONS.
+        values: (inputs, variants, draws, keep) -> (examples,), from the outputs of `draws` variants a text.
+    """
+    return values(inputs, softly_erased(inputs, scores, draws, keep, how), draws, keep)
+
+
+def soft_ns(inputs, scores, draws=3):
+    """Soft-NS: tokens are kept as far as they are important; (examples,), higher is better.
+
+    Args:
+        inputs, scores, draws: as `of_attribution` takes them.
+
+    Returns:
+        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
+    """
+    return of_attribution(inputs, scores, draws)
+
+
+def soft_nc(inputs, scores, draws=3):
+    """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
+    return of_attribution(inputs, scores, draws, keep=False)
+
+
+def equal_soft_ns(inputs, scores, draws=3):
+    """`soft_ns` where every attribution keeps half of the tokens in expectation (`equal_retention`)."""
+    return of_attribution(inputs, scores, draws, how="equal")
+
+
+def equal_soft_nc(inputs, scores, draws=3):
+    """`soft_nc` where every attribution removes half of the tokens in expectation (`equal_retention`)."""
+    return of_attribution(inputs, scores, draws, keep=False, how="equal")

@@ -5,20 +5,19 @@ next token is explained it is one step; an open-ended prompt is continued, and e
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from faithlib.engine import forward
-from faithlib.metrics import soft
-from faithlib.metrics.soft import soft_variants
+from faithlib.metrics import erasure, soft
 from faithlib.options import DEFINITIONS
 from faithlib.scores import RANDOM, check_scores, one_of, permuted, uniform, whole
 
 KEYS = ["example", "step", "attribution", "baseline", "normalisation", "definition"]
 COLUMNS = [*KEYS, "draw", "kept", "soft_nc", "denominator"]
-TINY = 1e-6  # a ΔP_0 below it is rounding: the model does not look at its prompt
 
 
 def hellinger(p, q, definition="paper"):
@@ -33,15 +32,12 @@ def hellinger(p, q, definition="paper"):
 
 def soft_ns(delta, delta_zero):
     """Soft-NS = max(0, ΔP_0 − ΔP_X') / ΔP_0 (Eq. 7), in [0, 1], higher is better; NaN where ΔP_0 is 0."""
-    return _ratio(np.maximum(0, delta_zero - delta), delta_zero)
+    return erasure.quotient(np.maximum(0, delta_zero - delta), delta_zero)
 
 
 def soft_nc(delta, delta_zero):
-    """Soft-NC = ΔP_(X' without R) / ΔP_0 (Eq. 8), from 0 on, higher is better; NaN where ΔP_0 is 0.
-
-    It exceeds 1 where a text without its rationale misleads more than no text.
-    """
-    return _ratio(delta, delta_zero)
+    """Soft-NC = ΔP_(X' without R) / ΔP_0 (Eq. 8), from 0 on, higher is better; NaN where ΔP_0 is 0."""
+    return erasure.quotient(delta, delta_zero)
 
 
 # From scores to probabilities ---------------------------------------------------------------------
@@ -63,8 +59,7 @@ NORMALISATIONS = {  # what is done to a prompt's scores (tokens,) before they ar
 def probability(scores, maskable, normalisation="none"):
     """The q of Eq. 4: scores on one scale, clipped to [0, 1], and 0 where not maskable.
 
-    The paper calls scores probabilities and is silent on those below 0 or above 1, which the release clips,
-    and on how scores of ten methods come to one scale.
+    The paper is silent on the scale of scores, and on those outside [0, 1], which the release clips.
 
     Args:
         scores: (tokens,) of one prompt.
@@ -72,9 +67,6 @@ def probability(scores, maskable, normalisation="none"):
         normalisation: "none"; "sum 1, signed", as the release does with Noiser's scores: a negative sum
             reverses the ranking; "|s| / sum", as it does with those of gradients; "min-max". A sum of 0
             leaves scores as they are.
-
-    Returns:
-        (tokens,) in [0, 1].
 
     Example:
         >>> probability([0.0, 0.6, -0.2], np.array([False, True, True]), "|s| / sum").round(2).tolist()
@@ -92,12 +84,10 @@ def probability(scores, maskable, normalisation="none"):
 class Settings:
     """What is measured; every field is checked on construction, before any work.
 
-    definition "paper": Eqs. 7 and 8 with `hellinger`; only maskable tokens are softly erased or zeroed, so
-    that scores of 0 have Soft-NS 0 and scores of 1 have Soft-NC 1, whatever special token stands before.
+    definition "paper": Eqs. 7 and 8 with `hellinger`; only maskable tokens are softly erased or zeroed.
     "released": the squared distance, and special tokens (BOS) are scored, erased and zeroed like others.
-    normalisations: of NORMALISATIONS; random scores are normalised like those of attributions. For
-    "released", whose scores have the sum 1, "sum 1, signed" is what "none" is, and left out.
-    soft_draws: Bernoulli draws for one value, with new random and permuted scores in each.
+    normalisations: of NORMALISATIONS; for "released", whose scores have the sum 1, "sum 1, signed" is what
+    "none" is, and left out. soft_draws: Bernoulli draws for one value, with new random and permuted scores.
     """
 
     definition: str = "paper"
@@ -125,9 +115,8 @@ class Steps(NamedTuple):
 def continuations(model, encodings, tokens=10):
     """Each prompt continued greedily, every step a prompt of its own: Steps, ordered by example and step.
 
-    Generated tokens are maskable and count as words of their own. A continuation ends early at the end
-    token, which is its last target. Raises ValueError for tokens below 1 and for a prompt that is empty or
-    leaves no room for them.
+    Generated tokens are maskable. A continuation ends early at the end token, which is its last target.
+    Raises ValueError for tokens below 1 and for a prompt that is empty or leaves no room for them.
     """
     whole("tokens", tokens, 1)
     model.check(encodings)
@@ -140,13 +129,13 @@ def continuations(model, encodings, tokens=10):
     prompts, rows, going = list(encodings), [], list(range(len(encodings)))
     for step in range(tokens):
         p = forward.probabilities(model, [forward.unchanged(prompts[i]) for i in going])
-        tokens_next = p.argmax(1)
-        rows += [(i, step, int(token), prompts[i]) for i, token in zip(going, tokens_next, strict=True)]
-        going = [
-            i for i, token in zip(going, tokens_next, strict=True) if token != model.tokenizer.eos_token_id
-        ]
-        for i, _, token, prompt in rows[len(rows) - len(tokens_next) :]:
-            prompts[i] = prompt.followed_by([token])
+        predicted, going_on = p.argmax(1).tolist(), []
+        for i, token in zip(going, predicted, strict=True):
+            rows.append((i, step, token, prompts[i]))
+            prompts[i] = prompts[i].followed_by([token])
+            if token != model.tokenizer.eos_token_id:
+                going_on.append(i)
+        going = going_on
     rows.sort(key=lambda row: row[:2])
     examples, steps, targets, kept = zip(*rows, strict=True)
     return Steps(list(kept), np.array(targets), np.array(examples), np.array(steps))
@@ -160,8 +149,7 @@ def everywhere(encodings):
 def values(model, encodings, scores, plan, examples=None, steps=None):
     """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt and draw by draw.
 
-    Random draws belong to example and step, not to a batch; all attributions and normalisations meet the
-    same Bernoulli draws and, in the matched baseline, the same permutations.
+    Random draws belong to example and step; all attributions and normalisations meet the same ones.
 
     Args:
         encodings: [Encoding], the prompts.
@@ -172,9 +160,8 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
 
     Returns:
         DataFrame with COLUMNS. baseline "random" (attribution "random"): scores of U[0, 1), for "released"
-        their softmax over the tokens, nearly 1/T each; "matched": an attribution's own scores in random
-        order. kept: (ΔP_0 − ΔP_X') / ΔP_0, not clipped; soft_nc; denominator: ΔP_0. A prompt where that is 0
-        keeps its rows, with NaN values.
+        their softmax over the tokens; "matched": an attribution's own scores in random order. kept:
+        (ΔP_0 − ΔP_X') / ΔP_0, not clipped; soft_nc; denominator: ΔP_0. Where that is 0 values are NaN.
 
     Raises:
         ValueError: scores that do not fit, or are not finite, and prompts that are empty or too long.
@@ -190,49 +177,39 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
     normalisations = [
         name for name in plan.normalisations if (plan.definition, name) != ("released", "sum 1, signed")
     ]
-    width, draws = model.factor_width, plan.soft_draws
-    rows, variants, prompt_of = [], [], []
+    keys, variants = [], []
     for i, encoding in enumerate(encodings):
         seed, positions = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
         of_prompt = {name: of_texts[i] for name, of_texts in scores.items()}
-        for key, by_draw in _sources(encoding, of_prompt, plan, seed).items():
+        for source, by_draw in _sources(encoding, of_prompt, plan, seed).items():
             for how in normalisations:
                 for draw, s in enumerate(by_draw):
-                    q = probability(s, positions, how)
+                    q, drawn = probability(s, positions, how), [[*seed, draw]]
                     for retain in (True, False):
-                        at = [[*seed, draw]]
-                        variants += soft_variants(encoding, q, positions, retain, width, at, shared=True)
-                rows.append((examples[i], steps[i], *key, how, plan.definition))
-                prompt_of.append(i)
+                        variants += soft.soft_variants(
+                            encoding, q, positions, retain, model.factor_width, drawn, shared=True
+                        )
+                    keys.append((i, examples[i], steps[i], *source, how, plan.definition, draw))
+    table = pd.DataFrame(keys, columns=["prompt", *KEYS, "draw"])
+    prompt = table.pop("prompt").to_numpy()  # (rows,)
     p_full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])  # (prompts, vocabulary)
     zero = [forward.zeroed(e, e.maskable) for e in encodings]
-    delta = forward.distances(
-        model,
-        zero + variants,
-        p_full,
-        np.r_[np.arange(len(encodings)), np.repeat(prompt_of, 2 * draws)],
-        lambda p, q: hellinger(p, q, plan.definition),
-    )
-    delta_zero = np.repeat(delta[: len(encodings)][prompt_of], draws)  # (rows · draws,)
+    of_variants = np.append(np.arange(len(encodings)), np.repeat(prompt, 2))
+    distance = partial(hellinger, definition=plan.definition)
+    delta = forward.distances(model, zero + variants, p_full, of_variants, distance)
+    delta_zero = delta[: len(encodings)][prompt]  # (rows,)
     kept, removed = delta[len(encodings) :].reshape(-1, 2).T
-    table = pd.DataFrame(rows, columns=KEYS)
-    return (
-        table.loc[table.index.repeat(draws)]
-        .reset_index(drop=True)
-        .assign(
-            draw=np.tile(np.arange(draws), len(rows)),
-            kept=_ratio(delta_zero - kept, delta_zero),
-            soft_nc=soft_nc(removed, delta_zero),
-            denominator=delta_zero,
-        )
+    return table.assign(
+        kept=erasure.quotient(delta_zero - kept, delta_zero),
+        soft_nc=soft_nc(removed, delta_zero),
+        denominator=delta_zero,
     )
 
 
 def over_draws(values):
     """Means over draws of the rows of `values`: their columns but draw and kept, and two forms of Soft-NS.
 
-    soft_ns: each draw is clipped at 0 as in Eq. 7, as the release does; soft_ns_of_mean: the mean over draws
-    is clipped, on which the paper is silent. float32.
+    soft_ns: each draw is clipped at 0 (Eq. 7), as released; soft_ns_of_mean: the mean over draws is. float32.
     """
     measured = ["kept", "soft_nc", "denominator", "soft_ns"]
     keys = [column for column in values if column not in ("draw", *measured)]
@@ -244,9 +221,7 @@ def over_draws(values):
 def by_draw(values):
     """Means over prompts, each first over its steps, for each draw: the rows of `values` without prompts.
 
-    Returns:
-        DataFrame with the columns of `values` but example, step, kept and denominator; soft_ns is clipped in
-        each draw; float32.
+    soft_ns, in place of kept and denominator, is clipped in each draw; float32.
     """
     keys = [c for c in values if c not in ("example", "step", "kept", "soft_nc", "denominator")]
     values = values.assign(soft_ns=values.kept.clip(lower=0))
@@ -269,41 +244,44 @@ def _sources(encoding, scores, plan, seed):
     return sources
 
 
-def _ratio(delta, delta_zero):
-    defined = np.asarray(delta_zero) > TINY
-    return np.where(defined, delta / np.where(defined, delta_zero, 1), np.nan)
-
-
 # Registered metrics -------------------------------------------------------------------------------
+
+
+def _of_tokens(inputs, variants, draws, keep):
+    """Values of next tokens; of an answer of several, the distance is a mean over their distributions."""
+    operator, empty = inputs.erasing("zero", soft=True), []
+    for e in inputs.encodings:
+        empty += operator.variants(e, e.maskable)
+    rows = np.arange(len(inputs.encodings))
+    examples = np.append(np.repeat(rows, operator.texts), np.repeat(rows, draws))
+    delta = inputs.distances(empty + variants, examples, hellinger)
+    delta_zero = delta[: len(empty)].reshape(-1, operator.texts).mean(1, keepdims=True)
+    moved = delta[len(empty) :].reshape(-1, draws)
+    return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
+
+
+_of_attribution = partial(soft.of_attribution, values=_of_tokens)
 
 
 def causal_soft_ns(inputs, scores, draws=3):
     """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0.
 
     Args:
-        inputs: `metrics.inputs.Inputs` of prompts; scores: [(tokens,)] of one attribution.
-        draws: Bernoulli draws averaged; all attributions meet the same ones.
+        inputs, scores, draws: as `soft.of_attribution` takes them.
     """
-    return of_attribution(inputs, scores, draws, keep=True)
+    return _of_attribution(inputs, scores, draws, how="clip")
 
 
 def causal_soft_nc(inputs, scores, draws=3):
     """Soft-NC of a language model (Eq. 8): as `causal_soft_ns`, values from 0 on."""
-    return of_attribution(inputs, scores, draws, keep=False)
+    return _of_attribution(inputs, scores, draws, keep=False, how="clip")
 
 
-def of_attribution(inputs, scores, draws, keep, how="clip"):
-    """Soft-NS (keep) or Soft-NC of one attribution, with scores made probabilities by `how`: (examples,).
+def causal_equal_soft_ns(inputs, scores, draws=3):
+    """`causal_soft_ns` where every attribution keeps half of the tokens in expectation."""
+    return _of_attribution(inputs, scores, draws, how="equal")
 
-    Where an answer has several tokens, the distance is a mean over the distributions that predict them.
-    """
-    operator, empty = inputs.erasing("zero", soft=True), []
-    for e in inputs.encodings:
-        empty += operator.variants(e, e.maskable)
-    variants = soft.softly_erased(inputs, scores, draws, keep, how)
-    rows = np.arange(len(inputs.encodings))
-    examples = np.r_[np.repeat(rows, operator.texts), np.repeat(rows, draws)]
-    delta = inputs.distances(empty + variants, examples, hellinger)
-    delta_zero = delta[: len(empty)].reshape(-1, operator.texts).mean(1, keepdims=True)
-    moved = delta[len(empty) :].reshape(-1, draws)
-    return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
+
+def causal_equal_soft_nc(inputs, scores, draws=3):
+    """`causal_soft_nc` where every attribution removes half of the tokens in expectation."""
+    return _of_attribution(inputs, scores, draws, keep=False, how="equal")

@@ -69,7 +69,7 @@ def test_equal_soft_metrics_by_a_loop(classifier):
     inputs = inputs_of(classifier, texts, [2, 0, 1])
     scores = [np.random.default_rng(i).standard_normal(len(e.ids)) for i, e in enumerate(inputs.encodings)]
     for name, keep in (("equal_soft_ns", True), ("equal_soft_nc", False)):
-        found = getattr(normalised, name)(inputs, scores, draws=2)
+        found = getattr(soft, name)(inputs, scores, draws=2)
         for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
             a, values = soft.to_probability(s, e.maskable, "equal"), []
             for seed in inputs.seeds(i, 2):
@@ -97,7 +97,7 @@ def test_equal_retention_does_not_reward_scale():
     small = [np.where(e.maskable, np.linspace(0, 0.1, len(e.ids)), 0) for e in encodings]
     large = [np.where(e.maskable, 0.9 + s, 0) for e, s in zip(encodings, small, strict=True)]
     for name in ("causal_equal_soft_ns", "causal_equal_soft_nc"):
-        metric = getattr(normalised, name)
+        metric = getattr(soft_causal, name)
         assert metric(inputs, large) == pytest.approx(metric(inputs, small), abs=1e-6, nan_ok=True)
     clipped = soft_causal.causal_soft_nc
     assert np.nanmean(clipped(inputs, large)) > np.nanmean(clipped(inputs, small)) + 0.1
