@@ -6,6 +6,8 @@ for each up to five answers, the most probable first.
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,15 +18,13 @@ from faithlib.scores import check_scores, one_of
 
 COLUMNS = ["example", "attribution", "shown", "place", "mass"]
 MINIMUM = ["example", "attribution", "share", "words", "calls"]
-SEARCHES = ("bisect", "steps")
 
 
 def words(text, encoding):
     """The words of a prompt, and which of them each maskable token belongs to: ([str], (maskable,) int).
 
-    Words are those of text.split(). One that has no token of its own, because the tokenizer makes a token of
-    "New York" or leaves out a character, joins the next that has one; words cut off at the end are gone.
-    Raises ValueError for an encoding of another text.
+    Words are those of text.split(); one without a token of its own joins the next that has one, and words cut
+    off at the end are gone. Raises ValueError for an encoding of another text.
     """
     written, of_token = text.split(), encoding.words[encoding.maskable]
     present = np.unique(of_token)
@@ -38,26 +38,28 @@ def words(text, encoding):
 def place(answers, gold, definition="paper"):
     """Which answer is right, from 1, or 0 if none is: the first that begins with the words of `gold`.
 
-    A gold answer of several words, or tokens, needs all of them. Case and punctuation do not count; with
-    definition "released" case does.
+    Case (but with definition "released") and punctuation do not count.
     """
     wanted = _normal(gold, definition)
     right = (i for i, answer in enumerate(answers, 1) if _normal(answer, definition)[: len(wanted)] == wanted)
     return next(right, 0)
 
 
-def answerability(texts, golds, encodings, scores, judge, share=0.5, definition="paper"):
+def answerability(
+    texts: Sequence[str], golds: Sequence[str], encodings: Sequence, scores: Mapping[str, Sequence],
+    judge: Any, share: float = 0.5, definition: str = "paper",
+) -> pd.DataFrame:  # fmt: skip
     """What the judge makes of the most important words of each prompt: a DataFrame with COLUMNS.
 
     A word's score is the sum over its tokens; the ⌊share · n⌋ best of n words, at least one and the earlier
     of equals, are shown in the order of the text. place: the right answer's, 1 to 5, or 0. mass: of
-    the shown words, Σ_shown s_w / Σ_w |s_w|, in [−1, 1], 0 where all scores are; with "released" Σ_shown s_w,
-    which knows no bounds. golds: the completions, [str]. scores: {attribution: [scores (tokens,)]}.
-    What the judge costs at most is printed first, if it costs. Raises ValueError for another share or
-    definition, an empty gold answer or one that the judge cannot name, and for scores that do not fit.
+    the shown words, Σ_shown s_w / Σ_w |s_w|, in [−1, 1], 0 where all scores are; with "released" Σ_shown s_w.
+    golds: the completions. scores: {attribution: [scores (tokens,)]}. What the judge costs at most is
+    printed first. Raises ValueError for another share or definition, an empty gold answer or one that the
+    judge cannot name, and for scores that do not fit.
     """
     pairs = _pairs(texts, golds, encodings, scores, judge, definition)
-    questions = [_shown(*pair, _count(share, pair)) for pair in pairs.values()]
+    questions = [_shown(pair, _count(share, pair)) for pair in pairs.values()]
     _tell_cost(judge, questions)
     measured = []
     for (name, i), question, answers in zip(pairs, questions, judge(questions), strict=True):
@@ -70,27 +72,29 @@ def answerability(texts, golds, encodings, scores, judge, share=0.5, definition=
     return pd.DataFrame(measured, columns=COLUMNS)
 
 
-def plan(texts, golds, encodings, baselines, judge, share=0.5, others=()):
+def plan(
+    texts: Sequence[str], golds: Sequence[str], encodings: Sequence, baselines: Mapping[str, Mapping],
+    judge: Any, share: float = 0.5, others: Sequence = (),
+) -> None:  # fmt: skip
     """Say what `answerability` and `minimum_top_k` ask a judge at most, before the first question is asked.
 
-    Printed is the highest cost, where there is one. The search for the smallest share asks fewer: of n words
-    about log2 n sizes. baselines: {name: scores}, each to be judged; others: further questions, such as the
-    examples of a notebook; the rest as in `answerability`. Raises JudgeError where what is asked for certain
-    is beyond the judge's limit, and ValueError as `answerability` does.
+    baselines: {name: scores}, each to be judged; others: further questions; the rest as in `answerability`.
+    Raises JudgeError where what is asked for certain is beyond the judge's limit, and ValueError as
+    `answerability` does.
     """
     every = (_pairs(texts, golds, encodings, scores, judge, "paper") for scores in baselines.values())
     pairs = [pair for of in every for pair in of.values()]
-    certain = [_shown(*pair, k) for pair in pairs for k in (_count(share, pair), len(pair[0]))]
+    certain = [_shown(pair, k) for pair in pairs for k in (_count(share, pair), len(pair[0]))]
     judge.check_limit([*others, *certain])
-    _tell_cost(judge, [*others, *(_shown(*pair, k) for pair in pairs for k in range(1, len(pair[0]) + 1))])
+    _tell_cost(judge, [*others, *(_shown(pair, k) for pair in pairs for k in range(1, len(pair[0]) + 1))])
 
 
-def rows(values, judge):
+def rows(values: pd.DataFrame, judge: str) -> list[dict]:
     """Rate and score as rows for a record, {metric, attribution, top, judge, value, n}; higher is better.
 
     values: of `answerability`; judge: its name. rate: share of the n prompts whose right answer is among the
-    first `top` (1 or 5). score: mean mass over the n prompts answered (the paper's), no row where none is;
-    score_all: over all prompts, 0 where the answer is wrong (what the release averages).
+    first `top` (1 or 5). score: mean mass over the prompts answered (the paper's), no row where none is;
+    score_all: over all, 0 where the answer is wrong (the release's).
     """
     measured = []
     for name, part in values.groupby("attribution", sort=False):
@@ -106,27 +110,29 @@ def rows(values, judge):
     return measured
 
 
-def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect", definition="paper"):
+def minimum_top_k(
+    texts: Sequence[str], golds: Sequence[str], encodings: Sequence, scores: Mapping[str, Sequence],
+    judge: Any, top: int = 1, definition: str = "paper",
+) -> pd.DataFrame:  # fmt: skip
     """The smallest share of words that the judge still needs: a DataFrame with MINIMUM; lower is better.
 
     The least important word is taken away until the judge fails: share = k / n for the smallest k such that
     it is right with the k, k + 1, …, n most important words, in (0, 1]; NaN where it fails with all n.
-    search "steps" asks for every k from n down. "bisect" takes it that more words never hurt: ⌈log2 n⌉
-    questions, then one between any two sizes that were answered; if one of these goes wrong, the judge is
-    not monotone there and every k is asked. calls: questions put for a prompt; the judge remembers equal
-    ones. top: whether the right answer must be the first, or among five. Otherwise as `answerability`.
+    By bisection, ⌈log2 n⌉ questions, then one between any two sizes that were answered; if one of these goes
+    wrong, more words may hurt this judge and every k is asked. calls: questions put for a prompt; the judge
+    remembers equal ones. top: whether the right answer must be the first, or among five.
     """
-    if search not in SEARCHES or top not in (1, 5):
-        raise ValueError(f"search={search!r}, top={top!r}: use {' or '.join(SEARCHES)}, and 1 or 5")
+    if top not in (1, 5):
+        raise ValueError(f"top={top!r}: use 1 or 5")
     pairs = _pairs(texts, golds, encodings, scores, judge, definition)
-    _tell_cost(judge, [_shown(*pair, k) for pair in pairs.values() for k in range(1, len(pair[0]) + 1)])
-    paths = {key: _path(len(pair[0]), search) for key, pair in pairs.items()}
+    _tell_cost(judge, [_shown(pair, k) for pair in pairs.values() for k in range(1, len(pair[0]) + 1)])
+    paths = {key: _path(len(pair[0])) for key, pair in pairs.items()}
     wanted = {key: next(path) for key, path in paths.items()}  # the sizes that each path asks for next
     least, calls = {}, dict.fromkeys(pairs, 0)
     with bar(len(pairs), "removing words", "prompt") as progress:
         while wanted:
             asked = [(key, k) for key, sizes in wanted.items() for k in sizes]
-            answers = judge([_shown(*pairs[key], k) for key, k in asked])
+            answers = judge([_shown(pairs[key], k) for key, k in asked])
             right = {
                 (key, k): 0 < place(answer, golds[key[1]], definition) <= top
                 for (key, k), answer in zip(asked, answers, strict=True)
@@ -146,37 +152,35 @@ def minimum_top_k(texts, golds, encodings, scores, judge, top=1, search="bisect"
     return pd.DataFrame(results, columns=MINIMUM)
 
 
-def minimum_rows(values, judge, top=1):
-    """Means of `minimum_top_k` as rows for a record, {metric "min_top_k", attribution, top, judge, value, n}.
+def minimum_rows(values: pd.DataFrame, judge: str) -> list[dict]:
+    """Means of `minimum_top_k` with top=1 as rows for a record, over the n prompts that the judge can answer.
 
-    n: prompts that the judge can answer at all; where there is none, no row.
+    {metric "min_top_k", attribution, top, judge, value, n}; where n is 0, no row.
     """
     shares = values.dropna(subset="share").groupby("attribution", sort=False).share
-    common = {"top": top, "judge": judge}
+    common = {"metric": "min_top_k", "top": 1, "judge": judge}
     return [
-        {"metric": "min_top_k", "attribution": name, **common, "value": float(part.mean()), "n": len(part)}
-        for name, part in shares
+        {**common, "attribution": name, "value": float(part.mean()), "n": len(part)} for name, part in shares
     ]
 
 
-def _path(n, search):
+def _path(n):
     """The sizes to ask for, a list at a time; sent whether each was right, it returns the least, or 0."""
     answers = {}
     (answers[n],) = yield [n]
     if not answers[n]:
         return 0
-    if search == "bisect":
-        low, high = 0, n
-        while high - low > 1:
-            middle = (low + high) // 2
-            (answers[middle],) = yield [middle]
-            low, high = (low, middle) if answers[middle] else (middle, high)
-        sizes = sorted(k for k in answers if k >= high)
-        between = [(a + b) // 2 for a, b in zip(sizes[:-1], sizes[1:], strict=True) if b - a > 1]
-        if between:
-            answers.update(zip(between, (yield between), strict=True))
-        if all(answers[k] for k in between):
-            return high
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        (answers[middle],) = yield [middle]
+        low, high = (low, middle) if answers[middle] else (middle, high)
+    sizes = sorted(k for k in answers if k >= high)
+    between = [(a + b) // 2 for a, b in zip(sizes[:-1], sizes[1:], strict=True) if b - a > 1]
+    if between:
+        answers.update(zip(between, (yield between), strict=True))
+    if all(answers[k] for k in between):
+        return high
     for k in range(n - 1, 0, -1):
         if k not in answers:
             (answers[k],) = yield [k]
@@ -207,8 +211,9 @@ def _pairs(texts, golds, encodings, scores, judge, definition):
     return pairs
 
 
-def _shown(text_words, scores, k):
+def _shown(pair, k):
     """The k words of the highest scores, in the order of the text."""
+    text_words, scores = pair
     chosen = np.sort(np.argsort(-scores, kind="stable")[:k])
     return tuple(text_words[w] for w in chosen)
 

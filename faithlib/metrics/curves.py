@@ -1,9 +1,10 @@
-"""Curves of performance over masking: the area between two (ACU, RACU), and how sparse scores are.
+"""Curves of performance over masking, and the area between two (ACU, RACU).
 
-A curve is performance by how much is masked: x from nothing to everything, p of an importance measure and b
-of the random baseline. A faithful measure takes performance away sooner, so its curve lies below. Madsen et
-al. 2022, section 5.3, appendix E.
+x is the share masked, p the performance of an importance measure and b that of the random baseline. A
+faithful measure takes performance away sooner: its curve lies below. Madsen et al. 2022, section 5.3.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,33 +18,33 @@ FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their 
 AREAS = ["racu", "racu_clipped", "acu"]
 
 
-def acu(x, measure, baseline):
+def acu(x: Sequence | np.ndarray, measure: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     """Area between the curves, the trapezoids of Δp_i = b_i − p_i: the numerator of Eq. 3.
 
     x: (steps,) increasing, such as ratios in [0, 1]; measure, baseline: performance, (..., steps), paired by
-    seed. Returns (...). 0 for the baseline itself, negative for a measure above it; higher is better. In
-    [−1, 1] for performance and ratios in [0, 1]. Raises ValueError where x does not increase, curves have
-    another number of steps or a value is not finite.
+    seed. Returns (...), higher is better: 0 for the baseline itself, in [−1, 1] for performance and ratios in
+    [0, 1]. Raises ValueError where x does not increase, curves have another number of steps or a value is not
+    finite.
     """
     x, measure, baseline = _checked(x, measure, baseline)
     return np.trapezoid(baseline - measure, x)
 
 
-def racu_denominator(x, baseline):
-    """Area between the random curve and the all-masked performance, the denominator of Eq. 3.
+def racu_denominator(x: Sequence | np.ndarray, baseline: np.ndarray) -> np.ndarray:
+    """Area between the random curve and the all-masked performance, the denominator of Eq. 3: (...).
 
-    The trapezoids of Δb_i = b_i − b_I: the ACU of a measure that has the performance of everything masked,
-    b_I, from the start. Shape (...).
+    The trapezoids of Δb_i = b_i − b_I: the ACU of a measure that has the performance b_I from the start.
     """
     x, baseline = _checked(x, baseline)
     return np.trapezoid(baseline - baseline[..., -1:], x)
 
 
-def racu(x, measure, baseline, clip=False):
+def racu(
+    x: Sequence | np.ndarray, measure: np.ndarray, baseline: np.ndarray, clip: bool = False
+) -> np.ndarray:
     """`acu` / `racu_denominator`, seed by seed (Eq. 3); higher is better.
 
-    ACU divided by the area between the baseline and the performance with everything masked: 1 for a measure
-    that is at that performance at once, which none is before it masks, 0 for the baseline, negative
+    1 for a measure that is at the performance with everything masked at once, 0 for the baseline, negative
     above it. clip: to [−1, 1] as released; Eq. 3 has no bounds, and where a baseline hardly falls the ratio
     takes any value. NaN where the area below the baseline is 0.
     """
@@ -88,7 +89,9 @@ def _seeds(x, measure, baseline, area, flat=True):
     return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
-def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
+def mean_over_draws(
+    curves: pd.DataFrame, keys: Sequence[str] = ("strategy", "option", "step", "metric")
+) -> pd.DataFrame:
     """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
 
     Args:
@@ -114,11 +117,10 @@ def summary(curves, keys=("dataset", "model", "recursive")):
     """RACU, RACU clipped and ACU with 95 % intervals over seeds: a DataFrame, one row a measure and `keys`.
 
     curves: columns `keys`, measure, seed, step (0 to 100 per cent) and value of one metric; measure "random"
-    is the baseline. Each area is a mean over seeds with its BCa interval in <area>_low and <area>_high. Only
-    seeds of which both curves are complete are compared: `seeds` of them, and `left_out` names the others
-    and why. denominator: the mean of `racu_denominator`. flat: for how many seeds it is less than `FLAT`, the
-    baseline on average that much above its end: where there is one, RACU would be a quotient of noise and is
-    NaN, and only ACU can be read.
+    is the baseline. Each area is a mean over seeds with its BCa interval in <area>_low and <area>_high.
+    seeds: how many have both curves complete; `left_out` names the others and why. denominator: the mean of
+    `racu_denominator`. flat: for how many seeds it is less than `FLAT`: where there is one, RACU would be a
+    quotient of noise and is NaN.
     Raises ValueError for two values of one point, steps that do not run from 0 to 100 and no baseline at all.
     """
     keys = list(keys)

@@ -1,5 +1,8 @@
 """Sufficiency and comprehensiveness under hard erasure, normalised: the paper's and the released."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from faithlib.scores import top
@@ -9,26 +12,26 @@ RELEASED_RATIOS = (0.01, 0.02, 0.05, 0.10, 0.20, 0.50, 1.00)
 LEAST = 0.05  # of 1 − S0: below it a normalised value is a quotient of noise
 
 
-def sufficiency(p_full, p_kept):
+def sufficiency(p_full: np.ndarray, p_kept: np.ndarray) -> np.ndarray:
     """S = 1 − max(0, p(ŷ|x) − p(ŷ|kept)) in [0, 1], higher is better (Eq. 1)."""
     return 1 - np.maximum(0, p_full - p_kept)
 
 
-def comprehensiveness(p_full, p_rest):
+def comprehensiveness(p_full: np.ndarray, p_rest: np.ndarray) -> np.ndarray:
     """C = max(0, p(ŷ|x) − p(ŷ|rest)) in [0, 1], higher is better (Eq. 2)."""
     return np.maximum(0, p_full - p_rest)
 
 
-def normalised_sufficiency(s, s_zero):
+def normalised_sufficiency(s: np.ndarray, s_zero: np.ndarray) -> np.ndarray:
     """NS = (S − S0) / (1 − S0), 1 for a rationale that suffices, 0 for one no better than nothing (Eq. 1).
 
-    S0 is the sufficiency of the zeroed-out input. Not clipped: a rationale worse than nothing is below
-    0. NaN where S0 = 1, that is where the zeroed-out input alone keeps the prediction.
+    S0 is the sufficiency of the zeroed-out input. Not clipped: a rationale worse than nothing is below 0. NaN
+    where S0 = 1.
     """
     return quotient(s - s_zero, 1 - s_zero)
 
 
-def normalised_comprehensiveness(c, s_zero):
+def normalised_comprehensiveness(c: np.ndarray, s_zero: np.ndarray) -> np.ndarray:
     """NC = C / (1 − S0), 1 for a rationale whose erasure does what erasing everything does (Eq. 2)."""
     return quotient(c, 1 - s_zero)
 
@@ -36,9 +39,8 @@ def normalised_comprehensiveness(c, s_zero):
 def released_normalisation(s, c, s_zero, nc_first=False):
     """NS and NC as released: S0 lowered by 1e-4 so that nothing divides by 0, both clipped to [0, 1].
 
-    NS lowers S0, so an NC that is computed before any NS (nc_first, as Soft-NC is) has S0 itself, and is 0
-    where S0 = 1. Where 1 − S0 is near 0 this magnifies rounding ten-thousandfold: such values are stable to
-    1e-3 only.
+    An NC that is computed before any NS (nc_first, as Soft-NC is) has S0 itself, and is 0 where S0 = 1. Where
+    1 − S0 is near 0 this magnifies rounding ten-thousandfold: such values are stable to 1e-3 only.
     """
     lowered = s_zero - 1e-4
     first = np.where(s_zero == 1, -1e-5, 1 - s_zero)  # as the release has it; C / -1e-5 is clipped to 0
@@ -48,12 +50,13 @@ def released_normalisation(s, c, s_zero, nc_first=False):
     )
 
 
-def rationale(scores, maskable, ratio, definition="paper"):
-    """The k most important maskable tokens, (tokens,) bool; ties go to the earlier token.
+def rationale(
+    scores: np.ndarray, maskable: np.ndarray, ratio: float, definition: str = "paper"
+) -> np.ndarray:
+    """The k = ⌈ratio · n⌉ most important of n maskable tokens, (tokens,) bool; ties go to the earlier token.
 
-    k = ⌈ratio · n⌉ of the n maskable tokens. "released" counts the CLS token into the length:
-    k = ⌈ratio · (n + 1)⌉, at most n. Raises ValueError for a ratio outside (0, 1] and for a maskable token
-    without a finite score.
+    "released" counts the CLS token into the length: k = ⌈ratio · (n + 1)⌉, at most n. Raises ValueError for a
+    ratio outside (0, 1] and for a maskable token without a finite score.
     """
     if not 0 < ratio <= 1:
         raise ValueError(f"ratio {ratio} is outside (0, 1]: give the fraction of tokens, such as 0.2")
@@ -85,7 +88,7 @@ def ns(inputs, scores, ratios=RATIOS):
     return _mean_over_ratios(inputs, scores, ratios, keep=True)
 
 
-def nc(inputs, scores, ratios=RATIOS):
+def nc(inputs: Any, scores: Sequence, ratios: Sequence[float] = RATIOS) -> np.ndarray:
     """Normalised comprehensiveness, a mean over ratios (AOPC): (examples,), higher is better.
 
     As `ns`, with the most important tokens erased instead of kept; values from 0 on.

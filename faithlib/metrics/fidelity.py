@@ -1,10 +1,9 @@
 """F-Fidelity: erasure at random inside a part of the ranking, capped so that few tokens go at once.
 
-After Zheng et al. (2025), arXiv 2410.02970. Their model is one that was fine-tuned on texts with random
-masks; a plainly trained one may be given as well, for which masked texts are not familiar. Of the tokens at
-the top of the ranking (FFid+) or of the others (FFid−) a random share ALPHA becomes the mask token, but never
-more than the share CAP of the text. Values are means over sizes of the top and over draws; the sizes are
-ours.
+After Zheng et al. (2025), arXiv 2410.02970, whose model was fine-tuned on texts with random masks. Of the
+tokens at the top of the ranking (FFid+) or of the others (FFid−) a random share ALPHA becomes the mask token,
+but never more than the share CAP of the text. Values are means over sizes of the top, which are ours, and
+over draws.
 """
 
 import numpy as np

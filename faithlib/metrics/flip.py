@@ -3,7 +3,9 @@
 Chrysostomou & Aletras 2021, section 4 and appendix D; after Serrano & Smith 2019 and Nguyen 2018.
 """
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,28 +19,31 @@ from faithlib.scores import check_scores, one_of, ranking
 COLUMNS = ["attribution", "example", "fraction", "flipped", "removed"]
 
 
-def steps(n, step=0.05):
+def steps(n: int, step: float = 0.05) -> np.ndarray:
     """How many of n tokens are gone at each step: increasing whole numbers, the last is n.
 
     step: a share s of the text in (0, 1], so ⌈i · s · n⌉ for i = 1, 2, …, each number once; or a whole number
-    of tokens, so s, 2s, …: 1 is every token, 1.0 all at once. The release steps by the longest text of a
-    batch, and so calls fractions far above 1 what shorter texts of it need.
+    of tokens, so s, 2s, …. The release steps by the longest text of a batch, and so calls fractions far above
+    1 what shorter texts of it need.
     """
     each = step if isinstance(step, Integral) else max(step * n, 1)  # below 1, every number comes anyway
     removed = np.ceil(np.round(np.arange(1, n + 1) * each, 9))  # 3 · 0.05 · 20 is 3, not 3.0000000000000004
     return np.unique(removed.clip(max=n).astype(int))
 
 
-def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0, cache=None, operator=None):
+def decision_flip(
+    model: Any, encodings: Sequence, scores: Mapping[str, Sequence], step: float = 0.05,
+    removal: str = "mask", never: float = 1.0, cache: forward.Cache | None = None,
+    operator: Operator | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Fraction of tokens removed until the predicted class changes: a DataFrame with COLUMNS.
 
     fraction = k / n for the first k of `steps` at which argmax f(x without its k highest scores) is not
     argmax f(x), n being the maskable tokens; in (0, 1], lower is better. A text that keeps its class even
     without all of them has flipped False, removed n and fraction `never`.
-    scores: {attribution: [scores (tokens,) of each encoding]}, signed ones ranked as they are, the earlier
-    of equal ones first. removal: tokens become the "mask" or "pad" token, with all others and the attention
-    mask as they were (the release: id 0), or "delete": what follows moves up. cache: a forward.Cache shared
-    with attributions or other metrics. operator: an `operators.Operator`, in place of `removal`.
+    scores: {attribution: [scores (tokens,) of each encoding]}, ranked with their signs, the earlier of equal
+    ones first. removal: tokens become the "mask" or "pad" token (the release: id 0), or "delete": what
+    follows moves up. cache: a forward.Cache. operator: an `operators.Operator`, in place of `removal`.
     In each round the next step of all texts and attributions without a flip is evaluated at once, or, where
     these are too few to fill a batch, several steps.
     Raises ValueError for another step, removal or never, for scores that do not fit or are not finite, and
@@ -54,7 +59,8 @@ def decision_flip(model, encodings, scores, step=0.05, removal="mask", never=1.0
         (name, i): ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
         for name, i in pairs
     }
-    removed, pending, done = {}, pairs, 0
+    removed: dict = {}
+    pending, done = pairs, 0
     with bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as progress:
 
         def predicted(tried):

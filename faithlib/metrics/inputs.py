@@ -1,8 +1,10 @@
 """What a metric is given: a model, texts and targets, and the model's outputs for any variant of a text."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +22,9 @@ class Inputs:
         targets: (examples,) int, the class or next token that is explained.
         evidence: for each text the indices of its evidence words, or None where it is not known.
         seed: of every random draw; a draw belongs to a text, whatever else is evaluated.
-        cache: a `forward.Cache`; outputs found in it are not computed again.
-        answers: for language models, the tokens of each text's answer, [(int, ...)], where it may have
-            several: their probability is the product over tokens, each given those before it (teacher
-            forcing). Its first tokens are `targets`.
+        cache: a `forward.Cache`.
+        answers: for language models, the tokens of each text's answer, [(int, ...)]: their probability is the
+            product over tokens, each given those before it. Its first tokens are `targets`.
         contrast: as answers; then p(answer) − p(contrast) is what is explained.
         masking: "half" or "all" where the model was trained with masks and metrics can use it, else "".
         operator: an `operators.Operator`, or the name of one, with which all metrics erase; by default that
@@ -35,14 +36,18 @@ class Inputs:
     """
 
     def __init__(
-        self, model, encodings, targets, evidence=None, seed=0, cache=None, answers=None, contrast=None,
-        masking="", operator=None, usual="",
-    ):  # fmt: skip
+        self, model: Any, encodings: Sequence, targets: Sequence[int] | np.ndarray,
+        evidence: Sequence | None = None, seed: int = 0, cache: forward.Cache | None = None,
+        answers: Sequence | None = None, contrast: Sequence | None = None, masking: str = "",
+        operator: Operator | str | None = None, usual: str = "",
+    ) -> None:  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
         self.answers, self.contrast, self.masking = answers, contrast, masking
         self.cache = forward.Cache() if cache is None else cache
-        self._kept, self._distances, self.usual = {}, {}, usual
+        self.usual = usual
+        self._kept: dict = {}
+        self._distances: dict = {}
         self.operator = Operator(model, operator) if isinstance(operator, str) else operator
         if self.operator is not None:
             self.operator.check(encodings)
@@ -93,10 +98,9 @@ class Inputs:
         return p.reshape(-1, operator.texts).mean(1)
 
     def target_probabilities(self, variants, examples=None):
-        """The probability of each variant's target: (len(variants),) float.
+        """The probability of each variant's target, of all its tokens: (len(variants),) float in [0, 1].
 
-        With answers, the probability of the whole answer, in [0, 1]; with a contrast p(answer) − p(contrast),
-        in [−1, 1].
+        With a contrast p(answer) − p(contrast), in [−1, 1].
 
         Args:
             variants: `forward.Variant`s.
@@ -121,13 +125,12 @@ class Inputs:
     def distances(self, variants, examples, distance):
         """How far the next-token distribution of each variant is from that of its text: (len(variants),).
 
-        A mean over the distributions that predict the tokens of the answer, where there are several.
-        Distances of variants that have a key are computed once a study.
+        A mean over the distributions that predict the tokens of the answer. Those of variants that have a key
+        are computed once a study.
 
         Args:
-            variants: `forward.Variant`s.
-            examples: (len(variants),) int, of which text each one is a variant.
-            distance: (p, q), each (batch, vocabulary) -> (batch,); as `forward.distances` takes it.
+            variants, examples: as `target_probabilities` takes them.
+            distance: (p, q), each (batch, vocabulary) -> (batch,).
         """
         answers = [(0,)] * len(self.encodings) if self.answers is None else self.answers
         places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]

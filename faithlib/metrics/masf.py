@@ -1,14 +1,16 @@
 """MaSF: is an input like those a model knows? Max over tokens, Simes over the width, Fisher over layers.
 
 Every embedding is ranked among those of a reference, the validation split masked as in training; the p-values
-of the ranks are combined, and ranked again. Madsen et al. 2024, Algorithm 2, after Haroush et al. 2022. That
-an input is in distribution is the null hypothesis: it is rejected or not, never shown. The reference mixes
-all masking ratios, so for inputs of a single ratio p need not be uniform even where they are familiar.
+of the ranks are combined, and ranked again. Madsen et al. 2024, Algorithm 2, after Haroush et al. 2022. The
+null hypothesis is that an input is in distribution. The reference mixes all masking ratios, so for inputs of
+a single ratio p need not be uniform even where they are familiar.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +39,7 @@ class Stages:
 
 
 @without_gradients
-def signals(model, encodings, factors=None):
+def signals(model: Any, encodings: Sequence, factors: Sequence | None = None) -> np.ndarray:
     """Maximum of each embedding over the sequence, z1 = max_t e_lht: (examples, layers, width) float32.
 
     Of all tokens, special ones, mask tokens and `text_b` too, in the embedding output and every layer's
@@ -51,12 +53,12 @@ def signals(model, encodings, factors=None):
         raise ValueError("no encodings: there is nothing to take the maximum of")
     model.check(encodings)
     model.model.eval()
-    first = {}  # input -> its first example
+    first: dict = {}  # input -> its first example
     rows_of = [
         first.setdefault((e.ids.tobytes(), e.types.tobytes(), None if factors is None else i), i)
         for i, e in enumerate(encodings)
     ]
-    missing, maxima = list(first.values()), None
+    missing, maxima = list(first.values()), np.empty(0, np.float32)
 
     def compute(rows):
         batch = model.collate([encodings[i] for i in rows])
@@ -79,7 +81,7 @@ def signals(model, encodings, factors=None):
             )  # (batch, layers, width)
             if not np.isfinite(values).all():
                 raise FloatingPointError("NaN or infinite hidden states: the weights of the model are broken")
-            if maxima is None:
+            if not maxima.size:
                 maxima = np.empty((len(encodings), *values.shape[1:]), np.float32)
             maxima[rows] = values
             progress.update(len(rows))
@@ -87,10 +89,7 @@ def signals(model, encodings, factors=None):
 
 
 def simes(p):
-    """Simes's p of all hypotheses at once, min_i q_i · N / i of the ascending q: (..., N) -> (...) in [0, 1].
-
-    Exact for independent p-values; 0 where one of them is 0. float32 stays float32.
-    """
+    """Simes's p of all hypotheses, min_i q_i · N / i of the ascending q: (..., N) -> (...) in [0, 1]."""
     p = np.asarray(p)
     weights = (p.shape[-1] / np.arange(1, p.shape[-1] + 1)).astype(p.dtype)  # first, as the release does
     return (np.sort(p) * weights).min(-1)
@@ -99,34 +98,30 @@ def simes(p):
 def fisher(p):
     """Fisher's statistic −2 Σ_i log p_i: (..., N) -> (...), the larger the smaller the p-values.
 
-    χ² of 2N degrees of freedom for independent p-values, which Algorithm 2 need not assume. As released 1e-8
-    is added to each p: the paper does not say what the logarithm of 0 is. float32 stays float32.
+    As released 1e-8 is added to each p: the paper does not say what the logarithm of 0 is.
     """
     p = np.asarray(p)
     return -2 * np.log(p + p.dtype.type(TINY)).sum(-1)
 
 
-def fit(reference, definition="paper", resolution=0.05, seed=0):
+def fit(reference: np.ndarray, definition: str = "paper", resolution: float = 0.05, seed: int = 0) -> "MaSF":
     """The empirical CDFs of all steps (Algorithm 2): a `MaSF` with `p_values`, `stages` and `dataset_p`.
 
-    reference: `signals` of the masked validation split, (N, layers, width). It is sorted once, which takes
-    N log N; M examples are searched in it, which takes M log N.
+    reference: `signals` of the masked validation split, (N, layers, width).
     "paper": P(Z < z) is the share of the reference strictly below z, as Eq. 2 has it, and p = min(P, 1 − P),
-    without a factor 2. The reference is ranked among itself. Values that are equal on paper are equal here
-    and so not below; in floating point they are not, and p depends on its last bits. Where many share the
-    lowest value of an embedding, P and p are 0: in the embedding output CLS, the same in all texts, often
-    is the maximum. p is 0 too for what lies outside the reference.
+    without a factor 2. The reference is ranked among itself. Values that are equal on paper are equal here.
+    p is 0 for what lies outside the reference, and where many share the lowest value of an embedding, as in
+    the embedding output, where CLS, the same in all texts, often is the maximum.
     "released": the same in float32 and in the release's order of operations, so that rounding parts ties.
     "calibrated": p is uniform for new examples of the reference's kind, and never 0. A random half of the
     reference (`seed`) gives the CDFs of the first two steps, in which ties count half and its own examples
     are ranked among the others. The n examples of the other half pass through them as new ones do, and
-    p = (1 + how many of them have a z3 as large) / (n + 1), as in conformal prediction. Leaving one out
-    throughout would use all examples, but was found to reject up to three times too often for N = 50.
+    p = (1 + how many of them have a z3 as large) / (n + 1), as in conformal prediction.
     resolution: the p that a single example must be able to reach. Raises ValueError for another definition,
     a reference too small for it or not of three axes, NaN, and a layer that is constant. Warns of single
     embeddings that are: Eq. 2 makes their p 0 for all, and with it their layer's ("calibrated": a large p).
-    In sample, what lies outside in every layer has as p the share of the reference that has p = 0 there, too:
-    with hundreds of embeddings a layer and few examples that is most of it, and nothing can be rejected.
+    With hundreds of embeddings a layer and few examples most of the reference has p = 0 in every layer, and
+    nothing can be rejected.
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition={definition!r} is unknown: use {', '.join(map(repr, DEFINITIONS))}")
@@ -156,7 +151,7 @@ class MaSF:
         self.second = in_columns(z2)  # (layers, N)
         if calibrating is not ranking:
             z2 = self._simes(calibrating)
-        self.third = np.sort(self._fisher(self._two_sided(z2, self.second)))
+        self.third = np.sort(self._settled(fisher(self._two_sided(z2, self.second))))
         self.calibration = len(calibrating)
 
     def p_values(self, signals):
@@ -164,10 +159,7 @@ class MaSF:
         return self.stages(signals).p
 
     def stages(self, signals):
-        """All steps for M examples, (M, layers, width) -> `Stages`.
-
-        Raises ValueError for NaN and for signals of another shape than the reference's.
-        """
+        """All steps for M examples, (M, layers, width) -> `Stages`; ValueError for NaN and another shape."""
         signals = _checked("signals", signals)
         if signals.shape[1:] != (shape := (len(self.first), len(self.first[0]))):
             raise ValueError(
@@ -177,7 +169,7 @@ class MaSF:
         p1 = np.stack([self._two_sided(signals[:, k], layer) for k, layer in enumerate(self.first)], 1)
         z2 = self._settled(simes(p1))
         p2 = self._two_sided(z2, self.second)
-        z3 = self._fisher(p2)
+        z3 = self._settled(fisher(p2))
         lower, n = np.searchsorted(self.third, z3), self.calibration
         if self.definition == "released":
             p = 1 - lower.astype(np.float32) / np.float32(n)
@@ -189,10 +181,9 @@ class MaSF:
         """p of a whole data set from those of its examples.
 
         "paper", "released": `simes`, 0 where one example has 0; or Fisher's, the p of `fisher` by χ², in the
-        release by its lower tail, near 1 where the examples' p are small. "calibrated": where the combination
-        is among those of M new examples of the reference's kind, (more extreme ones + u · (1 + equal ones)) /
-        (1 + draws), uniform for such a data set; least, below 0.001. Simes alone is not: M p-values that
-        share one reference depend on each other, and it is 0.6 on average.
+        release by its lower tail. "calibrated": where the combination is among those of M new examples of the
+        reference's kind, (more extreme ones + u · (1 + equal ones)) / (1 + draws), uniform for such a data
+        set; Simes alone is not, as the p-values share one reference.
 
         Args:
             p: (M,), in [0, 1].
@@ -238,9 +229,6 @@ class MaSF:
         rank = lower + (below(z, columns, "right") - lower - inside) / 2
         return (1 + np.minimum(rank, others - rank)) / (1 + n)  # n also inside: the least p is the same
 
-    def _fisher(self, p2):
-        return self._settled(fisher(p2))
-
     def _settled(self, z):
         return z if self.definition == "released" else z.round(DIGITS)
 
@@ -257,7 +245,7 @@ def in_columns(z):
 def below(z, columns, side="left"):
     """How many values of each column are below z, side="right": not above it; (M, columns) int.
 
-    z: (M, columns). columns: from `in_columns`. M log N, where comparing all pairs takes M · N.
+    z: (M, columns); columns: from `in_columns`.
     """
     places = np.empty(z.shape, int)
     for column, values, counts in zip(columns, z.T, places.T, strict=True):

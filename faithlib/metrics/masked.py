@@ -37,15 +37,13 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
     - masf: the share of masking levels at which MaSF rejects that the text is in the model's distribution.
 
     Args:
-        inputs: `metrics.inputs.Inputs` of a classifier.
-        labels: (examples,) int, the classes by which accuracy is counted.
+        inputs: `metrics.inputs.Inputs` of a classifier; labels: (examples,) int.
         calibration: the `reference`.
         scores_of, families, once: as `recursion.recursive_masking` takes them.
 
     Returns:
-        {attribution: (RACU of the accuracy, NaN where the random curve falls by less than `curves.FLAT`;
-        (examples,) share of masking levels below 100 % at which MaSF rejects that the text is in the model's
-        distribution, p < REJECTED)}.
+        {attribution: (RACU, NaN where the random curve falls by less than `curves.FLAT`; (examples,) share of
+        masking levels below 100 % with p < REJECTED)}.
     """
     model, encodings, seed = inputs.model, inputs.encodings, inputs.seed
     masked_levels = recursive_masking(model, encodings, scores_of, families, RATIOS, once, seed)

@@ -33,11 +33,10 @@ def aopc_comprehensiveness(inputs, scores):
     """AOPC, most important tokens masked first: (examples,) in [−1, 1], higher is better.
 
     AOPC = mean over levels k of y(x) − y(x with the first k tokens masked), y the target's probability; of a
-    contrast y is a difference of two, and AOPC in [−2, 2].
+    contrast y is a difference of two, and AOPC in [−2, 2]. Of equal scores the earlier token goes first.
 
     Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution. Of equal scores the earlier
-            token goes first.
+        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
     """
     return _aopc(inputs, scores, 1)
 
@@ -50,12 +49,8 @@ def aopc_sufficiency(inputs, scores):
 def naopc_comprehensiveness(inputs, scores):
     """`aopc_comprehensiveness` between the worst (0) and the best (1) order that the model can reach.
 
-    Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
-
-    Returns:
-        (examples,) in [0, 1], higher is better; NaN where best and worst differ by less than
-        `erasure.LEAST`. A value beyond the bounds that beam search found counts as 0 or 1.
+    (examples,) in [0, 1], higher is better; NaN where best and worst differ by less than `erasure.LEAST`. A
+    value beyond the bounds that beam search found counts as 0 or 1.
     """
     return _between(inputs, aopc_comprehensiveness(inputs, scores))
 
@@ -71,24 +66,27 @@ def bounds(inputs, beam=BEAM):
 
 
 def _aopc(inputs, scores, sign):
-    masks, examples = [], []
-    for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
-        places = ranking(sign * np.asarray(s, float), e.maskable, False)
-        masks += [places < k for k in levels(int(e.maskable.sum()))]
-        examples += [i] * (len(masks) - len(examples))
+    masks, examples = _masks(inputs, [sign * np.asarray(s, float) for s in scores], ())
     falls = _falls(inputs, masks, examples)
     return np.bincount(examples, falls) / np.bincount(examples)
 
 
 def curves(inputs, scores):
     """y(x), then y(x with the first k tokens masked) at each of `levels`: [(points + 1,) of each text]."""
+    masks, examples = _masks(inputs, scores, (0,))
+    y = inputs.without(masks, np.array(examples), "mask")
+    return np.split(y, np.flatnonzero(np.diff(examples)) + 1)
+
+
+def _masks(inputs, scores, before):
+    """(the first k tokens of each text's ranking, for k of `before` and of `levels`; their texts)."""
     masks, examples = [], []
     for i, (e, s) in enumerate(zip(inputs.encodings, scores, strict=True)):
         places = ranking(np.asarray(s, float), e.maskable, False)
-        masks += [places < k for k in (0, *levels(int(e.maskable.sum())))]
-        examples += [i] * (len(masks) - len(examples))
-    y = inputs.without(masks, np.array(examples), "mask")
-    return np.split(y, np.flatnonzero(np.diff(examples)) + 1)
+        points = [*before, *levels(int(e.maskable.sum()))]
+        masks += [places < k for k in points]
+        examples += [i] * len(points)
+    return masks, examples
 
 
 def _between(inputs, values):
@@ -145,8 +143,8 @@ def extreme_mean(falls, n, best=max):
 def _search(inputs, examples, beam, sign):
     """The highest mean of sign · falls over levels that beam search finds: (examples,).
 
-    Each round masks the tokens up to the next level. Where a level adds several tokens, these are the best
-    ones taken singly, with the last of them exchanged for the next best in the other candidates.
+    Where a level adds several tokens, these are the best ones taken singly, with the last of them exchanged
+    for the next best in the other candidates.
     """
     places = {i: np.flatnonzero(inputs.encodings[i].maskable) for i in examples}
     points = {i: np.append(0, levels(len(places[i]))) for i in examples}

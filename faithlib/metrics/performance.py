@@ -3,12 +3,11 @@
 import numpy as np
 
 
-def performance(predicted, labels):
+def performance(predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Accuracy, balanced accuracy, micro and macro F1, and Matthews' correlation; higher is better.
 
     Args:
-        predicted: (examples,) int.
-        labels: (examples,) int.
+        predicted, labels: (examples,) int.
 
     Returns:
         {"accuracy", "balanced_accuracy" (mean recall of the classes among the labels), "micro_f1" and

@@ -1,10 +1,12 @@
 """Plausibility: how well scores agree with evidence that is known, example by example.
 
-Evidence is a set of words: those a generated corpus was built on, or those a person marked. It tells
-what a model *should* have used for the label; whether the model did is the question of faithfulness.
-The metrics look at the n maskable tokens, h of which are evidence, and at nothing but the order of
-their scores, so scores are compared as they are: what speaks against the target ranks last.
+Evidence is a set of words: those a generated corpus was built on, or those a person marked; it tells what a
+model *should* have used. The metrics look at the order of the scores of the n maskable tokens, h of which are
+evidence: what speaks against the target ranks last.
 """
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,8 @@ def auprc(scores, true):
     """Area under the precision-recall curve as average precision, in (0, 1], higher is better.
 
     AP = Σ_k (R_k − R_{k−1}) · P_k over the distinct scores, from the highest
-    (`sklearn.metrics.average_precision_score`, used for rationales by DeYoung et al. 2020). Tied tokens
-    enter together, so constant scores have h/n. scores, true: (maskable tokens,) float and bool.
+    (`sklearn.metrics.average_precision_score`, used for rationales by DeYoung et al. 2020): constant scores
+    have h/n. scores, true: (maskable tokens,) float and bool.
     """
     return float(average_precision_score(true, scores))
 
@@ -30,8 +32,7 @@ def auprc(scores, true):
 def precision(scores, true):
     """Share of evidence among the h highest scores, in [0, 1], higher is better.
 
-    Where scores are tied at the edge, the expectation over all ways to break the tie: the g tied tokens,
-    of which e are evidence, hold e/g of it in each of the places that are left.
+    Where scores are tied at the edge, the expectation over all ways to break the tie.
     """
     edge, h = np.sort(scores)[::-1][true.sum() - 1], true.sum()
     above, tied = scores > edge, scores == edge
@@ -52,7 +53,7 @@ def chance(n, h):
     """{metric: its expectation} for n tokens in random order, h of them evidence, 1 ≤ h ≤ n.
 
     precision: h/n. first_hit: (n + 1)/(h + 1). auprc: [H_n + (n − H_n)(h − 1)/(n − 1)]/n with H_n =
-    1 + 1/2 + … + 1/n, which is above h/n: an early hit gains more than a late one loses.
+    1 + 1/2 + … + 1/n.
     """
     harmonic = (1 / np.arange(1, n + 1)).sum()
     others = (h - 1) / (n - 1) if n > 1 else 0.0
@@ -63,12 +64,11 @@ def chance(n, h):
     }
 
 
-def evidence_tokens(encoding, words):
+def evidence_tokens(encoding: Any, words: Sequence) -> np.ndarray:
     """The maskable tokens of the evidence, (tokens,) bool.
 
     words: indices into text.split(), or spans of characters of the text, [(start, end)], of which every token
     that overlaps one counts. Raises ValueError for something else, and for spans where the encoding has none.
-    What was cut with the end of the text has no token left.
     """
     indices = np.asarray(words)
     if indices.size and not (np.issubdtype(indices.dtype, np.integer) and indices.min() >= 0):
@@ -83,13 +83,12 @@ def evidence_tokens(encoding, words):
     return encoding.maskable & ((first < end) & (start < last)).any(1)
 
 
-def plausibility(encodings, evidence, scores):
+def plausibility(encodings: Sequence, evidence: Sequence, scores: Mapping[str, Sequence]) -> pd.DataFrame:
     """Agreement of scores with evidence: a DataFrame, one row a value, with COLUMNS.
 
-    encodings: of the examples; evidence: for each the indices of its evidence words; scores:
-    {attribution: [scores (tokens,) of each example]}. `chance` is the value of a random order. An
-    example that has no evidence among its tokens has NaN for both; `without_evidence` tells how many.
-    Raises ValueError where lengths do not belong together or scores are not finite.
+    evidence: for each example the indices of its evidence words; scores: {attribution: [scores (tokens,) of
+    each example]}. `chance` is the value of a random order. An example that has no evidence among its tokens
+    has NaN for both. Raises ValueError where lengths do not belong together or scores are not finite.
     """
     if len(evidence) != len(encodings):
         raise ValueError(f"evidence of {len(evidence)} examples for {len(encodings)} encodings: give as many")
@@ -105,7 +104,7 @@ def plausibility(encodings, evidence, scores):
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def without_evidence(encodings, evidence):
+def without_evidence(encodings: Sequence, evidence: Sequence) -> list[dict]:
     """What evidence there is not, as rows for a record's `excluded`: {what, why, n}, each with n > 0."""
     units = [np.unique(words, axis=0) for words in evidence]  # words, or spans
     marked = np.array([len(of_text) for of_text in units])
@@ -153,8 +152,7 @@ def _of_evidence(inputs, scores, metric):
 def words_of(text, phrase):
     """Indices of the words of text.split() that hold a letter or digit of `phrase`, where it first occurs.
 
-    "Japan" is the word "Japan,": punctuation at its edges belongs to it. An empty phrase has no word.
-    Raises ValueError for a phrase that the text does not have.
+    "Japan" is the word "Japan,". Raises ValueError for a phrase that the text does not have.
     """
     start = text.find(phrase := phrase.strip())
     if start < 0:
@@ -163,14 +161,14 @@ def words_of(text, phrase):
     return list(range(first, first + len(phrase.split())))
 
 
-def part_shares(encodings, parts, scores):
+def part_shares(encodings: Sequence, parts: Sequence, scores: Mapping[str, Sequence]) -> pd.DataFrame:
     """The share of each part in the scores of a text: a DataFrame, one row a value, with PART_COLUMNS.
 
     share = Σ_(i in part) |s_i| / Σ_i |s_i| over the maskable tokens, in [0, 1], NaN where all scores are 0;
-    chance: the part's share of the tokens, which is what a random order has. After Figure 2 of Ghasemi
-    Madani et al. 2025, which adds up the scores themselves; absolute ones are shares where signs are mixed.
-    parts: for each example {part: indices of its words}; scores: {attribution: [(tokens,)]}. Raises
-    ValueError where lengths do not belong together and for scores that are not finite.
+    chance: the part's share of the tokens. After Figure 2 of Ghasemi Madani et al. 2025, which adds up the
+    scores themselves; absolute ones are shares where signs are mixed. parts: for each example {part: indices
+    of its words}; scores: {attribution: [(tokens,)]}. Raises ValueError where lengths do not belong together
+    and for scores that are not finite.
     """
     if len(parts) != len(encodings):
         raise ValueError(f"parts of {len(parts)} examples for {len(encodings)} encodings: give as many")

@@ -1,11 +1,12 @@
 """Recursive masking: mask more and more of a text, asking anew at every step what is important in the rest.
 
 Algorithm 3 of Madsen et al. 2024 (section 3.4, appendix F.3): Recursive ROAR without the retraining, for
-models that support masks. Which tokens go is one thing (`recursive_masking`), what performance is left is
-another (`performance`); `curves.summary` makes ACU and RACU of it.
+models that support masks.
 """
 
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,11 @@ RATIOS = tuple(range(10, 101, 10))
 NEVER = 101  # beyond every ratio: of tokens that no step masks, such as special ones
 
 
-def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once=(), seed=0, seconds=None):
+def recursive_masking(
+    model: Any, encodings: Sequence, scores_of: Callable[[list, np.ndarray, list], dict], families: Sequence,
+    ratios: Sequence[int] = RATIOS, once: Sequence[str] = (), seed: int = 0,
+    seconds: dict[str, float] | None = None,
+) -> dict[str, list[np.ndarray]]:  # fmt: skip
     """The ratio at which each token is masked: {measure: [(tokens,) int of each encoding]}.
 
     At ratio r, in per cent, the ⌊r · n / 100⌋ most important of the n maskable tokens are masked in total, by
@@ -27,12 +32,11 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     first goes first. So `[at <= r for at in found[measure]]` are the masks that `roar.mask` takes; special
     tokens and text_b have NEVER. Nothing is asked at 100 %, nor about a text too short to lose a token.
     scores_of(encodings, examples, measures) -> {measure: [(tokens,)]}: scores of these inputs; examples,
-    (inputs,) int, are their places in `encodings`, by which their targets are known.
-    families: tuples of measures whose scores one pass yields (a name is a family of its own). Members that
-    have masked the same tokens of a text so far, as all have at first, are asked about it at once. once:
-    measures that are asked about the unmasked input alone and then only ranked, as beam search, which is an
-    order already. The baseline "random" is always there, the first draw of `random_masking`.
-    seconds: a dict that receives {measure: seconds that its scores took}; what several share counts for each.
+    (inputs,) int, are their places in `encodings`.
+    families: tuples of measures whose scores one pass yields (a name is a family of its own); those that have
+    masked the same tokens of a text so far are asked about it at once. once: measures that are asked about
+    the unmasked input alone and then only ranked. The baseline "random" is the first draw of
+    `random_masking`. seconds: a dict that receives {measure: seconds that its scores took}.
     Raises ValueError for a text that masking could not change, one longer than the model, a model without a
     mask token, ratios that do not increase, measures given twice, and scores missing or not finite.
     """
@@ -54,17 +58,17 @@ def recursive_masking(model, encodings, scores_of, families, ratios=RATIOS, once
     return masked_at
 
 
-def random_masking(model, encodings, ratios=RATIOS, seed=0, draws=1):
+def random_masking(
+    model: Any, encodings: Sequence, ratios: Sequence[int] = RATIOS, seed: int = 0, draws: int = 1
+) -> list[list[np.ndarray]]:
     """The ratio at which each token is masked at random: for each draw [(tokens,) int of each encoding].
 
-    One uniform number a token ranks a text's tokens; the draws of an example follow one another in its own
-    stream, of `seed` and its ids, so that fewer draws are the first of more.
+    One uniform number a token ranks a text's tokens, in a stream of `seed` and its ids: fewer draws are the
+    first of more.
 
     Args:
         model: a Classifier with a mask token.
         ratios: increasing, per cent of the maskable tokens masked in total.
-        seed: of the random numbers.
-        draws: how many, at least 1.
 
     Example:
         >>> from faithlib import models
@@ -78,14 +82,16 @@ def random_masking(model, encodings, ratios=RATIOS, seed=0, draws=1):
     return list(_ranked(model, encodings, scores, ratios).values())
 
 
-def performance(model, encodings, labels, masked_at, ratios=RATIOS, cache=None):
+def performance(
+    model: Any, encodings: Sequence, labels: Sequence[int] | np.ndarray, masked_at: dict,
+    ratios: Sequence[int] = RATIOS, cache: forward.Cache | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """What a model does while tokens are masked: two DataFrames (curves, predictions).
 
     masked_at: as `recursive_masking` finds it. curves: per measure and step, 0 and the ratios, one row a
-    metric of `training.performance` with its value, the tokens masked in total over all texts (masked_tokens)
+    metric of `metrics.performance` with its value, the tokens masked in total over all texts (masked_tokens)
     and the texts in which the step masked nothing new (unchanged_texts). predictions: per measure, step and
-    example the predicted class and the probability of the label (p_gold). Equal inputs, such as those of 0
-    and 100 %, are evaluated once. cache: a forward.Cache shared with attributions or other metrics.
+    example the predicted class and the probability of the label (p_gold). cache: a forward.Cache.
     """
     cache = forward.Cache() if cache is None else cache
     labels, examples = np.asarray(labels), np.arange(len(encodings))

@@ -1,7 +1,6 @@
 """The list of metrics: what each one is, and where its function stands. Nothing here loads torch.
 
-Everything that names metrics reads this list: `evaluate`, tables, arrows, the site's A to Z. What is built in
-has a row in metrics.toml; a metric of your own joins with the decorator `register`, in any file.
+What is built in has a row in metrics.toml; a metric of your own joins with the decorator `register`.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,13 +31,12 @@ class Metric(Named):
         name: as `evaluate` knows it.
         label: as tables and figures print it.
         better: "higher" or "lower".
-        range: (lowest, highest) value, inf where there is no bound.
-        contrast_range: the same where a contrast of two targets is explained, if it is another.
+        range, contrast_range: (lowest, highest) value, inf where there is no bound; where a contrast of two
+            targets is explained, if it is another.
         needs: what it asks of a study, of NEEDS.
-        void: when its value means nothing; such a value is NaN and is counted, never printed as a number.
-        function: (inputs, scores) -> (examples,) float, or "module:function" of this package, which is
-            imported when it is first used. `inputs` is a `metrics.inputs.Inputs`, `scores` the [(tokens,)] of
-            one attribution.
+        void: when its value means nothing; it is then NaN, and counted.
+        function: (inputs, scores) -> (examples,) float, or "module:function" of this package. `inputs` is a
+            `metrics.inputs.Inputs`, `scores` the [(tokens,)] of one attribution.
         level: "example", or "data set" for what has no value of a single example.
         source: the paper that defines it.
         default: whether "default" of `evaluate` includes it where it can; "all" does in any case.

@@ -5,8 +5,10 @@ paper's table, and `of_attribution` of a study, for language models too.
 """
 
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,7 @@ SOFT_DRAWS = zlib.crc32(b"soft draws")  # names the stream of the perturbations
 COLUMNS = ("example", "attribution", "baseline", "draw", "definition", "perturbation", "metric", "ratio")
 
 
-def to_probability(scores, maskable, how="minmax"):
+def to_probability(scores: Sequence | np.ndarray, maskable: np.ndarray, how: str = "minmax") -> np.ndarray:
     """Scores (tokens,) to the a of Eq. 3, in [0, 1] on maskable tokens and 0 elsewhere.
 
     The paper is silent on how scores become a; the choice decides what soft metrics measure. minmax:
@@ -84,7 +86,7 @@ def equal_retention(a, share=0.5):
     return (a + np.interp(share, means, shifts[first])).clip(0, 1)
 
 
-def released_probability(scores, maskable, option):
+def released_probability(scores: np.ndarray, maskable: np.ndarray, option: int) -> np.ndarray:
     """The release's options 0 to 7, over the whole row, with −∞ at positions that are not maskable.
 
     Soft-NS was published with option 1 (a sigmoid), Soft-NC with 5 (those positions set to −1, then min-max
@@ -108,7 +110,10 @@ def released_probability(scores, maskable, option):
     raise ValueError(f"option {option!r} is unknown: the release has 0 to 7")
 
 
-def factor(perturbation, a, positions, retain, width, seed, sigma=1.0):
+def factor(
+    perturbation: str, a: np.ndarray, positions: np.ndarray, retain: bool, width: int,
+    seed: int | Sequence[int], sigma: float = 1.0,
+) -> np.ndarray:  # fmt: skip
     """What one draw multiplies the embedding output by: float32 (tokens, width), 1 outside `positions`.
 
     a: (tokens,) in [0, 1]; λ is 1 − a for retaining elements and a for removing them. bernoulli:
@@ -207,7 +212,10 @@ def draw_counts(draws):
     return (*(n for n in DRAW_COUNTS if n < draws), draws)
 
 
-def values(classifier, encodings, targets, scores, plan, examples=None, cache=None):
+def values(
+    classifier: Any, encodings: Sequence, targets: Sequence[int] | np.ndarray, scores: Mapping[str, Sequence],
+    plan: Settings, examples: Sequence[int] | np.ndarray | None = None, cache: forward.Cache | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """NS, NC, Soft-NS and Soft-NC of every attribution and of its random baselines, example by example.
 
     Args:
@@ -255,8 +263,9 @@ def values(classifier, encodings, targets, scores, plan, examples=None, cache=No
 
 
 def soft_variants(
-    encoding, a, positions, retain, width, seeds, perturbation="bernoulli", sigma=1.0, shared=False
-):
+    encoding: Any, a: np.ndarray, positions: np.ndarray, retain: bool, width: int, seeds: Sequence,
+    perturbation: str = "bernoulli", sigma: float = 1.0, shared: bool = False,
+) -> list:  # fmt: skip
     """Softly perturbed variants of one input, one for each seed, by `factor`; a cache holds `shared` ones."""
     if perturbation == "attention":  # nothing random about it: one variant
         weight = attention_weight(a, positions, retain)

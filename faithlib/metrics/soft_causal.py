@@ -4,9 +4,10 @@ Ghasemi Madani et al. 2025, appendix A, after Zhao & Aletras 2023 and Zhao & Sha
 next token is explained it is one step; an open-ended prompt is continued, and every step explained.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,10 @@ def everywhere(encodings):
     return [replace(e, maskable=np.ones(len(e.ids), bool)) for e in encodings]
 
 
-def values(model, encodings, scores, plan, examples=None, steps=None):
+def values(
+    model: Any, encodings: Sequence, scores: Mapping[str, Sequence], plan: Settings,
+    examples: Sequence[int] | np.ndarray | None = None, steps: Sequence[int] | np.ndarray | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Soft-NS and Soft-NC of every attribution and of its baselines, prompt by prompt and draw by draw.
 
     Random draws belong to example and step; all attributions and normalisations meet the same ones.
@@ -206,7 +210,7 @@ def values(model, encodings, scores, plan, examples=None, steps=None):
     )
 
 
-def over_draws(values):
+def over_draws(values: pd.DataFrame) -> pd.DataFrame:
     """Means over draws of the rows of `values`: their columns but draw and kept, and two forms of Soft-NS.
 
     soft_ns: each draw is clipped at 0 (Eq. 7), as released; soft_ns_of_mean: the mean over draws is. float32.
@@ -218,7 +222,7 @@ def over_draws(values):
     return by_row.astype(np.float32).reset_index()
 
 
-def by_draw(values):
+def by_draw(values: pd.DataFrame) -> pd.DataFrame:
     """Means over prompts, each first over its steps, for each draw: the rows of `values` without prompts.
 
     soft_ns, in place of kept and denominator, is clipped in each draw; float32.

@@ -28,12 +28,12 @@ class Chunks:
         self.store = Store(folder, ("study/study.py",), *about)
 
     def scores(self, name, function, settings, compute, notes):
-        """compute(), [(tokens,)] of each text, or what was kept of it and of `notes`, which it fills."""
+        """compute()[name], [(tokens,)], or what was kept of it and of `notes`, which compute fills."""
         if self.store.folder is None:
-            return compute()
+            return compute()[name]
 
         def make():
-            columns = {"scores": [list(map(float, row)) for row in compute()]}
+            columns = {"scores": [list(map(float, row)) for row in compute()[name]]}
             return pd.DataFrame(columns | notes)
 
         frame = self.store.table(
@@ -42,12 +42,12 @@ class Chunks:
         notes.update({note: np.array(frame[note]) for note in set(frame) - {"scores"}})
         return [np.array(row, float) for row in frame.scores]
 
-    def values(self, name, metric, scores, compute):
+    def values(self, name, metric, function, scores, compute):
         """compute(), a DataFrame of values of one attribution and metric, or what an earlier run kept."""
         if self.store.folder is None:
             return compute()
         of_texts = [np.asarray(row, float) for row in scores]
-        return self.store.table(_file(name, metric.name), compute, name, source(metric.function), of_texts)
+        return self.store.table(_file(name, metric), compute, name, source(function), of_texts)
 
 
 def _file(name, what):

@@ -167,39 +167,37 @@ def test_right_answers(answers, gold, expected):
 def test_the_fewest_words_by_hand(encoded):
     """In order: unlikely, the, she, a, ending, lot, liked. "a" is the fourth of seven.
 
-    Steps ask for 7, 6, 5, 4, 3 words, a bisection for 7, 3, 5, 4, and then for 6, between 5 and 7.
+    A bisection asks for 7, 3, 5, 4 words, and then for 6, between 5 and 7.
     """
-    for search in ("steps", "bisect"):
-        judge = needs("a", "the")
-        found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, search=search)
-        assert list(found) == MINIMUM
-        assert found.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
+    found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs("a", "the"))
+    assert list(found) == MINIMUM
+    assert found.values.tolist() == [[0, "a", 4 / 7, 7, 5]]
     assert minimum_rows(found, "known") == [
         {"metric": "min_top_k", "attribution": "a", "top": 1, "judge": "known", "value": 4 / 7, "n": 1}
     ]
 
 
-def test_bisection_finds_what_steps_find_where_more_never_hurts():
+def test_bisection_finds_what_all_sizes_give_where_more_never_hurts():
     model, generator = tiny.causal(), np.random.default_rng(0)
     texts = [" ".join(generator.permutation(tiny.WORDS)[:n]) for n in (1, 2, 3, 5, 9, 14, 16)]
     encodings = model.encode(texts)
     scores = {name: [generator.standard_normal(len(e.ids)) * e.maskable for e in encodings] for name in "ab"}
     wanted = [text.split()[len(text.split()) // 2] for text in texts]
     answer = Known(lambda given: ["yes"] if set(given) & set(wanted) else ["no"])
-    found = {
-        s: minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer, search=s) for s in ("steps", "bisect")
-    }
-    assert found["steps"].share.tolist() == found["bisect"].share.tolist()
-    long = found["bisect"].words >= 14
-    assert found["bisect"].calls[long].max() <= 9 and found["steps"].calls[long].max() > 9
+    found = minimum_top_k(texts, ["yes"] * 7, encodings, scores, answer)
+    for row in found.itertuples():
+        word_list, of_token = words(texts[row.example], encodings[row.example])
+        s = scores[row.attribution][row.example][encodings[row.example].maskable]
+        order = np.argsort(-np.bincount(of_token, s), kind="stable")
+        least = 1 + min(place for place, word in enumerate(order) if word_list[word] in wanted)
+        assert row.share == least / len(word_list)
+    assert found.calls[found.words >= 14].max() <= 9
 
 
 def test_where_more_words_hurt_every_step_is_taken(encoded):
     """Right with 7, 6, 4, 3, 2 and 1 words and wrong with 5: the first failure counts."""
     judge = Known(lambda given: ["no"] if len(given) == 5 else [GOLD])
-    for search in ("steps", "bisect"):
-        found = minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge, search=search)
-        assert found.share[0] == 6 / 7
+    assert minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, judge).share[0] == 6 / 7
 
 
 def test_a_judge_that_fails_with_all_words_has_no_share(encoded):
@@ -220,7 +218,7 @@ def test_equal_questions_are_asked_once(encoded):
     scores = {"a": [SCORES], "b": [2 * SCORES], "c": [-SCORES]}
     answerability([TEXT], [GOLD], encoded, scores, judge)
     assert len(judge.seen) == len(set(judge.seen)) == 2 and judge.counts["questions"] == 3
-    minimum_top_k([TEXT], [GOLD], encoded, scores, judge, search="steps")
+    minimum_top_k([TEXT], [GOLD], encoded, scores, judge)
     assert len(judge.seen) == len(set(judge.seen))
 
 
@@ -250,7 +248,7 @@ def test_all_that_is_asked_was_planned(encoded, capsys):
     assert sorted(map(len, certain)) == [1, 3, 3, 7, 7]
     for scores in given.values():
         answerability([TEXT], [GOLD], encoded, scores, judge, share=0.5)
-        minimum_top_k([TEXT], [GOLD], encoded, scores, judge, search="steps")
+        minimum_top_k([TEXT], [GOLD], encoded, scores, judge)
     assert {tuple(prompt.split()) for prompt in judge.seen} <= set(planned)
 
 
@@ -291,7 +289,6 @@ def test_bad_input_is_one_clear_line(encoded, given, told):
     assert not judge.seen
 
 
-def test_searches_are_checked(encoded):
-    for given in (dict(search="walk"), dict(top=2)):
-        with pytest.raises(ValueError, match="use bisect or steps, and 1 or 5"):
-            minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs(), **given)
+def test_how_many_answers_count_is_checked(encoded):
+    with pytest.raises(ValueError, match="top=2: use 1 or 5"):
+        minimum_top_k([TEXT], [GOLD], encoded, {"a": [SCORES]}, needs(), top=2)

@@ -10,7 +10,7 @@ import tiny
 
 from faithlib import attributions, plugins
 from faithlib.metrics import registry
-from faithlib.study import chunks, evaluate, study
+from faithlib.study import chunks, evaluate, measure
 
 ASKED = []  # not in a closure, which would be a part of what a function depends on
 NAMES, METRICS = ["gradient_l2", "gradient_l1", "leave_one_out"], ["ns", "soft_nc", "decision_flip"]
@@ -27,7 +27,7 @@ def test_a_study_from_chunks_is_the_same(model, tmp_path, monkeypatch):
     kept = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert len(kept) == len(NAMES) * (1 + len(METRICS))
     monkeypatch.setattr(attributions, "attribute", None)
-    monkeypatch.setattr(study, "_values", lambda *given: None.nothing)
+    monkeypatch.setattr(measure, "_values", lambda *given: None.nothing)
     again = evaluate(model, tiny.TEXTS, NAMES, METRICS, resume=str(tmp_path / "new"))
     for other in (first, again):
         pd.testing.assert_frame_equal(other.table, plain.table, rtol=1e-6)

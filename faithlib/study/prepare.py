@@ -1,0 +1,186 @@
+"""What a study is of: one model, its texts, targets and metrics, all checked before the first pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from faithlib import attributions, scores
+from faithlib.engine import batching
+from faithlib.engine.operators import Operator, takes_factor
+from faithlib.metrics.inputs import Inputs
+from faithlib.models import placement
+from faithlib.study import chunks, masked, plan
+from faithlib.study import targets as explained
+from faithlib.study.data import Texts, labels
+from faithlib.study.imports import align
+from faithlib.study.methods import Methods, unused
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Arguments of `evaluate`."""
+
+    metrics: str | Sequence[str]
+    targets: Sequence | np.ndarray | None
+    contrast: Sequence | np.ndarray | None
+    baselines: int
+    operator: str | Operator | None
+    minutes: float | None
+    budget: int | None
+    resume: str | Path | None
+    long_texts: str
+    blank: bool
+    settings: dict
+
+
+@dataclass(frozen=True)
+class Part:
+    """One model and its texts, or a block of them: what the steps of a study take and none of them changes.
+
+    Attributes:
+        aligned: {attribution: [(tokens,)]}, the scores that are given.
+        targets, predicted: what is explained, and what the model predicts, None before it is asked.
+        metrics, masked: the metrics of single texts, and those of a model trained with masks.
+        left_out: why there are none of these, in a sentence, or "".
+        weights: what tells the model from others where blocks are kept.
+        passes: {attribution or metric: the passes that it is estimated to need}.
+    """
+
+    model: object
+    name: str
+    texts: Texts
+    wanted: Methods
+    asked: Asked
+    encodings: list
+    cut: str
+    labels: np.ndarray | None
+    aligned: dict
+    targets: explained.Targets
+    inputs: Inputs
+    metrics: tuple = ()
+    masked: tuple = ()
+    left_out: str = ""
+    predicted: np.ndarray | None = None
+    weights: list | None = None
+    passes: dict = field(default_factory=dict)
+
+    @property
+    def evidence(self):
+        """Of each text, or None."""
+        return self.inputs.evidence
+
+    @property
+    def operators(self):
+        """{metric: the name of the operator with which it erases}."""
+        return {metric.name: self.inputs.erased_by(metric) for metric in self.metrics}
+
+    def block(self, rows):
+        """Some of its texts, with a cache of their own."""
+        if len(rows) == len(self.encodings):
+            return self
+        encodings, targets = [self.encodings[i] for i in rows], self.targets.at(rows)
+        evidence = self.evidence and [self.evidence[i] for i in rows]
+        aligned = {name: [of_texts[i] for i in rows] for name, of_texts in self.aligned.items()}
+        inputs = _inputs(self.model, encodings, targets, evidence, self.asked, self.inputs.masking)
+        return replace(self, encodings=encodings, targets=targets, aligned=aligned, inputs=inputs)
+
+
+def prepare(model, name, texts, wanted, asked):
+    """The `Part` of a model, all checked that can be before it is asked."""
+    if asked.resume is not None and placement.offloaded(model.model):
+        raise ValueError(
+            f"resume={str(asked.resume)!r}: {model.name} has offloaded weights: leave resume out"
+        )
+    encodings, cut = texts.encode(model, asked.long_texts)
+    batching.check_budget(asked.budget, [len(e.ids) for e in encodings])
+    of_texts = None if hasattr(model, "prefix") else labels(texts, model)
+    attributions.check(wanted.names or ["random_uniform"], model, **asked.settings)
+    for setting in unused(wanted.names, asked.settings):
+        print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
+    if asked.operator == "resample":
+        asked = replace(asked, operator=_resample(model, texts))
+    targets = _targets(model, texts, encodings, asked)
+    explained.check(targets, wanted.names)
+    aligned = _aligned(model, texts, wanted, encodings, targets)
+    evidence, masking = texts.column("evidence"), masked.masking(model, texts.validation, of_texts)
+    inputs = _inputs(model, encodings, targets, evidence, asked, masking)
+    chosen = plan.chosen(asked.metrics, inputs)
+    of_single = tuple(metric for metric in chosen if metric.level == "example")
+    of_masked = tuple(masked.METRICS) if len(of_single) < len(chosen) else ()
+    if of_masked and asked.minutes:
+        raise ValueError(f"minutes={asked.minutes}: RACU and MaSF are of a whole data set: leave one out")
+    missing = asked.metrics == "all" and masked.could(model) and not of_masked
+    return Part(
+        model, name, texts, wanted, asked, encodings, cut, of_texts, aligned, targets, inputs, of_single,
+        of_masked, left_out=masked.REASON if missing else "",
+    )  # fmt: skip
+
+
+def _resample(model, texts):
+    return Operator(model, "resample", unigrams=texts.unigrams(model), stream=texts.name or "study")
+
+
+def usual(model):
+    """The name of the operator for whole tokens where none was asked for, "" for that of each metric."""
+    if model.mask_id is not None:
+        return "mask"
+    return "zero" if takes_factor(model) else ""
+
+
+def _targets(model, texts, encodings, asked, predicted=None):
+    """The targets, of which None is what the model predicts."""
+    return explained.resolve(model, texts, encodings, asked.targets, asked.contrast, predicted, asked.blank)
+
+
+def _inputs(model, encodings, targets, evidence, asked, masking, cache=None):
+    """What metrics are given."""
+    seed = asked.settings["seed"]
+    return Inputs(
+        model, encodings, targets.first, evidence, seed, cache, targets.answers, targets.contrast, masking,
+        asked.operator, usual(model),
+    )  # fmt: skip
+
+
+def _aligned(model, texts, wanted, encodings, targets):
+    """Scores from elsewhere on the model's tokens: {name: [(tokens,)]}."""
+    if not wanted.scores:
+        return {}
+    pairs = texts.column("text_b")
+    aligned = align(wanted.scores, texts.column("text"), model, targets.first, pairs, encodings)
+    scores.check_scores(encodings, aligned)
+    return aligned
+
+
+def check_metrics(parts):
+    """Raise ValueError for models that cannot have the same metrics."""
+    first, *others = ({metric.name for metric in (*part.metrics, *part.masked)} for part in parts)
+    for part, names in zip(parts[1:], others, strict=True):
+        if differ := names ^ first:
+            raise ValueError(
+                f"{parts[0].name} and {part.name} do not have the same metrics, one of them alone has "
+                f"{min(differ)!r}: name metrics that both have, or evaluate each alone"
+            )
+
+
+def predict(part):
+    """(the part with what its model predicts, which is explained unless targets are given, its estimate)."""
+    model, encodings, asked, cache = part.model, part.encodings, part.asked, part.inputs.cache
+    with batching.limited(model, asked.budget):
+        per_token = plan.seconds_per_token(model, encodings, cache)
+        predicted = explained.predictions(model, encodings, cache)
+    targets = _targets(model, part.texts, encodings, asked, predicted)
+    part = replace(
+        part,
+        targets=targets,
+        predicted=predicted,
+        aligned=_aligned(model, part.texts, part.wanted, encodings, targets),  # of several outputs, the right
+        inputs=_inputs(model, encodings, targets, part.evidence, asked, part.inputs.masking, cache),
+        weights=None if asked.resume is None else chunks.told(model),
+    )
+    estimate = plan.estimate(
+        model, encodings, set(part.wanted.names), len(part.aligned), part.metrics + part.masked,
+        asked.baselines, asked.budget, per_token, **asked.settings,
+    )  # fmt: skip
+    return replace(part, passes=estimate.by_name), estimate
