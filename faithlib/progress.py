@@ -9,6 +9,10 @@ from tqdm import tqdm
 _open: list = []  # the bars that are open, the one that is shown first
 
 
+def ignored(share):
+    """The progress of work that nobody watches."""
+
+
 @contextmanager
 def bar(total, what, unit):
     """A progress bar with a rate and the remaining time.

@@ -1,10 +1,9 @@
 """Attributions: how important each token is for a prediction.
 
-`scores = attribution(model, batch, target)`, of a `Batch` and the class or next token of each text (batch,):
-a float tensor (batch, tokens), 0 at positions that are not maskable, higher = more important. One pass often
-yields several scores (a backward pass gives x⊙grad signed and absolute), so a method is a function that
-returns them all by name, and `attribute` runs each function once. What each attribution is stands in
-`registry`; a method of your own joins with its decorator:
+`attribute(model, encodings, targets, names)` gives the scores of each token: 0 at positions that are not
+maskable, higher = more important. One pass often yields several scores (a backward pass gives x⊙grad signed
+and absolute), so a method is a function that returns them all by name, and runs once. What each attribution
+is stands in `registry`; a method of your own joins with its decorator:
 
     @register("my_method", signed=True, family="perturbation")
     def my_method(model, batch, target):
@@ -16,7 +15,7 @@ the same name mean the same everywhere, and a docstring has what is its own:
 
     wanted      the names asked for
     cache       a `forward.Cache` of the model's outputs, or None
-    progress    called with the share of the work just done, or None
+    progress    called with the share of the work just done
     seed        with a text's token ids it determines the text's draws, whatever the batch
     baseline    b: "zero", "token" (the mask token), "pad"; None for the model's default
     removal     what takes a token's place: "mask", "pad" or "delete"

@@ -21,25 +21,13 @@ def attention(model, batch, target, wanted=NAMES):
       layer stands on the right (Abnar & Zuidema 2020), in [0, 1].
 
     Args:
-        model: a Classifier or CausalLM that exposes attention weights.
         wanted: the names to compute; "attention" is always returned.
 
     Returns:
         {name: (batch, tokens) float}, not 0 at special tokens, which `attribute` sets to 0.
-        scaled_attention adds a backward pass through the last layer.
 
     Raises:
         ValueError: the model exposes no attention weights.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = attention(model, batch, torch.tensor([1]))
-        >>> sorted(scores)
-        ['attention', 'attention_rollout', 'scaled_attention']
-        >>> bool(torch.isclose(scores["attention"].sum(), torch.tensor(1.0)))
-        True
     """
     slope = None
     if "scaled_attention" in wanted:

@@ -6,24 +6,23 @@ import numpy as np
 
 from faithlib.attributions.occlusion import removable
 from faithlib.engine.forward import erased, padded, target_values, unchanged
+from faithlib.progress import ignored
 
 TIE = {"logit": 1e-4, "probability": 1e-6}  # sums of y this close are equal
 
 
-def beam_search(model, batch, target, beam=10, cache=None, progress=None):
+def beam_search(model, batch, target, beam=10, cache=None, progress=ignored):
     """Rank of each token in the best masking order: T for the first token masked, 1 for the last of T.
 
     The order maximises Σ_t [y(x) − y(x with the first t tokens masked)], the area above its masking curve
     (Zhou & Shah 2023; Madsen et al. 2024, appendix E.2); y is that of leave-one-out. Each round extends the
     `beam` best sets of masked tokens by one token in every possible way. A set reached twice keeps its better
     order, and equal sums keep the order in which they were found, as in the release; the paper leaves ties
-    open. Sums closer than `TIE` are equal, because outputs in float32 depend on the batch by about as much:
-    the order depends on batches only where a gap between sums lies within rounding of `TIE`. The cost is at
-    most beam · T² / 2 passes an example; the first T are those of leave-one-out.
+    open. Sums closer than `TIE` are equal, because outputs in float32 depend on the batch by about as much.
+    The cost is at most beam · T² / 2 passes an example; the first T are those of leave-one-out.
 
     Args:
         beam: how many sets of masked tokens each round keeps, at least 1.
-        cache: a forward.Cache for the outputs of the first round, or None.
 
     Returns:
         {"beam": (batch, tokens) float64}, whole numbers from 1 to T; 0 for tokens that are not maskable or
@@ -31,14 +30,6 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
 
     Raises:
         ValueError: the model has no mask token.
-
-    Example:
-        >>> import torch
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> sorted(beam_search(model, batch, torch.tensor([1]), beam=2)["beam"][0].tolist())
-        [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
     """
     targets = np.array(target.tolist())
     free = [np.flatnonzero(removable(model, e)).tolist() for e in batch.encodings]
@@ -57,7 +48,7 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=None):
             np.repeat(targets, sizes),
             model.explains,
             None if done else cache,
-            progress and (lambda fraction, share=share: progress(fraction * share)),
+            lambda fraction, share=share: progress(fraction * share),
         )
         for i, (g, masked) in enumerate(zip(extended, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
             if g:  # otherwise all tokens of the example are masked

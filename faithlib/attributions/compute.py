@@ -30,20 +30,15 @@ def check(
     """Check the arguments of `attribute` before any work.
 
     Args:
-        wanted: names of attributions; see `names()`.
         model: a Classifier or CausalLM that is to be explained, or None to check the other arguments only.
-        definition: "paper" or "released".
-        paper: the paper whose released code "released" follows.
-        settings: the settings that `attribute` would pass on.
+        wanted, definition, paper, settings: as of `attribute`.
 
     Raises:
-        ValueError: no list, no name, an unknown name or setting; steps, samples, beam, noise, halvings,
-            probes or rounds that are no whole number from 1 on, a seed that is none from 0 on; an unknown
-            baseline, path, rule, removal, bounding, norm, definition or paper; a wanted attribution needs
-            attention weights, rules or layers of values that the model does not have.
+        ValueError: no list, no name, an unknown name, setting, rule, definition or paper; a setting that
+            `options.SETTINGS` does not allow; a wanted attribution needs attention weights, rules or layers
+            of values that the model does not have.
 
     Example:
-        >>> check(["attention", "lime"], samples=100)
         >>> check(["integrated_gradients"], steps=0)
         Traceback (most recent call last):
             ...
@@ -122,8 +117,7 @@ def attribute(
         >>> from faithlib import models
         >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
         >>> encodings = model.encode(["the plot was great", "great"])
-        >>> scores = attribute(model, encodings, [1, 1], ["leave_one_out", "gradient_l2"])
-        >>> [row.shape for row in scores["gradient_l2"]]  # with [CLS] and [SEP]
+        >>> [row.shape for row in attribute(model, encodings, [1, 1], ["gradient_l2"])["gradient_l2"]]
         [(6,), (3,)]
     """
     check(wanted, model, definition, paper, **settings)
@@ -152,7 +146,14 @@ def attribute(
     return scores
 
 
-def completeness(model, encodings, targets, wanted, texts=20, **settings):
+def completeness(
+    model: Classifier | CausalLM,
+    encodings: Sequence[Encoding],
+    targets: Sequence[int] | np.ndarray,
+    wanted: Sequence[str],
+    texts: int = 20,
+    **settings: Any,
+) -> list[dict[str, Any]]:
     """How far integrated gradients miss completeness, as rows of a record's metrics.
 
     Args:
@@ -163,21 +164,13 @@ def completeness(model, encodings, targets, wanted, texts=20, **settings):
     Returns:
         [{"metric": "completeness_gap", "value", "median" and "largest" of the gap over the texts, "change":
         the median change of the target, all in its units, "n"}], one row or none.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> encodings = model.encode(["the plot was great"])
-        >>> [row["n"] for row in completeness(model, encodings, [1], ["integrated_gradients"], steps=5)]
-        [1]
     """
     if not any("integrated_gradients" in name for name in wanted):
         return []
-    notes = {}
+    notes: dict[str, np.ndarray] = {}
     first = list(encodings[:texts])
     attribute(model, first, targets[:texts], ["integrated_gradients"], notes=notes, **settings)
-    gap = np.asarray(notes["completeness_gap"], float)
-    change = np.abs(np.asarray(notes["completeness_change"], float))
+    gap, change = notes["completeness_gap"], np.abs(notes["completeness_change"])
     row = {"value": gap.mean(), "median": np.median(gap), "largest": gap.max(), "change": np.median(change)}
     return [{"metric": "completeness_gap", "n": len(gap)} | {name: float(v) for name, v in row.items()}]
 

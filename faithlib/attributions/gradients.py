@@ -1,8 +1,7 @@
 """Attributions from gradients of the explained output with respect to word embeddings, one per position.
 
 y is the target's logit (classifiers) or probability (causal LMs); e_i is the word embedding at position i, as
-returned by `model.embed`; b is the baseline, the same vector at every position: 0, or the embedding of the
-mask token or of the padding token. Gradients with respect to parameters are not computed.
+returned by `model.embed`; b is the baseline, the same vector at every position.
 """
 
 import math
@@ -13,6 +12,7 @@ import torch
 
 from faithlib.engine import forward
 from faithlib.engine.batching import out_of_memory, shares_prefix, shrink, token_budget
+from faithlib.progress import ignored
 from faithlib.scores import generator
 
 CHUNK = 512  # rows of the embedding table at a time: small enough for the processor cache
@@ -32,18 +32,10 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
 
     Args:
         wanted: the names to compute; input × gradient is always returned.
-        baseline: b of deeplift, "zero", "token" (the mask token) or "pad"; None for the model's default.
+        baseline: b of deeplift.
 
     Returns:
         {name: (batch, tokens) float}, in units of y.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = gradients(model, batch, torch.tensor([1]))
-        >>> torch.equal(scores["deeplift"], scores["input_x_gradient"])  # a classifier's baseline is 0
-        True
     """
     embeddings = model.embed(batch.ids)  # (batch, tokens, width)
     slope = gradient(model, y_at(model, batch, target), embeddings)  # (batch, tokens, width)
@@ -60,7 +52,7 @@ def gradients(model, batch, target, wanted=ONE_PASS, baseline=None):
 
 @torch.no_grad()
 def integrated_gradients(
-    model, batch, target, steps=20, baseline=None, path="input", rule="midpoint", cache=None, progress=None
+    model, batch, target, steps=20, baseline=None, path="input", rule="midpoint", cache=None, progress=ignored
 ):
     """Integrated gradients, signed and absolute, and their completeness gap.
 
@@ -74,7 +66,6 @@ def integrated_gradients(
         path: "input" moves all positions; "text" leaves the text_b of a pair unchanged (b_i = e_i there).
         rule: a_k, "midpoint" for (k − ½)/K, which has the smaller gap, or "right" for k/K, as Madsen et al.
             (2022) print it in equation 2.
-        cache: a forward.Cache for y(e), or None.
 
     Returns:
         {"integrated_gradients", "integrated_gradients_abs": (batch, tokens) float, "completeness_gap":
@@ -85,15 +76,13 @@ def integrated_gradients(
         >>> from faithlib import models
         >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
         >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = integrated_gradients(model, batch, torch.tensor([1]), steps=50)
-        >>> bool(scores["completeness_gap"] < 0.01)
+        >>> bool(integrated_gradients(model, batch, torch.tensor([1]), 50)["completeness_gap"] < 0.01)
         True
     """
     embeddings = model.embed(batch.ids)
     moving = torch.ones_like(batch.present) if path == "input" else before_text_b(batch)
     base = torch.where(moving[..., None], baseline_embedding(model, baseline), embeddings)
     at, weights = RULES[rule](steps, embeddings)
-    at = at[:, None].expand(-1, len(batch.ids))  # (steps, batch)
     slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     signed = ((embeddings - base) * slope).sum(-1)
     gap, change = completeness(model, batch, target, base, moving, signed, cache)
@@ -102,7 +91,7 @@ def integrated_gradients(
 
 
 @torch.no_grad()
-def sequential_integrated_gradients(model, batch, target, steps=20, baseline=None, progress=None):
+def sequential_integrated_gradients(model, batch, target, steps=20, baseline=None, progress=ignored):
     """Sequential integrated gradients, signed and absolute: a separate path for each token.
 
     a_i = (e_i − b) · (1/K) Σ_k ∂y/∂e_i at e with only e_i replaced by b + (k − ½)/K · (e_i − b) (Enguehard
@@ -114,15 +103,7 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
 
     Returns:
         {"sequential_integrated_gradients", "sequential_integrated_gradients_abs": (batch, tokens) float}, in
-        units of y, 0 at tokens that are not maskable.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = sequential_integrated_gradients(model, batch, torch.tensor([1]), steps=5)
-        >>> scores["sequential_integrated_gradients"].shape
-        torch.Size([1, 6])
+        units of y.
     """
     base = baseline_embedding(model, baseline)
     at, weights = midpoints(steps, base)
@@ -132,7 +113,7 @@ def sequential_integrated_gradients(model, batch, target, steps=20, baseline=Non
 
 
 @torch.no_grad()
-def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progress=None):
+def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progress=ignored):
     """GradientSHAP, signed and absolute: integrated gradients by Monte Carlo.
 
     a_i = (e_i − b) · (1/S) Σ_s ∂y/∂e_i at b + u_s · (e − b), u_s ~ U[0, 1), the same u_s for all positions
@@ -143,13 +124,6 @@ def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progr
 
     Returns:
         {"gradient_shap", "gradient_shap_abs": (batch, tokens) float}, in units of y.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> gradient_shap(model, batch, torch.tensor([1]), samples=5)["gradient_shap"].shape
-        torch.Size([1, 6])
     """
     embeddings, base = model.embed(batch.ids), baseline_embedding(model, baseline)
     at, weights = drawn_points(batch, samples, seed, embeddings)
@@ -235,12 +209,9 @@ def drawn_points(batch, samples, seed, like):
 def in_passes(model, batch, points, compute):
     """Call `compute` on every example at each of `points` path points, in passes that fill the token budget.
 
-    A pass holds as few examples as fill it, to limit padding. One that does not fit into memory is split.
-
-    Args:
-        points: how many path points there are.
-        compute: called with (examples, places, rows): a slice of the examples, a slice of the path points,
-            and the Batch of their product, path points outermost, cut to the longest of these examples.
+    A pass holds as few examples as fill it, to limit padding; one that does not fit into memory is split.
+    compute(examples, places, rows) gets slices of the examples and of the path points, and the Batch of their
+    product, path points outermost, cut to the longest of these examples.
     """
     lengths, first = batch.present.sum(1).tolist(), 0
     while first < len(lengths):
@@ -275,16 +246,16 @@ def _pass(model, batch, examples, places, longest, compute):
         _pass(model, batch, *piece, longest, compute)
 
 
-def path_gradient(model, batch, target, embeddings, base, at, weights, progress=None):
+def path_gradient(model, batch, target, embeddings, base, at, weights, progress=ignored):
     """Σ_k w_k ∂y/∂e at b + a_k (e − b), where all positions move together: (batch, tokens, width).
 
     Args:
         embeddings: e, (batch, tokens, width).
         base: b, any shape that broadcasts to e.
-        at: a, (points, batch).
+        at: a, (points,) or (points, batch).
         weights: w, (points,).
     """
-    base = base.expand_as(embeddings)
+    base, at = base.expand_as(embeddings), at.reshape(len(at), -1).expand(-1, len(embeddings))
     total, difference = torch.zeros_like(embeddings), embeddings - base
 
     def compute(examples, places, rows):
@@ -293,20 +264,18 @@ def path_gradient(model, batch, target, embeddings, base, at, weights, progress=
         y = y_at(model, rows, target[examples].repeat(len(path)))
         slope = gradient(model, y, path.flatten(0, 1)).unflatten(0, path.shape[:2])
         total[block] += torch.tensordot(weights[places], slope, 1)
-        if progress is not None:
-            progress(path[..., 0, 0].numel() / at.numel())
+        progress(path[..., 0, 0].numel() / at.numel())
 
     in_passes(model, batch, len(at), compute)
     return total
 
 
-def sequential_paths(model, batch, target, base, at, weights, positions, progress=None):
+def sequential_paths(model, batch, target, base, at, weights, positions, progress=ignored):
     """(e_i − b_i) ⊙ Σ_k w_k ∂y/∂e_i at b_i + a_k (e_i − b_i), only token i moving: (batch, tokens, width).
 
     Args:
         base: b, (batch, tokens, width).
-        at: a, (points,).
-        weights: w, (points,).
+        at, weights: a and w, (points,).
         positions: the tokens to compute, (batch, tokens) bool; the result is 0 elsewhere.
     """
     embeddings = model.embed(batch.ids)
@@ -328,8 +297,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
             scores[chosen, i] += torch.tensordot(weights[places], slope, 1)
 
         in_passes(model, batch.at(index, start), len(at), compute)
-        if progress is not None:
-            progress(1 / len(columns))
+        progress(1 / len(columns))
     return difference * scores
 
 
@@ -343,11 +311,8 @@ def _y_of_token(model, batch, target, embeddings, i, outputs):
 def completeness(model, batch, target, base, moving, signed, cache=None):
     """|Σ_i a_i − (y(e) − y(b))| over all present positions, and y(e) − y(b): each (batch,) float64.
 
-    Args:
-        base: b, (batch, tokens, width), which at `moving` positions does not depend on the text.
-        moving: the positions on the path, (batch, tokens) bool.
-        signed: a, (batch, tokens).
-        cache: a forward.Cache for y(e), or None.
+    b, (batch, tokens, width), does not depend on the text at `moving` positions, (batch, tokens) bool;
+    `signed` is a, (batch, tokens).
     """
     inputs = [forward.unchanged(e) for e in batch.encodings]
     y = forward.target_values(model, inputs, target.cpu().numpy(), model.explains, cache)

@@ -12,11 +12,14 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from faithlib.engine import batching
+from faithlib.progress import ignored
 from faithlib.scores import generator
 
 
 @torch.no_grad()
-def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0, cache=None, progress=None):
+def noiser(
+    model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0, cache=None, progress=ignored
+):
     """The loss in the target's probability when one token is noised at a bounded scale.
 
     s_i = p(x) − p_i(k) (Ghasemi Madani et al. 2025, section 3), where p_i is the target's entry of P_i and k
@@ -31,8 +34,7 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
             width, which approximate 1/E‖n‖ (appendix D); "none", 1; "random", one U[0, 1) for each text.
         noise: M, the noise vectors of each text, at least 1.
         halvings: bisection steps of the search for k_i, at least 1.
-        cache: a forward.Cache, which stores the search for all k_i (needed by "k_max" and "k_max_per_token",
-            reused by "k_min" and for texts of which fewer tokens are maskable), or None.
+        cache: stores the search for all k_i, which all boundings that need it then share.
 
     Returns:
         A dict. "noiser": (batch, tokens) float64 in [−1, 1]. "tied": (batch,), true if two outputs are the
@@ -40,14 +42,6 @@ def noiser(model, batch, target, bounding="k_min", noise=10, halvings=10, seed=0
         holds for all tokens. "flipped": (batch,), for "k_min", "k_max" and "k_max_per_token", false if no
         token flips the prediction within the bound, so that k is the bound and not a property of the model.
         "k_per_token": (batch, tokens), k_i for "k_max" and "k_max_per_token".
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load_causal("tiny-llama", ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = noiser(model, batch, torch.tensor([4]), noise=3, halvings=5)
-        >>> sorted(scores)
-        ['flipped', 'k', 'noiser', 'tied']
     """
     width, draws = model.embedding_table.shape[1], [generator(e, seed) for e in batch.encodings]
     vectors = np.stack([draw.standard_normal((noise, width)) for draw in draws])
@@ -103,14 +97,9 @@ def search(noised, tokens, halvings, every=False):
 
 
 def cached_search(table, keys, tokens):
-    """The result of `search` with every=True, from the rows cached for each text.
+    """The result of `search` with every=True from a table {key: (searched, low, p), each (tokens,)}, or None.
 
-    Args:
-        table: {key: (searched, low, p), each (tokens,)}.
-        tokens: the tokens whose k_i are wanted, (batch, tokens) bool.
-
-    Returns:
-        (low, p, smallest) as `search`; None where some of `tokens` have not been searched.
+    It is None where some of `tokens`, (batch, tokens) bool, have not been searched.
     """
     if not table.keys() >= set(keys):
         return None
@@ -126,23 +115,23 @@ class Noised:
 
     Args:
         vectors: the noise vectors, (batch, M, width).
-        progress: called after each call of this object, with its share of `steps` calls; or None.
-        steps: how many calls make up the whole work.
+        steps: how many calls of this object make up the whole work, of which `progress` is told.
 
     Attributes:
         clean: the target's probability without noise, (batch, 1) float64 on the CPU, as all results are.
         tied: whether two outputs are the most probable without noise, (batch,) bool.
     """
 
-    def __init__(self, model, batch, target, vectors, progress=None, steps=1):
+    def __init__(self, model, batch, target, vectors, progress=ignored, steps=1):
         self.model, self.batch, self.target = model, batch, target
-        self.report_step = progress and (lambda: progress(1 / steps))
+        self.report_step = lambda: progress(1 / steps)
         self.embeddings = model.embed(batch.ids)  # (batch, tokens, width)
         self.vectors = torch.as_tensor(vectors, dtype=torch.float32, device=batch.ids.device)
         # Tokens before a noised token do not depend on it: their keys and values are computed once.
-        logits, self.prefix = (
-            model.prefix(batch) if batching.shares_prefix(model) else (model.logits(batch), None)
-        )
+        if batching.shares_prefix(model):
+            logits, self.prefix = model.prefix(batch)
+        else:
+            logits, self.prefix = model.logits(batch), None
         p = logits.float().softmax(-1)
         self.predicted, highest = p.argmax(-1), p.topk(2).values
         self.tied = highest[:, 0] == highest[:, 1]
@@ -162,9 +151,8 @@ class Noised:
     def __call__(self, tokens, scale):
         """Noise each of `tokens`, (batch, tokens) bool, at its scale, (batch, tokens).
 
-        Returns:
-            (keeps, p): whether the token keeps the prediction, (batch, tokens) bool, and p_i(scale),
-            (batch, tokens) float64; False and 0 elsewhere.
+        Returns (whether the token keeps the prediction, (batch, tokens) bool; p_i(scale), (batch, tokens)
+        float64); False and 0 elsewhere.
         """
         keeps, p = torch.zeros_like(tokens), self.at_zero()
         rows, places = tokens.nonzero(as_tuple=True)  # (noised inputs,)
@@ -180,8 +168,7 @@ class Noised:
             keeps[row, place] = (predicted >= mean.amax(1)).cpu()
             # In float64, so that vectors without effect give exactly 0: the release divides by the sum.
             p[row, place] = each[torch.arange(len(row)), :, self.target[on_device]].cpu().double().mean(1)
-        if self.report_step:
-            self.report_step()
+        self.report_step()
         return keeps, p
 
     def _batches(self, starts, lengths):

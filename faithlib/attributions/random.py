@@ -8,7 +8,7 @@ def random(model, batch, target, seed=0):
     """Random scores, uniform in [0, 1) and standard normal; they use neither the model nor the target.
 
     Returns:
-        {"random_uniform", "random_normal": (batch, tokens) float64}, 0 at tokens that are not maskable.
+        {"random_uniform", "random_normal": (batch, tokens) float64}.
 
     Example:
         >>> from faithlib import models

@@ -8,6 +8,7 @@ from scipy.special import logit, softmax
 
 from faithlib.engine.forward import Variant, padded, probabilities, unchanged
 from faithlib.models.causal import CausalLM
+from faithlib.progress import ignored
 from faithlib.scores import generator
 
 RATIO = 0.3  # of the tokens, replaced in each round
@@ -16,7 +17,7 @@ TOP = 3  # the target must be among so many next tokens; a classifier must predi
 EPSILON = 1e-6  # a probability that moves by 1 moves no score further than logit(1 − EPSILON)
 
 
-def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
+def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=ignored):
     """ReAGent: scores that grow where replacing a token lowers the target's probability.
 
     Each of `probes` runs begins with scores s ~ U[0, 1). A round replaces each token with probability .3 and
@@ -37,14 +38,6 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
     Returns:
         {"reagent": (batch, tokens) float64 in [0, 1], with the sum 1 over maskable tokens,
         "ended": (batch,), the share of the runs that ended}.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load_causal("tiny-llama", ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = reagent(model, batch, torch.tensor([4]), probes=2, rounds=3)["reagent"]
-        >>> round(scores.sum().item(), 6)
-        1.0
     """
     texts, classes, fillers = batch.encodings, target.tolist(), vocabulary(model)
     draws, sizes = [generator(e, seed) for e in texts], [int(e.maskable.sum()) for e in texts]
@@ -71,8 +64,7 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
         for (text, probe), p in zip(runs, outputs(positions), strict=True):
             ended[text][probe] = (p > p[classes[text]]).sum() < top
         runs = [(text, probe) for text, probe in runs if not ended[text][probe]]
-        if progress is not None:
-            progress(1 / rounds)
+        progress(1 / rounds)
         if not runs:
             break
     rows = []
@@ -83,12 +75,7 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=None):
 
 
 def step(positions, drop):
-    """What a round adds to the scores, (tokens,).
-
-    Args:
-        positions: the tokens that were replaced, (tokens,) bool.
-        drop: how far the target's probability fell, in [−1, 1].
-    """
+    """What a round adds to scores, (tokens,), where `positions` were replaced and p fell by `drop`."""
     moved = logit(np.clip((1 + drop) / 2, EPSILON, 1 - EPSILON))
     return np.where(positions, moved, -moved)
 

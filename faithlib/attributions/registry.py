@@ -36,17 +36,10 @@ class Attribution(Named):
     """One attribution.
 
     Attributes:
-        name: as `attribute` and every table know it.
         function: (model, batch, target, **settings) -> {name: (batch, tokens)}, or "module:function" of this
             package, which is imported when it is first used.
-        signed: whether scores tell what speaks for the target (above 0) from what speaks against it.
-        family: one of FAMILIES.
-        label: as figures print it.
-        cost: one of COSTS.
-        needs: what the model must expose, of NEEDS.
-        occlusion: whether a score is what the output loses when the token is taken out of the text.
-        colour, marker, line: its look in every figure.
         explain: a plain sentence on what it computes.
+        name, signed, family, label, cost, needs, occlusion, colour, marker, line: as of `register`.
     """
 
     name: str
@@ -99,13 +92,11 @@ def register(
         ValueError: a name that another function has, an unknown family, cost or need.
 
     Example:
-        >>> import torch
         >>> @register("position", signed=False, family="perturbation", cost="none")
         ... def position(model, batch, target):
-        ...     return {"position": torch.arange(batch.ids.shape[1]).expand(batch.ids.shape)}
-        >>> get("position").label
-        'position'
-        >>> unregister("position")
+        ...     return {"position": (batch.ids > 0).cumsum(1)}
+        >>> get("position").label, unregister("position")
+        ('position', None)
     """
 
     def join(function):
@@ -127,11 +118,7 @@ def add(entry):
 
 
 def described(name):
-    """The entry of a name, for what is claimed of it: nothing is guessed.
-
-    Raises:
-        ValueError: a name that is not registered, whose family and sign nobody knows.
-    """
+    """The entry of a name, for what is claimed of it; ValueError for one that is not registered."""
     if name not in _LIST:
         raise ValueError(
             f"attribution {name!r} is not registered, so no claim can tell what it is: import the plugin "
@@ -140,7 +127,7 @@ def described(name):
     return _LIST[name]
 
 
-def look(name):
+def look(name: str) -> Attribution:
     """The entry of a name, or one that has a look alone: figures may draw what is not registered here."""
     return _LIST.get(name) or _with_look(Attribution(name, "", not name.endswith("_abs"), "", "", ""))
 

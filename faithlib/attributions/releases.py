@@ -8,7 +8,6 @@ these functions use those of the model's tokenizer. What Noiser's release comput
 """
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +23,8 @@ from faithlib.attributions.gradients import (
     right_ends,
     y_at,
 )
+from faithlib.progress import ignored
 
-BOTH_IG = ("integrated_gradients", "integrated_gradients_abs")
 BY_TYPE = ("input_x_gradient_abs", "integrated_gradients")
 
 
@@ -46,13 +45,6 @@ def released(paper, *names, needs=()) -> Callable:
         paper: the paper's short name.
         names: registered names of attributions, which the function returns.
         needs: what the model must expose, as in `register`.
-
-    Example:
-        >>> @released("my_paper", "leave_one_out")
-        ... def squared(model, batch, target):
-        ...     return {"leave_one_out": scores**2}
-        >>> RELEASED.pop(("my_paper", "leave_one_out")).needs
-        ()
     """
 
     def join(function):
@@ -68,16 +60,9 @@ def released(paper, *names, needs=()) -> Callable:
 @released("soft_metrics", "scaled_attention", needs=("attention",))
 @torch.no_grad()
 def attention_squared(model, batch, target):
-    """ᾱ_i², where ᾱ is the mean over heads of the last layer at the position read; no gradient is used.
+    """{"scaled_attention": ᾱ_i²}, in [0, 1], ᾱ the mean over heads of the last layer at the position read.
 
-    In [0, 1]. The release multiplies attention by a detached copy of itself, so the ranking is that of
-    attention.
-
-    Args:
-        model: a Classifier that exposes attention weights.
-
-    Returns:
-        {"scaled_attention": (batch, tokens) float}.
+    The release multiplies attention by a detached copy of itself, so the ranking is that of attention.
     """
     _, layers = model.attentions(batch)
     return {"scaled_attention": read_row(model, batch, layers[-1]).mean(1) ** 2}
@@ -85,20 +70,14 @@ def attention_squared(model, batch, target):
 
 @released("soft_metrics", *BY_TYPE)
 @torch.no_grad()
-def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=None):
+def by_type_of_logit(model, batch, target, wanted=BY_TYPE, progress=ignored):
     """Input × gradient and integrated gradients of the logit, with one gradient for each token type.
 
-    g = Σ_j ∂y/∂e_j over the positions j that hold the same token as i.
+    g = Σ_j ∂y/∂e_j over the positions j that hold the same token as i; in units of the logit.
 
-    - input_x_gradient_abs: |e_i · g|.
+    - input_x_gradient_abs: |e_i · g|, always returned.
     - integrated_gradients: e_i · mean of g, where the output of the embedding layer (after positions and
       layer norm) is multiplied by 0, 0.1, …, 1; signed.
-
-    Args:
-        wanted: the names to compute; input_x_gradient_abs is always returned.
-
-    Returns:
-        {name: (batch, tokens) float}, in units of the logit.
     """
     return _by_type(model, batch, target, wanted, model.explained, np.full(11, 1 / 11), progress)
 
@@ -110,9 +89,6 @@ def deeplift_of_raw_embeddings(model, batch, target):
 
     The release calls captum's DeepLift, which also has a rule for the tanh of BERT's pooler. That rule is
     left out here; it changes MiniLM's scores by 2e-4.
-
-    Returns:
-        {"deeplift": (batch, tokens) float}, in units of the logit.
     """
     embeddings = model.embed(batch.ids)
 
@@ -128,7 +104,7 @@ def deeplift_of_raw_embeddings(model, batch, target):
 
 @released("recursive_roar", "integrated_gradients_abs")
 @torch.no_grad()
-def weighted_from_zero(model, batch, target, steps=50, progress=None):
+def weighted_from_zero(model, batch, target, steps=50, progress=ignored):
     """|e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at (k/K) e|, k = 1 … K, ≥ 0: later points have more weight.
 
     The factor k/K arises because the release differentiates with respect to the embedding before it is
@@ -141,13 +117,6 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
     Returns:
         {"weighted_integrated_gradients_abs": (batch, tokens) float}, in units of y, and the same scores under
         the name that the release has for them.
-
-    Example:
-        >>> from faithlib import attributions, models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> name = "weighted_integrated_gradients_abs"
-        >>> attributions.attribute(model, model.encode(["great"]), [1], [name], steps=5)[name][0].shape
-        (3,)
     """
     embeddings = model.embed(batch.ids)
     base = torch.where(before_text_b(batch)[..., None], 0, embeddings)
@@ -158,18 +127,12 @@ def weighted_from_zero(model, batch, target, steps=50, progress=None):
 # FMM (Madsen et al. 2024) -------------------------------------------------------------------------
 
 
-@released("fmm", *BOTH_IG)
+@released("fmm", "integrated_gradients", "integrated_gradients_abs")
 @torch.no_grad()
-def weighted_from_padding(model, batch, target, steps=20, progress=None):
+def weighted_from_padding(model, batch, target, steps=20, progress=ignored):
     """e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at b + (k/K)(e − b), b the padding token's embedding; signed, absolute.
 
     The factor k/K is that of Recursive ROAR's release. The multiplier is e although the path starts at b.
-
-    Args:
-        steps: K, the integration steps, at least 1; one forward and backward pass each.
-
-    Returns:
-        {"integrated_gradients", "integrated_gradients_abs": (batch, tokens) float}, in units of the logit.
     """
     embeddings = model.embed(batch.ids)
     signed = _late_points(model, batch, target, embeddings, baseline_embedding(model, "pad"), steps, progress)
@@ -186,14 +149,7 @@ def attention_shares(model, batch, target, wanted=("attention", "scaled_attentio
 
     ᾱ is the mean over heads and p the target's probability. A negative sum reverses the ranking. The release
     reads the gradient that the last pass left, which belongs to integrated gradients: the embedding output is
-    multiplied by 0.9.
-
-    Args:
-        model: a Classifier that exposes attention weights.
-        wanted: the names to compute; "attention" is always returned.
-
-    Returns:
-        {name: (batch, tokens) float}, whose sum is 1, or 0 where it would divide by 0.
+    multiplied by 0.9. "attention" is always returned; a sum of 0 leaves scores as they are.
     """
     alpha = read_row(model, batch, model.attentions(batch)[1][-1]).mean(1)  # (batch, tokens)
     scores = {"attention": _signed_shares(alpha, batch)}
@@ -206,17 +162,11 @@ def attention_shares(model, batch, target, wanted=("attention", "scaled_attentio
 
 @released("saloss", *BY_TYPE)
 @torch.no_grad()
-def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=None):
+def by_type_of_probability(model, batch, target, wanted=BY_TYPE, progress=ignored):
     """The soft metrics' release, but of the probability and divided by the signed sum over maskable tokens.
 
     The release does not reset gradients between the integration steps, so they accumulate: the whole input
     first, then 0, 0.1, …, 0.9. The mean of the 11 running sums weighs them 11/11 and 10/11, 9/11, …, 1/11.
-
-    Args:
-        wanted: the names to compute; input_x_gradient_abs is always returned.
-
-    Returns:
-        {name: (batch, tokens) float}, whose sum is 1, or 0 where it would divide by 0.
     """
     weights = np.array([*range(10, 0, -1), 11]) / 11
     scores = _by_type(model, batch, target, wanted, probability, weights, progress)
@@ -248,8 +198,7 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
             y = y_at(model, rows, target[examples].repeat(len(at[places])), explained, factor=factor)
             slopes = gradient(model, y, block).unflatten(0, (len(at[places]), -1))
             total[examples, : block.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
-            if progress is not None:
-                progress(len(block) / len(at) / len(embeddings))
+            progress(len(block) / len(at) / len(embeddings))
 
         in_passes(model, batch, len(at), compute)
         scores["integrated_gradients"] = (embeddings * (same @ total)).sum(-1)
@@ -259,8 +208,7 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
 def _late_points(model, batch, target, embeddings, base, steps, progress):
     """e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at b + (k/K)(e − b): (batch, tokens)."""
     at, weights = right_ends(steps, embeddings)
-    places = at[:, None].expand(-1, len(batch.ids))
-    slope = path_gradient(model, batch, target, embeddings, base, places, at * weights, progress)
+    slope = path_gradient(model, batch, target, embeddings, base, at, at * weights, progress)
     return (embeddings * slope).sum(-1)
 
 
@@ -274,14 +222,9 @@ def shares(scores):
     return scores / torch.where(total == 0, 1, total)  # the releases would divide by 0
 
 
-@contextmanager
 def _embedding_output(model, change):
     """Context in which the embedding layer of an encoder returns change(its output)."""
     layer = getattr(model.model.base_model, "embeddings", None)
     if layer is None:
         raise ValueError(f"{model.name} is no encoder: what soft_metrics and saloss released needs one")
-    hook = layer.register_forward_hook(lambda module, args, output: change(output))
-    try:
-        yield
-    finally:
-        hook.remove()
+    return layer.register_forward_hook(lambda module, args, output: change(output))

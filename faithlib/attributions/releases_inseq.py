@@ -1,6 +1,8 @@
 """What Noiser's released code computes: inseq 0.7.1's attributions of one next token, and its own method.
 
-Scores are shares of their sum over all tokens of the prompt, the first one (BOS) included.
+All are of a CausalLM, (batch, tokens). Gradient scores are L2 norms over the embedding's width, without sign;
+scores are shares of their sum over all tokens of the prompt, the first one (BOS) included. p is the target's
+probability; b_i is the embedding of the unknown token, or e_i where token i is an end-of-text token.
 """
 
 import math
@@ -17,20 +19,14 @@ from faithlib.attributions.occlusion import losses, unknown_id
 from faithlib.attributions.releases import probability, released, shares
 from faithlib.attributions.surrogates import filled_probabilities
 from faithlib.engine.forward import padded, replaced
+from faithlib.progress import ignored
 from faithlib.scores import generator
 
 
 @released("noiser", "attention", "attention_rollout", needs=("attention",))
 @torch.no_grad()
 def attention_softmaxed(model, batch, target):
-    """Softmax of the attention weights over all tokens of the prompt: nearly uniform, sum 1 with BOS.
-
-    Args:
-        model: a CausalLM that exposes attention weights.
-
-    Returns:
-        {"attention", "attention_rollout": (batch, tokens) float}, in (0, 1).
-    """
+    """Softmax of the attention weights over all tokens of the prompt, in (0, 1): nearly uniform."""
     _, layers = model.attentions(batch)
     rows = {
         "attention": read_row(model, batch, layers[-1]).mean(1),
@@ -42,15 +38,7 @@ def attention_softmaxed(model, batch, target):
 @released("noiser", "input_x_gradient", "deeplift")
 @torch.no_grad()
 def lengths_of_one_pass(model, batch, target):
-    """inseq's input × gradient, ‖e_i ⊙ ∂p/∂e_i‖₂, and DeepLift, ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, as shares.
-
-    All gradient scores of inseq are L2 norms over the embedding's width, divided by their sum over all tokens
-    of the prompt, BOS included: ≥ 0, sum 1, without sign. p is the target's probability; b_i is the
-    embedding of the unknown token, or e_i where token i is an end-of-text token.
-
-    Returns:
-        {"input_x_gradient", "deeplift": (batch, tokens) float}, ≥ 0.
-    """
+    """inseq's input × gradient, ‖e_i ⊙ ∂p/∂e_i‖₂, and DeepLift, ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, as shares."""
     embeddings = model.embed(batch.ids)
     slope = gradient(model, y_at(model, batch, target, probability), embeddings)
     return {
@@ -61,33 +49,16 @@ def lengths_of_one_pass(model, batch, target):
 
 @released("noiser", "integrated_gradients")
 @torch.no_grad()
-def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=None):
-    """inseq's integrated gradients: Gauss-Legendre quadrature with K points; norms as shares, as above.
-
-    Args:
-        steps: K, at least 1; one forward and backward pass each.
-
-    Returns:
-        {"integrated_gradients": (batch, tokens) float}, ≥ 0.
-    """
-    embeddings, base = model.embed(batch.ids), _unknown(model, batch)
-    at, weights = _gauss_legendre(steps, embeddings)
-    at = at[:, None].expand(-1, len(batch.ids))
-    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
-    return {"integrated_gradients": _length_shares((embeddings - base) * slope, batch)}
+def lengths_of_integrated_gradients(model, batch, target, steps=50, progress=ignored):
+    """inseq's integrated gradients, by Gauss-Legendre quadrature with K = `steps` points."""
+    points = _gauss_legendre(steps, model.embed(batch.ids))
+    return {"integrated_gradients": _path_lengths(model, batch, target, *points, progress)}
 
 
 @released("noiser", "sequential_integrated_gradients")
 @torch.no_grad()
-def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
-    """inseq's sequential integrated gradients: Gauss-Legendre with K points; norms as shares, as above.
-
-    Args:
-        steps: K of each token, at least 1.
-
-    Returns:
-        {"sequential_integrated_gradients": (batch, tokens) float}, ≥ 0.
-    """
+def lengths_of_sequential_paths(model, batch, target, steps=50, progress=ignored):
+    """inseq's sequential integrated gradients, by Gauss-Legendre quadrature with K = `steps` points each."""
     base = _unknown(model, batch)
     at, weights = _gauss_legendre(steps, base)
     scores = sequential_paths(model, batch, target, base, at, weights, batch.present, progress)
@@ -96,24 +67,15 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=None):
 
 @released("noiser", "gradient_shap")
 @torch.no_grad()
-def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=None):
-    """inseq's GradientSHAP, five draws for each prompt; norms as shares, as above.
-
-    Args:
-        samples: draws, at least 1; one forward and backward pass each.
-
-    Returns:
-        {"gradient_shap": (batch, tokens) float}, ≥ 0.
-    """
-    embeddings, base = model.embed(batch.ids), _unknown(model, batch)
-    at, weights = drawn_points(batch, samples, seed, embeddings)
-    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
-    return {"gradient_shap": _length_shares((embeddings - base) * slope, batch)}
+def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=ignored):
+    """inseq's GradientSHAP, `samples` draws for each prompt."""
+    points = drawn_points(batch, samples, seed, model.embed(batch.ids))
+    return {"gradient_shap": _path_lengths(model, batch, target, *points, progress)}
 
 
 @released("noiser", "noiser")
 @torch.no_grad()
-def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=None):
+def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=10, progress=ignored):
     """k_min over all tokens, BOS included, and losses divided by their signed sum.
 
     The score is s_i / Σ_j s_j: a negative sum reverses the ranking, a sum near 0 makes scores large; a sum of
@@ -124,8 +86,6 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
     Args:
         norm: the divisor: "none", 1 (as in the release's notebook); "l2", √d (as in its program); "l1",
             √(2/π) d; "linf", √(2 ln d).
-        noise: noise vectors, at least 1.
-        halvings: bisection steps, at least 1.
 
     Returns:
         {"noiser": (batch, tokens) float64, "k", "flipped", "tied": (batch,)}, as `noiser`.
@@ -142,10 +102,8 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
     noised, tokens = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
     low, p, smallest = search(noised, tokens, halvings - 1)
     k = smallest + 0.5**halvings  # tried last, after which no bound is read
-    losses = noised.losses(tokens, k[:, None], low, p)
-    total = losses.sum(1, keepdim=True)
     return {
-        "noiser": losses / torch.where(total == 0, 1, total),
+        "noiser": shares(noised.losses(tokens, k[:, None], low, p)),
         "k": k,
         "flipped": smallest < 1 - 2 * 0.5**halvings,
         "tied": noised.tied,
@@ -153,7 +111,7 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
 
 
 @released("noiser", "lime")
-def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
+def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=ignored):
     """the LIME of inseq 0.7.1 at its defaults, ≥ 0 and sum 1 over the whole prompt.
 
     Each of 50 neighbours masks every token, special tokens included, with probability 0.3; the text itself is
@@ -165,12 +123,6 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
     All entries of a token change together, so its coefficients are a multiple of e_i − c, and their norm is
     the coefficient of a single feature: ‖e_i − c‖ where the token is kept. The regression therefore has
     `tokens` unknowns, not tokens · width.
-
-    Args:
-        samples: neighbours of each prompt, at least 1; one pass each.
-
-    Returns:
-        {"lime": (batch, tokens) float64}.
     """
     rows, filler = [], float(unknown_id(model))
     for e, row, y in zip(batch.encodings, batch.ids, target, strict=True):
@@ -182,24 +134,17 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=None):
         weight = embeddings.numel() - ~kept @ changing  # (samples,)
         sizes = abs(Ridge(alpha=1).fit(kept * scale, p, sample_weight=weight).coef_)
         rows.append(sizes / max(sizes.sum(), 1e-12))
-        if progress is not None:
-            progress(1 / len(batch.encodings))
+        progress(1 / len(batch.encodings))
     return {"lime": padded(rows, batch)}
 
 
 @released("noiser", "leave_one_out", "leave_one_out_abs")
 def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
-    """inseq 0.7.1's occlusion, divided by its sum; both names have the same scores.
+    """inseq 0.7.1's occlusion, divided by its sum; both names have the same scores, ≥ 0.
 
-    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, special tokens included:
-    ≥ 0, sum 1. All scores are 0 if no token changes the probability (the release divides by 0). inseq takes
-    absolute values, so signed scores cannot be had.
-
-    Args:
-        cache: a forward.Cache for the outputs, or None.
-
-    Returns:
-        {"leave_one_out", "leave_one_out_abs": (batch, tokens) float64}.
+    a_i = |p(x) − p(x, token i := unknown)| / Σ_j |…|, over all tokens of the prompt, special tokens included.
+    All scores are 0 if no token changes the probability (the release divides by 0). inseq takes absolute
+    values, so signed scores cannot be had.
     """
     everywhere = [np.ones(len(e.ids), bool) for e in batch.encodings]
     unknown = partial(replaced, token_id=unknown_id(model))
@@ -218,6 +163,13 @@ def _unknown(model, batch):
     end = model.tokenizer.eos_token_id
     ends = batch.ids == (-1 if end is None else end)
     return model.embed(torch.where(ends, batch.ids, unknown_id(model)))
+
+
+def _path_lengths(model, batch, target, at, weights, progress):
+    """Norms, as shares, of e − b times the gradient on the path from b to e at points `at`."""
+    embeddings, base = model.embed(batch.ids), _unknown(model, batch)
+    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    return _length_shares((embeddings - base) * slope, batch)
 
 
 def _length_shares(attribution, batch):

@@ -38,21 +38,11 @@ def relevance(model, batch, target, wanted=NAMES):
     The authors of AttnLRP state that layer-wise relevance propagation is patented and that its commercial use
     needs a licence. No code of theirs is used here.
 
-    Args:
-        model: a Classifier or CausalLM of FAMILIES.
-
     Returns:
         {name: (batch, tokens) float}, in units of the logit, signed.
 
     Raises:
-        ValueError: a model with layers that have no rule here.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> relevance(model, batch, torch.tensor([1]))["attn_lrp"].shape
-        torch.Size([1, 6])
+        ValueError: a model of none of FAMILIES, with layers that have no rule here.
     """
     check_rules(model)
     embeddings, scores = model.embed(batch.ids), {}
@@ -115,17 +105,11 @@ def halved(product):
 
 
 def attention(module, query, key, value, mask, scaling=None, constant=False, **_):
-    """Attention by the rules of AttnLRP; with constant=True, by those of CP-LRP.
+    """Attention by the rules of AttnLRP; with constant=True, whose weights are constants, by those of CP-LRP.
 
-    Args:
-        module: the attention layer, for the signature of transformers.
-        query, key, value: (batch, heads, tokens, width); fewer heads of keys and values are shared.
-        mask: what is added to the logits, (batch, 1, tokens from, tokens to), or None.
-        scaling: of the logits; 1 / √width by default.
-        constant: whether the weights are constants.
-
-    Returns:
-        (output (batch, tokens, heads, width), weights (batch, heads, tokens from, tokens to)).
+    query, key, value: (batch, heads, tokens, width), where heads of keys and values may be fewer; mask is
+    added to the logits, (batch, 1, tokens from, tokens to), or None. Returns (output (batch, tokens, heads,
+    width), weights (batch, heads, tokens from, tokens to)).
     """
     shared = query.shape[1] // key.shape[1]
     key, value = (x.repeat_interleave(shared, dim=1) for x in (key, value))

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from faithlib.attributions.occlusion import removable
-from faithlib.engine.forward import check_outputs, erased, target_values, unchanged
+from faithlib.attributions.occlusion import drops, removable
+from faithlib.engine.forward import check_outputs, erased
 from faithlib.options import REMOVALS
 from faithlib.scores import one_of
 
@@ -18,7 +18,7 @@ WIDE_END = re.compile(r"[。！？｡]+[”’」』）]*")  # of a sentence tha
 
 
 def segments(encoding, text, unit, fixed=()):
-    """The segments of a text.
+    """The segments of a text: (tokens,) int, from 0 in its order; −1 at tokens not maskable or fixed.
 
     A passage ends at a blank line; a sentence at a passage's end, a word that ends in ".", "!", "?" or "…"
     (abbreviations too), or "。", "！" or "？"; a word at a blank.
@@ -29,17 +29,14 @@ def segments(encoding, text, unit, fixed=()):
         unit: one of UNITS.
         fixed: indices of words of `text.split()` that are never removed: they belong to no segment.
 
-    Returns:
-        (tokens,) int, from 0 in the text's order; −1 at tokens that are not maskable or fixed.
-
     Raises:
         ValueError: an unknown unit, a text that has fewer words than the encoding, a word without a token of
             its own that shares one with a word of another segment, or of which one alone is fixed.
 
     Example:
         >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great ."])
         >>> text = "the plot was great . the plot was great ."
+        >>> model = models.load("tiny-bert", ("no", "yes"), [text])
         >>> segments(model.encode([text])[0], text, "sentence").tolist()
         [-1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, -1]
     """
@@ -87,7 +84,7 @@ def _of_words(text, unit):
 
 
 def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
-    """What the target loses when a segment is removed: y(x) − y(x without the segment).
+    """What the target loses when a segment is removed: [{segment: y(x) − y(x without the segment)}].
 
     y is as in `occlusion.leave_one_out`; a segment of one token has the score of the token there. The cost is
     one pass a segment, plus one.
@@ -96,38 +93,15 @@ def leave_one_out(model, encodings, targets, parts, removal="mask", cache=None):
         encodings: the examples.
         targets: (examples,) int, the class or next token explained.
         parts: the segments of each example, [(tokens,) int]; −1 is never removed.
-        removal: "mask", "pad" or "delete".
-
-    Returns:
-        [{segment: score}] for each example.
 
     Raises:
         ValueError: targets or parts of another number than the examples, a target that the model does not
             have, parts of another length than their example, an unknown removal.
-
-    Example:
-        >>> from faithlib import models
-        >>> text = "the plot was great"
-        >>> model = models.load("tiny-bert", ("no", "yes"), [text])
-        >>> encodings = model.encode([text])
-        >>> words = [segments(encodings[0], text, "word")]
-        >>> sorted(leave_one_out(model, encodings, [1], words)[0])
-        [0, 1, 2, 3]
     """
     _check(model, encodings, targets, parts, removal)
-    variants, of, numbers = [], [], []
-    for e, target, part in zip(encodings, targets, parts, strict=True):
-        left = without_each(model, e, part, removal)
-        variants += [unchanged(e), *left.values()]
-        of += [target] * (1 + len(left))
-        numbers.append(list(left))
-    y = target_values(model, variants, of, model.explains, cache)
-    scores, at = [], 0
-    for of_text in numbers:
-        values = y[at : at + 1 + len(of_text)]
-        scores.append({n: float(values[0] - value) for n, value in zip(of_text, values[1:], strict=True)})
-        at += 1 + len(of_text)
-    return scores
+    variants = [without_each(model, e, part, removal) for e, part in zip(encodings, parts, strict=True)]
+    values = drops(model, encodings, targets, [list(v.values()) for v in variants], model.explains, cache)
+    return [dict(zip(v, of_text.tolist(), strict=True)) for v, of_text in zip(variants, values, strict=True)]
 
 
 def without_each(model, encoding, part, removal="mask"):

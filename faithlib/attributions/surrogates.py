@@ -8,13 +8,14 @@ from faithlib.attributions.occlusion import removable
 from faithlib.engine.batching import batches_by_length, halving, token_budget
 from faithlib.engine.forward import erased, padded, target_values
 from faithlib.models.placement import without_gradients
+from faithlib.progress import ignored
 from faithlib.scores import generator
 
 KERNEL_WIDTH = 25  # of Ribeiro et al.'s text explainer, for 100 times the cosine distance
 VARIANTS = 50_000  # at most in one call of the engine: each takes a kilobyte
 
 
-def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=None):
+def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=ignored):
     """LIME: coefficients of a ridge regression of the target's probability on which tokens are kept.
 
     a = argmin Σ_s w_s (p_s − b − a·z_s)² + ‖a‖², where p_s is the probability of neighbour s, z_s the 0/1
@@ -29,17 +30,9 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=Non
 
     Args:
         samples: neighbours of each text, at least 1.
-        removal: how a token is removed, as in `leave_one_out`.
 
     Returns:
         {"lime": (batch, tokens) float64}, signed, in units of probability.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> lime(model, batch, torch.tensor([1]), samples=20)["lime"].shape
-        torch.Size([1, 6])
     """
     size = max(1, VARIANTS // samples)
     rows = []
@@ -61,7 +54,7 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=Non
             variants,
             np.repeat(targets, samples),
             "probability",
-            progress=progress and (lambda fraction, share=share: progress(fraction * share)),
+            progress=lambda fraction, share=share: progress(fraction * share),
         )
         rows += [
             _scattered(at, _coefficients(zs, ps))
@@ -94,14 +87,9 @@ def _scattered(positions, values):
 
 @without_gradients
 def filled_probabilities(model, encoding, embeddings, kept, filler, target):
-    """The target's probability when every embedding entry of tokens not kept is `filler`: (samples,).
+    """p(target) when every embedding entry of tokens not kept is the number `filler`: (samples,).
 
-    Args:
-        encoding: the text.
-        embeddings: its word embeddings, (tokens, width).
-        kept: (samples, tokens) bool.
-        filler: a number.
-        target: the class or token whose probability is returned.
+    embeddings: (tokens, width) of the text; kept: (samples, tokens) bool.
     """
 
     def compute(rows):

@@ -1,15 +1,18 @@
 """Value zeroing: how far a layer's output at a position moves when another token's value vector is 0."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import torch
 from torch import nn
 
 from faithlib.engine.forward import padded
+from faithlib.progress import ignored
 
 VALUES = ("v_proj", "value", "v_lin")  # what Llama, BERT and DistilBERT call the layer of values
 
 
-def value_zeroing(model, batch, target, progress=None):
+def value_zeroing(model, batch, target, progress=ignored):
     """Value zeroing, rolled out over layers, from the position that the prediction is read from.
 
     In each layer alone, c_ij is the cosine distance between the layer's output at position i and the same
@@ -17,22 +20,11 @@ def value_zeroing(model, batch, target, progress=None):
     c_rj of C_L ⋯ C_1, with r the position read (Mohebbi et al. 2023, "Quantifying Context Mixing in
     Transformers", equations 4 to 6). It knows no target. The cost is one pass a token.
 
-    Args:
-        model: a Classifier or CausalLM whose layers compute values apart (BERT, DistilBERT, RoBERTa, Llama).
-
     Returns:
         {"value_zeroing": (batch, tokens) float64}, in [0, 1]; the sum over all positions is 1.
 
     Raises:
-        ValueError: a model whose layers compute no values apart.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> batch = model.collate(model.encode(["the plot was great"]))
-        >>> scores = value_zeroing(model, batch, torch.tensor([1]))["value_zeroing"]
-        >>> round(scores.sum().item(), 6)
-        1.0
+        ValueError: a model whose layers compute no values apart, as BERT, DistilBERT, RoBERTa and Llama do.
     """
     check_values(model)
     rows = []
@@ -41,8 +33,7 @@ def value_zeroing(model, batch, target, progress=None):
         for mixing in reversed(context_mixing(model, encoding)):
             row = row @ mixing
         rows.append(row)
-        if progress is not None:
-            progress(1 / len(batch.encodings))
+        progress(1 / len(batch.encodings))
     return {"value_zeroing": padded(rows, batch)}
 
 
@@ -60,31 +51,21 @@ def check_values(model):
 def context_mixing(model, encoding):
     """C of every layer: [(tokens, tokens) float64], each row with the sum 1 (0 where nothing moves)."""
     layers, calls, distances = _layers(model.model), [], []
-    hooks = [
-        layer.register_forward_pre_hook(lambda _, *arguments: calls.append(arguments), with_kwargs=True)
-        for layer in layers
-    ]
-    try:
-        batch = model.collate([encoding])
-        if hasattr(model, "hidden_states"):
-            model.hidden_states(batch)  # `logits` of a classifier computes its last layer at [CLS] alone
-        else:
-            model.logits(batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as hooks:
+        for layer in layers:
+            keep = layer.register_forward_pre_hook(lambda _, *of: calls.append(of), with_kwargs=True)
+            hooks.enter_context(keep)
+        # `logits` of a classifier computes its last layer at [CLS] alone
+        getattr(model, "hidden_states", model.logits)(model.collate([encoding]))
     for layer, (args, kwargs) in zip(layers, calls, strict=True):
         plain, moved = _output(layer, args, kwargs), []
         for token in range(len(encoding.ids)):
-            zeroed = _values(layer).register_forward_hook(
+            with _values(layer).register_forward_hook(
                 lambda module, arguments, output, token=token: output.index_fill(
                     1, torch.tensor([token], device=output.device), 0
                 )
-            )
-            try:
+            ):
                 moved.append(1 - nn.functional.cosine_similarity(plain, _output(layer, args, kwargs), dim=-1))
-            finally:
-                zeroed.remove()
         mixing = torch.stack(moved, -1).clamp(min=0)
         distances.append((mixing / mixing.sum(-1, keepdim=True).clamp(min=1e-12)).numpy())
     return distances

@@ -1,8 +1,7 @@
 """The common part of classifiers and causal language models: encodings, batches, embeddings.
 
-Everything works on token ids: a text is encoded once and is not decoded and encoded again. Word embeddings
-are always looked up here and passed to the model as `inputs_embeds`, so that erasing a token does not change
-the positions of the others (RoBERTa would otherwise derive positions from padding ids).
+A text is encoded once. Word embeddings are always passed to the model as `inputs_embeds`, so that erasing a
+token does not change the positions of the others (RoBERTa would otherwise derive positions from padding ids).
 """
 
 from contextlib import contextmanager
@@ -100,7 +99,7 @@ class Transformer:
 
     @property
     def device(self):
-        """Where batches are put: the device that computes the word embeddings, whatever the others are on."""
+        """Where batches are put: the device that computes the word embeddings."""
         words = getattr(self.model, "get_input_embeddings", lambda: None)()
         return placement.device_of(words, self.embedding_table.device)
 
@@ -165,7 +164,7 @@ class Transformer:
         return embeddings.to(next(self.model.parameters()).dtype)
 
     def encode(self, texts, texts_b=None) -> list:
-        """Encode texts without truncating them.
+        """Encode texts without truncating them: [Encoding].
 
         Args:
             texts: [str].
@@ -250,14 +249,10 @@ class Transformer:
         return Batch(*tensors, tuple(encodings))
 
     def attentions(self, batch):
-        """Logits and the attention weights of every layer, in one graph, with eager attention.
+        """(logits (batch, outputs), attention weights of every layer), in one graph, with eager attention.
 
-        Returns:
-            (logits (batch, outputs), layers), each layer (batch, heads, tokens from, tokens to) on the device
-            that computed it.
-
-        Raises:
-            ValueError: the model exposes no attention weights.
+        A layer is (batch, heads, tokens from, tokens to), on the device that computed it. Raises ValueError
+        where the model exposes none.
         """
         used = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")
@@ -300,19 +295,17 @@ class Transformer:
                 )
 
 
-def check_examples(classifier, encodings, long_texts="error"):
-    """Check that encodings fit the model, or make them fit.
+def check_examples(
+    classifier: Transformer, encodings: list[Encoding], long_texts: str = "error"
+) -> tuple[list[Encoding], list[dict]]:
+    """Check that encodings fit a model, or make them fit: (encodings, rows for the record's `excluded`).
 
     Args:
-        classifier: a Classifier or CausalLM.
         long_texts: "error" refuses texts longer than the model takes, "truncate" cuts the end of `text`.
 
-    Returns:
-        (encodings, rows for the record's `excluded`).
-
     Raises:
-        ValueError: a text without maskable tokens; a text that is too long and must not or cannot be cut, as
-            no prompt of a language model can.
+        ValueError: a text without maskable tokens; one that is too long and must not or cannot be cut (no
+            prompt of a language model can).
     """
     one_of("long_texts", long_texts, ("error", "truncate"))
     empty = [i for i, e in enumerate(encodings) if not e.maskable.any()]

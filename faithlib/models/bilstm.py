@@ -23,9 +23,8 @@ class BiLSTMConfig(PreTrainedConfig):
         width: of an embedding.
         hidden: of each direction of an LSTM, and of the attention.
         paired: whether inputs have a text and a text_b.
-        precision: of the LSTMs' computations, "float32" or "bfloat16" (torch's autocast rounds their inputs,
-            weights and states; not every processor can); weights are stored, and everything else is
-            computed, in float32.
+        precision: of the LSTMs' computations, "float32" or "bfloat16" (autocast, which not every processor
+            has); weights are stored, and everything else is computed, in float32.
     """
 
     model_type = "bilstm-attention"
@@ -94,8 +93,6 @@ class BiLSTMAttention(PreTrainedModel):
             attention_mask: (batch, tokens), 1 at present tokens; or (batch, 1, tokens, tokens), whose first
                 row is added to the logarithm of attention.
             token_type_ids: (batch, tokens), 1 in text_b.
-            output_attentions: whether to return attention.
-            output_hidden_states: whether to return hidden states.
 
         Returns:
             logits: (batch, classes). attentions: one layer, (batch, 1, tokens, tokens), each row of which is

@@ -31,22 +31,15 @@ def bilstm(
     texts, classes, paired=False, width=300, hidden=128, min_count=1, vectors="", precision="float32",
     model_dir="",
 ):  # fmt: skip
-    """A BiLSTMAttention with fresh weights, and its tokenizer of lower-cased words.
+    """(BiLSTMAttention with fresh weights, its tokenizer of lower-cased words).
 
     Args:
         texts: [str], text_b included, for the vocabulary: all words that occur at least `min_count` times.
         classes: how many.
-        paired: whether inputs have a text and a text_b.
-        width: of an embedding.
-        hidden: of each direction of an LSTM.
-        min_count: of a word of the vocabulary.
+        paired, width, hidden, precision: as of `BiLSTMConfig`.
         vectors: a text file of word vectors (word2vec, fastText or GloVe) that initialise the embeddings;
             words that it lacks and special tokens start at 0. "": all but padding start at N(0, 1).
-        precision: of the LSTMs' computations, "float32" or "bfloat16".
         model_dir: a folder in which the file of vectors is looked for first; "" for none.
-
-    Returns:
-        (model, tokenizer).
 
     Raises:
         FileNotFoundError: the file of vectors does not exist.
@@ -135,7 +128,7 @@ def _read_vectors(path, ids, size, width):
 
 
 def tiny_bert(texts, classes):
-    """A two-layer BERT of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
+    """(two-layer BERT of width 64, its tokenizer), with the words of `texts` as vocabulary."""
     tokenizer = word_tokenizer(texts)
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -151,7 +144,7 @@ def tiny_bert(texts, classes):
 
 
 def tiny_llama(texts):
-    """A two-layer Llama of width 64, and its tokenizer, with the words of `texts` as vocabulary."""
+    """(two-layer Llama of width 64, its tokenizer), with the words of `texts` as vocabulary."""
     special = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
     tokenizer = _tokenizer(texts, special, pre_tokenizers.WhitespaceSplit(), "[BOS] $A")
     config = LlamaConfig(
@@ -170,10 +163,7 @@ def word_tokenizer(texts):
 
 
 def _tokenizer(texts, special, split, single, pair="", min_count=1):
-    """A tokenizer of lower-cased words with the vocabulary `special` and the words of `texts`.
-
-    special: {role: token}. single, pair: how a text, and a text with its text_b, stand among special tokens.
-    """
+    """A tokenizer of the words of `texts`; single, pair: how texts stand among the tokens {role: token}."""
     if not texts or isinstance(texts, str):
         raise ValueError(
             f"texts={texts!r}: a model that is built knows their words: give them as texts, a list"

@@ -1,12 +1,10 @@
 """Causal language models: Hugging Face decoders (GPT-2, Llama, Qwen2, Gemma-2).
 
-Padding is on the right. No token attends to later ones, so padding needs no mask and has no effect, and
-prompts of any lengths share a batch and a prefix. The language-model head, often a quarter of the work, is
-applied to the last token of each row only.
+Padding is on the right, where no token attends to it, so prompts of any lengths share a batch and a prefix.
+The language-model head, often a quarter of the work, is applied to the last token of each row only.
 """
 
 import inspect
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,23 +37,16 @@ class Prefix:
 
 
 class CausalLM(Transformer):
-    """A causal language model; explained is the probability of a next token.
+    """A causal language model in memory, as it is; explained is the probability of a next token.
 
     It is a probability and not a logit, because next-token logits have a common free constant.
 
-    A model that is in memory is wrapped as it is, in its dtype and on its devices; `load_causal` loads one.
-
     Example:
-        >>> from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-        >>> from tokenizers import Tokenizer, models, pre_tokenizers
-        >>> words = Tokenizer(models.WordLevel({"[UNK]": 0, "the": 1, "plot": 2}, unk_token="[UNK]"))
-        >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
-        >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
-        >>> sizes = dict(vocab_size=3, hidden_size=8, intermediate_size=8, num_hidden_layers=1)
-        >>> hf_model = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2)).to(torch.bfloat16)
-        >>> model = CausalLM(hf_model, tokenizer, "mine")
+        >>> from faithlib import models
+        >>> loaded = models.load_causal("tiny-llama", ["the plot was great"])
+        >>> model = CausalLM(loaded.model.to(torch.bfloat16), loaded.tokenizer, "mine")
         >>> model.dtype, model.logits(model.collate(model.encode(["the plot"]))).shape
-        (torch.bfloat16, torch.Size([1, 3]))
+        (torch.bfloat16, torch.Size([1, 8]))
     """
 
     explains = "probability"
@@ -84,9 +75,7 @@ class CausalLM(Transformer):
         return next(token for token in candidates if token is not None)
 
     def encode(self, texts):
-        """Encode prompts, with the special tokens that the tokenizer adds: a list of Encoding.
-
-        A prompt that begins with these tokens, as chat templates write them, gets no second ones.
+        """Encode prompts: [Encoding]; one that begins with the special tokens, as a chat's may, gets none.
 
         Raises:
             ValueError: an empty prompt; a tokenizer that ends each prompt with the token that ends a text.
@@ -136,49 +125,37 @@ class CausalLM(Transformer):
         return logits.float().log_softmax(-1).gather(1, target[:, None])[:, 0].exp()
 
     def logits(self, batch, embeddings=None, factor=None, prefix=None):
-        """Next-token logits after the last token of each row.
+        """Next-token logits after the last token of each row: (batch, vocabulary) float.
 
         Args:
             embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
             factor: multiplies the embeddings, (batch, tokens, 1 or width).
-            prefix: the Prefix of the tokens before `batch`, which then holds the later tokens only; gradients
-                flow to the later tokens.
-
-        Returns:
-            (batch, vocabulary) float.
+            prefix: the Prefix of the tokens before `batch`, which then holds the later tokens only.
         """
         embeddings = self.embed(batch.ids) if embeddings is None else embeddings
         if factor is not None:
             embeddings = embeddings * factor
         past = DynamicCache(prefix.layers) if prefix else None
-        embeddings = self._entered(embeddings)
-        with self.computing(), self._last_token_alone(batch):
-            output = self.model(inputs_embeds=embeddings, use_cache=past is not None, **{self._past: past})
-        return widened(output.logits[:, 0]).to(batch.ids.device)
+        return self._run(batch, embeddings, use_cache=past is not None, **{self._past: past})[0]
 
     def prefix(self, batch):
         """Next-token logits (batch, vocabulary), and the Prefix of all tokens of `batch`."""
         past = DynamicCache()  # without a config it keeps all tokens, also with sliding windows
-        embeddings = self._entered(self.embed(batch.ids))
-        with self.computing(), self._last_token_alone(batch):
-            output = self.model(inputs_embeds=embeddings, use_cache=True, **{self._past: past})
-        kept = tuple((layer.keys, layer.values) for layer in past.layers)
-        return widened(output.logits[:, 0]).to(batch.ids.device), Prefix(kept)
+        logits, _ = self._run(batch, self.embed(batch.ids), use_cache=True, **{self._past: past})
+        return logits, Prefix(tuple((layer.keys, layer.values) for layer in past.layers))
 
     def _attend(self, batch):
-        embeddings = self._entered(self.embed(batch.ids))
-        with self.computing(), self._last_token_alone(batch):
-            output = self.model(inputs_embeds=embeddings, use_cache=False, output_attentions=True)
-        return widened(output.logits[:, 0]).to(batch.ids.device), output.attentions
+        return self._run(batch, self.embed(batch.ids), use_cache=False, output_attentions=True)
 
-    @contextmanager
+    def _run(self, batch, embeddings, **arguments):
+        """(next-token logits, attention where it is asked for) of word embeddings."""
+        with self.computing(), self._last_token_alone(batch):
+            output = self.model(inputs_embeds=self._entered(embeddings), **arguments)
+        return widened(output.logits[:, 0]).to(batch.ids.device), output.get("attentions")
+
     def _last_token_alone(self, batch):
         """Context in which the language-model head is applied to the last token of each row only."""
         rows, last = torch.arange(len(batch.ids), device=batch.ids.device), self.reads(batch)
-        hook = self.model.get_output_embeddings().register_forward_pre_hook(
+        return self.model.get_output_embeddings().register_forward_pre_hook(
             lambda module, args: (args[0][rows.to(args[0].device), last.to(args[0].device)][:, None],)
         )  # (batch, 1, width)
-        try:
-            yield
-        finally:
-            hook.remove()

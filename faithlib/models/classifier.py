@@ -1,6 +1,6 @@
 """Classifiers: Hugging Face encoders with a classification head (BERT, RoBERTa, DistilBERT, MiniLM, …)."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 
 import torch
@@ -12,15 +12,12 @@ from faithlib.models.precision import widened
 
 
 class Classifier(Transformer):
-    """A sequence classifier; explained is the logit of a class, read at the first token.
-
-    A model that is in memory is wrapped as it is, in its dtype and on its devices; `load` loads one.
+    """A sequence classifier in memory, as it is; explained is the logit of a class, read at the first token.
 
     Example:
         >>> from faithlib import models
         >>> loaded = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> hf_model, tokenizer = loaded.model.to(torch.bfloat16), loaded.tokenizer
-        >>> model = Classifier(hf_model, tokenizer, "mine")
+        >>> model = Classifier(loaded.model.to(torch.bfloat16), loaded.tokenizer, "mine")
         >>> model.dtype, model.outputs
         (torch.bfloat16, 2)
     """
@@ -42,17 +39,13 @@ class Classifier(Transformer):
     def factor_width(self):
         """The width of the embedding layer's output, which `factor` multiplies.
 
-        It is not the embedding table's where the layer projects its output (DeBERTa-v2, MobileBERT), nor the
-        hidden size where the encoder does so (ELECTRA, ALBERT).
+        It is not always that of the table (DeBERTa-v2, MobileBERT) or the hidden size (ELECTRA, ALBERT).
         """
         layer, widths = getattr(getattr(self.model, "base_model", None), "embeddings", None), []
         if layer is None:  # an adapter's
             return super().factor_width
-        hook = layer.register_forward_hook(lambda module, args, output: widths.append(output.shape[-1]))
-        try:
+        with layer.register_forward_hook(lambda module, args, output: widths.append(output.shape[-1])):
             self.logits(self.collate(self.encode(["a"])))
-        finally:
-            hook.remove()
         return widths[0]
 
     def reads(self, batch):
@@ -71,27 +64,22 @@ class Classifier(Transformer):
 
         if encoder is None:  # an adapter's
             return False
-        logits, hook = self._logits(batch), encoder.register_forward_hook(others_large)
-        try:
+        logits = self._logits(batch)
+        with encoder.register_forward_hook(others_large):
             return not torch.allclose(self._logits(batch), logits, 1e-5, 1e-5)
-        finally:
-            hook.remove()
 
     def explained(self, logits, target):
         """The target's logit: (batch, classes), (batch,) -> (batch,)."""
         return logits.gather(1, target[:, None])[:, 0]
 
     def logits(self, batch, embeddings=None, factor=None, weight=None):
-        """Class logits.
+        """Class logits: (batch, classes) float.
 
         Args:
             embeddings: word embeddings to use instead of those of batch.ids, (batch, tokens, width).
             factor: multiplies the output of the embedding layer (words + positions, after its layer norm),
                 (batch, tokens, 1 or width); 0 erases a token, 1 leaves it unchanged.
             weight: multiplies the attention to a token before it is renormalised, (batch, tokens) in [0, 1].
-
-        Returns:
-            (batch, classes) float.
         """
         if weight is not None and not self.weighs:
             raise ValueError(
@@ -120,10 +108,7 @@ class Classifier(Transformer):
         return torch.allclose(logits, self._logits(batch), near, near)
 
     def hidden_states(self, batch, factor=None):
-        """The embedding output and every layer's output: a tuple of (batch, tokens, width).
-
-        factor: as in `logits`.
-        """
+        """The embedding output and every layer's: (batch, tokens, width) each; factor: as in `logits`."""
         with self.computing(), self._embedding_factor(factor):
             states = self.model(**self._inputs(batch), output_hidden_states=True).hidden_states
         return tuple(widened(state).to(batch.ids.device) for state in states)
@@ -162,26 +147,18 @@ class Classifier(Transformer):
                 "attention_mask": bias if mask is None else (mask + bias).clamp(min=least)
             }
 
-        layers = [] if weight is None else self._windows
-        hooks = [layer.register_forward_pre_hook(weighted, with_kwargs=True) for layer in layers]
-        try:
+        with ExitStack() as hooks:
+            for layer in [] if weight is None else self._windows:
+                hooks.enter_context(layer.register_forward_pre_hook(weighted, with_kwargs=True))
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     @contextmanager
     def computing(self):
         """As `Transformer.computing`, with the last layer in float32: half precision has too few logits."""
-        with super().computing():
-            if self.dtype == torch.float32 or self._head is None:
-                yield
-                return
-            hook = self._head.register_forward_hook(_widely)
-            try:
-                yield
-            finally:
-                hook.remove()
+        precise = self.dtype == torch.float32 or self._head is None
+        widening = nullcontext() if precise else self._head.register_forward_hook(_widely)
+        with super().computing(), widening:
+            yield
 
     @cached_property
     def _head(self):
@@ -189,7 +166,6 @@ class Classifier(Transformer):
         layers = [m for m in self.model.modules() if isinstance(m, nn.Linear)]
         return next((m for m in reversed(layers) if m.out_features == self.outputs), None)
 
-    @contextmanager
     def _first_token_alone(self):
         """Context in which the classifier computes only the [CLS] position after its last attention layer.
 
@@ -197,10 +173,8 @@ class Classifier(Transformer):
         logits stay the same, and not in training, where dropout would draw other numbers.
         """
         if self._last_output is None or self.model.training or not self._reads_first:
-            yield
-            return
-        with self._cut():
-            yield
+            return nullcontext()
+        return self._cut()
 
     @property
     def _last_output(self):
@@ -209,13 +183,8 @@ class Classifier(Transformer):
         last = getattr(getattr(base, "encoder", None), "layer", [None])[-1]
         return getattr(getattr(last, "attention", None), "output", None)
 
-    @contextmanager
     def _cut(self):
-        hook = self._last_output.register_forward_pre_hook(lambda module, args: tuple(x[:, :1] for x in args))
-        try:
-            yield
-        finally:
-            hook.remove()
+        return self._last_output.register_forward_pre_hook(lambda module, args: tuple(x[:, :1] for x in args))
 
     @cached_property
     @torch.no_grad()
@@ -227,18 +196,12 @@ class Classifier(Transformer):
             same = torch.allclose(self._logits(batch), logits, near, near)
         return same and not self.pools
 
-    @contextmanager
     def _embedding_factor(self, factor):
         """Context in which the output of the embedding layer is multiplied by `factor`, unless it is None."""
         if factor is None:
-            yield
-            return
+            return nullcontext()
         layer = self.model.base_model.embeddings
-        hook = layer.register_forward_hook(lambda module, args, output: output * factor.to(output))
-        try:
-            yield
-        finally:
-            hook.remove()
+        return layer.register_forward_hook(lambda module, args, output: output * factor.to(output))
 
 
 def _bias(batch, weight, dtype):

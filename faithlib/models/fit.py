@@ -31,9 +31,7 @@ TOKENIZER_FILES = ("tokenizer*", "vocab*", "*.model", "merges*", "spm*", "bpe*")
 def kind(config, architectures=None):
     """What a saved model is: "classifier", "causal", or "" for an encoder without a head of classes.
 
-    Args:
-        config: the model's.
-        architectures: names of its class, by default those that the config gives.
+    `architectures` are names of its class, by default those that the config gives.
     """
     for of, auto in (("classifier", AutoModelForSequenceClassification), ("causal", AutoModelForCausalLM)):
         classes = auto._model_mapping.get(type(config), ())
@@ -140,10 +138,7 @@ def _by_ids(model, batch):
 def check_encoder(model, info, name, source):
     """Raise ValueError if weights of the encoder are missing, of another shape, or left over.
 
-    Args:
-        model: the model that was read.
-        info: transformers' loading info.
-        name, source: for the message.
+    `info` is transformers' loading info of the model that was read.
     """
     prefix = f"{model.base_model_prefix}."
     missing = [*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])]
@@ -162,10 +157,9 @@ def check_encoder(model, info, name, source):
 
 
 def check_weights(info, name, source, head=False):
-    """Raise ValueError if any weight is missing, of another shape, or left over.
+    """Raise ValueError if any weight is missing, of another shape, or left over, or would be drawn at random.
 
-    For models that are explained as they are: what is missing would be drawn at random. `head` says that a
-    classification head is what can be missing; see `check_encoder` for the rest.
+    `head` says that a classification head is what can be missing; see `check_encoder` for the rest.
     """
     missing = sorted(info["missing_keys"])
     extra = sorted(k for k in info["unexpected_keys"] if not k.endswith(BUFFERS) and ".pooler." not in k)
@@ -217,9 +211,7 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
     """Raise ValueError for a tokenizer that does not belong to a model, before a text is encoded.
 
     Args:
-        tokenizer: a fast tokenizer of transformers.
         network: the transformers model.
-        name: for the message.
         texts: some texts of the study; without them, words of the vocabulary are tried.
         mask: whether a mask token is needed, as it is for classifiers.
     """
@@ -288,12 +280,7 @@ def places(labels, names):
 
 
 def unfit_head(config, asked):
-    """Why a head does not give the classes `asked`, or "" where it does.
-
-    Args:
-        config: the model's.
-        asked: the names of the classes, in order; or None for those of the head.
-    """
+    """Why a head does not give the classes `asked`, names in order or None for its own; "" where it does."""
     classes, n = label_names(config), config.num_labels
     if config.problem_type == "multi_label_classification":
         return "has a multi-label head, whose classes do not exclude each other"
@@ -313,10 +300,7 @@ def unfit_head(config, asked):
 
 
 def check_head(config, asked, name, ordered=True):
-    """Raise ValueError for a head that does not give the classes `asked`; see `unfit_head`.
-
-    ordered: whether their order counts, as it does where it is given; those of data meet by name.
-    """
+    """Raise ValueError for a head that does not give the classes `asked`, in their order if `ordered`."""
     problem = unfit_head(config, asked)
     if problem and asked and not ordered and places(asked, label_names(config) or ()) is not None:
         return

@@ -43,13 +43,9 @@ def load(
         label_names: the classes, in order. A head for these classes is kept; in place of any other one a
             fresh one is drawn, which a printed line says.
         texts: [str] for the vocabulary of a model that is built; otherwise not used.
-        model_dir: a folder of models to look in first; "" for none.
         seed: of fresh weights.
-        device: where the model is put.
-        max_length: tokens that an input may have; 0 for as many as the model has positions.
+        model_dir, device, max_length, device_map, attn_implementation: as of `load_model`.
         dtype: what the model computes in, of `precision.DTYPES`, or "auto"; see `models.precision`.
-        device_map: where each layer is put instead of `device`; see `placement.check`.
-        attn_implementation: how attention is computed; None for transformers' choice.
         sizes: keyword arguments of `bilstm`, for "bilstm" only.
 
     Returns:
@@ -68,24 +64,24 @@ def load(
         raise ValueError(f"label_names={label_names!r}: give the names of two classes or more, in order")
     if sizes and name != BILSTM:
         raise ValueError(f"{', '.join(sizes)}: only {BILSTM!r} is built to measure, {name!r} is as it is")
-    dtype = _checked(name, seed, device, device_map, attn_implementation, dtype)
+    placed = {"device": device, "device_map": device_map, "attn_implementation": attn_implementation}
+    dtype = _checked(name, seed, dtype, **placed)
     with seeded(seed):
         if name == TINY:
             model, tokenizer = tiny_bert(texts, len(label_names))
         elif name == BILSTM:
             sizes = {"precision": str(dtype).removeprefix("torch."), "model_dir": model_dir, **sizes}
             model, tokenizer = bilstm(texts, len(label_names), **sizes)
+            dtype = torch.float32  # its LSTMs alone compute in another dtype
         else:
-            placed = {"device_map": device_map, "attn_implementation": attn_implementation}
             model, tokenizer, fresh = with_head(name, model_dir, label_names, seed, **placed)
             if fresh and (name, fresh) not in _said:
                 _said.add((name, fresh))
                 print(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
     name_classes(model.config, label_names)
-    if name == BILSTM:  # its LSTMs alone compute in another dtype
-        dtype = torch.float32
-    model = model if device_map is not None else model.to(device)
-    return wrapped(Classifier, model, tokenizer, name, max_length, dtype, built=name in BUILT)
+    if name in BUILT:
+        return wrapped(Classifier, model.to(device), tokenizer, name, max_length, dtype)
+    return tried(Classifier, model, tokenizer, name, max_length, dtype)
 
 
 def load_causal(
@@ -110,48 +106,43 @@ def load_causal(
         tokenizer: in place of the one that is saved with the model.
 
     Returns:
-        A CausalLM in evaluation mode; pretrained weights are read from safetensors.
-
-    Raises:
-        FileNotFoundError: no such model is found, or model_dir does not exist.
-        ValueError: an unknown dtype or device, weights or a tokenizer that do not fit the model's config, a
-            family that does not work.
+        A CausalLM in evaluation mode; its errors are those of `load`.
 
     Example:
         >>> load_causal("tiny-llama", ["the plot was great"]).outputs  # the words and four special tokens
         8
     """
-    dtype = _checked(name, seed, device, device_map, attn_implementation, dtype)
+    placed = {"device": device, "device_map": device_map, "attn_implementation": attn_implementation}
+    dtype = _checked(name, seed, dtype, **placed)
     if name == TINY_CAUSAL:
         with seeded(seed):
             model, tokenizer = tiny_llama(texts)
-    else:
-        config = read_config(name, model_dir)
-        if fit.kind(config) == "classifier":
-            raise ValueError(f"model {name!r} is a classifier, not a language model: load it with load_model")
-        placed = {"device_map": device_map, "attn_implementation": attn_implementation}
-        model, tokenizer, info, source = read(
-            AutoModelForCausalLM, name, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
-        )
-        fit.check_weights(info, name, source)
-        fit.check_tokenizer(tokenizer, model, name)
-    model = model if device_map is not None else model.to(device)
-    return wrapped(CausalLM, model, tokenizer, name, max_length, dtype, built=name in BUILT)
+        return wrapped(CausalLM, model.to(device), tokenizer, name, max_length, dtype)
+    if fit.kind(read_config(name, model_dir)) == "classifier":
+        raise ValueError(f"model {name!r} is a classifier, not a language model: load it with load_model")
+    model, tokenizer, info, source = read(AutoModelForCausalLM, name, model_dir, dtype, tokenizer, **placed)
+    fit.check_weights(info, name, source)
+    return tried(CausalLM, model, tokenizer, name, max_length, dtype, texts or ())
 
 
-def _checked(name, seed, device, device_map, attn_implementation, dtype):
+def _checked(name, seed, dtype, **placed):
     """The `torch.dtype` to compute in; ValueError for what `placement.check` refuses and for a wrong seed."""
     whole("seed", seed)
-    built = name if name in BUILT else ""
-    return resolve(dtype, placement.check(device, device_map, attn_implementation, dtype, built))
+    return resolve(dtype, placement.check(**placed, dtype=dtype, built=name if name in BUILT else ""))
 
 
-def wrapped(kind, model, tokenizer, name, max_length, dtype, built=False):
-    """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`, tried unless it was built."""
+def wrapped(kind, model, tokenizer, name, max_length, dtype):
+    """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`."""
     model_of_kind = kind(model, tokenizer, name, max_length, dtype)
     model_of_kind.cast(dtype)
-    if not built:
-        fit.check_runs(model_of_kind)
+    return model_of_kind
+
+
+def tried(kind, model, tokenizer, name, max_length, dtype, texts=()):
+    """As `wrapped`, of a model that was not built here: tried on texts and on short inputs."""
+    fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
+    model_of_kind = wrapped(kind, model, tokenizer, name, max_length, dtype)
+    fit.check_runs(model_of_kind)
     return model_of_kind
 
 
@@ -167,13 +158,10 @@ def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None
     """A pretrained encoder with a head for the classes `labels`, which is its own if that fits.
 
     Args:
-        name, model_dir: as of `load`.
+        name, model_dir, seed: as of `load`.
         labels: the names of the classes, in order.
-        seed: of a fresh head.
-        dtype: of the weights.
-        tokenizer: in place of the one that is saved with the model, or None.
+        dtype, tokenizer, placed: as of `read`.
         replace: whether a head is drawn even if the model's own fits.
-        placed: further keyword arguments of `from_pretrained`.
 
     Returns:
         (model, tokenizer, why its head is fresh, "" where it is the model's own).
@@ -185,23 +173,11 @@ def with_head(name, model_dir, labels, seed, dtype=torch.float32, tokenizer=None
             "load_causal"
         )
     with seeded(seed):  # torch's own generator stays where it is
-        model, tokenizer, info, source = read(
-            AutoModelForSequenceClassification,
-            name,
-            model_dir,
-            dtype,
-            tokenizer,
-            num_labels=len(labels),
-            ignore_mismatched_sizes=True,  # a head of another size is replaced
-            **placed,
-        )
+        auto = AutoModelForSequenceClassification
+        placed["num_labels"] = len(labels)
+        model, tokenizer, info, source = read(auto, name, model_dir, dtype, tokenizer, **placed)
     fit.check_encoder(model, info, name, source)
-    fit.check_tokenizer(tokenizer, model, name, mask=True)
-    fresh = ""
-    if info["missing_keys"]:
-        fresh = "has no classification head"
-    elif problem := fit.unfit_head(config, labels):
-        fresh = problem
+    fresh = "has no classification head" if info["missing_keys"] else fit.unfit_head(config, labels)
     if replace or (fresh and not info["missing_keys"] and not info["mismatched_keys"]):
         draw_head(model, seed)
     model.config.problem_type = None
@@ -231,10 +207,13 @@ def read_config(name, model_dir=""):
     return config
 
 
-def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settings):
+def read(
+    kind, name, model_dir="", dtype=torch.float32, tokenizer=None, device="cpu", device_map=None, **settings
+):
     """(model, tokenizer, loading info, source) of an auto class; FileNotFoundError where one cannot be read.
 
-    Weights are read from safetensors alone, and no code of the model's folder is run.
+    Weights are read from safetensors alone, and no code of the model's folder is run. `tokenizer` is in place
+    of the one that is saved with the model; `settings` are those of `from_pretrained`.
     """
     source = locate(name, model_dir)
     settings = {key: value for key, value in settings.items() if value is not None}
@@ -248,6 +227,8 @@ def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settin
             use_safetensors=True,
             trust_remote_code=False,
             dtype=dtype,
+            device_map=device_map,
+            ignore_mismatched_sizes=True,  # a head of another size is replaced
             output_loading_info=True,
             **settings,
         )
@@ -262,7 +243,7 @@ def read(kind, name, model_dir="", dtype=torch.float32, tokenizer=None, **settin
         raise _unreadable(name, source, error) from error
     finally:
         logging.set_verbosity(verbosity)
-    return model, tokenizer, info, source
+    return model if device_map is not None else model.to(device), tokenizer, info, source
 
 
 def read_tokenizer(source, name):

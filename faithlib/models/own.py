@@ -20,8 +20,8 @@ from faithlib.models.loading import (
     read,
     read_config,
     read_tokenizer,
+    tried,
     with_head,
-    wrapped,
 )
 from faithlib.models.precision import DTYPES, resolve
 from faithlib.scores import one_of, whole
@@ -70,23 +70,19 @@ def load_model(
 
     Raises:
         FileNotFoundError: no such model is found, or its files are damaged.
-        ValueError: a setting of the wrong kind; a head that does not fit `labels` or `data` (number, names,
-            order), is missing, multi-label or of regression; weights that are missing, left over or of
-            another shape; a tokenizer of another vocabulary, or that knows no word; a family that does not
-            work, such as an encoder-decoder.
+        ValueError: a setting of the wrong kind; a head that does not fit `labels` or `data`, is missing,
+            multi-label or of regression; weights that are missing, left over or of another shape; a tokenizer
+            of another vocabulary, or that knows no word; a family that does not work.
 
     Example:
         >>> load_model("tiny-bert", labels=("no", "yes"), data=["the plot was great"]).outputs
         2
-        >>> load_model("tiny-llama", data=["the plot was great"]).explains
-        'probability'
     """
     _check_settings(new_head, seed, dtype, max_length)
     asked, texts = _asked(labels, data)
     source = str(source) if isinstance(source, pathlib.Path) else source
     if not isinstance(source, (str, torch.nn.Module)) and all(hasattr(type(source), a) for a in ADAPTER):
         return _adapter(source, asked)
-    placed: dict[str, Any] = {"device_map": device_map, "attn_implementation": attn_implementation}
     if isinstance(source, torch.nn.Module):
         if device_map is not None or attn_implementation is not None:
             raise ValueError(
@@ -101,13 +97,14 @@ def load_model(
             f"source={source!r} is no model: give a folder, a name on the hub, a transformers model with its "
             "tokenizer, or an adapter (docs/adding.md, 'A model family')"
         )
-    device = device or "cpu"
+    placed: dict[str, Any] = {"device": device or "cpu", "device_map": device_map}
+    placed["attn_implementation"] = attn_implementation
     built = source if source in BUILT else ""
-    computing = placement.check(device, device_map, attn_implementation, dtype or "float32", built)
+    computing = placement.check(**placed, dtype=dtype or "float32", built=built)
     if built:
         if source == TINY_CAUSAL:
             _no_classes(source, labels, new_head)
-        return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device, max_length)
+        return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device or "cpu", max_length)
     if isinstance(tokenizer, (str, pathlib.Path)):
         tokenizer = read_tokenizer(tokenizer, source)
     config = read_config(source, model_dir)
@@ -115,12 +112,8 @@ def load_model(
     kind = fit.kind(config)
     if kind == "causal":
         _no_classes(source, labels, new_head)
-        name = str(dtype).removeprefix("torch.")
-        lm = load_causal(
-            source, None, model_dir, seed, device, max_length, name, tokenizer=tokenizer, **placed
-        )
-        fit.check_tokenizer(lm.tokenizer, lm.model, source, texts)
-        return lm
+        placed |= {"max_length": max_length, "dtype": str(dtype).removeprefix("torch.")}
+        return load_causal(source, texts, model_dir, seed, tokenizer=tokenizer, **placed)
     if new_head:
         _check_new(source, asked)
         model, tokenizer, _ = with_head(
@@ -137,20 +130,11 @@ def load_model(
             )
         fit.check_head(config, asked, source, labels is not None)
         auto = AutoModelForSequenceClassification
-        model, tokenizer, info, place = read(
-            auto, source, model_dir, dtype, tokenizer, ignore_mismatched_sizes=True, **placed
-        )
+        model, tokenizer, info, place = read(auto, source, model_dir, dtype, tokenizer, **placed)
         fit.check_encoder(model, info, source, place)
         fit.check_weights(info, source, place, head=True)
         _name_unnamed(model.config, asked, source)
-    model = model if device_map is not None else model.to(device)
-    return _checked(Classifier, model, tokenizer, source, max_length, dtype, texts)
-
-
-def _checked(kind, model, tokenizer, name, max_length, dtype, texts):
-    """The `Classifier` or `CausalLM`, its tokenizer tried on texts and the model on short inputs."""
-    fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
-    return wrapped(kind, model, tokenizer, name, max_length, dtype)
+    return tried(Classifier, model, tokenizer, source, max_length, dtype, texts)
 
 
 def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, ordered):
@@ -183,7 +167,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     kind = fit.kind(model.config, [type(model).__name__])
     if kind == "causal":
         _no_classes(name, asked, new_head)
-        return _checked(CausalLM, model, tokenizer, name, max_length, dtype, texts)
+        return tried(CausalLM, model, tokenizer, name, max_length, dtype, texts)
     if kind != "classifier":
         raise ValueError(
             f"model {name!r} is a {type(model).__name__}: give a ...ForSequenceClassification or a "
@@ -198,7 +182,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     else:
         fit.check_head(model.config, asked, name, ordered)
         _name_unnamed(model.config, asked, name)
-    return _checked(Classifier, model, tokenizer, name, max_length, dtype, texts)
+    return tried(Classifier, model, tokenizer, name, max_length, dtype, texts)
 
 
 def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):

@@ -1,8 +1,8 @@
 """Where a model's weights are: on one device, spread over several, or offloaded to memory and disk.
 
-`accelerate` spreads the layers of a large model over devices (`device_map`). Offloaded weights are on the
-device "meta", without data, until the layer that holds them runs. So no code reads the device or the data of
-a weight, except through this module; a tensor is moved to the device of the layer that reads it.
+Offloaded weights are on the device "meta", without data, until the layer that holds them runs. So no code
+reads the device or the data of a weight, except through this module; a tensor is moved to the device of its
+layer.
 """
 
 import importlib.util
@@ -20,17 +20,9 @@ IMPLEMENTATIONS = ("eager", "sdpa", *FLASH, "flex_attention")
 
 
 def existing(device):
-    """The `torch.device` of a name.
-
-    Args:
-        device: "cpu", "cuda", "cuda:1", "mps" or a `torch.device`.
-
-    Raises:
-        ValueError: a name of no device, or a device that this machine does not have.
+    """The `torch.device` of "cpu", "cuda", "cuda:1" or "mps"; ValueError for one that this machine lacks.
 
     Example:
-        >>> existing("cpu")
-        device(type='cpu')
         >>> existing("gpu")
         Traceback (most recent call last):
             ...
@@ -76,12 +68,7 @@ def check(device="cpu", device_map=None, attn_implementation=None, dtype="float3
         The `torch.device` that computes; the first GPU, if there is one, beside a device_map.
 
     Raises:
-        ValueError: a device that does not exist; device and device_map together; an unknown device_map or
-            attn_implementation, or one for a model that is built; a package that is not installed.
-
-    Example:
-        >>> check("cpu", attn_implementation="sdpa")
-        device(type='cpu')
+        ValueError: what cannot be, or not together; a package that is not installed.
     """
     usable = existing(device)
     if built and (device_map, attn_implementation) != (None, None):
@@ -136,8 +123,7 @@ def devices(module):
 def without_gradients(function):
     """Decorate a function of a Classifier or CausalLM, its first argument, whose passes need no gradients.
 
-    Inference mode is the faster way, but offloaded weights that are loaded in it could not have gradients
-    afterwards.
+    Inference mode is faster, but offloaded weights that are loaded in it could not have gradients afterwards.
     """
 
     @wraps(function)
@@ -152,8 +138,7 @@ def without_gradients(function):
 def left_in_place(module):
     """Inside, outputs of a module that is spread over devices stay where they are computed.
 
-    Otherwise accelerate moves them to the device of the input, and gradients with respect to a moved copy of
-    a layer's attention weights do not exist: the logits do not depend on the copy.
+    Otherwise accelerate moves them to the input's device, and the logits would not depend on the moved copy.
     """
     hook = getattr(module, "_hf_hook", None)
     moving = [h for h in getattr(hook, "hooks", (hook,)) if getattr(h, "io_same_device", False)]

@@ -14,10 +14,8 @@ def locate(name, model_dir=""):
     """The folder of a model, or the name itself if only the hub or its cache can have it.
 
     Looks in `model_dir` (for the full name, then for its last component), then for a folder `name`, then for
-    an installed package that contains the model.
-
-    Raises:
-        FileNotFoundError: model_dir does not exist.
+    an installed package that contains the model. Raises FileNotFoundError for a model_dir that does not
+    exist.
     """
     if model_dir and not pathlib.Path(model_dir).is_dir():
         raise FileNotFoundError(f"model_dir={model_dir!r} is no folder: correct it, or leave it empty")

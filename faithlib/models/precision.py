@@ -1,8 +1,7 @@
 """What a model computes in: float32, or half precision where the processor has instructions for it.
 
-Weights are kept in the model's dtype. While it is trained they are float32, and products are computed in its
-dtype (autocast). Word embeddings, logits, probabilities, scores, losses and sums are float32 or better
-everywhere.
+Weights are in the model's dtype, but float32 while it is trained (autocast). Word embeddings, logits,
+probabilities, scores, losses and sums are float32 or better everywhere.
 """
 
 import torch
@@ -12,19 +11,10 @@ from faithlib.scores import one_of
 
 
 def resolve(dtype="float32", device="cpu") -> torch.dtype:
-    """The dtype that a model computes in.
+    """The dtype that a model computes in on a device; ValueError for an unknown name.
 
-    Args:
-        dtype: one of DTYPES, or "auto": bfloat16 where the processor or the GPU has instructions for it, else
-            float32.
-        device: where the model will be.
-
-    Raises:
-        ValueError: an unknown dtype; the message names those that are known.
-
-    Example:
-        >>> resolve("float32")
-        torch.float32
+    `dtype` is one of DTYPES, or "auto": bfloat16 where the processor or the GPU has instructions for it, else
+    float32.
     """
     one_of("dtype", dtype, (*DTYPES, "auto"))
     device = torch.device(device)
