@@ -5,6 +5,7 @@ IPython, which a terminal may lack, is imported by the functions that show.
 
 import html
 import io
+import os
 import re
 import sys
 from contextlib import contextmanager
@@ -16,7 +17,19 @@ from faithlib.report.style import STYLE
 
 COLOURS = 96  # of a picture in a notebook without a colour bar
 DPI = 108  # a figure of 6.8 inches fills a page of 735 pixels
+HIDE_WORDS = "FAITHLIB_HIDE_WORDS"  # set where texts may be explained and not copied
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
+
+
+def words(tokens):
+    """Words or tokens as a page may show them: their positions where $FAITHLIB_HIDE_WORDS is set.
+
+    Example:
+        >>> words(["a", "fine", "film"])
+        ['a', 'fine', 'film']
+    """
+    tokens = list(tokens)
+    return [str(i) for i in range(len(tokens))] if os.environ.get(HIDE_WORDS) else tokens
 
 
 def heat(tokens, rows, notes=None, largest=None):
@@ -29,7 +42,7 @@ def heat(tokens, rows, notes=None, largest=None):
     """
     from IPython.display import HTML
 
-    lines = []
+    lines, tokens = [], words(tokens)
     for name, scores in rows.items():
         if len(scores) != len(tokens):
             raise ValueError(f"{name!r} has {len(scores)} scores for {len(tokens)} tokens: give one a token")

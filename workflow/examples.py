@@ -1,0 +1,62 @@
+"""Execute each paper's experiment on a few texts of its own data set: notebooks/<paper>/example.ipynb.
+
+    python workflow/examples.py data_dir=<folder> model_dir=<folder> papers=fmm
+
+The units are those of config/example.yaml. Words are shown as their positions, as the data sets may not be
+copied; paths of this machine and bars of progress are left out.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import grid
+from execute import command, give_caches_a_place, run
+
+from faithlib.report.display import HIDE_WORDS
+
+NOTE = (
+    "**This is [the experiment](experiment.ipynb), executed on {task} with {model}**, on few texts, so that "
+    "every step is seen on real data; the [report](report.ipynb) has the numbers that count. Words are shown "
+    "as their positions, because the data set may not be copied."
+)
+BAR = " left, "
+
+
+def tidy(notebook, unit):
+    """The notebook as it is committed: a note on top, no path of this machine, no bar, no time."""
+    import nbformat
+
+    task, model, _ = unit.split(".", 2)
+    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            places = tuple(f"{name} = " for name in (*grid.PATHS, "results_dir"))
+            cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith(places))
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if o.output_type != "stream" or BAR not in o.text]
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(NOTE.format(task=task, model=model), id="example"))
+    return nbformat.validator.normalize(notebook)[1]
+
+
+def main(arguments):
+    import nbformat
+
+    _, entries, paths = grid.read_all({"scale": "example", **grid.of_arguments(arguments)})
+    give_caches_a_place()
+    os.environ[HIDE_WORDS] = "1"
+    for name, entry in entries.items():
+        for unit, parameters in entry.units.items():
+            with tempfile.TemporaryDirectory() as folder:
+                output = f"{folder}/{unit}.ipynb"
+                run(entry.experiment, output, parameters | paths | {"results_dir": f"{folder}/results"})
+                notebook = tidy(nbformat.read(output, 4), unit)
+            text = nbformat.writes(notebook, indent=1).rstrip() + "\n"
+            path = Path(f"notebooks/{name}/example.ipynb")
+            path.write_text(text, encoding="utf-8")
+            print(f"{path.as_posix()}: {len(text) / 1e6:.2f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    command(main)
