@@ -33,7 +33,7 @@ from replication.results import project_root
 CHOICES = (  # in the order of the steps
     "definition", "attributions' code", "baseline", "ties", "texts", "data set", "training", "model",
 )  # fmt: skip
-SHARE = 0.1  # of the difference; a step that explains less is not named in the sentence
+SHARE = 0.1  # of the difference; a choice that explains less is not named in the sentence
 CAPTION = "Each bar changes one choice and keeps those above it; the hatched one is what no step explains."
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
 OURS, LEFT, PUBLISHED = "ours", "left", "published"
@@ -62,28 +62,31 @@ class Bridge:
     @property
     def left(self):
         """What no step explains: published − ours − Σ differences."""
-        return self.published - self.ours - sum(difference for *_, difference in self.steps)
+        return self.published - self.ours - self.explained().sum()
+
+    def explained(self):
+        """What the steps explain of the difference, by choice, the largest first: a Series."""
+        steps = pd.DataFrame(self.steps, columns=["choice", "what", "by"])
+        return steps.groupby("choice", sort=False).by.sum().sort_values(key=lambda by: -by.abs())
 
     def sentence(self):
-        """Why ours differs, in one sentence.
+        """Why ours differs, in words: the difference, what the steps explain of it, what nobody measured.
 
-        >>> step = ("ties", "as losses", -0.2)
-        >>> print(Bridge("NS", 0.72, 0.41, [step], (), 0.02).sentence())
-        Ours (0.72) differs from the published 0.41 because of the ties (-0.2); -0.11 is left.
+        >>> steps = [("ties", "as losses", -0.2), ("texts", "60 of them", 0.05)]
+        >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence())
+        Published 0.41, ours 0.72: -0.31. Explained: -0.15 (ties -0.2, texts +0.05). Left: -0.16.
         """
-        gap = self.published - self.ours
-        text = f"Ours ({self.ours:.2g}) differs from the published {self.published:.2g}"
+        gap, by_choice = self.published - self.ours, self.explained()
         if abs(gap) <= self.margin:
             return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
-        named = [step for step in self.steps if step[2] * gap > 0 and abs(step[2]) >= SHARE * abs(gap)]
-        named.sort(key=lambda step: -abs(step[2]))
-        causes = [f"the {choice} ({difference:+.2g})" for choice, _, difference in named]
-        causes = " and ".join([", ".join(causes[:-1]), *causes[-1:]] if len(causes) > 1 else causes)
-        text += f" because of {causes}" if causes else ", and nothing that was tried explains it"
+        largest = by_choice[by_choice.abs() >= SHARE * abs(gap)]
+        named = ", ".join(f"{choice} {difference:+.2g}" for choice, difference in largest.items())
+        text = f"Published {self.published:.2g}, ours {self.ours:.2g}: {gap:+.2g}. "
+        text += f"Explained: {by_choice.sum():+.2g} ({named or 'no choice a tenth of it'}). "
         if abs(self.left) <= self.margin:
-            return f"{text}; the published value is reached."
+            return f"{text}The published value is reached."
         unknown = f", unmeasured: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{text}; {self.left:+.2g} is left{unknown}."
+        return f"{text}Left: {self.left:+.2g}{unknown}."
 
     def table(self):
         """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""

@@ -19,7 +19,18 @@ from replication.records import Case
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level, planned
 from replication.tables import counted
-from replication.verdicts import DEPENDS, FAILS, JOIN, NO, ON_AVERAGE, UNTESTED, WORDS, YES, sentence
+from replication.verdicts import (
+    DEPENDS,
+    FAILS,
+    JOIN,
+    NO,
+    ON_AVERAGE,
+    UNDECIDED,
+    UNTESTED,
+    WORDS,
+    YES,
+    sentence,
+)
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -127,18 +138,21 @@ def headline_table(claims, headline):
     rows = []
     for one, row in of_headline(claims, headline):
         if row is None:
-            rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", ""])
+            rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", "", ""])
             continue
         asked = f" {row['verdict']}"
         if row["verdict"] == DEPENDS:
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
+        elif row["verdict"] == UNDECIDED:
+            asked += f": {row['reason']}" if row["reason"] else ""
         if row["within_margin"] == YES:
             asked += f"; no more than ±{one.margin:g}"
         elif row["at_least_half"] == NO and row["verdict"] != FAILS:
             asked += "; less than half the effect"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
-        rows.append([SQUARES[row["verdict"]] + asked, labelled(one.claim), published, _ours(row)])
-    return table(["verdict", "headline claim", "published", "ours, 95 % interval"], rows)
+        verdict, on = SQUARES[row["verdict"]] + asked, _cases(row["cases"])
+        rows.append([verdict, labelled(one.claim), published, _ours(row), on])
+    return table(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
 
 
 def strip(claims, headline):

@@ -31,7 +31,7 @@ from notebooks.noiser.ratios import (
     soft_units,
     units,
 )
-from notebooks.noiser.tables import PAPER, TOPS, task_columns, with_facts
+from notebooks.noiser.tables import PAPER, PRINTED_AS, TOPS, task_columns, with_facts
 from replication import papers
 from replication.claims import Claim
 from replication.options import multiverse_tables
@@ -241,8 +241,7 @@ def _published_lead(best, index, columns, table, **given):
     frame = frame[~frame.copied] if "copied" in frame else frame
     wide = frame.pivot(index=index, columns=columns, values="value")
     leads = wide[best] - wide.drop(columns=best).max(axis=1, skipna=False)  # copied cells: no lead
-    return (
-        leads.groupby("dataset").mean().to_dict()
-        if "dataset" in wide.index.names
-        else {"knowns": leads.mean()}
-    )
+    if "dataset" not in wide.index.names:
+        return {"knowns": leads.mean()}
+    printed = leads.groupby("dataset").mean().to_dict()
+    return printed | {ours: printed[name] for ours, name in PRINTED_AS.items() if name in printed}

@@ -13,6 +13,7 @@ from replication import cards, papers
 from replication.cards import BLOCK, WHOLE, card_block, read_block
 from replication.claims import CLAIMS
 from replication.results import project_root
+from replication.verdicts import OPEN
 
 BEGIN, END = f"<!-- {BLOCK} -->", "<!-- end -->"
 WRITTEN = [
@@ -252,11 +253,14 @@ HEADLINE = (
 )
 
 
+SST = "Stanford Sentiment Treebank"
+
+
 def headline_claims():
     own = {"headline": True, "baseline": "none", "at_least_half": "", "within_margin": ""}
     rows = [
         row("A", "holds", **own),
-        row("B", "undecided", **{**own, "at_least_half": "no", "within_margin": "yes"}),
+        row("B", "undecided", **{**own, "at_least_half": "no", "within_margin": "yes", "reason": OPEN}),
         row(
             "C, MiniLM",
             "depends",
@@ -272,10 +276,10 @@ def test_headline_claims_stand_first_and_all_others_in_a_fold():
     block = card_block(headline_claims(), HEADLINE, ["Computed in 3 units."]).splitlines()
     assert block[1] == "**Of 4 headline claims, 1 holds, 1 depends on a choice and 1 is undecided.**"
     assert block[5:9] == [
-        "| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] |",
-        "| ⬜ undecided; no more than ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] |",
-        "| 🟧 depends on ties, sign | C |  | +0.200 [+0.100, +0.300] (97.5 %, 2 looks) |",
-        "| ◽ no record yet | D |  |  |",
+        f"| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
+        f"| ⬜ undecided: {OPEN}; no more than ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
+        f"| 🟧 depends on ties, sign | C |  | +0.200 [+0.100, +0.300] (97.5 %, 2 looks) | {SST} |",
+        "| ◽ no record yet | D |  |  |  |",
     ]
     assert block.index("Computed in 3 units.") > block.index("| *Definition released* |  |  |  |  |")
     assert cards.strip(headline_claims(), HEADLINE) == "🟩⬜🟧◽"
