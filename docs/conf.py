@@ -94,12 +94,7 @@ BARE = re.compile(
     r""""execution_count": \w+,\s*"metadata": \{\},\s*"output_type": "execute_result"\s*\}\s*\]"""
 )
 CARD = re.compile(r"notebooks/\w+/README")
-UNDER_A_CARD = """```{toctree}
-:hidden:
-Experiment <experiment>
-Report <report>
-```
-"""
+UNDER_A_CARD = ("experiment", "example", "report")  # notebooks, where they are there
 
 
 def linked(app, docname, source):
@@ -107,7 +102,10 @@ def linked(app, docname, source):
     source[0] = LINK.sub(lambda match: _link(app, (ROOT / docname).parent, match), source[0])
     source[0] = BARE.sub("[]", source[0])
     if CARD.fullmatch(docname):
-        source[0] += "\n" + UNDER_A_CARD
+        folder = (ROOT / docname).parent
+        pages = [name for name in UNDER_A_CARD if (folder / f"{name}.ipynb").is_file()]
+        entries = "\n".join(f"{name.capitalize()} <{name}>" for name in pages)
+        source[0] += f"\n```{{toctree}}\n:hidden:\n{entries}\n```\n"
 
 
 def _link(app, folder, match):

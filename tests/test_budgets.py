@@ -77,7 +77,8 @@ def package(path):
     if path.suffix == ".js":
         return "javascript" if top == "faithlib" else ""
     if path.suffix == ".ipynb":
-        return "notebooks' code" if top == "notebooks" and len(rest) < 3 else ""
+        written = top == "notebooks" and len(rest) < 3 and path.stem != "example"  # an executed experiment
+        return "notebooks' code" if written else ""
     if top == "faithlib":
         return f"faithlib/{rest[0]}" if len(rest) > 1 else "faithlib/*.py"
     if top == "notebooks":
