@@ -3,33 +3,35 @@
 python workflow/box.py 10 snakemake --config scale=small
 """
 
+import math
 import os
 import signal
 import subprocess
-import sys
+
+from execute import command
 
 LEAST = 1  # minutes: the start of a unit alone takes part of it
 PATIENCE = 60  # seconds that the units have to end
-NAMED = "MINUTES={} {}: give a number of minutes from {} on, or leave it out"
 
 
 def minutes(text):
     """The minutes of a text; ValueError, in one line, for what is none or too short for any unit."""
     try:
-        number = float(text)
+        number, reason = float(text), "is too short for any unit"
     except ValueError:
-        raise ValueError(NAMED.format(text, "is no number", LEAST)) from None
-    if not LEAST <= number < float("inf"):
-        raise ValueError(NAMED.format(text, "is too short for any unit", LEAST))
+        number, reason = math.nan, "is no number"
+    if not LEAST <= number < math.inf:
+        fix = f"give a number of minutes from {LEAST} on, or leave it out"
+        raise ValueError(f"MINUTES={text} {reason}: {fix}")
     return number
 
 
-def run(command, seconds):
+def run(words, seconds):
     """(exit status, whether the time was over) of a command, whose processes end with it.
 
     It is asked to stop as by Ctrl-C, and those of its processes that go on are ended.
     """
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen(words, start_new_session=True)
     try:
         return process.wait(seconds), False
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as error:
@@ -53,7 +55,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    command(main)

@@ -137,7 +137,7 @@ def run(notebook, output, parameters, kernels=None):
         except papermill.PapermillExecutionError as error:
             traceback = ANSI.sub("", "\n".join(error.traceback))
             log.write(traceback)
-            if not told(error.ename, traceback):
+            if not says_it_all(error.ename, traceback):
                 print(traceback, file=sys.stderr)
             raise SystemExit(f"{notebook}: {error.ename}: {error.evalue} (see {output})") from None
         except (RuntimeError, ZMQError):
@@ -219,7 +219,7 @@ def end_children(seconds=5):
         _, children = psutil.wait_procs(children, timeout=seconds)
 
 
-def told(name, traceback):
+def says_it_all(name, traceback):
     """Whether an error is one that faithlib raises itself to tell what to do: its line says it all."""
     *_, deepest = [""] + re.findall(r"^File (.+?):\d+", traceback, re.MULTILINE)  # may have blanks
     ours = re.search(r"(faithlib|replication|notebooks)[/\\](\w+[/\\])*\w+\.py", deepest)

@@ -112,7 +112,7 @@ def source_from_hub(source, folder):
         done = from_hub(source.name, made)
         shutil.rmtree(made / ".cache", ignore_errors=True)
         packages.accept(source, made, folder)
-    return f"{done}; {packages.told_licence(source)}"
+    return f"{done}; {packages.licence_of(source)}"
 
 
 def read_consent(words):

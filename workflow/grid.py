@@ -83,19 +83,10 @@ def forget_older_layout(folder=".snakemake"):
     mark.write_text(LAYOUT, encoding="utf-8")
 
 
-def keys(mapping, what, allowed, required=()):
-    """Raise ValueError, naming the first key that is not allowed or missing."""
-    if not isinstance(mapping, dict):
-        raise ValueError(f"{what}: {mapping!r} is not a mapping; it takes {', '.join(allowed)}")
-    if unknown := [key for key in mapping if key not in allowed]:
-        raise ValueError(f"{what}: unknown key {unknown[0]!r}; allowed are {', '.join(allowed)}")
-    if missing := [key for key in required if key not in mapping]:
-        raise ValueError(f"{what}: {missing[0]!r} is missing; it takes {', '.join(allowed)}")
-
-
 def options(config):
     """(scale, wanted papers or None, paths) from Snakemake's `--config name=value ...`."""
-    keys(config, "--config", OPTIONS)
+    if unknown := [key for key in config if key not in OPTIONS]:
+        raise ValueError(f"--config: unknown key {unknown[0]!r}; allowed are {', '.join(OPTIONS)}")
     settings = {key: str(value) for key, value in config.items() if value not in (None, "")}
     paths = {key: settings[key] for key in PATHS if key in settings}
     for key in ("data_dir", "model_dir"):

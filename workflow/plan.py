@@ -30,15 +30,7 @@ from replication.results import listed, slug
 
 KINDS = ("CPU", "GPU")
 FACTOR = 1.0  # by which printed hours are multiplied: they are of a V100, of ROAR's RoBERTa an A100
-MODELS = {  # parameters in millions: all, and those that compute (all but the table of embeddings)
-    "bilstm": (6, 0.44), "tiny-bert": (0.1, 0.07), "tiny-llama": (0.2, 0.09), "stories260K": (0.26, 0.2),
-    "all-MiniLM-L6-v2": (22.7, 10.6), "SmolLM2-135M-Instruct": (135, 106),
-    "all-mpnet-base-v2": (109, 86), "gemma-3-270m": (268, 100),
-    "bert-base-uncased": (110, 85), "scibert_scivocab_uncased": (110, 85),
-    "roberta-base": (125, 85), "roberta-large": (355, 302), "Qwen2-0.5B": (494, 358),
-    "Qwen2-1.5B": (1544, 1310), "Llama-3.2-1B": (1236, 973), "Meta-Llama-3-8B": (8030, 6980),
-    "gemma-2-2b": (2614, 2024), "gemma-2-9b": (9242, 8325),
-}  # fmt: skip
+MODELS = grid.read_yaml(Path(__file__).with_name("models.yaml"))  # {model: [parameters, computing ones]}
 BYTES = {"classification": 16, "prompts": 4}  # a parameter: with its gradient and Adam's two sums, or alone
 
 
@@ -183,50 +175,46 @@ def plan(papers, scale, state, computed):
         of_paper = computed[computed.paper == paper]
         here = of_paper[of_paper.scale == scale]
         of_cpu, of_gpu = (here[here.kind == kind] for kind in KINDS)
-        near_units = {
-            unit: near for unit, names in left.items() if (near := nearest(of_cpu, **names)) is not None
-        }
-        spent = sum(near.seconds for near in near_units.values()) / 3600
-        row["hours left, CPU"] = told(spent, len(near_units), len(left), "not measured")
+        near_units = {unit: nearest(of_cpu, **names) for unit, names in left.items()}
+        near_units = {unit: near for unit, near in near_units.items() if near is not None}
+        spent = [near.seconds / 3600 for near in near_units.values()]
+        row["hours left, CPU"] = in_words(spent, len(left), "not measured")
         known_gpu = of_gpu, of_paper[of_paper.kind == "GPU"]
         setup = own_units(paper)
         hours = {unit: gpu_hours(entry.units[unit], entry, known_gpu, printed, setup) for unit in left}
         hours = {unit: of for unit, of in hours.items() if of}
-        row["hours left, GPU"] = told(
-            sum(of for of, _ in hours.values()), len(hours), len(left), "no estimate"
-        )
+        row["hours left, GPU"] = in_words([of for of, _ in hours.values()], len(left), "no estimate")
         how = Counter(source for _, source in hours.values())
         row["from"] = ", ".join(f"{count} {source}" for source, count in how.most_common())
         for name in dict.fromkeys(near.unit for near in near_units.values()):
             stands = [unit for unit, near in near_units.items() if near.unit == name]
-            took = told(near_units[stands[0]].seconds / 3600, 1, 1, "")
+            took = in_words([near_units[stands[0]].seconds / 3600])
             sources.append(f"{paper}: {name} took {took} h on a CPU; so will {listed(stands, 3)}")
         unlike = [names for names in left.values() if nearest(here, **names) is None]
         if bare := sorted({" ".join(filter(None, (n["model"], n["variant"]))) for n in unlike}):
             reason = "nor is any other unit of this paper"
             if len(of_paper):
                 near = of_paper.loc[of_paper.seconds.idxmax()]
-                took = told(near.seconds / 3600, 1, 1, "")
+                took = in_words([near.seconds / 3600])
                 reason = f"the longest there is: {near.scale}/{near.unit}, {took} h on a {near.kind}"
             sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
         sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
         largest = f"{max(sizes, default=0) * BYTES[entry.card.kind] / 1074:.1f}"  # 0.0 if nothing is left
         row["≈ GiB, largest model"] = largest if len(sizes) == len(left) else "unknown"
-        rows.append(
-            row
-            | {"in the paper": told(sum(printed_hours), len(printed_hours), len(entry.units), "not printed")}
-        )
+        row["in the paper"] = in_words(printed_hours, len(entry.units), "not printed")
+        rows.append(row)
     return rows, sources
 
 
-def told(hours, covered, of, none):
-    """Hours and how many of the units they cover, in words."""
+def in_words(hours, of=1, none=""):
+    """The sum of the hours of some units in words, and how many of all units these are."""
     if not of:
         return "0"
-    if not covered:
+    if not hours:
         return none
-    hours = f"{hours:.2f}" if hours < 10 else f"{hours:,.0f}"
-    return hours if covered == of else f"{hours} ({covered} of {of} units)"
+    total = sum(hours)
+    text = f"{total:.2f}" if total < 10 else f"{total:,.0f}"
+    return text if len(hours) == of else f"{text} ({len(hours)} of {of} units)"
 
 
 def main(arguments):

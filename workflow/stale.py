@@ -23,11 +23,13 @@ from replication.parameters import code_hash
 SHOWING = {"report", "papers"}  # of faithlib: what draws, and where papers stood before
 
 
-@cache
-def git(*arguments):
+def ask_git(*arguments):
     """What git prints; None where it fails, as for a commit that it does not have."""
     done = subprocess.run(["git", *arguments], capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else None
+
+
+git = cache(ask_git)  # of what does not change
 
 
 def moved(commit, paper):

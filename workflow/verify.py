@@ -31,6 +31,7 @@ from pathlib import Path, PurePosixPath
 import execute
 import grid
 import pandas as pd
+from stale import ask_git
 
 from faithlib import provenance, store, tasks
 from replication import cards, papers, results
@@ -46,9 +47,8 @@ BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithli
 
 def committed():
     """The files of results/ and figures/ that git knows, or all of them where there is no git."""
-    done = subprocess.run(["git", "ls-files", "-z", "results", "figures"], capture_output=True, text=True)
-    if done.returncode == 0:
-        return [Path(name) for name in done.stdout.split("\0") if name]
+    if (names := ask_git("ls-files", "-z", "results", "figures")) is not None:
+        return [Path(name) for name in names.split("\0") if name]
     return [path for folder in ("results", "figures") for path in Path(folder).rglob("*") if path.is_file()]
 
 
@@ -76,18 +76,13 @@ def is_shown(path):
 @cache
 def edited():
     """Files under results/ that differ from what git holds; none where there is no git."""
-    done = subprocess.run(
-        ["git", "diff", "--name-only", "-z", "--", "results"], capture_output=True, text=True
-    )
-    return set(done.stdout.split("\0")) if done.returncode == 0 else set()
+    return set((ask_git("diff", "--name-only", "-z", "--", "results") or "").split("\0"))
 
 
 def papers_of(commit):
     """The files of papers that compute, at a commit; none where they stood in faithlib."""
-    done = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", commit, "notebooks"], capture_output=True, text=True
-    )
-    return [name for name in done.stdout.splitlines() if provenance.paper_of(name)]
+    names = ask_git("ls-tree", "-r", "--name-only", commit, "notebooks") or ""
+    return [name for name in names.splitlines() if provenance.paper_of(name)]
 
 
 @cache

@@ -65,8 +65,8 @@ def test_a_notebook_is_executed_in_its_project(project, tmp_path):
 
 def test_an_error_of_faithlib_in_a_folder_with_blanks_is_one_line():
     path = "File /tmp/pfad mit ü/replication/results.py:82, in start(paper)\n---> 82 raise ValueError('x')\n"
-    assert execute.told("ValueError", path)
-    assert not execute.told("ValueError", path.replace("replication/", "elsewhere/"))
+    assert execute.says_it_all("ValueError", path)
+    assert not execute.says_it_all("ValueError", path.replace("replication/", "elsewhere/"))
 
 
 def test_the_grid_outside_a_project_says_so(tmp_path, monkeypatch):

@@ -62,9 +62,9 @@ def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
     cell = "Cell In[2], line 1\n----> 1 run()\n\n"
     own = cell + "File ~/project/faithlib/tasks/loading.py:82, in load(name)\n---> 82 raise ValueError('x')\n"
     deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
-    assert execute.told("ValueError", own)
-    assert execute.told("ValueError", own.replace("/tasks/loading", "/results"))
-    assert execute.told("JudgeError", own.replace("/tasks/loading", "/papers/noiser/experiment"))
-    assert not execute.told("KeyError", own)  # a bug, wherever it is
-    assert not execute.told("ValueError", deeper)  # something else's words
-    assert not execute.told("ValueError", cell)  # the notebook's own code
+    assert execute.says_it_all("ValueError", own)
+    assert execute.says_it_all("ValueError", own.replace("/tasks/loading", "/results"))
+    assert execute.says_it_all("JudgeError", own.replace("/tasks/loading", "/papers/noiser/experiment"))
+    assert not execute.says_it_all("KeyError", own)  # a bug, wherever it is
+    assert not execute.says_it_all("ValueError", deeper)  # something else's words
+    assert not execute.says_it_all("ValueError", cell)  # the notebook's own code
