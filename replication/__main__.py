@@ -20,22 +20,14 @@ COMMITTED = "small"  # the scale whose verdicts are committed
 
 
 def main(arguments=None):
-    """Print one screen on all papers with results at a scale, or every claim of the papers named.
-
-    Raises:
-        ValueError: an unknown scale or paper.
-        FileNotFoundError: no results at this scale.
-    """
+    """Print one screen on all papers with results at a scale, or every claim of the papers named."""
     parser = argparse.ArgumentParser(prog="python -m replication", description=__doc__)
     parser.add_argument("scale", nargs="?", default="quick", help=", ".join(scales()))
     parser.add_argument("papers", nargs="*", help="print every claim of these, or of 'all'")
     parser.add_argument("--results-dir", default="results")
     parser.add_argument("--figures-dir", default="figures")
-    parser.add_argument(
-        "--cards",
-        action="store_true",
-        help="write the verdicts of the scale into notebooks/<paper>/README.md",
-    )
+    written = "write the verdicts of the scale into notebooks/<paper>/README.md"
+    parser.add_argument("--cards", action="store_true", help=written)
     options = parser.parse_args(arguments)
     check_scale(options.scale)
     if options.cards and options.scale not in VERDICT_SCALES:
@@ -98,14 +90,7 @@ def screen(results_dir, figures_dir, scale, claims):
 
 
 def verdict_table(claims):
-    """The claims as plain text, at most 100 columns wide, a heading per definition and baseline.
-
-    Args:
-        claims: from `cards.read_claims`, or `replication.claims.table`.
-
-    Returns:
-        Text: two lines a claim and more where they are long; the second has verdict and options.
-    """
+    """The claims, from `cards.read_claims`, as text of at most 100 columns: two lines a claim or more."""
     lines = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         about = f"definition: {definition}" + f", random baseline: {baseline}" * (baseline != "none")

@@ -154,11 +154,10 @@ def average(cases):
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
     parts = [case.components for case in cases.values()]
-    components = tuple(
-        dict.fromkeys(
-            _welch([part[min(i, len(part) - 1)] for part in parts]) for i in range(max(map(len, parts)))
-        )
-    )
+    components = []
+    for i in range(max(map(len, parts))):
+        components.append(_welch([part[min(i, len(part) - 1)] for part in parts]))
+    components = tuple(dict.fromkeys(components))
     low, high = (float(np.mean([case.limits[i] for case in cases.values()])) for i in (0, 1))
     return Interval(
         float(np.mean([case.value for case in cases.values()])),

@@ -94,11 +94,7 @@ class Card:
     def use(self, task):
         """How the paper splits and scores a task: its own way, or the task's where the paper has none.
 
-        Args:
-            task: a name of `tasks.TASKS`, or one that only the user has, which is scored by accuracy.
-
-        Raises:
-            ValueError: a task of another kind than the paper explains.
+        A task that only the user has is scored by accuracy; one of another kind is a ValueError.
         """
         row = TASKS.get(task)
         if row is None:
@@ -123,22 +119,15 @@ class Card:
 
 def names():
     """All papers and studies, by name: the folders of notebooks/."""
-    return sorted(
-        path.name
-        for path in FOLDER.iterdir()
-        if path.is_dir() and path.name[0] not in "_." and path.name != "tutorials"
-    )
+    folders = [path.name for path in FOLDER.iterdir() if path.is_dir()]
+    return sorted(name for name in folders if name[0] not in "_." and name != "tutorials")
 
 
 def card(name):
-    """The `Card` of a paper.
+    """The `Card` of a paper; ValueError for an unknown one, or a folder without a card.
 
-    Raises:
-        ValueError: an unknown paper, or a folder without a card.
-
-    Example:
-        >>> card("fmm").citation
-        'Madsen, Reddy and Chandar (2024), ICML'
+    >>> card("fmm").citation
+    'Madsen, Reddy and Chandar (2024), ICML'
     """
     if name not in names():
         raise ValueError(f"paper {name!r} is unknown: {suggestion(name, names())}")
@@ -172,8 +161,7 @@ def layout(paper, file):
 def published(paper, table):
     """One published table: `published("soft_metrics", "table_6")` -> DataFrame, one row a number.
 
-    Raises:
-        ValueError: a paper or a table that is not here; the message names those that are.
+    ValueError for a paper or a table that is not here; the message names those that are.
     """
     with_tables = [name for name in names() if (FOLDER / name / "published").is_dir()]
     if paper not in with_tables:

@@ -25,6 +25,7 @@ prints none. `unlike` lists data sets of which ours is another metric.
 
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -96,10 +97,7 @@ def published(layout):
     """The published cells of a layout, each once: its keys, printed and text.
 
     A cell that is printed twice with different numbers has both in `text`, "0.42 / 0.44", and the first as
-    `printed`.
-
-    Raises:
-        ValueError: a CSV that lacks a column of the layout.
+    `printed`. A CSV that lacks a column of the layout is a ValueError.
     """
     table = papers.published(layout.paper, layout.name)
     lacking = [column for column in [*layout.keys, *layout.where, "value"] if column not in table]
@@ -115,9 +113,8 @@ def published(layout):
         numbers = list(dict.fromkeys(part.value))
         text = " / ".join(f"{number:.{layout.digits}f}" for number in numbers)
         flag = bool(part[layout.average["without"]].any()) if layout.average else False
-        cells.append(
-            dict(zip(layout.keys, key, strict=True)) | {"printed": numbers[0], "text": text, "flag": flag}
-        )
+        row = dict(zip(layout.keys, key, strict=True))
+        cells.append(row | {"printed": numbers[0], "text": text, "flag": flag})
     table = pd.DataFrame(cells)
     over = layout.average.get("over")
     if over and AVERAGE not in set(table[over]):
@@ -128,10 +125,9 @@ def published(layout):
 
 
 def ours(layout, folder=None):
-    """Our cells of a layout: its keys that we have, definition, own_model, ours and accepted.
+    """Our cells of a layout that has `ours`: its keys that we have, definition, own_model, ours and accepted.
 
     Args:
-        layout: one that has `ours`.
         folder: results/<scale>/<paper>/tables; by default the committed one of the small scale.
 
     Returns:
@@ -169,10 +165,7 @@ def ours(layout, folder=None):
 
 
 def cells(layout, folder=None):
-    """A paper's table, long: each published cell with ours beside it.
-
-    Args:
-        layout, folder: as of `ours`.
+    """A paper's table, long: each published cell with ours beside it; arguments as of `ours`.
 
     Returns:
         A row a cell and definition of ours: the layout's keys, definition, printed (as the paper has it),
@@ -195,11 +188,7 @@ def cells(layout, folder=None):
 
 
 def page(layout, folder=None):
-    """A table as the paper prints it, as HTML: published grey, ours below it, marks explained.
-
-    Returns:
-        The table; "" where nothing of ours stands in it.
-    """
+    """A table as the paper prints it, as HTML: published grey, ours below it; "" without any of ours."""
     table = cells(layout, folder)
     if table.ours.isna().all():
         return ""
@@ -230,27 +219,26 @@ def tables_of(paper, scale="small"):
     return project_root() / "results" / scale / paper / "tables"
 
 
-def show(paper, folder=None):
+def show(paper: str, folder: Path | None = None) -> None:
     """Show a paper's tables in a notebook, the headline ones open, and keep all cells as printed.csv.
 
-    Args:
-        paper, folder: as of `ours`; the folder takes the CSV, a row a cell, whose column `table` names it.
+    folder: as of `ours`; it takes the CSV, a row a cell, whose column `table` names its table.
     """
     from IPython.display import HTML, display
 
-    found = []
+    tables = []
     for layout in layouts(paper).values():
         text = page(layout, folder)
         if text and not layout.headline:
             text = f"<details><summary>{layout.number}. {escape(layout.title)}</summary>{text}</details>"
         if text:
             display(HTML(text))
-        found.append(cells(layout, folder).assign(table=layout.name))
+        tables.append(cells(layout, folder).assign(table=layout.name))
     path = (folder or tables_of(paper)) / "printed.csv"
-    pd.concat(found).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
+    pd.concat(tables).to_csv(path, index=False, float_format=CSV_FLOAT, lineterminator="\n")
 
 
-def show_first(pages, captions, shown=1):
+def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
     """Show the first of several figures in a notebook and link the others, which are saved beside it.
 
     Args:
@@ -328,13 +316,12 @@ def _averages(layout, folder):
             for key in layout.keys:
                 if row[key] != AVERAGE:
                     same = same[same[key] == row[key]]
-            ours_of, published_of = same.ours.mean(), same.published.mean()
-            found = {DEFINITION: definition, "ours": ours_of, "published": published_of, "accepted": True}
-            found["own_model"] = same.own_model.iloc[0] if len(same) else np.nan
-            found["mark"] = "" if len(same) else _mark(row | {"ours": np.nan}, base[base.ours.notna()])
+            cell = {DEFINITION: definition, "ours": same.ours.mean(), "published": same.published.mean()}
+            cell |= {"accepted": True, "own_model": same.own_model.iloc[0] if len(same) else np.nan}
+            cell["mark"] = "" if len(same) else _mark(row | {"ours": np.nan}, base[base.ours.notna()])
             if len(same) == 0 and row.get("dataset") in set(base.dataset[~base.accepted]):
-                found["mark"] = "†"
-            rows.append(row | found)
+                cell["mark"] = "†"
+            rows.append(row | cell)
     return pd.DataFrame(rows).drop(columns="flag")
 
 

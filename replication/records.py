@@ -76,11 +76,7 @@ def titles(cases):
 
 
 def check_scale(name):
-    """Raise ValueError for what cannot name a scale, its config and its folders of results and figures.
-
-    Example:
-        >>> check_scale("mine")
-    """
+    """Raise ValueError for what cannot name a scale, its config and its folders of results and figures."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
         raise ValueError(f"scale={name!r} is no slug: give small letters, digits, - and _, such as 'mine'")
     if name in RESERVED:
@@ -104,16 +100,10 @@ def slug(model):
 
 
 def unit_name(task, model, seed, variant=""):
-    """The name of a unit, and of its files.
+    """The name of a unit, and of its files; of a task that is a path, its last part is in it.
 
-    Args:
-        task, model, seed: as in the notebook's parameters; of a task that is a path, its last part names
-            the unit.
-        variant: "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
-            that it is never the name of a table.
-
-    Raises:
-        ValueError: another variant.
+    A variant is "" for the main setting, else letters, digits, - and _, with a hyphen or a digit first, so
+    that it is never the name of a table; another is a ValueError.
 
     Example:
         >>> unit_name("sst", "sentence-transformers/all-MiniLM-L6-v2", 0, "only-masking")
@@ -171,7 +161,7 @@ def current_names(params):
     return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
-def design(records):
+def design(records: list[dict]) -> str:
     """ "nested" where each seed of these records has texts of its own, else "crossed".
 
     Records of format 1 do not say it; their data's seed does, for all seeds but 0.

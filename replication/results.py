@@ -93,11 +93,9 @@ class Run:
 
     def _unchanged(self):
         """Raise ValueError where a parameter is not what it was at the start, which a record would hold."""
-        changed = [
-            f"{name} was {value!r} and is {self.source[name]!r}"
-            for name, value in self.params.items()
-            if name in self.source and self.source[name] != value
-        ]
+        now = {name: self.source.get(name, value) for name, value in self.params.items()}
+        names = [name for name, value in self.params.items() if now[name] != value]
+        changed = [f"{name} was {self.params[name]!r} and is {now[name]!r}" for name in names]
         if changed:
             raise ValueError(
                 f"parameters changed after results.start ({'; '.join(changed)}): nothing is kept; run the "
@@ -140,10 +138,7 @@ class Run:
         self.earlier_cpu += spent["cpu_seconds"]
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
-        """Write the record: <unit>.parquet and further tables first, <unit>.json (which says done) last.
-
-        A record that is there already is left untouched where it says the same, and kept as *.replaced where
-        it does not.
+        """Write the record, as `records` describes it; see `store.save_record`. The path of its JSON.
 
         Args:
             metrics: [{"metric": name, "value": number, ...}] of the whole unit.
@@ -155,18 +150,15 @@ class Run:
                 takes it from `provenance["data"]`, which tells them apart for all seeds but 0.
             tables: further DataFrames, written as <unit>.<name>.parquet.
 
-        Returns:
-            The path of the JSON.
-
         Raises:
             ValueError: an unknown design, a table whose name a variant could have, NaN in the JSON, a
                 parameter that is not what it was at the start.
-            OSError: what cannot be written.
         """
         self._unchanged()
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, *DESIGNS))
+        read = {"weights": self.weights, "own": self.own, "origins": self.origins}
         record = {
             "format": FORMAT,
             "paper": self.paper,
@@ -181,9 +173,7 @@ class Run:
                 **code_provenance(),
                 "device": device_name(self.device),
                 "dtype": self.dtype,
-                **({"weights": self.weights} if self.weights else {}),
-                **({"own": self.own} if self.own else {}),
-                **({"origins": self.origins} if self.origins else {}),
+                **{name: value for name, value in read.items() if value},
                 **(provenance or {}),
             },
             "volatile": {
@@ -208,20 +198,18 @@ class Run:
         return path
 
 
-def start(paper, parameters):
+def start(paper: str, parameters: dict) -> Run:
     """A Run for one unit, and a line in print where its record is there already.
 
     Args:
         paper: its short name.
         parameters: a notebook's globals() while only its parameters cell has run. Relative folders are taken
             from the project's root; parts that survive an interruption go to `checkpoints` beside
-            `results_dir`. `variant`, where it is given and not "", names a unit that departs from the main
-            setting.
+            `results_dir`.
 
     Raises:
-        ValueError: a scale or a variant that is no slug, an unknown device or dtype, a seed or a limit
-            below 0, a name or type that the notebook's parameters do not have, or other parameters than those
-            of the record that has this unit's name.
+        ValueError: a parameter that the notebook does not have or that is out of its range, or other
+            parameters than those of the record that has this unit's name.
     """
     from faithlib.models import placement
     from faithlib.models.precision import resolve
@@ -277,9 +265,11 @@ def own_files(params):
 
     The data where the task is a path, plugins, and the model where it is a folder's path; only what is there.
     """
-    named = [params["task"]] * is_path(params["task"]) + params.get("plugins", [])
-    named += [params["model"]] * pathlib.Path(params["model"]).is_absolute()
-    return {n: _contents(p) for n in named if (p := project_root() / pathlib.Path(n).expanduser()).exists()}
+    names = [params["task"]] if is_path(params["task"]) else []
+    names += params.get("plugins", [])
+    names += [params["model"]] if pathlib.Path(params["model"]).is_absolute() else []
+    paths = {name: project_root() / pathlib.Path(name).expanduser() for name in names}
+    return {name: _contents(path) for name, path in paths.items() if path.exists()}
 
 
 def origins(params, model_dir):
@@ -342,26 +332,26 @@ def _is_parameter(name, value):
     return isinstance(value, (bool, int, float, str, list))
 
 
-def load(results_dir, scale, paper, variants=("",)):
+def load(
+    results_dir: pathlib.Path | str, scale: str, paper: str, variants: tuple[str, ...] | None = ("",)
+) -> tuple[list[dict], pd.DataFrame]:
     """(records, values): the JSON records of all units and their per-example values in one DataFrame.
 
     In a project (a folder `results` beside `config`) these are the units that config/<scale>.yaml lists, in
     any other folder all of them. What else lies there is named in print, and so are units without a record
     and those whose parameters are not the config's. Seeds that do not have the settings of the others are
-    left out, which a line says. Plugins of the records are imported where their files are there, so that
-    labels and colours are the registered ones.
+    left out, which a line says. Plugins of the records are imported where their files are there.
 
     Args:
-        variants: of the units read, "" for the main setting; None for all, which the column `variant` tells
-            apart.
+        results_dir, scale, paper: where the records lie.
+        variants: of the units read, "" for the main setting; None for all.
 
     Returns:
         records, and values with the columns of the parquet files and dataset, model, seed, variant.
 
     Raises:
         FileNotFoundError: there is no record.
-        ValueError: a record is truncated or changed, its values do not belong to it, or the config cannot be
-            read.
+        ValueError: a record that is not whole, or a config that cannot be read.
     """
     folder = project_root() / results_dir / scale / paper
     holes = missing(folder)
@@ -404,7 +394,7 @@ def load(results_dir, scale, paper, variants=("",)):
 
 
 def _check_copies(records, values):
-    """Raise ValueError for two seeds of a case with the same model; without trained ones, the same values."""
+    """Raise ValueError for two seeds of a case with the same weights or, without any, the same values."""
     seen = {}
     for record, table in zip(records, values, strict=True):
         case = Case.of(record["params"])
@@ -424,12 +414,8 @@ def _check_copies(records, values):
 def _of_other_settings(records, unasked):
     """The units whose settings are not those of the other seeds: {unit}. They cannot be one sample.
 
-    They are those that the config does not ask for, if that makes the others alike, else all seeds; a line in
-    print says so. Which attributions were computed may differ.
-
-    Args:
-        records: as they were read.
-        unasked: the units that are not what the config asks for.
+    They are those that the config does not ask for (`unasked`), if that makes the others alike, else all
+    seeds; a line in print says so. Which attributions were computed may differ.
     """
     groups, apart = {}, set()
     for record in records:
@@ -461,11 +447,10 @@ def _names(record):
     return names | {"variant": params.get("variant", "")}
 
 
-def load_tables(results_dir, scale, paper, records, name):
-    """The tables <unit>.<name>.parquet that stand beside the records, with dataset, model, seed, variant.
-
-    Records without one are passed over; where none has it the DataFrame is empty.
-    """
+def load_tables(
+    results_dir: pathlib.Path | str, scale: str, paper: str, records: list[dict], name: str
+) -> pd.DataFrame:
+    """The tables <unit>.<name>.parquet of records that have one, with dataset, model, seed, variant."""
     folder, tables = project_root() / results_dir / scale / paper, []
     for record in records:
         file = f"{record['unit']}.{name}.parquet"

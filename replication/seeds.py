@@ -1,10 +1,12 @@
 """How many seeds a case has of those that were planned, where they ran, and how often it was looked at."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL
+from replication.papers import Card
 from replication.records import VERDICT_SCALES, Case
 from replication.results import in_config, project_root
 
@@ -17,8 +19,7 @@ class Seeds:
     """What a verdict on a case may count with.
 
     Attributes:
-        computed: number of seeds that have a record.
-        planned: number of seeds in the scale's config, fixed before the first unit; 0 without one.
+        computed, planned: numbers of seeds with a record, and of those in the scale's config (0 without one).
         looks: number of times that a verdict on the case is drawn with another number of seeds, planned
             ones included. Each interval has the level 1 - .05 / looks.
         device: where its units ran.
@@ -39,14 +40,8 @@ def level(looks):
     return 1 - (1 - LEVEL) / looks
 
 
-def table(records, card, scale, results_dir="results"):
+def table(records: list[dict], card: Card, scale: str, results_dir: Path | str = "results") -> pd.DataFrame:
     """The seeds of each case: a DataFrame with the columns SEEDS.
-
-    Args:
-        records: from `results.load`.
-        card: the paper's `Card`, whose `looks` are at scale small.
-        scale: its name.
-        results_dir: folder of the records.
 
     Raises:
         ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and

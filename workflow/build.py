@@ -25,14 +25,8 @@ def babi(parts, made, file):
         question, *answer = rest.split("\t")
         if answer:
             support = [numbers.index(int(fact)) for fact in answer[1].split()]
-            rows.append(
-                {
-                    "text": " ".join(story),
-                    "text_b": question.strip(),
-                    "label": answers.index(answer[0]),
-                    "supporting_sentences": str(support),
-                }
-            )
+            row = {"text": " ".join(story), "text_b": question.strip(), "label": answers.index(answer[0])}
+            rows.append(row | {"supporting_sentences": str(support)})
         else:
             story.append(rest.strip())
             numbers.append(int(number))

@@ -23,11 +23,7 @@ SHOWN = 20  # rows that are printed; all are in the CSV
 
 
 def units_in(folder):
-    """The records below a folder: {(paper, scale): [path]}.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
+    """The records below a folder: {(paper, scale): [path]}; FileNotFoundError where there is none."""
     units = {}
     place = Path(folder)
     for path in [place] if place.is_file() else sorted(place.rglob("*.json")):
@@ -51,11 +47,8 @@ def parameters(path):
     """
     new = results.read_record(path)
     places = results.project_root() / "results"
-    committed = [
-        name
-        for name in places.glob(f"*/{new['paper']}/*.json")
-        if records.scale_of(name.relative_to(places.parent))
-    ]
+    paths = places.glob(f"*/{new['paper']}/*.json")
+    committed = [path for path in paths if records.scale_of(path.relative_to(places.parent))]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
     changes = {
@@ -82,16 +75,11 @@ def drawn(paper, scale, paths, folder):
 
 def cells(paper, name, rerun, committed):
     """The cells that two tables have in common: rows with the columns COLUMNS."""
-    names = [c for c in rerun if c in committed and not pd.api.types.is_numeric_dtype(rerun[c])]
-    numbers = [
-        c
-        for c in rerun
-        if c in committed
-        and c not in (*names, *ENDS, *ABOUT)
-        and not c.endswith(("_low", "_high"))
-        and not c.startswith((PUBLISHED, "p_"))
-        and pd.api.types.is_numeric_dtype(committed[c])
-    ]
+    both = [c for c in rerun if c in committed]
+    names = [c for c in both if not pd.api.types.is_numeric_dtype(rerun[c])]
+    numbers = [c for c in both if c not in (*names, *ENDS, *ABOUT) and not c.endswith(("_low", "_high"))]
+    numbers = [c for c in numbers if not c.startswith((PUBLISHED, "p_"))]
+    numbers = [c for c in numbers if pd.api.types.is_numeric_dtype(committed[c])]
     if not names or not numbers:
         return pd.DataFrame(columns=COLUMNS)
     value = numbers[0]
@@ -107,12 +95,10 @@ def cells(paper, name, rerun, committed):
         there = ours.loc[key]
         low, high = (there.get(end, there.get(f"{value}{end.removeprefix('ci')}")) for end in ENDS)
         inside = "" if low is None or low != low else "yes" if low <= row[value] <= high else "no"
-        words = ", ".join(
-            str(part) for part in (key if isinstance(key, tuple) else (key,)) if str(part) != "nan"
-        )
-        rows.append(
-            (paper, name, words, value, row[value], there[value], low, high, inside, there.get(PUBLISHED))
-        )
+        parts = map(str, key if isinstance(key, tuple) else (key,))
+        cell = ", ".join(part for part in parts if part != "nan")
+        numbers = row[value], there[value], low, high, inside, there.get(PUBLISHED)
+        rows.append((paper, name, cell, value, *numbers))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -125,14 +111,9 @@ def within(rows):
 
 
 def compare(folder, output):
-    """Print the comparison of all records below a folder, and write it as a CSV.
+    """Print the comparison of all records below a folder, or of one record, and write it as the CSV `output`.
 
-    Args:
-        folder: of records, or one record.
-        output: path of the CSV.
-
-    Returns:
-        DataFrame with the columns COLUMNS.
+    Returns a DataFrame with the columns COLUMNS.
     """
     compared = []
     for (paper, scale), paths in units_in(folder).items():
@@ -152,11 +133,8 @@ def compare(folder, output):
         print("No cell is in both.")
         return rows
     first = rows.sort_values(PUBLISHED, key=lambda column: column.isna(), kind="stable")
-    print(
-        first.head(SHOWN)
-        .drop(columns="paper")
-        .to_string(index=False, float_format="{:.3f}".format, na_rep="")
-    )
+    first = first.head(SHOWN).drop(columns="paper")
+    print(first.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
     print(*within(rows), sep="\n")
     rows.to_csv(output, index=False)
     print(f"All {len(rows)} cells: {output}")

@@ -60,11 +60,8 @@ def give_caches_a_place(root=ROOT):
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     if _writable(cache) and _writable(home / ".cache"):
         return
-    choices = (
-        cache,
-        root / ".snakemake/cache",
-        Path(tempfile.gettempdir(), f"faithlib-cache-{getattr(os, 'getuid', int)()}"),
-    )
+    temporary = Path(tempfile.gettempdir(), f"faithlib-cache-{getattr(os, 'getuid', int)()}")
+    choices = cache, root / ".snakemake/cache", temporary
     place = next((path for path in choices if _writable(path)), None)
     if place is None:
         return  # each program tells what it needs
@@ -148,8 +145,7 @@ def run(notebook, output, parameters, kernels=None):
 def take_gpu(folder=".snakemake"):
     """Have one of the machine's GPUs alone, where the grid shares several among its units.
 
-    Returns:
-        The open file whose lock holds it until this process ends, or None.
+    Returns the open file whose lock holds it until this process ends, or None.
     """
     count = int(os.environ.get("FAITHLIB_GPUS", 1))
     if count == 1:

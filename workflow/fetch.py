@@ -140,11 +140,8 @@ def main(arguments):
             failed.append(f"{title}: {error}")
     if failed:
         raise SystemExit("\n".join(["", f"{len(failed)} of {len(jobs)} are missing:", *failed]))
-    folders = "".join(
-        f" {name}={paths[key]}"
-        for name, key in (("DATA", "data_dir"), ("MODELS", "model_dir"))
-        if key in paths
-    )
+    names = {"data_dir": "DATA", "model_dir": "MODELS"}
+    folders = "".join(f" {names[key]}={paths[key]}" for key in names if key in paths)
     print(f"All is there. On the nodes: HF_HUB_OFFLINE=1 make results SCALE={scale}{folders}")
 
 

@@ -51,11 +51,9 @@ def again(path, folder):
 def compare(path, new):
     """(largest difference of a value, lines that say what differs) of a record and of the same unit again."""
     old, now = (results.read_record(name) for name in (path, new))
-    lines = [
-        f"{name}: other weights"
-        for name, digest in (old["provenance"].get("weights") or {}).items()
-        if now["provenance"]["weights"].get(name, digest) != digest
-    ]
+    then, weights = old["provenance"].get("weights") or {}, now["provenance"].get("weights") or {}
+    other = [name for name, digest in then.items() if weights.get(name, digest) != digest]
+    lines = [f"{name}: other weights" for name in other]
     largest = 0.0
     for name in old["files"]:
         one, other = (pd.read_parquet(folder / name) for folder in (path.parent, new.parent))

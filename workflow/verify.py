@@ -39,6 +39,7 @@ from replication.__main__ import COMMITTED
 from replication.parameters import cells, defaults
 from replication.printed import DERIVED
 from replication.records import scale_of
+from replication.tables import unit_columns
 
 SHOWN = {".csv", ".png"}  # what is committed; PDF, SVG, LaTeX and HTML are made on demand
 SUMS = Path("notebooks/published.sha256")  # of the tables copied from the papers, as sha256sum writes it
@@ -134,13 +135,8 @@ def check_record(path, data_dir="", with_data=True):
     if reason:
         return wrong, [*unchecked, (path, f"the hashes of its data, {reason}")]
     card = papers.card(data["paper"]) if data["paper"] else None
-    loaded = tasks.load(
-        data["task"],
-        card,
-        data_dir or None,
-        data.get("subset_seed", data.get("seed", params["seed"])),
-        data["rows"],
-    )
+    seed = data.get("subset_seed", data.get("seed", params["seed"]))
+    loaded = tasks.load(data["task"], card, data_dir or None, seed, data["rows"])
     for split, digest in loaded.provenance["sha256"].items():
         if digest != data["sha256"][split]:
             wrong.append(
@@ -231,17 +227,10 @@ def nowhere(table, records):
     keys = [key for key in ("dataset", "model", "seed") if key in table]
     if not {"dataset", "model"} <= set(keys):
         return []  # such a row is over all records of the paper
-    table = table[table["dataset"] != "all"]  # and so is a mean over data sets
-    recorded = set()
-    for record in records:
-        params = record["params"]
-        names = {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
-        recorded.add(tuple(names[key] for key in keys))
-    rows = {
-        (*map(str, row[:1]), results.slug(str(row[1])), *row[2:])
-        for row in table[keys].itertuples(index=False)
-    }
-    return sorted(rows - recorded)
+    table = table[table["dataset"] != "all"].copy()  # and so is a mean over data sets
+    recorded = {tuple(unit_columns(record)[key] for key in keys) for record in records}
+    table["dataset"], table["model"] = table.dataset.map(str), [results.slug(str(m)) for m in table.model]
+    return sorted(set(table[keys].itertuples(index=False, name=None)) - recorded)
 
 
 def verify(scale, paper, files, data_dir=""):
@@ -252,16 +241,15 @@ def verify(scale, paper, files, data_dir=""):
         return [], [(path, "a table without committed records") for path in outputs if path.suffix == ".csv"]
     wrong, unchecked = [f"{path} is committed and gone" for path in records if not path.is_file()], []
     for path in stems:
-        for lines, more in zip((wrong, unchecked), check_record(path, data_dir), strict=True):
-            lines += more
+        more, unsure = check_record(path, data_dir)
+        wrong, unchecked = wrong + more, unchecked + unsure
     if wrong:
         return [*wrong, f"results/{scale}/{paper} is not drawn anew, as its records are not whole"], unchecked
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            drawn = redraw(
-                scale, paper, [p for (s, _), (of, _) in files.items() if s == scale for p in of], folder
-            )
+            of_scale = [path for key, (paths, _) in files.items() if key[0] == scale for path in paths]
+            drawn = redraw(scale, paper, of_scale, folder)
         except SystemExit as error:
             if isinstance(error.code, int):  # it was stopped by a signal
                 raise
@@ -269,18 +257,12 @@ def verify(scale, paper, files, data_dir=""):
         made = [p.relative_to(folder) for p in folder.glob(f"*/{scale}/{paper}/**/*") if p.is_file()]
         new = sorted(set(filter(is_shown, made)) - set(outputs))
         wrong = [*differences(outputs, folder), *(f"{path} is made now, and not committed" for path in new)]
-        for lines, more in zip(
-            (wrong, unchecked), unlike(f"notebooks/{paper}/report.ipynb", drawn, scale, folder), strict=True
-        ):
-            lines += more
+        more, unsure = unlike(f"notebooks/{paper}/report.ipynb", drawn, scale, folder)
+        wrong, unchecked = wrong + more, unchecked + unsure
         loaded = [json.loads(path.read_text(encoding="utf-8")) for path in stems]
         for path in sorted(folder.glob(f"results/{scale}/{paper}/tables/*.csv")):
-            if path.stem in DERIVED:
-                continue
-            wrong += [
-                f"{path.relative_to(folder)}: no record of {row}"
-                for row in nowhere(pd.read_csv(path), loaded)
-            ]
+            lost = [] if path.stem in DERIVED else nowhere(pd.read_csv(path), loaded)
+            wrong += [f"{path.relative_to(folder)}: no record of {row}" for row in lost]
     return wrong, unchecked
 
 
@@ -354,19 +336,12 @@ def main(arguments):
         raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
     for scale, paper, (wrong, unchecked) in each(by_key, data_dir):
         records, outputs = by_key[scale, paper]
-        print(
-            f"{scale}/{paper}: {len(records)} files of records, {len(outputs)} tables and figures, "
-            f"{len(wrong)} differences",
-            flush=True,
-        )
+        made = f"{len(records)} files of records, {len(outputs)} tables and figures"
+        print(f"{scale}/{paper}: {made}, {len(wrong)} differences", flush=True)
         for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
             print(f"  {line}")
         bad += len(wrong)
-    others = {
-        "archive": archived(files),
-        "published tables": transcribed(),
-        "cards and README": unwritten(),
-    }
+    others = {"archive": archived(files), "published tables": transcribed(), "cards and README": unwritten()}
     for name, wrong in others.items():
         print(*[f"{name}: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
         bad += len(wrong)
