@@ -35,14 +35,7 @@ def claims(
 
 
 def statements(values, design, **setting):
-    """The claims at one setting.
-
-    Args:
-        setting: options that depart from the main setting, by `CARD.choices`.
-
-    Returns:
-        List of `replication.claims.Claim`.
-    """
+    """The claims at one setting, [Claim]; setting: options other than the main ones, by `CARD.choices`."""
     setting = MAIN | setting
     own = select(values, metric=setting["agreement"])
     own = own[own.value.notna()]

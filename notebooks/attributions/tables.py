@@ -1,8 +1,9 @@
 """Agreement of attributions with known evidence: from records to tables.
 
-`values` is what `replication.results.load` returns: a row per value, with the columns dataset, model, seed,
-example, attribution, metric, value, chance and right (whether the prediction is). An example is the unit
-of every interval; seeds are averaged first. Examples without evidence have no value: they are counted.
+`records` and `values` are what `replication.results.load` returns: values have a row per value, with the
+columns dataset, model, seed, example, attribution, metric, value, chance and right (whether the prediction
+is). An example is the unit of every interval; seeds are averaged first. Examples without evidence have no
+value: they are counted.
 """
 
 import pandas as pd
@@ -15,11 +16,7 @@ PAPER = "attributions"  # not one of the five; its records and tables lie where 
 
 
 def overview(records: list[dict], values: pd.DataFrame) -> pd.DataFrame:
-    """What was measured.
-
-    Returns:
-        A row a unit: accuracy of the model, examples, and the share of evidence (the chance of precision).
-    """
+    """What was measured, a row a unit; the share of evidence is the chance of precision."""
     rows = []
     for record in records:
         params = record["params"]
@@ -42,9 +39,6 @@ def evidence(values: pd.DataFrame) -> pd.DataFrame:
     """Every attribution on every data set, with all metrics.
 
     auprc and precision lie in [0, 1], higher is better; first_hit is a rank from 1, lower is better.
-
-    Args:
-        values: from `results.load`, or rows of `metrics.plausibility` that have the same columns.
 
     Returns:
         A row an attribution: n and no_value count the examples with and without evidence; per metric its

@@ -48,14 +48,10 @@ def of_correct(name):
 
 
 def correct_curves(predictions):
-    """The curves of the texts that a model predicts correctly before anything is masked.
+    """The curves, as `tables.points`, of the texts that a model predicts correctly before anything is masked.
 
-    Args:
-        predictions: a row a text: UNIT, measure (draws are "random 1", ...), step, example, predicted, label.
-
-    Returns:
-        DataFrame with UNIT, measure, step and value, in each data set's own metric; random is the mean over
-        the draws.
+    predictions: a row a text with UNIT, measure (draws are "random 1", ..., whose mean is "random"), step,
+    example, predicted and label.
     """
     predictions = predictions.assign(right=predictions.predicted == predictions.label)
     key = [*UNIT, "example"]
@@ -78,15 +74,12 @@ def _metric(name):
 
 
 def areas(points, area="ACU", flat=True):
-    """Areas of all measures, of the curves without a gap.
+    """Areas of all measures, of the curves without a gap: {(data set, model): DataFrame seeds × measures}.
 
     Args:
         points: rows of curves with dataset, model, seed, measure, step and value.
         area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
         flat: whether to keep the ACU of these seeds.
-
-    Returns:
-        {(dataset, model): DataFrame seeds × measures}.
     """
     found = {}
     for key, part in points.groupby(["dataset", "model"], sort=False):
@@ -98,18 +91,14 @@ def areas(points, area="ACU", flat=True):
 
 
 def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's.
-
-    Args:
-        roar: from `load_roar`.
+    """Tables 1, 11 and 12: ACU and RACU with intervals, beside the published and Recursive ROAR's (`roar`).
 
     Returns:
         A row a curve; higher is better. ci_low, ci_high: of RACU, which is not clipped here. denominator:
         area between the random curve and the all-masked performance. variant: signed measures can do better
-        than the performance of everything masked, so that their RACU may exceed 1. flat counts seeds whose
-        random curve hardly falls: there only ACU can be read. roar: RACU, clipped as published; roar_acu:
-        ACU; roar_of: are they ours, on the same model and of which variant, or the published RACU of
-        RoBERTa-base?
+        than everything masked, so that their RACU may exceed 1. flat counts seeds whose random curve hardly
+        falls: there only ACU can be read. roar: RACU, clipped as published; roar_acu: ACU; roar_of: are they
+        ours, on the same model and of which variant, or the published RACU of RoBERTa-base?
     """
     paper, rows = tables.published_areas(), []
     counted = {tuple(row.values()): tables.seed_counts(p) for row, p in groups(points, [*CURVE, "measure"])}
@@ -144,13 +133,7 @@ def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame
 
 
 def racu_as_printed(table: pd.DataFrame, value: str = "racu", strategy: str = MASKED) -> pd.DataFrame:
-    """Table 1's layout: a row a measure, a column a data set, "ours (published)" in each field.
-
-    Args:
-        table: from `racu`.
-        value: "racu" or "acu".
-        strategy: of the fine-tuning.
-    """
+    """Table 1's layout: a row a measure, a column a data set, "ours (published)"; value: "racu" or "acu"."""
     table = select(table, strategy=strategy)
     paper = table[{"racu": "published", "acu": "published_acu"}[value]]
     texts = [
@@ -163,12 +146,7 @@ def random_draws(draws: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
     """How much the number of random draws matters: the area under the random curve, from 1 to all draws.
 
     An ACU is this area less the measure's own, so a change of it moves all measures of a data set alike.
-
-    Args:
-        draws: from `results.load_tables(..., "draws")`.
-
-    Returns:
-        A row a data set, model, strategy and number of draws: mean over seeds with its interval.
+    Returns a row a data set, model, strategy and number of draws: mean over seeds with its interval.
     """
     own = draws[draws.metric == draws.dataset.map(CARD.metric)]
     curve = tables.with_convergence(own, records).pivot_table(
@@ -193,10 +171,7 @@ def random_draws_as_printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_roar(results_dir: str, scale: str) -> pd.DataFrame | None:
-    """Recursive ROAR's curves at a scale; None where it has no records.
-
-    They are those of its main setting, which for encoders is a variant of fewer texts.
-    """
+    """Recursive ROAR's curves of its main setting, of fewer texts where models are encoders; None without."""
     try:
         _, values = results.load(results_dir, scale, ROAR, variants=None)
     except FileNotFoundError:

@@ -49,19 +49,16 @@ def claims(
     seeds: pd.DataFrame | None = None,
     epochs: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """claims.csv and choices.csv.
+    """claims.csv and choices.csv, as `replication.options.multiverse_tables` returns them.
 
     Args:
         scores: from `tables.scores`.
         points: {option: curves} from `areas.options`.
-        tests: from `tables.load_parts(..., "masf")`.
+        tests, epochs: from `tables.load_parts(..., "masf")` and `(..., "history")`; None: no claim about
+            them.
         roar: from `areas.load_roar`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         gate: from `tables.gates`, or None where every data set takes part.
-        epochs: from `tables.load_parts(..., "history")`; None: no claim about them.
-
-    Returns:
-        (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
     """
 
     def state(**options):
@@ -87,15 +84,10 @@ def statements(
     fully_masked_test="counted once",
     p_of_a_data_set="Simes",
 ):
-    """The claims, each a statistic that is larger the more it supports the sentence.
+    """The claims at the options of `CARD.choices`, [Claim]; None where no record has the option.
 
-    Args:
-        scores, points, tests, roar, gate: as `claims` takes them. Claims about {case: Interval} hold the data
-            sets that pass the gate; of the others `replication.claims` takes those.
-        area, texts, ..., p_of_a_data_set: options of `CARD.choices`.
-
-    Returns:
-        List of `replication.claims.Claim`; None where no record has the option.
+    Claims about {case: Interval} hold the data sets that pass the gate; of the others `replication.claims`
+    takes those.
     """
     chosen = {("explained label", explained_label), ("integrated gradients", integrated_gradients)}
     name, *more = [OPTIONS[key] for key in chosen & OPTIONS.keys()] or ["main"]

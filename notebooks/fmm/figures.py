@@ -1,6 +1,7 @@
 """The figures of Madsen et al. 2024, drawn from the tables of `notebooks.fmm.tables`, one page each.
 
-The paper's 16 data sets need several pages: `pages` cuts a table into them.
+The paper's 16 data sets need several pages: `pages` cuts a table into them. A figure takes the table of its
+name, and its scale: "quick" is noted on it.
 """
 
 import re
@@ -59,9 +60,7 @@ def file_name(strategy: str) -> str:
 def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", scale: str = "") -> Figure:
     """Figures 2, 3 and 7 to 15: performance by strategy, a row for each data set and model.
 
-    Args:
-        scores: from `tables.scores`, for the single seeds.
-        split: "test" or "validation".
+    scores: from `tables.scores`, for the single seeds. split: "test" or "validation".
     """
     table, scores = table[table.split == split], scores[scores.split == split]
     keys = list(dict.fromkeys(zip(table.dataset, table.model, table.metric, strict=True)))
@@ -112,9 +111,7 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
 def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Figure:
     """Figures 4 and 18 to 21: p-values of masked data being in distribution, a heat map a data set and model.
 
-    Args:
-        table: from `tables.masf`. Strategies that meet random masks alone are left out.
-        definition: one of `tables.DEFINITIONS`.
+    Strategies that meet random masks alone are left out. definition: one of `tables.DEFINITIONS`.
     """
     table = table.groupby("strategy", sort=False).filter(lambda part: part.measure.nunique() > 2)
     column = f"p_{definition}"
@@ -149,9 +146,7 @@ def _map(table, known, column):
 def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figure:
     """Figures 5 and 22 to 25: performance as tokens are masked, a row a data set and model.
 
-    Args:
-        table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
-        strategy: of the fine-tuning.
+    table: from `tables.curve_table`. Absolute attributions on the left, signed ones on the right.
     """
     table = table[table.strategy == strategy]
     known = in_order(table.measure.unique(), names())
@@ -168,10 +163,8 @@ def curves(table: pd.DataFrame, strategy: str = MASKED, scale: str = "") -> Figu
 def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) -> Figure:
     """Tables 1, 11 and 12 as a figure: RACU with its interval, the published and Recursive ROAR's beside.
 
-    Args:
-        table: from `tables.racu`. Where the random curve is flat our mark is left out, and a panel without
-            any says so.
-        at_chance: data sets whose model is not above chance; their panels are grey, with a dagger.
+    Where the random curve is flat our mark is left out, and a panel without any says so. at_chance: data sets
+    whose model is not above chance; their panels are grey, with a dagger.
     """
     table = table[table.strategy == MASKED]
     known = in_order(table.measure.unique(), names())

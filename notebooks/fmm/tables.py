@@ -1,10 +1,10 @@
 """FMM: from records to the tables of Madsen et al. 2024.
 
-`values` is what `replication.results.load` returns: a row a point of a curve, with columns dataset, model,
-seed, strategy ("<masking>/<selection>" of the fine-tuning), measure, step, metric and value. A seed is the
-unit of every interval, as in the paper: means over seeds with 95 % BCa intervals, measure and random baseline
-paired by seed; one seed has none. Seeds that did not converge count, and `unconverged` says how many they
-are; leave_out=True leaves them out.
+`records` and `values` are what `replication.results.load` returns: values have a row a point of a curve, with
+columns dataset, model, seed, strategy ("<masking>/<selection>" of the fine-tuning), measure, step, metric and
+value. A seed is the unit of every interval, as in the paper: means over seeds with 95 % BCa intervals,
+measure and random baseline paired by seed; one seed has none. Seeds that did not converge count, and
+`unconverged` says how many they are; leave_out=True leaves them out.
 """
 
 from functools import cache
@@ -43,23 +43,14 @@ CURVE = ["dataset", "model", "strategy"]
 
 
 def points(values, records, leave_out=False, option="main"):
-    """The curves' values in each data set's own metric, `with_convergence`.
-
-    option: another way to explain, of the column `option`; what it leaves as it is, such as the random
-    baseline, is that of "main".
-    """
+    """The curves' values in each data set's own metric, `with_convergence`, of a way to explain."""
     values = explained(values, option)
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     return with_convergence(values[values.metric == values.dataset.map(metric)], records, leave_out)
 
 
 def explained(frame, option="main"):
-    """The rows of a way to explain; of a measure that it leaves as it is, those of "main".
-
-    Args:
-        frame: DataFrame with dataset, model, seed, strategy, measure, and option where there are several.
-        option: one of the column `option`.
-    """
+    """The rows of a way to explain, of the column `option`; of measures left alone those of "main"."""
     if "option" not in frame:
         return frame
     curve, own = ["dataset", "model", "seed", "strategy", "measure"], frame.option == option
@@ -73,15 +64,7 @@ def scores(records: list[dict], leave_out: bool = False) -> pd.DataFrame:
 
 
 def with_convergence(frame, records, leave_out=False):
-    """The rows with a column `converged`, which records know by seed and strategy.
-
-    Args:
-        frame: DataFrame with dataset, model, seed and strategy.
-        leave_out: whether to drop the rows of seeds that did not converge.
-
-    Returns:
-        The frame, models by the last part of their name.
-    """
+    """The rows with a column `converged`, which records know by seed and strategy; models by short names."""
     keys = ["dataset", "model", "seed", "strategy"]
     found = select(metric_rows(records), metric="converged").set_index(keys).value.astype(bool).to_dict()
     frame = frame.assign(model=[results.slug(model) for model in frame.model])
@@ -93,9 +76,8 @@ def with_convergence(frame, records, leave_out=False):
 def gates(records: list[dict]) -> pd.DataFrame:
     """Which data sets × models take part in claims: those above chance before anything is masked.
 
-    Returns:
-        DataFrame as `statistics.gates.gate_table`, of masked fine-tuning on the test split: the score is the
-        paper's metric where that corrects for chance (MCC, macro-F1), else balanced accuracy.
+    As `statistics.gates.gate_table`, of masked fine-tuning on the test split: the score is the paper's metric
+    where that corrects for chance (MCC, macro-F1), else balanced accuracy.
     """
     scores = select(metric_rows(records, ["masked"]), split="test", strategy=MASKED, masked=0)
     names = {dataset: CARD.metric(dataset) for dataset in scores.dataset.unique()}
@@ -114,9 +96,6 @@ def load_parts(
 
 def performance(scores: pd.DataFrame) -> pd.DataFrame:
     """Tables 3 and 10, Figures 2, 3 and 7 to 15: performance with nothing and with everything masked.
-
-    Args:
-        scores: from `scores`.
 
     Returns:
         A row a strategy and split, in fractions, higher is better. majority: of always predicting the class
@@ -163,9 +142,6 @@ def curve_table(points: pd.DataFrame) -> pd.DataFrame:
 def masf(tests: pd.DataFrame) -> pd.DataFrame:
     """Figures 4 and 18 to 21: the data set's p-value of being in distribution, by measure and ratio.
 
-    Args:
-        tests: from `load_parts(..., "masf")`.
-
     Returns:
         A row a strategy, measure and ratio. p_paper is Algorithm 2's, p_released the release's, p_calibrated
         that of reference statistics taken out of sample; means over seeds with intervals. rejected_...: the
@@ -186,12 +162,9 @@ def masf(tests: pd.DataFrame) -> pd.DataFrame:
 def walltime(records: list[dict]) -> pd.DataFrame:
     """Tables 6 to 9: minutes of fine-tuning, MaSF, evaluation and of each measure, beside the published.
 
-    A pass that several measures share counts whole for each of them, as in the paper, so the measures' sum
-    exceeds what was spent.
-
-    Returns:
-        A row a strategy and part: means over seeds, on the machine that made the records. The published
-        minutes are of one NVIDIA V100.
+    A row a strategy and part: means over seeds, on the machine that made the records; the published minutes
+    are of one NVIDIA V100. A pass that several measures share counts whole for each of them, as in the paper,
+    so the measures' sum exceeds what was spent.
     """
     spent = [
         unit_columns(r) | {"strategy": strategy, "part": part, "minutes": seconds / 60}
@@ -219,11 +192,7 @@ def walltime_as_printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def history(epochs: pd.DataFrame) -> pd.DataFrame:
-    """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy.
-
-    Args:
-        epochs: from `load_parts(..., "history")`, with a column for each copy.
-    """
+    """Figures 16 and 17: validation performance by epoch on the unmasked and on the masked copy."""
     table = epochs.melt([*CURVE, "seed", "epoch", "converged"], ["unmasked", "masked"], "copy").dropna()
     rows = [
         row | over_seeds(part.value, "value") | seed_counts(part)
@@ -267,10 +236,7 @@ def published_areas():
 
 
 def _means_over_datasets(own, majority):
-    """The rows of "all": test performance averaged over the data sets of masked fine-tuning.
-
-    Strategies that have not been run on all of them have none.
-    """
+    """The rows of "all", of the strategies that have been run on all data sets of masked fine-tuning."""
     own = own[(own.split == "test") & own.converged]
     rows = []
     for model, part in own.groupby("model", sort=False):
@@ -298,8 +264,7 @@ def seed_counts(part):
 def published_cell(table, row, measure=None):
     """The published row of a row's data set and model, RoBERTa-base's for a model that the paper lacks.
 
-    {} where there is none, beside generated data, and for other strategies than masked fine-tuning. measure:
-    which of the table.
+    {} where there is none, beside generated data, and for other strategies than masked fine-tuning.
     """
     if row["strategy"] != MASKED:
         return {}
@@ -309,13 +274,7 @@ def published_cell(table, row, measure=None):
 
 
 def by_dataset(table, texts, rows):
-    """A long table as the paper prints it: a column a data set, and a model where a data set has several.
-
-    Args:
-        table: with a row a field, of columns dataset, model and `rows`.
-        texts: the text of each field.
-        rows: columns of `table` whose values become rows.
-    """
+    """Texts of a long table as the paper prints it: a column a data set, and a model where it has several."""
     cases = [Case(*pair) for pair in zip(table.dataset, table.model, strict=True)]
     table = table.assign(column=list(map(titles(cases).get, cases)))
     return in_paper_order(as_printed(table, texts, rows, ["column"]))

@@ -57,8 +57,8 @@ def claims(
         scale: without verdicts where it is none of `VERDICT_SCALES`.
 
     Returns:
-        (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them. A claim without
-        anything to compare has no row.
+        (claims, choices), as `replication.options.multiverse_tables`. A claim without anything to compare has
+        no row.
     """
     others = [task_columns(with_facts(t, values)) if len(t) else t for t in (answers, parts, evidence)]
     further = cache(partial(_further, *others))
@@ -76,17 +76,14 @@ def statements(
     baseline_of_integrated_gradients="zero",
     clip="each draw",
 ):
-    """The claims, each a statistic that is larger the more it supports the sentence.
+    """The claims at the options of `CARD.choices`, [Claim].
+
+    Scores and the random baseline are options of the claims by the paper's definition against random scores.
+    Released scores have the sum 1: there "sum 1, signed" is what "none" is.
 
     Args:
         values: with the columns of `tables.task_columns`, and `fact`.
         further: function of "fact" or "example", of the claims that are not about soft metrics.
-        scores, random_baseline, prompts_of_a_fact, normalisation, baseline_of_integrated_gradients, clip:
-            options of `CARD.choices`. The first two are options of the claims by the paper's definition
-            against random scores. Released scores have the sum 1: there "sum 1, signed" is what "none" is.
-
-    Returns:
-        List of `replication.claims.Claim`.
     """
     by = "fact" if prompts_of_a_fact == "averaged" else "example"
     ns = "soft_ns" if clip == "each draw" else "soft_ns_of_mean"

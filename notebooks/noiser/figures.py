@@ -1,4 +1,8 @@
-"""The figures of Ghasemi Madani et al. 2025, drawn from the tables of `notebooks.noiser.tables`."""
+"""The figures of Ghasemi Madani et al. 2025, drawn from the tables of `notebooks.noiser.tables`.
+
+A figure takes the table of its name unless it says another, its scale ("quick" is noted on it) and a
+definition.
+"""
 
 import textwrap
 
@@ -35,11 +39,7 @@ CAPTIONS = layout("noiser", "captions.yaml")
 
 
 def faithfulness(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
-    """Table 1 as a figure: log ratio of soft metrics, attributions × tasks, a panel a baseline.
-
-    Args:
-        table: from `tables.faithfulness`; shown is what is not normalised.
-    """
+    """Table 1 as a figure: log ratio, not normalised, attributions × tasks, a panel a baseline."""
     table = _main(table, definition)
     known = [label(name) for name in in_order(table.method.unique(), names())]
     table = table.assign(row=table.method.map(label), column=_cases(table, 26))
@@ -50,9 +50,7 @@ def faithfulness(table: pd.DataFrame, scale: str = "", definition: str = "paper"
 def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Figure:
     """Noiser's lead under each normalisation: tasks × normalisations, a panel a definition and baseline.
 
-    Args:
-        table: from `tables.normalisations`.
-        question: "method" or "bounding".
+    table: from `tables.normalisations`; question: "method" or "bounding".
     """
     table = table[(table.question == question) & table.lead.notna()]
     table = table.assign(row=_cases(table, 40), column=table.normalisation)
@@ -91,11 +89,7 @@ def _heats(grid, value, rows, words, scale):
 
 
 def parts(table: pd.DataFrame, scale: str = "") -> Figure:
-    """Figure 2: shares of the subject and of the distractor in each attribution's scores.
-
-    Args:
-        table: from `tables.parts`. Prompts without a distractor have no panel of it.
-    """
+    """Figure 2: shares of the subject and, if any, of the distractor in attributions' scores."""
     table = table[table.part.isin(PARTS) & table.share.notna()]
     table = table.assign(words=table.part.map(lambda part: PARTS[part][:-2]))
     known = in_order(table.method.unique(), names())
@@ -115,11 +109,9 @@ def parts(table: pd.DataFrame, scale: str = "") -> Figure:
 
 
 def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
-    """Figure 3: the mean share of words that the judge needs to stay right.
+    """Figure 3: the mean share of words that the judge needs to stay right, of `tables.answerability`.
 
-    Args:
-        table: from `tables.answerability`.
-        top: how many answers of the judge count, 1 or 5.
+    top: how many answers of the judge count, 1 or 5.
     """
     table = table[(table.top == top) & table.min_top_k.notna()]
     known = in_order(table.method.unique(), names())

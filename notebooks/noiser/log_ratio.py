@@ -24,20 +24,17 @@ def log_ratio(means):
 
 
 def faithfulness(values: pd.DataFrame, within: Sequence[str] = ()) -> pd.DataFrame:
-    """Log-ratio faithfulness of every attribution against each baseline.
-
-    ln(NS / NS_baseline) + ln(NC / NC_baseline) of means over examples, each first averaged over its steps.
+    """Log-ratio faithfulness of every attribution against each baseline, steps of an example averaged.
 
     Args:
-        values: rows of `soft_causal.over_draws`, with a column `setting` or without; columns of `within` (a
-            data set, a model) tell apart what is never averaged.
-        within: columns of values.
+        values: rows of `soft_causal.over_draws`, with a column `setting` or without.
+        within: columns of values (a data set, a model) that tell apart what is never averaged.
 
     Returns:
         DataFrame, a row a definition, normalisation, attribution (and setting) and baseline: soft_ns, soft_nc
         and log_ratio, 0 for what is as good as the baseline, higher is better; n: examples; undefined:
-        prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives ∓∞; both
-        means 0 give NaN.
+        prompts without a value (ΔP_0 is 0), which are left out of the means. A mean of 0 gives ∓∞; both means
+        0 give NaN.
     """
     method = [column for column in ("attribution", "setting") if column in values]
     rows = []
@@ -54,15 +51,10 @@ def faithfulness(values: pd.DataFrame, within: Sequence[str] = ()) -> pd.DataFra
 
 
 def by_number_of_draws(draws, within=()):
-    """The log ratio of the means over the first 1, 2, 4 … draws, and the error that all of them leave.
+    """The log ratio of the means over the first 1, 2, 4 … draws of `soft_causal.by_draw`, `within` as above.
 
-    Args:
-        draws: rows of `soft_causal.by_draw`.
-        within: columns of draws that tell apart what is never averaged.
-
-    Returns:
-        DataFrame, a row as in `faithfulness` and number of draws: draws, log_ratio, and mc_error, the
-        standard error of the log ratio over all draws, NaN for one.
+    A row as in `faithfulness` and number of draws; mc_error: standard error of the log ratio over all draws,
+    NaN for one.
     """
     keys = [*within, "definition", "normalisation", "attribution", "setting"]
     cells, rows = draws.assign(setting=draws["setting"] if "setting" in draws else ""), []

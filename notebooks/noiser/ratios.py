@@ -1,4 +1,7 @@
-"""Noiser: what is one observation, log ratios of soft metrics and leads of one method over the others."""
+"""Noiser: what is one observation, log ratios of soft metrics and leads of one method over the others.
+
+Cases are {(task, model, seed): DataFrame units × cells}, or a Series of units.
+"""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,7 @@ LEAST = 1e-6  # a mean of 0 counts as this: its logarithm would be −∞
 
 
 def units(table, columns, value, by="fact", more=()):
-    """What is one observation: facts, or prompts.
+    """What is one observation: facts, or prompts, as cases.
 
     Steps of a prompt are averaged, then prompts of a fact. A task that is not generated has one model: its
     seeds, other random draws, are averaged first.
@@ -24,10 +27,7 @@ def units(table, columns, value, by="fact", more=()):
         columns: what tells the cells of a unit apart.
         value: column or list of columns of the values.
         by: "fact" or "example".
-        more: columns that tell cases apart, besides task, model and seed.
-
-    Returns:
-        {(task, model, seed): DataFrame units × cells}; of `more`, values stand behind the model.
+        more: columns that tell cases apart besides; their values stand behind the model.
     """
     found, fixed = {}, ~generated(table.task)  # a generated task has a corpus and a model for each seed
     table = table.assign(seed=table.seed.mask(fixed, 0))
@@ -42,32 +42,19 @@ def units(table, columns, value, by="fact", more=()):
 
 
 def soft_units(values, by="fact", ns="soft_ns"):
-    """Both soft metrics of each unit.
+    """Both soft metrics of each unit, cells ("soft_ns" or "soft_nc", attribution, setting, baseline).
 
-    Args:
-        values: of one definition and normalisation, with the columns of `task_columns`.
-        by: the unit, "fact" or "example".
-        ns: column of Soft-NS, "soft_ns" or "soft_ns_of_mean".
-
-    Returns:
-        As `units`: cells are ("soft_ns" or "soft_nc", attribution, setting, baseline).
+    values: of one definition and normalisation. ns: column of Soft-NS, "soft_ns" or "soft_ns_of_mean".
     """
     values = values.assign(soft_ns=values[ns])
     return units(values, ["attribution", "setting", "baseline"], ["soft_ns", "soft_nc"], by)
 
 
 def log_ratios(cases, baseline):
-    """ln(NS / NS_baseline) + ln(NC / NC_baseline), one value a unit, whose mean is the log ratio.
+    """ln(NS / NS_baseline) + ln(NC / NC_baseline) of `soft_units`, one value a unit that has all cells.
 
     ln m is replaced by ln m + (x − m) / m, m the mean over units: its mean is ln m, its spread that of ln m
-    (the delta method).
-
-    Args:
-        cases: from `soft_units`.
-        baseline: "random" or "matched".
-
-    Returns:
-        {(task, model, seed): DataFrame units × (attribution, setting)}, of the units that have all cells.
+    (the delta method). Cells are (attribution, setting).
     """
     found = {}
     for case, frame in cases.items():
@@ -85,16 +72,10 @@ def log_ratios(cases, baseline):
 
 
 def leads(cases, best, is_other):
-    """The lead of one column over the best other of its task and model, unit by unit.
+    """The lead of the column `best` over the best other of its task and model, unit by unit, as cases.
 
-    Args:
-        cases: {(task, model, seed): DataFrame units × columns}.
-        best: the column.
-        is_other: function of a column: whether it is compared.
-
-    Returns:
-        {(task, model, seed): Series of units}; the best other has the highest mean over all seeds, and is the
-        same one for all of them.
+    is_other: of a column, whether it is compared. The best other has the highest mean over all seeds, and is
+    the same one for all of them.
     """
     means = {}
     for case, frame in cases.items():

@@ -1,11 +1,11 @@
 """Noiser: from records to the tables of Ghasemi Madani et al. 2025.
 
-`values` is what `replication.results.load` returns: a row per prompt, step, definition, normalisation,
-attribution, setting and baseline, with means over draws, and the number of the prompt's fact. The columns
-"task" and "method" hold data sets and attributions, as in the paper. Prompts of a fact are one observation;
-where every seed has a world of its own, three seeds or more are the unit of intervals, else the facts.
-Published numbers are those of the same model, and for a model that the paper has not the average over its
-models; beside a generated task there are none.
+`records` and `values` are what `replication.results.load` returns: values have a row per prompt, step,
+definition, normalisation, attribution, setting and baseline, with means over draws, and the number of the
+prompt's fact. The columns "task" and "method" hold data sets and attributions, as in the paper. Prompts of a
+fact are one observation; where every seed has a world of its own, three seeds or more are the unit of
+intervals, else the facts. Published numbers are those of the same model, and for a model that the paper has
+not the average over its models; beside a generated task there are none.
 """
 
 from collections.abc import Sequence
@@ -63,14 +63,8 @@ def faithfulness(values: pd.DataFrame) -> pd.DataFrame:
 def by_prompts(values: pd.DataFrame) -> pd.DataFrame:
     """Log ratios with LongRA's prompts as the paper describes them, beside those with the released ones.
 
-    A third of the released prompts are malformed.
-
-    Args:
-        values: from `results.load`, with the variants of PROMPTS.
-
-    Returns:
-        Rows of `faithfulness` where nothing is normalised, with the column `prompts`; none for tasks and
-        models that have no record of both.
+    A third of the released prompts are malformed. Rows of `faithfulness` where nothing is normalised, with
+    the column `prompts`; none for tasks and models that have no record of both variants.
     """
     cases = values.groupby(["dataset", "model"]).variant.transform("nunique") == len(PROMPTS)
     parts = [
@@ -83,9 +77,6 @@ def by_prompts(values: pd.DataFrame) -> pd.DataFrame:
 
 def boundings(values: pd.DataFrame, records: Sequence[dict] = ()) -> pd.DataFrame:
     """Table 2: Noiser with each bounding of its noise, and what the searches found.
-
-    Args:
-        values, records: from `results.load`; records have rows {"metric": "k" or "flipped", "setting"}.
 
     Returns:
         A row a bounding, definition, normalisation and baseline, of the prompts that were scored with all
@@ -111,9 +102,8 @@ def boundings(values: pd.DataFrame, records: Sequence[dict] = ()) -> pd.DataFram
 def normalisations(values: pd.DataFrame) -> pd.DataFrame:
     """How far Noiser leads the other methods, and k_min the other boundings, by every way to measure.
 
-    Returns:
-        A row a task, model, definition, normalisation, baseline and question ("method" or "bounding"): the
-        best other, the lead over it with its interval, and the rank of Noiser, or of k_min, among `of`.
+    A row a task, model, definition, normalisation, baseline and question ("method" or "bounding"): the best
+    other, the lead over it with its interval, and the rank of Noiser, or of k_min, among `of`.
     """
     values, rows = task_columns(values), []
     for (definition, normalisation), part in values.groupby(["definition", "normalisation"], sort=False):
@@ -141,12 +131,8 @@ def normalisations(values: pd.DataFrame) -> pd.DataFrame:
 def draws(table: pd.DataFrame) -> pd.DataFrame:
     """How Noiser's log ratio settles: means of the first 1, 2, 4, 8 and 16 draws.
 
-    Args:
-        table: from `results.load_tables(..., "draws")`.
-
-    Returns:
-        A row a task, model, definition, normalisation, baseline and number of draws; log_ratio: mean over
-        seeds; mc_error: the standard error that all draws leave in it.
+    table: from `results.load_tables(..., "draws")`. log_ratio: mean over seeds; mc_error: the standard error
+    that all draws leave in it.
     """
     names = ["task", "model", "definition", "normalisation", "baseline", "draws"]
     table = task_columns(table)
@@ -161,12 +147,8 @@ def draws(table: pd.DataFrame) -> pd.DataFrame:
 def completeness(records: list[dict]) -> pd.DataFrame:
     """How far integrated gradients are from adding up to the change of the target's probability.
 
-    Args:
-        records: from `results.load`; rows {"metric": "completeness_gap", "setting", "median", "largest"}.
-
-    Returns:
-        A row a task, model and baseline of the path ("zero" or "token"): mean and median gap over prompts,
-        means over seeds, and the largest of all.
+    A row a task, model and baseline of the path ("zero" or "token"): mean and median gap over prompts, means
+    over seeds, and the largest of all.
     """
     found = select(_metric_rows(records, ["setting", "median", "largest"]), metric="completeness_gap")
     by_case = found.groupby(["task", "model", "setting"], sort=False)
@@ -213,15 +195,7 @@ def answerability(answers: pd.DataFrame, minimum: pd.DataFrame | None = None) ->
 
 
 def evidence(values: pd.DataFrame) -> pd.DataFrame:
-    """Agreement with known evidence: auprc and precision in [0, 1], first_hit a rank from 1.
-
-    Args:
-        values: rows of `metrics.plausibility`.
-
-    Returns:
-        A row a method: n and no_value count the prompts with and without evidence; per metric its mean,
-        `_ci_low` and `_ci_high`, and `_chance`, the mean of what a random order of the same prompts has.
-    """
+    """Agreement with known evidence, a row a method: `metrics.plausibility` as in `attributions.tables`."""
     rows = []
     for row, part in groups(task_columns(values), ["task", "model", "attribution"]):
         known = part.groupby(["seed", "example"]).value.count() > 0
@@ -235,14 +209,10 @@ def evidence(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def parts(values: pd.DataFrame) -> pd.DataFrame:
-    """Figure 2: mean share of each part of a text in a method's scores.
+    """Figure 2: mean share of each part of a text in a method's scores, from rows of `metrics.parts`.
 
-    Args:
-        values: rows of `metrics.parts`.
-
-    Returns:
-        A row a method and part, with its interval over n texts. chance: the part's share of the tokens.
-        unscored: texts without a share, as all their scores are 0.
+    A row a method and part, with its interval over n texts. chance: the part's share of the tokens. unscored:
+    texts without a share, as all their scores are 0.
     """
     rows = []
     for row, part in groups(task_columns(values), ["task", "model", "attribution", "part"]):
@@ -256,13 +226,8 @@ def parts(values: pd.DataFrame) -> pd.DataFrame:
 def prompts(records: list[dict]) -> pd.DataFrame:
     """Table 7: prompts of each task, and how many were kept because the model predicts the gold word.
 
-    Args:
-        records: from `results.load`, with rows {"metric": "prompts", "stage", "value"}; stage "all", "kept",
-            or why some were left out.
-
-    Returns:
-        A row a task and model. Seeds of a generated task have prompts of their own: counts are means over
-        seeds.
+    A row a task and model; a column a stage, "all", "kept", or why some were left out. Seeds of a generated
+    task have prompts of their own: counts are means over seeds.
     """
     found = select(_metric_rows(records, ["stage"]), metric="prompts")
     table = found.pivot_table(index=["task", "model"], columns="stage", values="value", sort=False)
@@ -291,11 +256,8 @@ def as_printed(
 ) -> pd.DataFrame:
     """A table as printed: "ours [interval] (published)" in each field.
 
-    Args:
-        table: from `faithfulness`, `boundings`, `answerability` or `parts`.
-        value: its column to print; log_ratio and share have their interval in ci_low and ci_high.
-        rows, columns: lists of its columns, as `replication.tables.as_printed` takes them.
-        known: its column of published values, which it may lack.
+    value: its column to print; log_ratio and share have their interval in ci_low and ci_high. rows, columns:
+    as `replication.tables.as_printed` takes them. known: its column of published values, which it may lack.
     """
     cells = table.reindex(columns=[value, "ci_low", "ci_high", known]).to_numpy(float)
     interval = slice(1, 3 if value in ("log_ratio", "share") else 1)
@@ -378,8 +340,7 @@ def _minimum(needed, top):
 def _over_units(rows, value, name="", low="ci_low", high="ci_high"):
     """The mean of a value of one method on one task and model, and its 95 % interval: {name, low, high}.
 
-    The unit is the seed where each has a world of its own, else the fact, or the prompt where `rows` have no
-    facts (`ratios.units`); NaN where there is none.
+    The unit is that of `ratios.units` and `ratios.intervals`; NaN where there is none.
     """
     cases = {case: frame["all"] for case, frame in units(rows.assign(cell="all"), "cell", value).items()}
     found = (np.nan,) * 3

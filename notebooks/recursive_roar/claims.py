@@ -52,16 +52,14 @@ def claims(
     shares: pd.DataFrame | None = None,
     seeds: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """claims.csv and choices.csv.
+    """claims.csv and choices.csv, as `replication.options.multiverse_tables` returns them.
 
     Args:
+        points: from `tables.points`.
         scale: without verdicts where it is none of `VERDICT_SCALES`.
         records: from `results.load`; without them, two models are compared whatever their settings.
         gate: from `tables.gates`, or None where every data set takes part.
         shares: rows of `scores.sparsity`, from `results.load_tables`; None: no claim about them.
-
-    Returns:
-        (claims, choices): DataFrames as `replication.options.multiverse_tables` returns them.
     """
 
     def state(**options):
@@ -85,18 +83,10 @@ def statements(
     integrated_gradients="Eq. 2",
     training_texts="all",
 ):
-    """The claims, each a statistic that is larger the more it supports the sentence.
+    """The claims at the options of `CARD.choices`, [Claim]; None where no record has the options.
 
-    Args:
-        points, records: from `tables.points` and `results.load`.
-        gate: from `tables.gates`. Claims about {case: Interval} hold the data sets that pass it; of the
-            others `replication.claims` takes those.
-        shares: as `claims` takes them.
-        area, flat_random_curves, ..., share_of_random: options of `CARD.choices`.
-        outputs_of_bAbI, integrated_gradients, training_texts: the same, of units.
-
-    Returns:
-        List of `replication.claims.Claim`; None where no record has the options.
+    Claims about {case: Interval} hold the data sets that pass the gate; of the others `replication.claims`
+    takes those.
     """
     chosen = setting(points, outputs_of_bAbI, integrated_gradients, training_texts)
     if chosen is None:
@@ -134,11 +124,7 @@ def cases(
 ) -> pd.DataFrame:
     """The cases of each claim: estimate, interval, p and its Holm adjustment, and why one has no interval.
 
-    Args:
-        points, records, gate: as `claims` takes them.
-
-    Returns:
-        DataFrame with the column claim and those of `replication.cases.case_table`.
+    The column claim and those of `replication.cases.case_table`.
     """
     taking_part = None if gate is None else main(gate)
     parts = []
@@ -155,15 +141,10 @@ def cases(
 
 
 def areas(found, area="ACU", recursive=True):
-    """Areas of all measures.
+    """Areas of all measures of `tables.complete_curves`: {(data set, model): DataFrame seeds × measures}.
 
-    Args:
-        found: from `tables.complete_curves`.
-        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls.
-        recursive: of Recursive ROAR or of ROAR.
-
-    Returns:
-        {(data set, model): DataFrame seeds × measures}.
+    area: "ACU", "RACU" or "RACU clipped"; RACU is NaN where the random curve hardly falls. recursive: of
+    Recursive ROAR or of ROAR.
     """
     return {
         (dataset, model): curves.areas(table, area)
@@ -197,8 +178,7 @@ def _printed(claim, per_case, known):
 def _attention(found, published, area):
     """Of the BiLSTM, and in rows of their own of encoders, whose attention the paper does not measure.
 
-    The printed ratios are those of `published`, the curves with integrated gradients as released, which made
-    the published numbers.
+    The printed ratios are of `published`, the curves with integrated gradients as released, as in the paper.
     """
     statistics = {
         "is faithful": lambda table: table["attention"],
@@ -274,9 +254,8 @@ def _models_differ(found, settings, area):
 def _tasks_differ(found, area):
     """Measure a above b on one data set and b above a on another: both leads have to be shown.
 
-    The p of a case is the larger of the two, so its interval is that of the weaker lead: an
-    intersection-union test. As a and b can be above each other in one direction only, the direction costs
-    nothing (Gail and Simon 1985).
+    The interval of a case is that of the weaker lead: an intersection-union test. As a and b can be above
+    each other in one direction only, the direction costs nothing (Gail and Simon 1985).
     """
     known, compared = areas(found, area), {}
     for one, other in combinations(known, 2):
@@ -365,8 +344,7 @@ def _by_kind(claim, gains):
 def _leakage(found, kept):
     """Performance that rises as more is masked, which only masks that tell the class can explain.
 
-    Mean performance at levels above 40 % less that at levels up to 40 %. Appendix G of the paper reports it
-    on bAbI with the BiLSTM.
+    Mean performance at levels above 40 % less that at levels up to 40 % (appendix G: bAbI, BiLSTM).
     """
     mean = {
         key: _per_seed(rises.unstack("seed"))

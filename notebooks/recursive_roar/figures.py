@@ -1,4 +1,7 @@
-"""The figures of Madsen et al. 2022, drawn from the tables of `notebooks.recursive_roar.tables`."""
+"""The figures of Madsen et al. 2022, drawn from the tables of `notebooks.recursive_roar.tables`.
+
+A figure takes the table of its name, and its scale: "quick" is noted on it.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -55,11 +58,10 @@ def synthetic(table: pd.DataFrame) -> Figure:
 def curves(
     table: pd.DataFrame, recursive: tuple[bool, ...] = (True,), by: str = "ratio", scale: str = ""
 ) -> Figure:
-    """Figures 4 and 7 to 9: performance as tokens are masked.
+    """Figures 4 and 7 to 9: performance as tokens are masked, from `tables.curve_table`.
 
-    Args:
-        recursive: a panel for each, ROAR (False) or Recursive ROAR (True).
-        by: "ratio" (per cent of the tokens) or "count".
+    recursive: a panel for each, ROAR (False) or Recursive ROAR (True). by: "ratio" (per cent of the tokens)
+    or "count".
     """
     table = table[(table.by == by) & table.recursive.isin(recursive)]
     several = {"columns": ("recursive", {again: REPEATED[again] for again in recursive})}
@@ -86,11 +88,7 @@ def curves(
 
 
 def sparsity(table: pd.DataFrame, by: str, scale: str = "") -> Figure:
-    """Figures 5 and 6: share of all importance that the top tokens hold.
-
-    Args:
-        by: "count" or "ratio".
-    """
+    """Figures 5 and 6: share of all importance that the top tokens hold; by: "count" or "ratio"."""
     table = table[table.by == by]
     known = in_order(table.measure.unique(), names())
     grid = _panels(table, across=4, height=1.5)

@@ -21,8 +21,8 @@ def problem(seed=0, train=200_000, test=50_000):
     x = a·z/10 + d·η + ε/10 and y = [z > 0]. a and d are drawn once, and a is 0 but for its first 4 elements;
     z, η and ε are one standard normal number an example each. The paper leaves open whether features share ε;
     in the release they do, so x has rank 3, and any informative feature tells z exactly once others tell η
-    and ε. Sizes, seed and the order of the draws are the release's too.
-    Raises ValueError for fewer than 100 examples.
+    and ε. Sizes, seed and the order of the draws are the release's too. Fewer than 100 examples are a
+    ValueError.
     """
     for name, size in {"train": train, "test": test}.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 100:

@@ -1,9 +1,9 @@
 """Recursive ROAR: from records to the tables of Madsen et al. 2022.
 
-`values` is what `replication.results.load` returns with all variants: a row per value, with the columns
-dataset, model, seed, variant, measure, recursive, by, step, job, metric and value. A seed is the unit of
-every interval, as in the paper: means over seeds with 95 % BCa intervals, measure and random baseline paired
-by seed. One seed has none.
+`records` and `values` are what `replication.results.load` returns with all variants: values have a row per
+value, with the columns dataset, model, seed, variant, measure, recursive, by, step, job, metric and value;
+`points` are those of `points`. A seed is the unit of every interval, as in the paper: means over seeds with
+95 % BCa intervals, measure and random baseline paired by seed. One seed has none.
 """
 
 import numpy as np
@@ -33,27 +33,17 @@ FORMS = {"Eq. 2": "integrated_gradients_abs", "released": "weighted_integrated_g
 
 
 def main(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone.
-
-    Args:
-        rows: DataFrame with the columns variant and model.
-    """
+    """The rows of the main setting: units without a variant, and encoders, which run on fewer texts alone."""
     encoder = rows.model.map(results.slug) != "bilstm"
     return rows[(rows.variant == "") | (rows.variant == SAME_TEXTS) & encoder]
 
 
 def setting(points, outputs="36", form="Eq. 2", texts="all"):
-    """The points of the main setting, or of one with another option.
+    """The points of the main setting, or of one with another option; None where no record has it.
 
-    Args:
-        points: from `points`, with all variants.
-        outputs: of the bAbI models, of OUTPUTS; texts: trained on, of TEXTS. Data sets × models that have
-            not run with the option keep their points.
-        form: of integrated gradients, of FORMS.
-
-    Returns:
-        The points, whose measure "integrated_gradients_abs" is the one of that form; None where no record has
-        the option.
+    outputs: of the bAbI models, of OUTPUTS; texts: trained on, of TEXTS: data sets × models that have not run
+    with the option keep their points. form: of integrated gradients, of FORMS, called
+    "integrated_gradients_abs".
     """
     found = main(points)
     for variant in filter(None, (OUTPUTS[outputs], TEXTS[texts])):
@@ -75,7 +65,7 @@ def one_form(points, form):
 
 
 def points(values: pd.DataFrame) -> pd.DataFrame:
-    """The curves' values in each data set's own metric, variants last; models by the last part of their name."""
+    """The curves' values in each data set's own metric, variants last; models by short names."""
     metric = {dataset: CARD.metric(dataset) for dataset in values.dataset.unique()}
     kept = values[values.metric == values.dataset.map(metric)]
     kept = kept.assign(model=[results.slug(model) for model in kept.model])
@@ -85,11 +75,7 @@ def points(values: pd.DataFrame) -> pd.DataFrame:
 def gates(values: pd.DataFrame) -> pd.DataFrame:
     """Which data sets × models take part in claims: those above chance before anything is masked.
 
-    Args:
-        values: from `results.load`. The score is macro-F1, beside balanced accuracy.
-
-    Returns:
-        DataFrame as `replication.claims.gates`, with the column variant.
+    As `replication.claims.gates`, with the column variant: the score is macro-F1, beside balanced accuracy.
     """
     own = select(values, measure=RANDOM, step=0).drop_duplicates([*UNITS, "seed", "metric"])
     own = own.assign(model=[results.slug(model) for model in own.model])
@@ -102,8 +88,8 @@ def complete_curves(points, collapsed_models="kept", masking_levels="all"):
 
     Args:
         collapsed_models: "kept", or "interpolated over": the value of a masking level whose model predicts a
-            single class is then that of the line between its neighbours. The model of fully masked texts, of
-            which nothing else is expected, is kept.
+            single class is then that of the line between its neighbours. The model of fully masked texts is
+            kept.
         masking_levels: "all", or "every second".
 
     Returns:
@@ -135,9 +121,7 @@ def stopped_early(records: list[dict], points: pd.DataFrame) -> list[str]:
     """Models that predict one class though words are left, and that were stopped before their last epoch.
 
     Such a model may not have begun to learn: its curve then falls where the information is still there.
-
-    Returns:
-        A sentence a unit that has some.
+    Returns a sentence a unit that has some.
     """
     told = []
     for record in records:
@@ -155,9 +139,8 @@ def stopped_early(records: list[dict], points: pd.DataFrame) -> list[str]:
 def performance(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     """Tables 1 and 3: test performance before masking and with everything masked, beside the published.
 
-    Returns:
-        A row a data set and model, in fractions. majority: share of the most frequent label; epochs: how many
-        were trained; best_epoch: mean of those kept; published_low and published_high: the paper's interval.
+    A row a data set and model, in fractions. majority: share of the most frequent label; epochs: how many
+    were trained; best_epoch: mean of those kept; published_low and published_high: the paper's interval.
     """
     paper = papers.published(PAPER, "table_1")
     paper = paper[paper.statistic != "sequence_length"]
@@ -189,8 +172,7 @@ def racu(points: pd.DataFrame) -> pd.DataFrame:
         `published` compares with, and clipped says whether they differ. The published integrated gradients
         are those of the release, so they stand beside the weighted form. flat counts seeds whose random curve
         hardly falls: where there is one, RACU would be a quotient of noise and is missing. collapsed counts
-        the models of the curves that predict a single class although something is left; `complete_curves` has
-        the curves without them.
+        the models of the curves that predict a single class although something is left.
     """
     paper, keys = papers.published(PAPER, "table_2"), [*UNITS, "recursive"]
     rows = curves.summary(points[points.by == "ratio"], keys).to_dict("records")
@@ -233,9 +215,8 @@ def sparsity(shares: pd.DataFrame) -> pd.DataFrame:
 def compute(records: list[dict], points: pd.DataFrame) -> pd.DataFrame:
     """Table 7: minutes a masking step takes, training and explaining, of the recursive curves by ratio.
 
-    Returns:
-        A row a measure: the mean over steps between nothing and everything masked, and over seeds, on the
-        machine that made the records. `published` counts a V100 (BiLSTM) or an A100 (RoBERTa).
+    A row a measure: the mean over steps between nothing and everything masked, and over seeds, on the machine
+    that made the records. `published` counts a V100 (BiLSTM) or an A100 (RoBERTa).
     """
     paper = papers.published(PAPER, "table_7")
     seconds = {r["unit"]: r["volatile"]["seconds_of_models"] for r in records}

@@ -52,9 +52,7 @@ def claims(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every claim with its verdict, and with the options of each choice that the paper leaves open.
 
-    Returns:
-        (claims, choices), as `replication.options.multiverse_tables`. `baseline` is "none": no random
-        baseline takes part.
+    (claims, choices), as `replication.options.multiverse_tables`; no random baseline takes part.
     """
     statements_at = partial(statements, records, values)
     return multiverse_tables(statements_at, CARD, scale, gate_of(records), seeds)
@@ -67,14 +65,9 @@ def gate_of(records: list[dict]) -> pd.DataFrame:
 
 
 def statements(records, values, **setting):
-    """The claims of each definition of the loss at one setting.
+    """The claims of each definition of the loss at one setting, [Claim]; no values where none is recorded.
 
-    Args:
-        setting: options that depart from the main setting, by `CARD.choices`.
-
-    Returns:
-        List of `replication.claims.Claim`, without values where no record shows the option; None for two
-        options that were measured apart.
+    setting: options that depart from the main one, by `CARD.choices`; None for two that were measured apart.
     """
     setting, design = MAIN | setting, results.design(records)
     trained, weights = (chosen_weights(records, x["weights"], x["weight_chosen_by"]) for x in (MAIN, setting))
@@ -118,12 +111,8 @@ def statements(records, values, **setting):
 def chosen_weights(records, grid, by):
     """The weight λ of TextRank that a setting chooses: a Series by (data set, model, seed, definition).
 
-    Args:
-        grid: option of the choice "weights".
-        by: option of the choice "weight chosen by".
-
-    Returns:
-        NaN where the weight that the paper chose was not tried.
+    grid, by: options of the choices "weights" and "weight chosen by". NaN where the paper's choice was not
+    tried.
     """
     table = select(development(records), salience="textrank")
     if by == PRINTED:
@@ -138,13 +127,10 @@ def chosen_weights(records, grid, by):
 
 
 def with_weights(rows, weights, trained):
-    """The rows of models with these weights.
+    """The rows of models with the weights of `chosen_weights`.
 
-    Args:
-        rows: with the columns of `weights`, salience, weight and, of F1, input.
-        weights: from `chosen_weights`.
-        trained: those of the main setting, with which alone other saliences and rationales are trained: they
-            are left out where any seed has another weight.
+    trained: the weights of the main setting, with which alone other saliences and rationales are trained:
+    they are left out where any seed has another weight.
     """
     keys = list(weights.index.names)
     at = pd.MultiIndex.from_frame(rows[keys])

@@ -1,4 +1,7 @@
-"""The figures of Chrysostomou & Aletras 2021, drawn from the tables of `notebooks.saloss.tables`."""
+"""The figures of Chrysostomou & Aletras 2021, drawn from the tables of `notebooks.saloss.tables`.
+
+A figure takes the table of its name, its scale ("quick" is noted on it) and a definition of the loss.
+"""
 
 import numpy as np
 import pandas as pd
@@ -101,12 +104,7 @@ def pos(
     attribution: str = "scaled_attention",
     salience: str = "textrank",
 ) -> Figure:
-    """Figure 1: mean importance of each part of speech, without the salience loss and with it.
-
-    Args:
-        attribution: whose importance.
-        salience: with which it is compared.
-    """
+    """Figure 1: mean importance of parts of speech by an attribution, without salience and with it."""
     table = select_definition(table, definition)
     saliences = ["none", salience]
     table = table[(table.attribution == attribution) & table.salience.isin(saliences)]

@@ -1,10 +1,10 @@
 """SaLoss: from records to the tables of Chrysostomou & Aletras 2021.
 
-`values` is what `replication.results.load` returns: a row per text, model, attribution and option, with the
-columns dataset, model, seed, salience ("none" = trained without), definition (of the loss), weight (λ),
-chosen (whether it is the weight chosen), option ("main" or a name of `card.FLIPS`), attribution, example,
-fraction, flipped and correct (whether the prediction is). An example is the unit of the tables of decision
-flips, seeds are averaged first; of F1 it is a seed.
+`records` and `values` are what `replication.results.load` returns: values have a row per text, model,
+attribution and option, with the columns dataset, model, seed, salience ("none" = trained without), definition
+(of the loss), weight (λ), chosen (whether it is the weight chosen), option ("main" or a name of
+`card.FLIPS`), attribution, example, fraction, flipped and correct (whether the prediction is). An example is
+the unit of the tables of decision flips, seeds are averaged first; of F1 it is a seed.
 """
 
 import numpy as np
@@ -45,9 +45,8 @@ DEVELOPMENT = ["flip_fraction", "flip_fraction_flipped", "never_flipped", "atten
 def performance(records: list[dict]) -> pd.DataFrame:
     """Table 1: test macro-F1 on full texts beside the published.
 
-    Returns:
-        A row a model: mean and sd (n − 1) over seeds; weight: λ, or all that seeds have chosen; majority:
-        share of the most frequent label.
+    A row a model: mean and sd (n − 1) over seeds; weight: λ, or all that seeds have chosen; majority: share
+    of the most frequent label.
     """
     scores, rows = f1(records), []
     majority = select(metric_rows(records), metric="majority").groupby(["dataset", "model"]).value.mean()
@@ -92,9 +91,8 @@ def decision_flip(values: pd.DataFrame) -> pd.DataFrame:
 def options(values: pd.DataFrame) -> pd.DataFrame:
     """Decision flips with one thing changed (`card.FLIPS`): a row a model and option.
 
-    Returns:
-        fraction: mean over seeds, examples and attributions, 1 for an example that never flips.
-        never_flipped: share of these. random: the fraction of random scores.
+    fraction: mean over seeds, examples and attributions, 1 for an example that never flips. never_flipped:
+    share of these. random: the fraction of random scores.
     """
     own, by = values[values.chosen], [*MODEL, "option"]
     own = own.assign(model=_slugs(own.model), never_flipped=~own.flipped)
@@ -141,9 +139,9 @@ def fresh(records: list[dict]) -> pd.DataFrame:
 
     Returns:
         A row a model, thresholder, attribution, ratio and unit (word pieces or words), none where no
-        classifier was trained on rationales.
-        macro_f1: higher is better; mean and sd (n − 1) over seeds. p_value: Student's t-test against "none"
-        over seeds, two-sided. full_text: macro-F1 of the model that the rationales are of, on the whole text.
+        classifier was trained on rationales. macro_f1: higher is better; mean and sd (n − 1) over seeds.
+        p_value: Student's t-test against "none" over seeds, two-sided. full_text: macro-F1 of the model that
+        the rationales are of, on the whole text.
     """
     scores = f1(records)
     full = select(scores, input="text").groupby(MODEL).value.mean()
@@ -206,9 +204,8 @@ def lambdas(records: list[dict]) -> pd.DataFrame:
 def doses(values: pd.DataFrame, design: str = "crossed") -> pd.DataFrame:
     """How the fraction of tokens to a flip changes with λ, on test texts, TextRank's weights beside λ = 0.
 
-    Returns:
-        A row a model, definition, attribution (random scores too) and λ, 0 for the baseline. fraction: mean
-        over seeds and texts, 1 for a text that never flips, with the 95 % interval over seeds × texts.
+    A row a model, definition, attribution (random scores too) and λ, 0 for the baseline. fraction: mean over
+    seeds and texts, 1 for a text that never flips, with the 95 % interval over seeds × texts.
     """
     own = values[(values.option == "main") & values.salience.isin(["none", "textrank"])]
     own = own.assign(model=_slugs(own.model), value=own.fraction.astype(float)).rename(
@@ -234,16 +231,13 @@ def development(records):
 
 
 def examples(texts: pd.DataFrame, ratio: float, attribution: str = "scaled_attention") -> pd.DataFrame:
-    """Table 4: each model's contiguous rationale of the same texts.
+    """Table 4: each model's contiguous rationale of the same texts, a row an example and a column a model.
 
     Args:
         texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable
             and `scores_<attribution>`, one entry a token.
         ratio: of tokens in a rationale.
         attribution: whose scores choose it.
-
-    Returns:
-        A row an example and a column a model.
     """
     keys = ["dataset", "model", "seed", "example", "text", "label"]
     rationales, titles = [], []
@@ -261,11 +255,8 @@ def as_printed(
 ) -> pd.DataFrame:
     """A table as printed: "ours† (published)" in each field; † is significantly better than "none", p < .05.
 
-    Args:
-        table: from `decision_flip` or `fresh`.
-        value: its column to print.
-        rows, columns: lists of its columns, as `replication.tables.as_printed` takes them.
-        better: "lower" or "higher".
+    table: from `decision_flip` or `fresh`; value: its column to print; rows, columns: as
+    `replication.tables.as_printed` takes them; better: "lower" or "higher".
     """
     none = select(table, salience="none")
     keys = [k for k in ("dataset", "model", *CASE) if k in table]

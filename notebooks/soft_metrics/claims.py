@@ -79,18 +79,15 @@ def about(values):
 
 
 def statements(measured, changes, design, about_texts, gate=None, **setting):
-    """The claims of all definitions and baselines at one setting.
+    """The claims of all definitions and baselines at one setting, [Claim]; None where no record has it.
 
     Args:
         measured: function of an option that gives `preferred`.
-        changes: {option: the metrics that it changes}, of the options that were measured.
+        changes: {option: the metrics that it changes}, of those measured; claims about others are left out.
+        design: "crossed" or "nested".
         about_texts: from `about`.
         gate: from `gate_of`; only the share of cases, which is of all data sets at once, needs it.
         setting: options that depart from the main setting, by `CARD.choices`.
-
-    Returns:
-        List of Claim, with an option those about a metric that it changes; None for an option that these
-        records do not have.
     """
     option, *more = [o for choice, o in setting.items() if choice not in COMPUTED] or [""]
     if option not in changes or more:  # measured one at a time
@@ -177,9 +174,9 @@ def _differences(cells, known, design, more):
 def _share(cells, known, gate, more):
     """Claim (b): the share of averages, over attributions and over data sets, in which soft is above hard.
 
-    It is one number of all data sets that have the seeds for an interval, a value a seed that they share, and
-    its case is all of them; a data set with fewer seeds is a case of its own. Texts of one model give no
-    interval of a count of averages.
+    It is one number of all data sets that have the seeds for an interval, a value a seed that they share; a
+    data set with fewer seeds is a case of its own. Texts of one model give no interval of a count of
+    averages.
     """
     table = pd.DataFrame(list(cells), columns=["dataset", "model"])
     taking_part = set(accepted(table, gate).itertuples(index=False, name=None))
@@ -216,10 +213,7 @@ def _share(cells, known, gate, more):
 
 
 def _won(cubes):
-    """Share of averages, per attribution and per data set, in which soft is above hard.
-
-    cubes: a DataFrame attributions × metrics for each data set.
-    """
+    """Share of averages, per attribution and per data set (a cube each), in which soft is above hard."""
     of_attributions = sum(cubes) / len(cubes)
     of_datasets = pd.DataFrame([cube.mean() for cube in cubes])
     leads = [m[soft] - m[hard] for soft, hard in HARD.items() for m in (of_attributions, of_datasets)]

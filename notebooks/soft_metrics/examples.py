@@ -16,12 +16,8 @@ TEXTS = {"sst": 294, "ag_news": 369}  # rows of the test splits that the paper's
 def table_4(values: pd.DataFrame, ratio: float = 0.2) -> pd.DataFrame:
     """What each metric says of the texts of the paper's Table 4, which are named by number.
 
-    Args:
-        values: from `results.load`; texts that no record explains have no row.
-        ratio: of tokens in a rationale of NS and NC.
-
-    Returns:
-        A row a text, attribution (and "random", the first draw) and metric: value, a mean over seeds.
+    A row a text that some record explains, attribution (and "random", the first draw) and metric: value, a
+    mean over seeds. ratio: of tokens in a rationale of NS and NC.
     """
     own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"]) & (values.draw == 0)]
     own = own[own.example == own.dataset.map(TEXTS).astype(float)]
@@ -42,7 +38,7 @@ def unit_values(values: pd.DataFrame, record: dict) -> pd.DataFrame:
 def worked_examples(
     examples: pd.DataFrame, values: pd.DataFrame, which: Sequence[int] | None = None, ratio: float = 0.2
 ) -> pd.DataFrame:
-    """A table like the paper's Table 4: what each metric says of single explanations.
+    """A table like the paper's Table 4: what each metric says of single explanations, definition "paper".
 
     Args:
         examples, values: the texts and scores of one unit, and its values.
@@ -50,8 +46,8 @@ def worked_examples(
         ratio: of tokens in a rationale.
 
     Returns:
-        A row an example and attribution, definition "paper", with the rationale: the tokens ranked highest,
-        in the order of the text. Random scores stand below with their first draw, and no rationale.
+        A row an example and attribution with the rationale: the tokens ranked highest, in the order of the
+        text. Random scores stand below with their first draw, and no rationale.
     """
     own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"])]
     if which is None:

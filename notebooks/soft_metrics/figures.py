@@ -1,4 +1,7 @@
-"""The figures of Zhao & Aletras 2023, drawn from the tables of `notebooks.soft_metrics.tables`."""
+"""The figures of Zhao & Aletras 2023, drawn from the tables of `notebooks.soft_metrics.tables`.
+
+A figure takes the table of its name, its scale ("quick" is noted on it) and a definition.
+"""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -32,7 +35,7 @@ CAPTIONS = layout("soft_metrics", "captions.yaml")
 
 
 def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
-    """Figure 2: NS and NC against the rationale ratio, a row for each metric and a column for each data set."""
+    """Figure 2: NS and NC against the rationale ratio, a row for each metric, a column for each data set."""
     table = _percent(table[(table.definition == definition) & table.ratio.notna()])
     known = in_order(table.attribution.unique(), names())
     grid = _by_metric(table.assign(family=table.metric))
@@ -47,11 +50,7 @@ def faithfulness_by_ratio(table: pd.DataFrame, scale: str = "", definition: str 
 def diagnosticity_by_ratio(
     table: pd.DataFrame, scale: str = "", definition: str = "paper", baseline: str = "normal"
 ) -> Figure:
-    """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines.
-
-    Args:
-        baseline: "normal" or "matched".
-    """
+    """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines."""
     table = table[(table.definition == definition) & (table.baseline == baseline)]
     family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
     table = _percent(table[table.metric.isin(family)])
@@ -92,11 +91,7 @@ def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
 
 
 def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Figure:
-    """Diagnosticity of each attribution: hard and soft, against both baselines, and published.
-
-    Args:
-        table: from `tables.diagnosticity`.
-    """
+    """`tables.diagnosticity`: hard and soft of each attribution, against both baselines, and published."""
     table = table[(table.definition == definition) & (table.ties == "half")]
     known = in_order(table.attribution.unique(), names())
     family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}

@@ -35,9 +35,8 @@ def plans(
 ) -> dict[str, Settings]:
     """What is measured by each definition: {definition: `metrics.soft.Settings`}, the main one first.
 
-    Raises:
-        ValueError: no definition, an unknown one, a wrong setting, varied_examples below 0, a variance of
-            Equation 7's noise that is not above 0.
+    ValueError: no definition, a wrong setting, varied_examples below 0, a variance of Equation 7's noise not
+    above 0.
     """
     from faithlib.metrics.soft import Settings
 
@@ -64,8 +63,7 @@ def measure(
     other's attributions, the options of the card and the perturbations of appendix C.
 
     Args:
-        classifier: a Classifier.
-        texts: DataFrame with encoding, target (the predicted class), label, example and varied (bool).
+        texts: with encoding, target (the predicted class), label, example and varied (bool).
         scores: {definition: DataFrame attribution columns, indexed by example}.
         plans: from `plans`.
         explain: function (texts, targets) that returns {attribution: [scores]} of the paper's definition.

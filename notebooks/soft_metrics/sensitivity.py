@@ -1,4 +1,8 @@
-"""What choices change: definitions, rules for ties, numbers of random masks, other soft perturbations."""
+"""What choices change: definitions, rules for ties, numbers of random masks, other soft perturbations.
+
+`values` are those of `results.load`, `diagnostic` is `tables.diagnosticity` of them. Means are over
+attributions.
+"""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +19,7 @@ NOISE = "gaussian_scores"  # Equation 7
 def definitions(values: pd.DataFrame, diagnostic: pd.DataFrame) -> pd.DataFrame:
     """What the release's departures do: diagnosticity as in the paper and as released, strict ties.
 
-    Args:
-        values: from `results.load`; compared are the varied texts, which both definitions have.
-        diagnostic: from `diagnosticity`, for what was published.
-
-    Returns:
-        A row a data set, metric and baseline, averaged over attributions, with what was published.
+    Compared are the varied texts, which both definitions have, beside what was published.
     """
     keys = ["dataset", "metric", "baseline"]
     strict = select(diagnostic, ties="strict")
@@ -44,8 +43,7 @@ def tie_rules(diagnostic: pd.DataFrame) -> pd.DataFrame:
 def soft_draws(values: pd.DataFrame) -> pd.DataFrame:
     """What the number of random masks does: diagnosticity of means of the first 1, 2, 4, … draws, ties half.
 
-    Returns:
-        A row a data set, metric, baseline and number of draws; hard metrics, without draws, stand at each.
+    Hard metrics, without draws, stand at each number.
     """
     own = values[(values.definition == "paper") & values.perturbation.isin(["hard", "bernoulli"])]
     counts = sorted(set(own.draws) - {0})
@@ -55,9 +53,7 @@ def soft_draws(values: pd.DataFrame) -> pd.DataFrame:
 def alternatives(values: pd.DataFrame) -> pd.DataFrame:
     """Appendix C: diagnosticity of all soft perturbations by means of as many draws, on the varied texts.
 
-    Returns:
-        A row a data set, metric, baseline and `variance`, which is σ² of Equation 7's noise and NaN for other
-        perturbations; ties half, averaged over attributions.
+    `variance` is σ² of Equation 7's noise, NaN for other perturbations; ties half.
     """
     own = values[(values.definition == "paper") & values.varied]
     others = own.draws[~own.perturbation.isin(["hard", "bernoulli"])]
@@ -78,10 +74,9 @@ def tuned_noise(values: pd.DataFrame) -> pd.DataFrame:
     Chosen is the variance with the highest diagnosticity, for each data set, metric and baseline.
 
     Returns:
-        A row a data set, metric and baseline, ties half, averaged over attributions: variance, the one that
-        was chosen; value, ci_low and ci_high of it on the n other texts; bernoulli on the same texts; and
-        difference, the first less the second, with difference_low and difference_high. Empty where no
-        variance was measured.
+        A row a data set, metric and baseline, ties half: variance, the one that was chosen; value, ci_low and
+        ci_high of it on the n other texts; bernoulli on the same texts; and difference, the first less the
+        second, with difference_low and difference_high. Empty where no variance was measured.
     """
     own = values[(values.definition == "paper") & values.varied]
     main, varied = own[own.option == ""], _by_variance(own)

@@ -1,10 +1,11 @@
 """The tables of Zhao & Aletras 2023 from per-example values.
 
-`values` is what `replication.results.load` returns: one row per value, with the columns dataset, model, seed,
-example, attribution, baseline ("" = the attribution itself), draw, definition, option ("" = the main
-setting), perturbation, draws, metric, ratio, raw (S or C) and denominator (1 − S0). The steps: `aopc` (one
-value an example) → `preferences` (Eq. 6 an example, averaged over random draws and seeds) → tables.
-An example is the unit of every interval of a cell; seeds and draws are averaged first. Claims know seeds.
+`records` and `values` are what `replication.results.load` returns: values have one row per value, with the
+columns dataset, model, seed, example, attribution, baseline ("" = the attribution itself), draw, definition,
+option ("" = the main setting), perturbation, draws, metric, ratio, raw (S or C) and denominator (1 − S0). The
+steps: `aopc` (one value an example) → `preferences` (Eq. 6 an example, averaged over random draws and seeds)
+→ `diagnosticity` and other tables. An example is the unit of every interval of a cell; seeds and draws are
+averaged first. Claims know seeds.
 """
 
 from collections.abc import Sequence
@@ -62,12 +63,9 @@ def overview(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def performance(records: list[dict]) -> pd.DataFrame:
-    """Table 1 beside ours: sizes, accuracy and macro F1 in percent.
+    """Table 1 beside ours: sizes, accuracy and macro F1 in percent, mean and sd (n − 1) over seeds.
 
     The paper does not say which average of F1 it prints; macro is the stricter reading.
-
-    Returns:
-        A row a data set and model: mean and sd (n − 1 below, empty for one seed) over seeds.
     """
     paper = papers.published(PAPER, "table_1")
     sizes = pd.DataFrame([unit_columns(r) | r["provenance"]["data"]["rows"] for r in records])
@@ -95,11 +93,7 @@ def performance(records: list[dict]) -> pd.DataFrame:
 
 
 def performance_as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one.
-
-    Args:
-        table: from `performance`.
-    """
+    """Table 1 as printed: "ours (published)" in each field, F1 with its sd where there is one."""
     whole = table.astype({c: float for c in table.select_dtypes("Int64") if c != "seeds"})
     printed = table[["dataset", "model", "seeds"]].copy()
     for split in ("train", "validation", "test"):
@@ -125,15 +119,11 @@ def main_setting(values, draws=None):
 
 
 def aopc(values: pd.DataFrame, draws: int | None = None) -> pd.DataFrame:
-    """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC).
+    """One value an example: soft metrics as they are, hard ones averaged over the ratios (AOPC), ratio NaN.
 
-    Args:
-        draws: of the soft metrics, as in `main_setting`.
-
-    Returns:
-        DataFrame, ratio NaN: the means over 1, 5, 10, 20 and 50 %, as in the paper, and of definition
-        "released" over all ratios of its own list. Other perturbations are metrics of their own: "Soft-NS
-        (gaussian_scores)".
+    The means are over 1, 5, 10, 20 and 50 %, as in the paper, and of definition "released" over all ratios of
+    its own list. Other perturbations are metrics of their own: "Soft-NS (gaussian_scores)". draws: as in
+    `main_setting`.
     """
     return _over_ratios(main_setting(values, draws))
 
@@ -141,9 +131,7 @@ def aopc(values: pd.DataFrame, draws: int | None = None) -> pd.DataFrame:
 def with_option(values, main, option):
     """`aopc` with an option of the card that was measured, of the texts on which it was varied.
 
-    Args:
-        main: aopc(values): what the option leaves as it is has the main setting's values.
-        option: its name.
+    main: aopc(values): what the option leaves as it is has the main setting's values.
     """
     changed = _over_ratios(values[values.option == option])
     varied = values[values.varied & values.definition.isin(changed.definition.unique())]
@@ -192,12 +180,9 @@ def preferences(measured: pd.DataFrame, by: Sequence[str] = ("example",)) -> pd.
 def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     """Table 6 beside ours: diagnosticity of each metric on each data set and attribution.
 
-    Args:
-        preferred: from `preferences(aopc(values))`.
-
-    Returns:
-        A row a cell and tie rule; Eq. 6 as written is "strict". value in [0, 1], higher is better, with a
-        95 % BCa interval over the n examples; `published` stands at the paper's baseline, "normal".
+    preferred: from `preferences(aopc(values))`. A row a cell and tie rule; Eq. 6 as written is "strict".
+    value in [0, 1], higher is better, with a 95 % BCa interval over the n examples; `published` stands at the
+    paper's baseline, "normal".
     """
     table = over_paired_examples(preferred, CELL[:3], ["attribution", "baseline"], list(TIES))
     known = papers.published(PAPER, "table_6")
@@ -213,11 +198,7 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
 def diagnosticity_as_printed(
     diagnostic: pd.DataFrame, definition: str = "paper", baseline: str = "normal", ties: str = "strict"
 ) -> pd.DataFrame:
-    """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)".
-
-    Args:
-        definition, baseline, ties: which rows of it.
-    """
+    """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
     part = select(diagnostic, definition=definition, baseline=baseline, ties=ties)
     part = part[part.metric.isin(METRICS)]
     cells = part[["value", "ci_low", "ci_high", "published"]].to_numpy()
@@ -229,15 +210,11 @@ def diagnosticity_as_printed(
 def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.DataFrame:
     """Tables 2 (by="attribution") and 3 (by="dataset") beside ours: means of Table 6, strict ties.
 
-    Args:
-        preferred: from `preferences(aopc(values))`.
-        by: "attribution" or "dataset".
-
-    Returns:
-        A row a definition, baseline, metric and name, and a row "average" with the population sd over its
-        line. star: soft is higher ("*") or lower ("†") than hard by the paper's test, a rank-sum on the cells
-        of Table 6, p < .01, which fewer than 5 against 5 cells cannot reach. p_examples is the same test on
-        the examples. A published average stands only beside one over the same data sets and attributions.
+    A row a definition, baseline, metric and name, and a row "average" with the population sd over its line.
+    star: soft is higher ("*") or lower ("†") than hard by the paper's test, a rank-sum on the cells of Table
+    6, p < .01, which fewer than 5 against 5 cells cannot reach. p_examples is the same test on the examples,
+    `preferences(aopc(values))`. A published average stands only beside one over the same data sets and
+    attributions.
     """
     strict = select(diagnostic, ties="strict")
     strict = strict[strict.metric.isin(METRICS)]
@@ -274,13 +251,7 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
 def averages_as_printed(
     averaged: pd.DataFrame, by: str, definition: str = "paper", baseline: str = "normal"
 ) -> pd.DataFrame:
-    """Tables 2 and 3 as printed: one line a metric, "ours* (published*)" in each field.
-
-    Args:
-        averaged: from `averages`, with the same `by`.
-        by: "attribution" or "dataset".
-        definition, baseline: which rows of it.
-    """
+    """`averages` with the same `by`, as printed in Tables 2 and 3: "ours* (published*)", a line a metric."""
     part = select(averaged, definition=definition, baseline=baseline)
     cells = part[["value", "star", "sd", "published", "published_star"]].itertuples(index=False)
     texts = [
@@ -291,14 +262,11 @@ def averages_as_printed(
 
 
 def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
-    """Figure 2: mean NS and NC at each ratio, per attribution and for the random one.
+    """Figure 2: mean NS and NC at each ratio, per attribution and for the random one, NaN for soft metrics.
 
-    Each value is clipped to [0, 1] before averaging: where 1 − S0 is nearly 0, NS and NC run into
-    the hundreds, and a few such examples would decide the mean.
-
-    Returns:
-        A row an attribution and ratio, NaN for soft metrics: the mean with its 95 % interval over n examples,
-        draws averaged. Examples without a value are left out of n.
+    Each value is clipped to [0, 1] before averaging: where 1 − S0 is nearly 0, NS and NC run into the
+    hundreds, and a few such examples would decide the mean. The 95 % interval is over n examples, draws
+    averaged; examples without a value are left out of n.
     """
     own = at_ratios(values[values.baseline.isin(["", "normal"])])
     own = own.assign(value=normalised(own).clip(0, 1))
@@ -309,11 +277,7 @@ def faithfulness_by_ratio(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def diagnosticity_by_ratio(preferred: pd.DataFrame) -> pd.DataFrame:
-    """Figure 3: diagnosticity at each ratio, averaged over attributions, ties strict, with intervals.
-
-    Args:
-        preferred: from `preferences(at_ratios(values))`; soft metrics have ratio NaN.
-    """
+    """Figure 3, of `preferences(at_ratios(values))`: mean diagnosticity over attributions at each ratio."""
     mean = mean_by(preferred, [*CELL, "baseline", "example"], "strict")
     return over_paired_examples(mean, CELL[:3], ["baseline", "ratio"], "strict")
 

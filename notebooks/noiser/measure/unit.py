@@ -34,14 +34,9 @@ MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's settin
 
 
 def check_parameters(given: dict, answers: Path) -> None:
-    """Refuse parameters that do not fit together, before any work.
+    """Refuse parameters of a unit that do not fit together, before any work: ValueError, with the fix.
 
-    Args:
-        given: {name: value}, the parameters of the unit.
-        answers: the folder (a Path) that keeps the answers of judges behind an endpoint.
-
-    Raises:
-        ValueError: naming the parameters and the fix.
+    answers: the folder that keeps the answers of judges behind an endpoint.
     """
     from notebooks.noiser.measure.judge import KEY, EndpointJudge
 
@@ -129,18 +124,10 @@ def judge_options(settings, judge):
 
 
 def select_prompts(data: Loaded, given: dict) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The prompts of a unit, and how many there are.
+    """The prompts of a unit (columns text and target), and {stage of the selection: prompts}.
 
-    Args:
-        data: as `tasks.load` gives it.
-        given: {name: value}, the parameters of the unit.
-
-    Returns:
-        (a DataFrame with the columns text and target, {stage of the selection: prompts}).
-
-    Raises:
-        ValueError: prompts without a gold word for which no tokens are generated, or a model or judge that
-            cannot know them.
+    ValueError for prompts without a gold word for which no tokens are generated, and for a model or judge
+    that cannot know them.
     """
     rows, tokens = data.splits["test"].to_pandas(), given["tokens"]
     task, model, judge = given["task"], given["model"], given["judge"]
@@ -169,11 +156,7 @@ def facts(rows: pd.DataFrame, tokens: int = 0) -> np.ndarray:
     """Which prompts ask for the same fact, and so are one observation: (prompts,) int.
 
     Prompts of one subject and relation, of one pair of words or on one person are a fact; where the data do
-    not tell, each prompt is its own.
-
-    Args:
-        rows: of `select_prompts`.
-        tokens: above 0, what is explained is a continuation and not the target.
+    not tell, each prompt is its own. tokens: above 0, what is explained is a continuation and not the target.
     """
     by = [c for c in ("antecedent", "subject", "relation_id", "kind") if c in rows]
     if not {"antecedent", "subject"} & set(by):
@@ -184,19 +167,9 @@ def facts(rows: pd.DataFrame, tokens: int = 0) -> np.ndarray:
 def train_tiny(
     run: Run, data: Loaded, name: str, epochs: int, seed: int, gaps: int | None = None, model_dir: str = ""
 ) -> tuple[CausalLM, list[dict]]:
-    """A tiny language model trained on the generated prompts.
+    """A tiny language model trained on the generated prompts, and its training history.
 
-    Args:
-        run: the `results.Run`, which keeps the weights.
-        data: as `tasks.load` gives it.
-        name: of the model, such as "tiny-llama".
-        epochs: over the training prompts.
-        seed: of the weights and the batches.
-        gaps: None, or the seed of the words that are left out of the prompts, for a judge.
-        model_dir: a folder of models.
-
-    Returns:
-        (the `CausalLM`, its training history).
+    gaps: None, or the seed of the words that are left out of the prompts, for a judge.
     """
     from faithlib import models, training
     from faithlib.corpora.grammar import with_gaps
@@ -246,11 +219,7 @@ def several_tokens(lm: CausalLM, rows: pd.DataFrame, encodings: list[Encoding]) 
 
 
 def sample(kept: np.ndarray, examples: int, given: dict) -> np.ndarray:
-    """At most `examples` of the prompts kept (0: all), in order, the same ones for every seed.
-
-    Raises:
-        ValueError: no prompt is kept.
-    """
+    """At most `examples` of the prompts kept (0: all), in order, the same for every seed; ValueError for none."""
     if not len(kept):
         raise ValueError(
             f"{given['model']} predicts the gold word of no prompt of {given['task']}: there is nothing to "
@@ -262,12 +231,7 @@ def sample(kept: np.ndarray, examples: int, given: dict) -> np.ndarray:
 def explained_steps(
     lm: CausalLM, encodings: list[Encoding], predicted: np.ndarray, tokens: int, every: int
 ) -> Steps:
-    """The predictions that are explained, as `soft_causal.Steps`.
-
-    Args:
-        predicted: (prompts,) the next token of each prompt, explained where tokens is 0.
-        tokens: how many tokens are generated after each prompt; every `every`-th is explained.
-    """
+    """The predictions explained: the `predicted` next tokens, or each `every`-th of `tokens` generated."""
     from faithlib.metrics import soft_causal
 
     if not tokens:
@@ -284,13 +248,8 @@ def behind_context(
 ) -> tuple[list[str], dict, dict]:
     """The first prompt behind another one with its answer, a distractor: what each method says of it.
 
-    Args:
-        lm: the `CausalLM`.
-        prompts, golds: [str]; the context is the first prompt with another answer. Without one, or where both
-            do not fit into the model, the prompt stands alone.
-        target: the next token of the first prompt.
-        attributions: names of methods.
-        settings: of the methods.
+    The context is the first prompt with another answer. Without one, or where both do not fit into the model,
+    the prompt stands alone. target: the next token of the first prompt.
 
     Returns:
         (tokens, {attribution: scores (tokens,)}, {attribution: "<share> on the context, <n> passes"}): the
@@ -388,11 +347,7 @@ def scores(
 
 
 def searched(found: pd.DataFrame) -> list[dict]:
-    """What the searches for k and the integrals have found, as rows for the record.
-
-    Args:
-        found: DataFrame of `scores`.
-    """
+    """What the searches for k and the integrals found, of the columns of `scores`: rows for the record."""
     rows = []
     for column in found:
         note, _, setting = column.partition(".")
@@ -416,11 +371,7 @@ def in_dtype(lm: CausalLM, dtype: str) -> CausalLM:
 
 
 def prompt_parts(rows: pd.DataFrame) -> list[dict] | None:
-    """The words of each prompt that belong to its subject, its relation and its distractor.
-
-    Returns:
-        [{part: [index of a word]}], or None where the data do not say what the subject is.
-    """
+    """The words of each prompt's subject, relation and distractor: [{part: [index of a word]}], or None."""
     from faithlib.metrics.plausibility import words_of
 
     subjects = rows.get("subject", rows.get("antecedent"))
@@ -437,10 +388,9 @@ def prompt_parts(rows: pd.DataFrame) -> list[dict] | None:
 
 
 def summarise_parts(tables: dict[str, pd.DataFrame], attributions: list[str]) -> pd.DataFrame:
-    """Mean share of each part and mean AUPRC, with a row for each attribution and one for random scores.
+    """Mean share of each part and mean AUPRC, a row for each attribution and one for random scores.
 
-    Args:
-        tables: {"parts": of `plausibility.part_shares`, "evidence": of `plausibility.plausibility`}, or less.
+    tables: {"parts": of `plausibility.part_shares`, "evidence": of `plausibility.plausibility`}, or less.
     """
     columns = {}
     if "parts" in tables:
@@ -454,12 +404,7 @@ def summarise_parts(tables: dict[str, pd.DataFrame], attributions: list[str]) ->
 
 
 def make_judge(name: str, run: Run, data: Loaded, given: dict, answers: Path, model_dir: str = "") -> Judge:
-    """The judge of a name: "api:<model>" behind an endpoint, a tiny model trained now, or a pretrained one.
-
-    Args:
-        given: {name: value}, the parameters of the unit: epochs, seed and judge_settings.
-        answers: the folder that keeps the answers of an endpoint.
-    """
+    """The judge of a name: behind an endpoint ("api:<model>"), a tiny model trained now, or pretrained."""
     from faithlib import models
     from notebooks.noiser.measure.judge import EndpointJudge, LocalJudge
     from replication.results import digest, weights_digest
@@ -477,11 +422,7 @@ def make_judge(name: str, run: Run, data: Loaded, given: dict, answers: Path, mo
 
 
 def summarise_answers(answers: pd.DataFrame, minimum: pd.DataFrame, attributions: list[str]) -> pd.DataFrame:
-    """Rate and score of the judge and the words it needs, with a row for each attribution and one for random.
-
-    Args:
-        answers, minimum: of `metrics.answerability`, with a column baseline ("" or "matched").
-    """
+    """Rate and score of the judge and the words it needs, a row for each attribution and one for random."""
     answers = answers.assign(right=answers.place == 1)
     own, matched = (answers[answers.baseline == baseline] for baseline in ("", "matched"))
     columns = {

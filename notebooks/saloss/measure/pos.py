@@ -23,8 +23,8 @@ def tags(texts: list[str], tagger: str = TAGGER) -> list[list[str]]:
     """Tags of the words of each text, [[tag of each of text.split()]].
 
     tagger: an installed spaCy pipeline, or the folder of one. It cuts words further than blanks do: a word
-    has the tag of its longest part ("Reuters" in "(Reuters),"), the first of equals.
-    Raises ValueError where spaCy or the pipeline is not installed, and for one that tags nothing.
+    has the tag of its longest part ("Reuters" in "(Reuters),"), the first of equals. ValueError where spaCy
+    or the pipeline is not installed, and for one that tags nothing.
     """
     nlp = _pipeline(tagger)
     tagged = []

@@ -69,8 +69,6 @@ def choose(
     >>> from faithlib.models.base import Encoding
     >>> one, where = np.ones(4, int), np.ones(4, bool)
     >>> text = Encoding(one, one, where, ~where, np.array([0, 0, 1, 2]))  # the first word has two pieces
-    >>> choose("top_k", np.array([2, 1, 2.5, 0]), text, 0.25)
-    array([False, False,  True, False])
     >>> choose("top_k", np.array([2, 1, 2.5, 0]), text, 0.25, "words")
     array([ True,  True, False, False])
     """
