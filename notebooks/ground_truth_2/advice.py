@@ -12,12 +12,7 @@ SEES = 0.90
 
 
 def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[str]:
-    """What to report for classifiers, [str] of Markdown; none at "quick", or without all core cells.
-
-    Args:
-        cells: from `tables.cells`.
-        entries: from `tables.entries`.
-    """
+    """What to report for classifiers, [str] of Markdown; none at "quick", or without all core cells."""
     whole = entries[entries.cells == len(CORE)]
     if scale == "quick" or whole.empty:
         return []

@@ -54,9 +54,8 @@ PART = "another part of the claim is not shown"
 def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.DataFrame:
     """claims.csv: a row a part, with `p_holm` of the claim that it belongs to.
 
-    Args:
-        values: from `results.load`, of the main setting.
-        certificates: the table of that name of the `mask` kind: operator, mean, all_mean, seed.
+    values: of the main setting. certificates: the table of that name of the `mask` kind: operator, mean,
+    all_mean, seed.
     """
     parts = statements(values, certificates)
     lines = [{"number": number, **line} for number, claim in parts for line in rows(claim, scale)]
@@ -74,15 +73,10 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
 
 
 def beside(values: pd.DataFrame, version_1: pd.DataFrame) -> pd.DataFrame:
-    """Claims of version 1 about two metrics, beside the same difference in the cells of this version.
+    """Claims of version 1 (its claims.csv) about two metrics, beside the same difference in cells of this one.
 
-    Args:
-        values: from `results.load`, of the main setting.
-        version_1: claims.csv of version 1.
-
-    Returns:
-        DataFrame: claim, verdict and value of version 1; planted and natural, the difference of mean
-        accuracies over core cells (means over seeds; NaN without records), with ties within .005.
+    claim, verdict and value of version 1; planted and natural, the difference of mean accuracies over core
+    cells (means over seeds; NaN without records), with ties within .005.
     """
     cell = accuracies(values[in_core(values)])
     natural = cell.index.get_level_values("kind").isin(NATURAL)
@@ -104,10 +98,7 @@ def of_claims(table):
 
 
 def statements(values, certificates):
-    """[(number, Claim)]: the parts of the eight claims, each with values a seed.
-
-    Args: as for `claims`.
-    """
+    """[(number, Claim)]: the parts of the eight claims, each with values a seed."""
     cell = accuracies(values)
     steep = accuracies(values[values["shape"] == "steep"])
     linear = accuracies(values[values["shape"] == "linear"])

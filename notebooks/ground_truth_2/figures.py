@@ -21,11 +21,10 @@ CAPTIONS = layout("ground_truth_2", "captions.yaml")
 
 
 def cells(table: pd.DataFrame, order: pd.DataFrame, scale: str) -> Figure:
-    """The heat map of entries and core cells: a Figure.
+    """The heat map of entries and core cells.
 
-    Args:
-        table: from `tables.cells`; order: from `tables.entries`, the best first; the BEST with the most core
-            cells are drawn, and those as published.
+    order: from `tables.entries`, the best first; the BEST with the most core cells are drawn, and those as
+    published.
     """
     order = order[order.cells == order.cells.max()]
     published = order[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)
@@ -52,11 +51,7 @@ def cells(table: pd.DataFrame, order: pd.DataFrame, scale: str) -> Figure:
 
 
 def label(row):
-    """An entry in words: "Soft-NS, equal, zero by token".
-
-    Args:
-        row: a Series with the columns ENTRY.
-    """
+    """An entry (a Series with the columns ENTRY) in words: "Soft-NS, equal, zero by token"."""
     metric, how, operator, by = row[ENTRY]
     name = f"{label_of(metric.removesuffix(TEN))} of 10 ratios" if metric.endswith(TEN) else label_of(metric)
     place = f"zero by {by}" if how and operator == "zero" else OPERATORS.get(operator, operator)

@@ -32,15 +32,10 @@ RATIOS = "ns", "nc", "ns_10", "nc_10"
 
 
 def accuracies(values, by=(), right="right"):
-    """Accuracy of every entry, cell and seed.
+    """Accuracy of every entry, cell and seed: a Series with the index ENTRY, kind, error, *by, seed.
 
-    Args:
-        by: further columns that are kept apart, such as "shape" or "flagged".
-        right: of TIES.
-
-    Returns:
-        Series with the index ENTRY, kind, error, *by, seed. A kind with several mechanisms has their mean,
-        with equal weights, where all of them are there.
+    A kind with several mechanisms has their mean, with equal weights, where all of them are there. by:
+    further columns that are kept apart, such as "shape" or "flagged". right: of TIES.
     """
     values = values.assign(kind=values.mechanism.map(KIND))
     keys = [*ENTRY, "kind", "error", *by, "seed"]
@@ -56,25 +51,13 @@ def accuracies(values, by=(), right="right"):
 
 
 def matrix(accuracy, entry):
-    """Accuracies of one entry in the core: DataFrame, a row a seed and a column a cell of CORE that it has.
-
-    Args:
-        accuracy: from `accuracies`.
-        entry: (metric, map, operator, by).
-    """
+    """Accuracies of one entry in the core: a row a seed and a column a cell of CORE that it has."""
     wide = accuracy.xs(entry, level=ENTRY).unstack(["kind", "error"])
     return wide[[cell for cell in CORE if cell in wide.columns]]
 
 
 def cells(values: pd.DataFrame) -> pd.DataFrame:
-    """cells.csv: a row an entry and cell, with its accuracy, 95 % interval and the other widths of ties.
-
-    Args:
-        values: from `results.load`, of the main setting.
-
-    Returns:
-        DataFrame with ENTRY, kind, error, core, accuracy, ci_low, ci_high, n_seeds, right_1e4, right_1e6.
-    """
+    """cells.csv: a row an entry and cell of the main setting, with accuracy, 95 % interval and TIES."""
     keys = [*ENTRY, "kind", "error"]
     other = {name: accuracies(values, right=name).groupby(keys, sort=False).mean() for name in list(TIES)[1:]}
     rows = []
@@ -87,11 +70,7 @@ def cells(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def entries(values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
-    """entries.csv: a row an entry, the best first.
-
-    Args:
-        values: from `results.load`, of the main setting.
-        resolution: the table of that name of all records.
+    """entries.csv: a row an entry of the main setting, the best first; resolution: the table of that name.
 
     Returns:
         DataFrame with ENTRY, worst (cross-fitted accuracy of the worst core cell), cell (which one it is over
@@ -131,9 +110,8 @@ def entries(values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict])
 def transfer(values: pd.DataFrame) -> pd.DataFrame:
     """Do entries keep their order? Kendall's τ of mean core accuracies between kinds, operators and shapes.
 
-    Returns:
-        DataFrame: between, a, b, tau (a mean over seeds), n_entries (that both have) and n_seeds. Between
-        operators an entry is a metric and a map.
+    between, a, b, tau (a mean over seeds), n_entries (that both have) and n_seeds. Between operators an entry
+    is a metric and a map.
     """
     core = values[in_core(values) & ~values.metric.isin(CONTROLS)]
     by_shape = accuracies(core, by=("shape",)).reset_index()
@@ -157,11 +135,9 @@ def transfer(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def conditions(values: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy in the core, one condition at a time, by kind of model.
+    """Accuracy in the core, one condition at a time, by kind of model: a mean over errors and seeds.
 
-    Returns:
-        DataFrame: ENTRY, kind, condition (shape, flagged or empty_keeps), level, accuracy (a mean over errors
-        and seeds).
+    ENTRY, kind, condition (shape, flagged or empty_keeps), level and accuracy.
     """
     core, found = values[in_core(values)], []
     for condition in ("shape", "flagged", "empty_keeps"):
@@ -172,11 +148,7 @@ def conditions(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def ties(values: pd.DataFrame) -> pd.DataFrame:
-    """The ladder of version 1, evidence in each fifth of the ranking, at three widths of ties.
-
-    Returns:
-        DataFrame: ENTRY, accuracy with ties of each of TIES, a mean over kinds of planted models and seeds.
-    """
+    """The ladder of version 1, evidence in each fifth of the ranking: accuracy at three widths of ties."""
     fifths = values[values.error == "fifths"]
     found = {
         f"ties {width:g}": accuracies(fifths, right=name).groupby(ENTRY, sort=False).mean()

@@ -66,8 +66,8 @@ def score(metric=None, attribution=None, better="higher", seed=0, output="out", 
         "beside": [entry, worst, mean]} of a metric, {"attributions": [attribution, auprc]} of an attribution.
 
     Raises:
-        ValueError: neither is given; a metric that returns another length, is NaN on more than a third of
-            the pairs, or whose values depend on the order of the texts.
+        ValueError: neither is given; a metric that returns another length, is NaN on more than a third of the
+            pairs, or whose values depend on the order of the texts.
     """
     if metric is None and attribution is None:
         raise ValueError("nothing to score: give --metric my.py:metric or --attribution my.py:method")
@@ -177,11 +177,7 @@ def _cells(counts):
 
 
 def _auprc(attribution, prepared, words):
-    """DataFrame attribution, auprc: a row a method and text, against the words that the model uses.
-
-    Args:
-        words: how many words of a text are evidence; the best explanation has them on top.
-    """
+    """A row a method and text: auprc of the attribution against the `words` words that the model uses."""
     from faithlib.attributions import attribute
     from faithlib.metrics.plausibility import auprc
     from faithlib.study import methods

@@ -43,9 +43,8 @@ def worst(cells):
         cells: (seeds, cells) accuracies in [0, 1]; two seeds or more. NaN where a seed has no value; a cell
             without a value in one of the halves takes no part.
 
-    Example:
-        >>> worst(np.array([[0.9, 0.4], [0.9, 0.6]]))
-        0.5
+    >>> worst(np.array([[0.9, 0.4], [0.9, 0.6]]))
+    0.5
     """
     half = len(cells) // 2
     if not half:
@@ -63,10 +62,8 @@ def worst(cells):
 def limits(cells, level):
     """One-sided lower and upper limits of the mean of each cell, by t over seeds: two arrays (cells,).
 
-    Args:
-        cells: (seeds, cells), NaN where a seed has no value; a cell of equal values has its value as both
-            limits.
-        level: the error of one side, such as .05.
+    cells: (seeds, cells), NaN where a seed has no value; equal values are both limits. level: the error of
+    one side.
     """
     count = np.isfinite(cells).sum(axis=0)
     quantiles = np.array([t_quantile(1 - level, n - 1) for n in count])
@@ -76,13 +73,11 @@ def limits(cells, level):
 
 
 def verdict(cells):
-    """Whether an entry "passes" or "fails", or is "undecided".
+    """Whether an entry "passes" or "fails", or is "undecided", by its cells (seeds, cells).
 
     An entry passes if the lower limit of every cell is above PASSES: all must hold, so the level needs no
-    correction. It fails if the upper limit of some cell, at LEVEL / cells, is below FAILS.
-
-    Args:
-        cells: (seeds, cells) accuracies; three seeds or more of each cell, NaN where a seed has no value.
+    correction. It fails if the upper limit of some cell, at LEVEL / cells, is below FAILS. A cell with fewer
+    than three seeds decides nothing.
     """
     if np.isfinite(cells).sum(axis=0).min() < 3:
         return "undecided"
@@ -97,15 +92,10 @@ def texts_needed(differences):
     """Texts that tell a better explanation from a worse one with power .8 at .05, one-sided.
 
     n = (1.645 + .842)² / d² with d = mean / sd over texts of the difference in value; inf where the mean is
-    not above 0.
+    not above 0. NaN is left out, and fewer than two give NaN.
 
-    Args:
-        differences: (texts,) value of the better explanation less that of the worse; NaN is left out, and
-            fewer than two give NaN.
-
-    Example:
-        >>> round(texts_needed([0.1, 0.3, 0.2, 0.2]), 1)
-        1.0
+    >>> round(texts_needed([0.1, 0.3, 0.2, 0.2]), 1)
+    1.0
     """
     finite = np.asarray(differences, float)
     finite = finite[np.isfinite(finite)]
@@ -120,13 +110,9 @@ def texts_needed(differences):
 def flag(room, right):
     """What the flag `room < ROOM` says of a metric: {"share", "inside", "outside", "auroc"}.
 
-    Args:
-        room: (rows,) 1 − S0 of each row's text.
-        right: (rows,) 1, ½ or 0.
-
-    Returns:
-        The share of flagged rows, the accuracy of flagged and of other rows (NaN for none), and the chance
-        that a right row has more room than a wrong one (ties ½; NaN without rows of both kinds).
+    room, right: (rows,) 1 − S0 of each row's text, and 1, ½ or 0. inside, outside: the accuracy of flagged
+    and of other rows (NaN for none); auroc: the chance that a right row has more room than a wrong one (ties
+    ½; NaN without rows of both kinds).
     """
     room, right = np.asarray(room, float), np.asarray(right, float)
     flagged = room < ROOM

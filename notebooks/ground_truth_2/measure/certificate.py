@@ -17,17 +17,16 @@ COLUMNS = ["operator", "mean", "largest", "all_mean", "certified"]
 
 
 def certificate(model, encodings, targets, operators):
-    """How far the target's probability moves where all unread tokens are erased.
+    """How far the target's probability moves where all unread tokens are erased: COLUMNS, a row an operator.
+
+    The mean and the largest |Δp| over texts with the unread tokens erased, the mean with all tokens erased,
+    and whether the kind is certified under it.
 
     Args:
         model: a `read_half.ReadHalf`.
         encodings: [Encoding] with bits.
         targets: (texts,) int, classes.
         operators: [Operator], of `model`.
-
-    Returns:
-        DataFrame with COLUMNS, a row an operator: the mean and the largest |Δp| over texts with the unread
-        tokens erased, the mean with all tokens erased, and whether the kind is certified under it.
 
     Raises:
         AssertionError: a certified operator moves a probability by LARGEST or more, or a gradient at an
@@ -59,11 +58,7 @@ def operators_of(model, unigrams, seed):
 
 
 def sentence(table):
-    """The certificate in words, with what deletion does.
-
-    Args:
-        table: from `certificate`.
-    """
+    """The certificate in words, with what deletion does."""
     certified = table[table.certified]
     (deletion,) = table[table.operator == "delete"].itertuples()
     return (

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def dominates(better, worse, worth):
-    """Whether `worse` comes from `better` by errors alone.
+    """Whether `worse` comes from `better` by errors alone, and the two differ.
 
     An error is an exchange of the scores of two tokens that puts the one of less worth above the other, score
     taken from a used token, or score given to an unused one. Tokens of equal worth may exchange their scores
@@ -16,14 +16,10 @@ def dominates(better, worse, worth):
         worth: (tokens,), 0 for an unused token, above 0 for a used one; NaN for a token whose use is not
             known, whose score must be the same in both.
 
-    Returns:
-        Whether that is so and the two differ.
-
-    Example:
-        >>> dominates([3, 2, 1], [1, 2, 3], [1, 0, 0])  # the used token goes from the first place to the last
-        True
-        >>> dominates([3, 1, 2], [2, 2, 2], [1, 1, 0])  # one used token loses, and the other gains
-        False
+    >>> dominates([3, 2, 1], [1, 2, 3], [1, 0, 0])  # the used token goes from the first place to the last
+    True
+    >>> dominates([3, 1, 2], [2, 2, 2], [1, 1, 0])  # one used token loses, and the other gains
+    False
     """
     better, worse, worth = (np.asarray(values, float) for values in (better, worse, worth))
     unknown = np.isnan(worth)

@@ -28,7 +28,6 @@ class Entry:
     """What a user of a metric chooses.
 
     Attributes:
-        metric: its name.
         map: of MAPS for a soft metric, else "".
         draws: averaged, 0 for a metric that draws nothing.
         function: (inputs, scores) -> (examples,).
@@ -119,13 +118,8 @@ def _empty_keeps(operator, encodings, targets):
 def right(values, pairs):
     """Whether entries order pairs right: 1, ½ for a tie or a void value, 0 for the wrong order.
 
-    Args:
-        values: from `values`.
-        pairs: for each text [(error, shape, better, worse)].
-
-    Returns:
-        DataFrame, a row a text, pair and entry: KEYS, text, error, shape, pair (the names of its two), a
-        column for each of TIES, void, difference and CONDITIONS.
+    pairs: for each text [(error, shape, better, worse)]. A row a text, pair and entry: KEYS, text, error,
+    shape, pair (the names of its two), a column for each of TIES, void, difference and CONDITIONS.
     """
     rows = []
     for (*about, text), of_text in values.groupby([*KEYS, "text"], sort=False):

@@ -17,8 +17,7 @@ class Natural:
     Attributes:
         task: its name in `tasks.TASKS`.
         words: a text is cut to so many.
-        train_size: training texts.
-        test_size: test texts, of which some are scored.
+        train_size, test_size: training texts; test texts, of which some are scored.
         epochs: passes over the training texts.
     """
 
@@ -60,9 +59,8 @@ def texts(natural, seed, data_dir, train_size=0, test_size=0):
 def cut(text, words):
     """The first words of a text, without line breaks of HTML.
 
-    Example:
-        >>> cut("A film.<br />Not a good one", 3)
-        'A film. Not'
+    >>> cut("A film.<br />Not a good one", 3)
+    'A film. Not'
     """
     return " ".join(text.replace("<br />", " ").split()[:words])
 

@@ -23,7 +23,6 @@ class PlantedModel:
     Attributes:
         mechanism: a `planted_texts.Planted`.
         seed: of texts and weights.
-        classifier: a Classifier.
         splits: {split: [example]}.
         accuracy: on the test texts, in [0, 1].
         least: the accuracy that the model needs to be scored.
@@ -47,7 +46,7 @@ class PlantedModel:
 
 
 def trained(mechanism, seed, model="tiny-bert", model_dir="", device="cpu", length=12, run=None):
-    """A model of a mechanism, trained on its texts: a PlantedModel.
+    """A model of a mechanism, trained on its texts.
 
     Args:
         mechanism: a `planted_texts.Planted`.
@@ -82,15 +81,12 @@ def encoded(classifier, rows):
 def least(mechanism, rows):
     """The least accuracy of a model that is scored: ACCURACY; for drawn labels that of Bayes less FROM_BAYES.
 
-    Args:
-        mechanism: a `planted_texts.Planted`.
-        rows: [example], graded ones with `p`, the chance of their first class.
+    rows: [example], graded ones with `p`, the chance of their first class.
 
-    Example:
-        >>> from notebooks.ground_truth_2.measure.planted_texts import PLANTED
-        >>> rows = [{"p": 0.9, "label": 0}, {"p": 0.8, "label": 1}]
-        >>> least(PLANTED["xor"], rows), least(PLANTED["graded"], rows)
-        (0.95, 0.47)
+    >>> from notebooks.ground_truth_2.measure.planted_texts import PLANTED
+    >>> rows = [{"p": 0.9, "label": 0}, {"p": 0.8, "label": 1}]
+    >>> least(PLANTED["xor"], rows), least(PLANTED["graded"], rows)
+    (0.95, 0.47)
     """
     if mechanism.needs != "sum":
         return ACCURACY
@@ -99,12 +95,7 @@ def least(mechanism, rows):
 
 
 def explained(model, rows):
-    """The class of each text that is explained, (examples,) int: the label; of drawn labels the prediction.
-
-    Args:
-        model: a PlantedModel.
-        rows: [example].
-    """
+    """The class that is explained of each text: the label; of drawn labels the prediction."""
     encodings, labels = encoded(model.classifier, rows)
     if model.mechanism.needs != "sum":
         return labels

@@ -19,14 +19,12 @@ class Planted:
     """A mechanism of version 2.
 
     Attributes:
-        name: of the mechanism.
         corpus: the key of `corpora.planted.MECHANISMS`, or "graded".
         needs: what the class needs of its evidence: "one" of two words, "all", or the "sum" of weights.
         words: how many words of a scored text are evidence.
         classes: 2 or 3. With 3, texts without whole evidence are a class of their own; with 2, one of the
             classes is what a model says by default.
-        train_size: training texts.
-        epochs: passes over them.
+        train_size, epochs: training texts, and passes over them.
     """
 
     name: str
@@ -58,14 +56,9 @@ PLANTED = {
 def texts(mechanism, seed, length=12):
     """The texts of a mechanism and seed: {split: [example]}, splits "train", "validation" and "test".
 
-    Args:
-        mechanism: a `Planted`.
-        seed: determines all texts.
-        length: of LENGTHS; above 12, half of the texts of every split are so long and all others short.
-
-    Returns:
-        Examples as `corpora.planted.make` returns them; graded ones also have `p`, the chance of their class
-        "first" in [0, 1], and no decoy. `joined` is how many neutral texts an example joins.
+    Examples are as `corpora.planted.make` returns them; graded ones also have `p`, the chance of their class
+    "first" in [0, 1], and no decoy. `joined` is how many neutral texts an example joins. length: of LENGTHS;
+    above 12, half of the texts of every split are so long and all others short.
     """
     sizes = {"train": mechanism.train_size, **SIZES}
     count = sum(sizes.values())
@@ -89,12 +82,10 @@ def texts(mechanism, seed, length=12):
 def chance(total):
     """The chance of the first class, σ(SLOPE · total), in (0, 1).
 
-    Args:
-        total: sum of the weights of words of the first class less that of the second.
+    total: sum of the weights of words of the first class less that of the second.
 
-    Example:
-        >>> chance(0), round(chance(7), 2)
-        (0.5, 0.92)
+    >>> chance(0), round(chance(7), 2)
+    (0.5, 0.92)
     """
     return float(1 / (1 + np.exp(-SLOPE * total)))
 
@@ -109,20 +100,12 @@ def graded(size, seed, joined=()):
 
     Because labels are drawn, a model that fits them must weigh the words: no word decides alone. A word of
     the first class counts for it, one of the second against it. Of each weight there is one word a class, and
-    a text has at most one of the two.
+    a text has at most one of the two. Kind "whole" is all three words of one class, "part" all others.
 
-    Args:
-        size: how many texts.
-        seed: determines all texts.
-        joined: (size,) int, how many neutral texts each one joins; 1 by default.
+    joined: (size,) int, how many neutral texts each of the `size` texts joins; 1 by default.
 
-    Returns:
-        [example], kind "whole" for all three words of one class and "part" for all others.
-
-    Example:
-        >>> row = graded(1, 0)[0]
-        >>> sorted(row)
-        ['evidence', 'kind', 'label', 'p', 'text', 'text_b', 'weights']
+    >>> sorted(graded(1, 0)[0])
+    ['evidence', 'kind', 'label', 'p', 'text', 'text_b', 'weights']
     """
     generator = stream("graded texts", seed)
     return [_graded_text(generator, n) for n in joined or [1] * size]
@@ -162,11 +145,7 @@ def _graded_text(generator, joined):
 def scored(mechanism, rows, count, length=12):
     """The first `count` examples that have the whole evidence of their class, in their order.
 
-    Args:
-        mechanism: a `Planted`.
-        rows: [example] of the test split.
-        count: at most so many.
-        length: of LENGTHS, the texts' own.
+    rows: of the test split. length: of LENGTHS, the texts' own.
     """
     whole = [row for row in rows if row["kind"] == "whole" and len(row["evidence"]) == mechanism.words]
     return [row for row in whole if row["joined"] == LENGTHS[length]][:count]

@@ -20,14 +20,9 @@ def log_odds(classifier, texts, targets):
 
 
 def fall(classifier, rows, targets, words, generator):
-    """The fall of the target's log odds where words are exchanged for neutral ones: (examples,), a mean.
+    """The fall of the target's log odds where words are exchanged for neutral ones: (examples,), over SWAPS.
 
-    Args:
-        classifier: a Classifier.
-        rows: [example].
-        targets: (examples,) int.
-        words: [[int]], for each example the indices of the words.
-        generator: a numpy Generator; SWAPS exchanges of each example are averaged.
+    words: [[int]], for each example the indices of the words.
     """
     falls = [log_odds(classifier, [row["text"] for row in rows], targets)]
     for _ in range(SWAPS):

@@ -13,16 +13,7 @@ UNIGRAM_TEXTS = 500  # training texts whose tokens "resample" draws from
 
 
 def prepared(model, count, operators=OPERATORS):
-    """What a model is scored on: a `scoring.Prepared` of the texts that count.
-
-    Args:
-        model: a `planted_models.PlantedModel`.
-        count: texts; those that do not count are left out, and counted.
-        operators: names.
-
-    Raises:
-        ValueError: no text counts.
-    """
+    """What a model of a mechanism is scored on: those of `count` texts that count; none is a ValueError."""
     classifier, mechanism, seed = model.classifier, model.mechanism, model.seed
     rows = scored(mechanism, model.splits["test"], count, model.length)
     targets = planted_models.explained(model, rows)

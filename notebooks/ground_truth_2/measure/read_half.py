@@ -54,17 +54,10 @@ class ReadHalf(Classifier):
 
 
 def with_bits(encoding, rate, generator):
-    """The encoding in which each word is read with the chance `rate`.
+    """The encoding in which each word is read with the chance `rate`, in [0, 1].
 
-    All tokens of a word have one bit; tokens that are not maskable are read.
-
-    Args:
-        encoding: an Encoding of one text without text_b.
-        rate: in [0, 1].
-        generator: a numpy Generator.
-
-    Raises:
-        ValueError: the encoding has a text_b, whose token types would be taken for bits.
+    All tokens of a word have one bit; tokens that are not maskable are read. ValueError for an encoding with
+    a text_b, whose token types would be taken for bits.
     """
     if encoding.auxiliary.any():
         raise ValueError("the encoding has a text_b, and token types hold the read bits: leave text_b out")
@@ -75,12 +68,7 @@ def with_bits(encoding, rate, generator):
 
 
 def half_read(encodings, seed):
-    """The encodings with bits of RATE from streams of (seed, number of the text): [Encoding].
-
-    Args:
-        encodings: [Encoding], in the order of their numbers.
-        seed: of the unit.
-    """
+    """The encodings, in the order of their numbers, with bits of RATE from streams of (seed, number)."""
     return [with_bits(e, RATE, stream("read bits", seed, number)) for number, e in enumerate(encodings)]
 
 

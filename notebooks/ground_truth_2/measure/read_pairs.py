@@ -14,25 +14,20 @@ ONE_SHAPE = "exponential"  # of the halves, which need no effects
 def top_of(tokens, unread, n):
     """The first tokens of the positive ones that are the top: [int]; fewer than two are no top.
 
-    Args:
-        tokens: [int], positive tokens, the largest effect first.
-        unread: how many tokens are not read.
-        n: how many maskable tokens the text has.
+    tokens: positive ones, the largest effect first. unread: how many tokens are not read. n: how many are
+    maskable.
     """
     return list(tokens[: min(len(tokens), unread, max(2, int(TOP * n)))])
 
 
 def explanations(top, read, effect, generator):
-    """All explanations of one text, and the pairs whose order is certain.
+    """All explanations of one text, and the pairs whose order is certain, as `planted_pairs.explanations`.
 
     Args:
         top: [int] two or more positive tokens, the largest effect first.
         read: (tokens,) bool over the maskable tokens.
         effect: (tokens,) of each token's word; of unread tokens it is not used.
         generator: a numpy Generator.
-
-    Returns:
-        ({explanation: (tokens,) scores}, [(error, shape, better, worse)]), explanations named (what, shape).
     """
     unread = [int(t) for t in generator.permutation(np.flatnonzero(~read))]
     rest = [int(t) for t in np.flatnonzero(read) if t not in top]

@@ -20,9 +20,7 @@ class Settings:
     """How a model is trained.
 
     Attributes:
-        epochs: passes over the texts.
-        batch_size: texts a step.
-        learning_rate: of the network; head_learning_rate: of the classification layer.
+        learning_rate, head_learning_rate: of the network, and of the classification layer.
         warmup: share of the steps in which the rate rises; it then falls to 0 linearly.
         weight_decay: of AdamW.
         clip: the largest norm of a gradient.
@@ -48,16 +46,10 @@ class Settings:
 
 
 def train(model, encodings, labels, settings):
-    """Train a model in place; afterwards it computes in float32.
+    """Train a model in place; afterwards it computes in float32. Returns the mean loss of each epoch.
 
-    Args:
-        model: a `read_half.ReadHalf` with float32 weights.
-        encodings: [Encoding], whose bits are drawn here.
-        labels: (texts,) int.
-        settings: Settings.
-
-    Returns:
-        The mean loss of each epoch, [float].
+    model: a `read_half.ReadHalf` with float32 weights. encodings: [Encoding], whose bits are drawn here.
+    labels: (texts,) int.
     """
     steps = settings.epochs * (len(encodings) // settings.batch_size)
     optimizer, schedule = _optimizer(model, settings, steps)
@@ -88,10 +80,7 @@ def train(model, encodings, labels, settings):
 def batches(lengths, settings, generator):
     """Batches of one epoch, [(batch_size,) int]: in random order, each of texts of about one length.
 
-    Args:
-        lengths: (texts,) tokens of each text; what does not fill a batch is left out of this epoch.
-        settings: Settings.
-        generator: a numpy Generator.
+    lengths: (texts,) tokens of each text; what does not fill a batch is left out of this epoch.
     """
     order, size, lengths = generator.permutation(len(lengths)), settings.batch_size, np.asarray(lengths)
     of_epoch = []
@@ -112,13 +101,10 @@ def accuracy(model, encodings, labels):
 def refused(share, labels):
     """Why a model is not scored, "" if it is.
 
-    Args:
-        share: its accuracy with half of the words read.
-        labels: (texts,) int, of the test texts.
+    share: its accuracy with half of the words read. labels: (texts,) int, of the test texts.
 
-    Example:
-        >>> refused(0.7, np.array([0, 1])), refused(0.6, np.array([0, 1]))
-        ('', 'accuracy 0.600 with half of the words is below 0.650')
+    >>> refused(0.7, np.array([0, 1])), refused(0.6, np.array([0, 1]))
+    ('', 'accuracy 0.600 with half of the words is below 0.650')
     """
     least = np.bincount(labels).max() / len(labels) + MARGIN
     return "" if share >= least else f"accuracy {share:.3f} with half of the words is below {least:.3f}"

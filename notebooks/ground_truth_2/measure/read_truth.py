@@ -20,12 +20,6 @@ def effects(model, encoding, target, generator):
     """The effect of each read word on the target's log odds, by ridge regression: {word: effect}.
 
     Each input keeps a random subset of the read words; the others are unread in it. No token is erased.
-
-    Args:
-        model: a `read_half.ReadHalf`.
-        encoding: an Encoding with bits.
-        target: the class.
-        generator: a numpy Generator.
     """
     words = np.unique(encoding.words[read_tokens(encoding)])
     kept = generator.random((SUBSETS, len(words))) < generator.uniform(*SHARES, (SUBSETS, 1))
@@ -41,15 +35,10 @@ def reading(encoding, words):
 
 
 def ridge(kept, values):
-    """Coefficients of values on kept words, with an intercept that is not penalised: (words,).
+    """Coefficients of values (inputs,) on kept words (inputs, words), with a free intercept: (words,).
 
-    Args:
-        kept: (inputs, words) bool.
-        values: (inputs,).
-
-    Example:
-        >>> ridge(np.eye(2, dtype=bool), np.array([1.0, 0.0])).round(2).tolist()
-        [0.25, -0.25]
+    >>> ridge(np.eye(2, dtype=bool), np.array([1.0, 0.0])).round(2).tolist()
+    [0.25, -0.25]
     """
     centred = kept - kept.mean(0)
     products = centred.T @ centred + PENALTY * np.eye(kept.shape[1])
@@ -59,12 +48,7 @@ def ridge(kept, values):
 def positive(model, encoding, target, effect, operators):
     """The words whose effect is above EFFECT and whose removal lowers p, the largest effect first: [int].
 
-    Args:
-        model: a `read_half.ReadHalf`.
-        encoding: an Encoding with bits.
-        target: the class.
-        effect: from `effects`.
-        operators: {name: Operator} with at least REMOVALS.
+    effect: from `effects`. operators: {name: Operator} with at least REMOVALS.
     """
     words = sorted((word for word in effect if effect[word] > EFFECT), key=lambda word: -effect[word])
     full = forward.target_values(model, [forward.unchanged(encoding)], [target], "probability")[0]

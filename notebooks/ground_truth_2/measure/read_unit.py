@@ -27,13 +27,11 @@ class ReadModel:
 
     Attributes:
         model: a `read_half.ReadHalf`.
-        seed: of the unit.
         encodings: [Encoding], test texts that are long enough.
         targets: (texts,) int, the predicted classes, which are explained.
         operators: {name: Operator}.
         accuracy: with half of the words read, in [0, 1].
         refused: why the model is not scored, "" if it is.
-        certificate: from `certificate.certificate`.
     """
 
     model: object
@@ -47,7 +45,7 @@ class ReadModel:
 
 
 def trained(splits, labels, kind, name, settings, model_dir="", device="cpu", run=None):
-    """A model of one data set, trained, checked and certified: a ReadModel.
+    """A model of one data set, trained, checked and certified; AssertionError where the certificate fails.
 
     Args:
         splits: from `natural_texts.texts`.
@@ -55,12 +53,7 @@ def trained(splits, labels, kind, name, settings, model_dir="", device="cpu", ru
         kind: of `read_half.KINDS`.
         name: of a masked language model.
         settings: `read_training.Settings`, whose seed is that of the unit.
-        model_dir: a folder of models to look in first; "" for none.
-        device: where the model is put.
-        run: a `results.Run` that keeps the weights, or None.
-
-    Raises:
-        AssertionError: the certificate does not hold.
+        model_dir, device, run: as `planted_models.trained` takes them.
     """
     words, seed = splits["train"][0], settings.seed
     model = ReadHalf(models.load(name, labels, words, model_dir, seed, device), kind)
@@ -84,12 +77,7 @@ def trained(splits, labels, kind, name, settings, model_dir="", device="cpu", ru
 
 
 def explained(reader, count):
-    """The first `count` texts with enough positive words: [(text, explanations, pairs)].
-
-    Args:
-        reader: a ReadModel.
-        count: at most so many.
-    """
+    """The first `count` texts with enough positive words, at most: [(text, explanations, pairs)]."""
     texts = []
     for text, encoding in enumerate(reader.encodings):
         generator, target = stream("effects", reader.seed, text), int(reader.targets[text])
@@ -109,16 +97,7 @@ def explained(reader, count):
 
 
 def prepared(reader, count, operators=OPERATORS):
-    """What a model is scored on: a `scoring.Prepared` of its first texts with enough positive words.
-
-    Args:
-        reader: a ReadModel.
-        count: texts, at most.
-        operators: names.
-
-    Raises:
-        ValueError: no text has enough positive words.
-    """
+    """What a ReadModel is scored on: `count` texts with enough positive words; ValueError for none."""
     rows = explained(reader, count)
     if not rows:
         raise ValueError(

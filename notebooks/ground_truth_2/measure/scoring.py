@@ -21,12 +21,10 @@ class Prepared:
     """What a model is scored on.
 
     Attributes:
-        operators: [Operator].
-        encodings: [Encoding], the texts that count.
+        encodings: the texts that count.
         targets: (texts,) int, the classes that are explained.
         explanations: for each text {explanation: (maskable tokens,) scores}.
         pairs: for each text [(error, shape, better, worse)].
-        seed: of the unit.
         looked: texts that were looked at to find these.
     """
 
@@ -77,14 +75,9 @@ def rows(prepared, start, stop, draws=entries.DRAWS):
 
 
 def controls(explanations, pairs, seed, start):
-    """Values of what is no metric, in the form of `entries.values`.
+    """Values of what is no metric, in the form of `entries.values`, of the texts from number `start` on.
 
     random: a random number. oracle: it knows the pairs. magnitude: the largest score after min-max.
-
-    Args:
-        explanations, pairs: of the texts from number `start` on.
-        seed: of the unit.
-        start: the number of the first text.
     """
     found = []
     for text, (of_text, known) in enumerate(zip(explanations, pairs, strict=True)):
@@ -121,8 +114,7 @@ def mirrored(values):
 def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Sums over texts and pairs, a row for each of CELL: TIES, void, pairs and texts.
 
-    Args:
-        table: from `rows`; flagged: whether 1 − S0 of the text is below `worst_case.ROOM`.
+    table: from `rows`; flagged: whether 1 − S0 of the text is below `worst_case.ROOM`.
     """
     sums = {name: (name, "sum") for name in (*TIES, "void")}
     grouped = table.assign(flagged=table.room < ROOM).groupby(CELL, sort=False)
@@ -132,9 +124,8 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 def resolution(table: pd.DataFrame) -> pd.DataFrame:
     """How many texts tell a pair apart, and whether `room` knows where an entry is wrong.
 
-    Returns:
-        DataFrame, a row for each of KEYS and error: texts_needed (median over pairs of
-        `worst_case.texts_needed`), room_auroc (of `worst_case.flag`) and room (its mean over texts).
+    A row for each of KEYS and error: texts_needed (median over pairs of `worst_case.texts_needed`),
+    room_auroc (of `worst_case.flag`) and room (its mean over texts).
     """
     found = []
     for key, part in table.groupby([*KEYS, "error"], sort=False):

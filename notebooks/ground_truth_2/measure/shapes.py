@@ -6,9 +6,8 @@ import numpy as np
 def exponential(n):
     """The quantiles of an exponential distribution, min-max scaled: (n,), falling from 1 to 0.
 
-    Example:
-        >>> exponential(4).round(2).tolist()
-        [1.0, 0.44, 0.17, 0.0]
+    >>> exponential(4).round(2).tolist()
+    [1.0, 0.44, 0.17, 0.0]
     """
     quantiles = -np.log((np.arange(n) + 0.5) / n)
     return (quantiles - quantiles[-1]) / (quantiles[0] - quantiles[-1])
@@ -22,15 +21,10 @@ SHAPES = {  # means over the tokens of a long text: .50, .28 and .12
 
 
 def ranked(order, shape):
-    """The scores of tokens in this order, the highest first: (tokens,) in [0, 1].
+    """The scores of two or more tokens in this order, the highest first: (tokens,) in [0, 1].
 
-    Args:
-        order: (tokens,) int, each token once; two or more.
-        shape: of SHAPES.
-
-    Example:
-        >>> ranked([2, 0, 1], "linear").tolist()
-        [0.5, 0.0, 1.0]
+    >>> ranked([2, 0, 1], "linear").tolist()
+    [0.5, 0.0, 1.0]
     """
     scores = np.empty(len(order))
     scores[np.asarray(order, int)] = SHAPES[shape](len(order))

@@ -8,12 +8,7 @@ FACTORS = (0.25, 1, 4)
 
 @contextmanager
 def sharpened(model, factor):
-    """Context in which the model's logits are multiplied by `factor`.
-
-    Args:
-        model: a Classifier; outputs that were cached outside are not of this model.
-        factor: of FACTORS.
-    """
+    """Context in which a classifier's logits are multiplied by `factor`; outside caches are not of it."""
     plain = model.logits
 
     @wraps(plain)

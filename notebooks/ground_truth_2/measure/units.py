@@ -63,10 +63,8 @@ class Unit:
     def models(self, data_dir="", model_dir="", run=None):
         """The trained models, [(mechanism or data set, PlantedModel or ReadModel)].
 
-        Args:
-            data_dir: a local mirror of the data sets, or "".
-            model_dir: a folder of models to look in first, or "".
-            run: a `results.Run` that keeps weights, or None.
+        data_dir, model_dir: a local mirror of the data sets and a folder of models, or "". run: a
+        `results.Run` that keeps weights, or None.
         """
         device = "cpu" if run is None else run.device
         if self.task == TASK:

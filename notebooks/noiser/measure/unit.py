@@ -219,7 +219,7 @@ def several_tokens(lm: CausalLM, rows: pd.DataFrame, encodings: list[Encoding]) 
 
 
 def sample(kept: np.ndarray, examples: int, given: dict) -> np.ndarray:
-    """At most `examples` of the prompts kept (0: all), in order, the same for every seed; ValueError for none."""
+    """At most `examples` of the prompts kept (0: all), in order, the same for every seed."""
     if not len(kept):
         raise ValueError(
             f"{given['model']} predicts the gold word of no prompt of {given['task']}: there is nothing to "
