@@ -137,24 +137,20 @@ class Inputs:
         row_of = {place: row for row, place in enumerate(places)}
         whole = self.once("next tokens", lambda: self._next_tokens(places, answers))
         rows = [(row, step) for row, i in enumerate(examples) for step in range(len(answers[i]))]
-        keys = [
-            (distance, int(examples[r]), step, variants[r].encoding.ids.tobytes(), variants[r].key)
-            for r, step in rows
-        ]
-        new = {key: at for at, key in enumerate(keys) if key[-1] is None or key not in self._distances}
-        at = [n for n, key in enumerate(keys) if key[-1] is None or new.get(key) == n]
-        of_place = dict.fromkeys(range(len(keys)))
-        if at:
-            steps = [
-                continued(variants[r], answers[examples[r]][:step]) for r, step in map(rows.__getitem__, at)
-            ]
-            references = [row_of[int(examples[r]), step] for r, step in map(rows.__getitem__, at)]
+        keys = []  # of what is equal; a number where a variant has none
+        for n, (row, step) in enumerate(rows):
+            ids, key = variants[row].encoding.ids.tobytes(), variants[row].key
+            keys.append(n if key is None else (distance, int(examples[row]), step, ids, key))
+        last = {key: n for n, key in enumerate(keys) if key not in self._distances}
+        computed, missing = {}, sorted(last.values())
+        if missing:
+            places = [rows[n] for n in missing]
+            steps = [continued(variants[row], answers[examples[row]][:step]) for row, step in places]
+            references = [row_of[int(examples[row]), step] for row, step in places]
             values = forward.distances(self.model, steps, whole, references, distance)
-            for n, value in zip(at, values, strict=True):
-                of_place[n] = value
-                if keys[n][-1] is not None:
-                    self._distances[keys[n]] = value
-        values = [self._distances[key] if key[-1] is not None else of_place[n] for n, key in enumerate(keys)]
+            computed = {keys[n]: value for n, value in zip(missing, values, strict=True)}
+        self._distances |= {key: value for key, value in computed.items() if isinstance(key, tuple)}
+        values = [computed.get(key, self._distances.get(key)) for key in keys]
         of = [row for row, _ in rows]
         return np.bincount(of, values) / np.bincount(of)
 

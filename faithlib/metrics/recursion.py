@@ -6,6 +6,7 @@ models that support masks.
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def recursive_masking(
             len(due) for _, due, _ in _steps(encodings, ratios)
         )
         with bar(total, f"masking by {family[0]}", "text") as progress:
-            ask = _Ask(model, scores_of, seconds, progress)
+            ask = partial(_ask, model, scores_of, seconds, progress)
             if straight:
                 scores = ask(encodings, range(len(encodings)), straight)
                 masked_at |= _ranked(model, encodings, scores, ratios)
@@ -182,29 +183,23 @@ def _masked(model, encoding):
     return encoding.maskable & (encoding.ids == model.mask_id)
 
 
-class _Ask:
-    """Scores of inputs, a batch at a time: time is taken, and progress is seen."""
-
-    def __init__(self, model, scores_of, seconds, progress):
-        self.model, self.scores_of, self.seconds, self.progress = model, scores_of, seconds, progress
-
-    def __call__(self, inputs, examples, measures):
-        """{measure: [(tokens,) of each input]}"""
-        results, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
-        lengths = [len(e.ids) for e in inputs]
-        for rows in batching.batches_by_length(lengths, batching.token_budget(self.model)):
-            part, start = [inputs[row] for row in rows], time.perf_counter()
-            scores = self.scores_of(part, examples[rows], measures)
-            spent = time.perf_counter() - start
-            if missing := [m for m in measures if m not in scores]:
-                raise ValueError(f"scores_of gives no {missing[0]!r}: it has to give every measure asked for")
-            for m in measures:
-                check_scores(part, {m: scores[m]})
-                self.seconds[m] = self.seconds.get(m, 0) + spent
-                for row, s in zip(rows, scores[m], strict=True):
-                    results[m][row] = s
-            self.progress.update(len(rows) * len(measures))
-        return results
+def _ask(model, scores_of, seconds, progress, inputs, examples, measures):
+    """{measure: [(tokens,) of each input]}, a batch at a time: time is taken, and progress is seen."""
+    results, examples = {m: [None] * len(inputs) for m in measures}, np.array(examples)
+    lengths = [len(e.ids) for e in inputs]
+    for rows in batching.batches_by_length(lengths, batching.token_budget(model)):
+        part, start = [inputs[row] for row in rows], time.perf_counter()
+        scores = scores_of(part, examples[rows], measures)
+        spent = time.perf_counter() - start
+        if missing := [m for m in measures if m not in scores]:
+            raise ValueError(f"scores_of gives no {missing[0]!r}: it has to give every measure asked for")
+        for m in measures:
+            check_scores(part, {m: scores[m]})
+            seconds[m] = seconds.get(m, 0) + spent
+            for row, s in zip(rows, scores[m], strict=True):
+                results[m][row] = s
+        progress.update(len(rows) * len(measures))
+    return results
 
 
 def _check(model, encodings, families, ratios, once):

@@ -21,8 +21,6 @@ from faithlib.options import DEFINITIONS, PERTURBATIONS
 from faithlib.scores import finite, normal, one_of, permuted, whole
 from faithlib.statistics.base import DRAW_COUNTS, stream
 
-OPTIONS = ("minmax", "rank", "equal", "sigmoid", "softmax", "raw", "clip")
-NORMALISING = OPTIONS[:5]  # raw scores will not do: N(0, 1) ones leave [0, 1]
 ERASURES = ("hard", "soft")
 REMOVALS = ("zero", "mask", "delete")
 SOFT_DRAWS = zlib.crc32(b"soft draws")  # names the stream of the perturbations
@@ -42,30 +40,10 @@ def to_probability(scores: Sequence | np.ndarray, maskable: np.ndarray, how: str
     s = np.asarray(scores, float)[maskable]
     if not np.isfinite(s).all():
         raise ValueError("scores hold NaN or infinite values: a probability needs finite ones")
-    if how == "minmax":
-        span = s.max() - s.min()
-        a = (s - s.min()) / span if span > 0 else np.full(len(s), 0.5)
-    elif how == "rank":
-        a = rankdata(s) / len(s)
-    elif how == "sigmoid":
-        a = expit(s)
-    elif how == "softmax":
-        a = softmax(s)
-    elif how == "raw":
-        if s.min() < 0 or s.max() > 1:
-            raise ValueError(
-                f"raw scores run from {s.min():.3g} to {s.max():.3g}: use them only in [0, 1], "
-                "or choose minmax, sigmoid, softmax or clip"
-            )
-        a = s
-    elif how == "clip":
-        a = s.clip(0, 1)
-    elif how == "equal":
-        a = equal_retention(to_probability(scores, maskable)[maskable])
-    else:
+    if how not in MAPS:
         raise ValueError(f"score-to-probability {how!r} is unknown: use one of {', '.join(OPTIONS)}")
     probability = np.zeros(len(maskable))
-    probability[maskable] = a
+    probability[maskable] = MAPS[how](s)
     return probability
 
 
@@ -86,6 +64,34 @@ def equal_retention(a, share=0.5):
     return (a + np.interp(share, means, shifts[first])).clip(0, 1)
 
 
+def _spread(s):
+    span = s.max() - s.min()
+    return (s - s.min()) / span if span > 0 else np.full(len(s), 0.5)
+
+
+def _raw(s):
+    if s.min() < 0 or s.max() > 1:
+        raise ValueError(
+            f"raw scores run from {s.min():.3g} to {s.max():.3g}: use them only in [0, 1], "
+            "or choose minmax, sigmoid, softmax or clip"
+        )
+    return s
+
+
+MAPS = {  # of the scores of the maskable tokens
+    "minmax": _spread,
+    "rank": lambda s: rankdata(s) / len(s),
+    "equal": lambda s: equal_retention(_spread(s)),
+    "sigmoid": expit,
+    "softmax": softmax,
+    "raw": _raw,
+    "clip": lambda s: s.clip(0, 1),
+}
+OPTIONS = tuple(MAPS)
+NORMALISING = OPTIONS[:5]  # raw scores will not do: N(0, 1) ones leave [0, 1]
+FLOORS = {2: -10, 4: -3, 5: -1, 7: -1}  # options of the release, and what they set other positions to
+
+
 def released_probability(scores: np.ndarray, maskable: np.ndarray, option: int) -> np.ndarray:
     """The release's options 0 to 7, over the whole row, with −∞ at positions that are not maskable.
 
@@ -94,20 +100,15 @@ def released_probability(scores: np.ndarray, maskable: np.ndarray, option: int) 
     gives and then a sigmoid; 0 leaves the scores. Equal values give NaN under 2, 4, 5, 6 and 7. float32.
     """
     s = np.where(maskable, scores, -np.inf).astype(np.float32)
-    if option == 0:
-        return s
-    if option == 1:
-        return expit(s)
-    if option in (2, 4, 5):
-        floor = {2: -10, 4: -3, 5: -1}[option]
-        return _minmax(np.where(np.isinf(s), np.float32(floor), s))
-    if option == 3:
+    if option not in range(8):
+        raise ValueError(f"option {option!r} is unknown: the release has 0 to 7")
+    if option in FLOORS:
+        s = _minmax(np.where(np.isinf(s), np.float32(FLOORS[option]), s))
+    elif option == 3:
         return softmax(s)
-    if option == 6:
-        return _minmax(expit(s))
-    if option == 7:
-        return expit(_minmax(np.where(np.isinf(s), np.float32(-1), s)))
-    raise ValueError(f"option {option!r} is unknown: the release has 0 to 7")
+    elif option == 6:
+        s = _minmax(expit(s))
+    return expit(s) if option in (1, 7) else s
 
 
 def factor(

@@ -73,9 +73,9 @@ def check(folder):
 def source(function):
     """What a function of one's own depends on: its text, files and state; its name where it is built in.
 
-    The files are its module's and those that this one uses of the same folder or the working folder. The
+    The files are its module's and those that this one uses of the same folder or the working folder; the
     state is what it was bound to, its defaults, closure and attributes. What cannot be compared, such as a
-    lock or a function inside a function, makes each call another one, so that nothing is read back.
+    lock, makes each call another one, so that nothing is read back.
     """
     if isinstance(function, str):
         return function

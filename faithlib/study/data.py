@@ -42,17 +42,10 @@ class Texts:
         return np.concatenate([e.ids[e.maskable] for e in texts.encode(model)[0]])
 
     def encode(self, model, long_texts=""):
-        """The texts as a model reads them.
+        """([Encoding], what was cut, in a sentence, or ""): the texts as a model reads them.
 
-        Args:
-            long_texts: "error" or "truncate", as `models.check_examples` takes it; a language model reads its
-                prompts whole, and "" refuses the first that is too long.
-
-        Returns:
-            ([Encoding], what was cut, in a sentence, or "").
-
-        Raises:
-            ValueError: what the model cannot take.
+        long_texts: "error" or "truncate", as `models.check_examples` takes it; a language model reads its
+        prompts whole, and "" refuses the first that is too long. Raises ValueError for what it cannot take.
         """
         pairs = [self.column("text_b")] if "text_b" in self.frame and any(self.frame["text_b"]) else []
         if pairs and hasattr(model, "prefix"):

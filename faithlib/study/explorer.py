@@ -1,7 +1,7 @@
 """The explorer of a study: one HTML file with token heat maps and metric values, to sort and filter.
 
-The file needs no server and no network: style, script and data stand in it, and its policy forbids the
-browser to load or run anything else. Data are JSON, and the script writes texts as text, never as HTML.
+Style, script and data stand in it, and its policy forbids the browser to load or run anything else. Data are
+JSON, and the script writes texts as text, never as HTML.
 """
 
 import base64
@@ -36,16 +36,11 @@ def write(study, path, title="") -> Path:
 
 
 def page(study, title=""):
-    """The explorer of a study as HTML.
+    """The explorer of a study as HTML: below 1 MB for 200 texts of 60 tokens and 5 attributions.
 
     Args:
         study: a `Study`: its values, scores, encodings and targets, and where it has them model_name, texts,
-            tokens, predicted and labels (texts, numbers or None, one a text), label_names (of classes) and
-            target_names (one a text, such as the words of next tokens).
-        title: of the page; by default the model's name.
-
-    Returns:
-        str, a whole page; below 1 MB for 200 texts of 60 tokens and 5 attributions.
+            tokens, predicted, labels, label_names, target_names, p, curves, table and notes.
 
     Example:
         >>> from types import SimpleNamespace as Some
@@ -75,19 +70,13 @@ def page(study, title=""):
 def data(study):
     """What the page shows, as plain values.
 
-    Args:
-        study: as `page` takes it.
-
-    Returns:
-        dict: about, levels, metrics [{label, better}], flip (the place of decision flip, whose value 1 says
-        that a text never flips, or None), attributions (labels), summary and texts. A row of
-        summary has the place of an attribution and of a metric, n, void, value, the ends of its interval,
-        diagnosticity and flag, as the study's table. A text has its text, tokens and kinds (a letter each:
-        "o" is not scored, "j" continues the token before, "w" begins a word), target, predicted, gold (texts,
-        "" where they are not known), p (of the target, or None), right (bool, or None), curves [attributions]
-        (p as the highest tokens are masked, [] where they are not known), scores
-        [attributions × tokens] in steps of 1 / `levels` of `largest` [attributions], and values
-        [attributions × metrics], None where a metric means nothing.
+    A row of summary has the place of an attribution and of a metric, n, void, value, the ends of its
+    interval, diagnosticity and flag. flip is the place of decision flip, whose value 1 says that a text never
+    flips, or None. A text has its text, tokens and kinds (a letter each: "o" is not scored, "j" continues the
+    token before, "w" begins a word), target, predicted, gold ("" where not known), p, right, curves
+    [attributions] (p as the highest tokens are masked), scores [attributions × tokens] in steps of 1 /
+    `levels` of `largest` [attributions], and values [attributions × metrics], None where a metric means
+    nothing.
     """
     names = list(study.scores)
     of_methods = study.values[study.values.baseline == ""]

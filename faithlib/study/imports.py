@@ -1,10 +1,11 @@
 """Scores from elsewhere: arrays of one's own and results of captum, inseq and shap, on the model's tokens.
 
-No library is imported: results are known by their attributes. Values of units other than tokens (words, text
-slices) are divided: the tokens of a unit get equal parts, so that the sum over a text stays what it was.
+No library is imported: results are known by their attributes. The tokens of a word or slice get equal parts
+of its value, so that the sum over a text stays what it was.
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,13 +22,11 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
               `model.encode` (special tokens included), or one a maskable token, or one a word of
               `text.split()`;
             - a tensor or array (texts, tokens), zero at padding, or a list of such batches, as captum's
-              `attribute` returns them after `.sum(-1)`;
-            - captum's `LLMAttributionResult` of each text: its `seq_attr`;
-            - inseq's `FeatureAttributionOutput`, or its `sequence_attributions`: the values of the prompt's
-              tokens, summed over the generated tokens, as `aggregate()` returns them;
+              `attribute` returns them after `.sum(-1)`; captum's `LLMAttributionResult` of each text;
+            - inseq's `FeatureAttributionOutput`, or its `sequence_attributions`, after `aggregate()`: the
+              values of the prompt's tokens, summed over the generated ones;
             - shap's `Explanation`, or a list of (token, score) of each text: in order where it has as many
-              slices as the model reads tokens, else by characters. Values of slices without characters, which
-              stand for special tokens, are left out.
+              slices as the model reads tokens, else by characters.
         texts: the texts, [str].
         model: a `Classifier` or `CausalLM`.
         targets: (texts,) int, which column of a shap `Explanation` with several outputs is meant.
@@ -36,8 +35,7 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
             of the whole text or of what is left. By default the whole texts.
 
     Returns:
-        {name: [(tokens,) float64 of each text]}, 0 at tokens that are not maskable. A word or slice of k
-        tokens gives each of them 1/k of its value.
+        {name: [(tokens,) float64 of each text]}, 0 at tokens that are not maskable.
 
     Raises:
         ValueError: another number of texts, a length that fits nothing, values that are not finite, tokens
@@ -71,9 +69,6 @@ class _Aligner:
     def __init__(self, name, texts, model, encodings, used, targets):
         self.name, self.texts, self.model, self.encodings = name, texts, model, encodings
         self.used, self.targets = used, targets
-        self.cut = {
-            i for i, (e, u) in enumerate(zip(encodings, used, strict=True)) if len(e.ids) > len(u.ids)
-        }
 
     def error(self, what, i=None):
         place = f"attribution {self.name!r}" + ("" if i is None else f", text {i}")
@@ -94,36 +89,32 @@ class _Aligner:
                 tokens, values = zip(*item, strict=True)
                 aligned.append(self.from_slices(i, values, tokens))
             else:
-                values = self.array(item.seq_attr if _is_captum(item) else item, i)
-                values = values.reshape(1, -1) if _is_captum(item) or values.ndim == 1 else values
-                if values.ndim != 2:
-                    raise self.error(
-                        f"the values have shape {values.shape}: give one a token; sum over the width of the "
-                        "embeddings first, scores.sum(-1)",
-                        i,
-                    )
-                rows = self.unpadded(i, values)
+                rows = self.unpadded(i, self.matrix(item, i))
                 loose |= dict(enumerate(rows, i))
                 aligned += rows
         if len(aligned) != len(self.texts):
             raise self.error(f"there are scores of {len(aligned)} texts for {len(self.texts)}: give as many")
         for i, row in self.placed(loose).items():
             aligned[i] = row
-        for i, (row, encoding) in enumerate(zip(aligned, self.used, strict=True)):
-            if len(row) > len(encoding.ids):  # of the whole text, whose end is cut
-                places = replace(self.encodings[i], ids=np.arange(len(row)))
-                row = row[self.model.truncate(places).ids]
-            if not np.isfinite(row[encoding.maskable]).all():
-                raise self.error("NaN or infinite scores: repair them", i)
-            aligned[i] = np.where(encoding.maskable, row, 0.0)
-        return aligned
+        return [self.checked(i, row) for i, row in enumerate(aligned)]
+
+    def checked(self, i, row):
+        """Finite scores of the tokens of text i that are explained, 0 where not maskable."""
+        encoding = self.used[i]
+        if len(row) > len(encoding.ids):  # of the whole text, whose end is cut
+            places = replace(self.encodings[i], ids=np.arange(len(row)))
+            row = row[self.model.truncate(places).ids]
+        if not np.isfinite(row[encoding.maskable]).all():
+            raise self.error("NaN or infinite scores: repair them", i)
+        return np.where(encoding.maskable, row, 0.0)
 
     def items(self, results):
         """The results of single texts, or of batches of texts."""
         if hasattr(results, "sequence_attributions"):
             return list(results.sequence_attributions)
         if _is_shap(results) and not (len(results.data) and isinstance(results.data[0], str)):
-            return [_Slices(values, data) for values, data in zip(results.values, results.data, strict=True)]
+            pairs = zip(results.values, results.data, strict=True)
+            return [SimpleNamespace(base_values=None, values=values, data=data) for values, data in pairs]
         if _is_inseq(results) or _is_shap(results) or _is_captum(results) or hasattr(results, "detach"):
             return [results]
         if isinstance(results, np.ndarray) and results.dtype != object:
@@ -148,6 +139,21 @@ class _Aligner:
             reason = " ".join(str(error).split())
             raise self.error(f"its scores are no numbers ({reason}): give one a token", i) from error
 
+    def matrix(self, item, i):
+        """The values of a text, or of a batch of texts: (texts, tokens)."""
+        if _is_captum(item):
+            return self.array(item.seq_attr, i).reshape(1, -1)
+        values = self.array(item, i)
+        if values.ndim == 1:
+            return values[None]
+        if values.ndim != 2:
+            raise self.error(
+                f"the values have shape {values.shape}: give one a token; sum over the width of the "
+                "embeddings first, scores.sum(-1)",
+                i,
+            )
+        return values
+
     # Values of tokens or words --------------------------------------------------------------------
 
     def sizes(self, i, whole=True):
@@ -169,12 +175,15 @@ class _Aligner:
             return list(matrix)
         for whole in (True, False):
             tokens = [self.sizes(i, whole)[0] for i in places]
-            right = [(row[:n], row[n:]) for row, n in zip(matrix, tokens, strict=True)]
-            left = [(row[width - n :], row[: width - n]) for row, n in zip(matrix, tokens, strict=True)]
+            right = [slice(0, n) for n in tokens]
+            left = [slice(width - n, width) for n in tokens]
             sides = [right, left] if self.model.tokenizer.padding_side == "right" else [left, right]
             for side in sides if width >= max(tokens) else ():
-                if all(not np.nan_to_num(padding).any() for _, padding in side):
-                    return [row for row, _ in side]
+                padding = np.nan_to_num(matrix)
+                for row, of_text in zip(padding, side, strict=True):
+                    row[of_text] = 0
+                if not padding.any():
+                    return [row[of_text] for row, of_text in zip(matrix, side, strict=True)]
         if width < max(tokens):
             raise self.error(
                 f"a batch of shape {matrix.shape} for texts of up to {max(tokens)} tokens: give a column for "
@@ -211,13 +220,9 @@ class _Aligner:
         return self.shared(i, values, owners, self.texts[i].split())
 
     def shared(self, i, values, owners, units):
-        """Values of units, divided among the tokens that belong to them.
+        """Values (units,), divided among the tokens that belong to them.
 
-        Args:
-            i: the text.
-            values: (units,).
-            owners: for each token the set of units that it belongs to.
-            units: the text of each unit, for messages.
+        owners: for each token the set of units that it belongs to; units: their texts, for messages.
         """
         counts = np.bincount([unit for of in owners for unit in of], minlength=len(values))
         for unit in np.flatnonzero(counts == 0):
@@ -263,8 +268,7 @@ class _Aligner:
         for encoding in (self.encodings[i], self.used[i]):
             if self.in_order(encoding, text, slices):
                 return values
-        written = _characters([text])
-        spelt = _characters(slices)
+        written, spelt = _characters([text]), _characters(slices)
         if not _same(written, spelt):  # slices may spell special tokens
             special = set(self.model.tokenizer.all_special_tokens)
             slices = ["" if piece.strip() in special else piece for piece in slices]
@@ -321,15 +325,6 @@ class _Aligner:
                 f"{self.model.name} does not know the characters of its tokens: one score a token", i
             )
         return self.encodings[i].spans.tolist()
-
-
-class _Slices:
-    """One text of a shap Explanation."""
-
-    base_values = None
-
-    def __init__(self, values, data):
-        self.values, self.data = values, data
 
 
 def _is_inseq(item):

@@ -66,12 +66,8 @@ def measured(part):
 def added(frame, metrics, values, areas, data="", chance=""):
     """A table with the rows of RACU and MaSF, each attribution's behind its own.
 
-    Args:
-        frame: the table of metrics of single texts.
-        metrics: those of `plan.chosen` that are not.
-        values: of all metrics, with those of MaSF.
-        areas: for each model {attribution: RACU}.
-        data, chance: as `table.table` takes them.
+    metrics: those of models trained with masks; values: of all metrics, with those of MaSF; areas: for each
+    model {attribution: RACU}; frame, data, chance: of single texts, as `table.table` gives and takes them.
     """
     names, rows, texts = list(values.attribution.unique()), [frame], values.example.nunique()
     unit = table.ONE if len(areas) == 1 else table.SEVERAL

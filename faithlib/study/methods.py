@@ -35,14 +35,11 @@ class Methods:
 
 @contextmanager
 def joined(wanted):
-    """Inside, all attributions that are asked for are registered.
+    """Inside, all attributions that are asked for are registered: `Methods`.
 
     Args:
         wanted: a list of names and functions (model, batch, target) -> scores (batch, tokens), or {name: a
             registered name, a function or scores of all texts}.
-
-    Yields:
-        Methods.
 
     Raises:
         ValueError: none, a name given twice, an unknown one, a function that cannot be called or has the
@@ -117,9 +114,8 @@ def unused(names, settings):
 
 def _register(name, function, added):
     """The registered name of a function, which joins under `name` if it is not registered yet."""
-    for other in registry.names():
-        if registry.get(other).function is function and other == name:
-            return other
+    if name in registry.names() and registry.get(name).function is function:
+        return name
     try:
         signature(function).bind(None, None, None)
     except TypeError as error:

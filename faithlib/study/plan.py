@@ -57,12 +57,7 @@ class Estimate:
         return "; " + "; ".join(filter(None, parts))
 
     def __str__(self):
-        """One line.
-
-        Example:
-            >>> print(Estimate(12000, 95, 3 * 2**29))
-            about 12,000 passes, 2 min, 1.5 GiB
-        """
+        """One line, such as "about 12,000 passes, 2 min, 1.5 GiB"."""
         return f"about {self.passes:,} passes, {_span(self.seconds)}, {self.bytes / 2**30:.1f} GiB"
 
 
@@ -73,13 +68,9 @@ def _span(seconds):
 def chosen(metrics, inputs):
     """The `Metric`s of a study.
 
-    Args:
-        metrics: "default", "all" or names. "default" is every metric of single texts that the study can have
-            and that is registered as default; "all" takes the others too.
-        inputs: `metrics.inputs.Inputs`.
-
-    Raises:
-        ValueError: no metric, an unknown one, one whose needs are not met.
+    metrics: names, "default" for every metric that the study can have and that is registered as default, or
+    "all"; inputs: `metrics.inputs.Inputs`. Raises ValueError for no metric, an unknown one, one whose needs
+    are not met.
     """
     if isinstance(metrics, str) and metrics in ("default", "all"):
         every = [registry.get(name) for name in registry.names()]
@@ -107,8 +98,7 @@ def estimate(model, encodings, names, aligned, metrics, baselines, budget=None, 
     """The `Estimate` of a study.
 
     Args:
-        model: the model that is explained.
-        encodings: its texts.
+        model, encodings: the model that is explained, and its texts.
         names: registered attributions; those of one function share their passes.
         aligned: number of attributions whose scores are there.
         metrics: [`Metric`].
@@ -143,8 +133,8 @@ def estimate(model, encodings, names, aligned, metrics, baselines, budget=None, 
 def seconds_per_token(model, encodings, cache=None):
     """Seconds of a token in a forward pass, of a batch that is timed after one that is not.
 
-    The variants of a text have its length, so the tokens of the padded batch are counted. On a CPU that
-    others use too, what this process had of it is counted.
+    The tokens of the padded batch are counted, as variants have their text's length; on a CPU that others use
+    too, the time that this process had of it.
     """
     longest = max(len(e.ids) for e in encodings)
     timed = encodings[: max(1, batching.token_budget(model) // longest)]

@@ -33,10 +33,10 @@ def by_segment(
     """Leave-one-out of segments, and what is left of the prediction when they are erased by rank.
 
     score is what the target loses without the segment: the sum over the tokens of an answer, minus that of
-    the contrast; 0 where nothing would change. Segments are ranked by it. p_without_top is p without the
-    segments up to a rank: the faster it falls, the more comprehensive the ranking. p_only_top is p with these
-    segments alone: the faster it reaches p, the more sufficient. p is the probability of the target (of the
-    whole answer), less that of the contrast. The cost is three passes a segment and token of the answer.
+    the contrast. Segments are ranked by it. p_without_top is p without the segments up to a rank: the faster
+    it falls, the more comprehensive the ranking. p_only_top is p with these segments alone: the faster it
+    reaches p, the more sufficient. p is the probability of the target (of the whole answer), less that of the
+    contrast. The cost is three passes a segment and token of the answer.
 
     Args:
         model: a `Classifier` or `CausalLM`, as `load_model` gives.
@@ -44,9 +44,9 @@ def by_segment(
         unit: "passage" (texts between blank lines), "sentence", "word" or "token".
         targets, contrast: as `evaluate` takes them; by default what the model predicts.
         removal: what takes a token's place: "mask", "pad" or "delete".
-        fixed: one a text: the part that is never removed and has no row, such as the question in a prompt. As
-            the evidence of `load_data`: a substring, or a list of substrings, of spans of characters (start,
-            end) or of indices of words; None for no part. By default all of every text can be removed.
+        fixed: one a text: the part that is never removed and has no row, such as the question in a prompt: a
+            substring, or a list of substrings, of spans of characters (start, end) or of indices of words;
+            None for no part.
 
     Returns:
         A DataFrame, a row for each segment, texts in order and segments by rank: text (its number), rank
@@ -95,10 +95,9 @@ def hierarchical(
 ) -> pd.DataFrame:
     """Leave-one-out from coarse to fine: only the `keep` best segments of a unit are divided further.
 
-    score is as in `by_segment`. passes is how many inputs of a text the search asks the model for, each with
-    each token of the answer and the contrast: equal ones count once, as they are computed once. flat_passes
-    is the same for leave-one-out of all segments of the finest unit. What a language model predicts, where no
-    target is given, takes one more.
+    passes is how many different inputs of a text the search asks the model for, each with each token of the
+    answer and the contrast; flat_passes is the same for leave-one-out of all segments of the finest unit.
+    What a language model predicts, where no target is given, takes one more.
 
     Args:
         model, data, targets, contrast, removal: as `by_segment` takes them.
@@ -107,9 +106,9 @@ def hierarchical(
         keep: how many segments of each unit are divided, those with the highest scores; at least 1.
 
     Returns:
-        A DataFrame, a row for each segment that was looked at, of each text and unit by rank: text (its
-        number), unit, rank (from 1), segment (its place in the text, from 0), words, score, passes,
-        flat_passes. Segments that `removal` would not change are not looked at.
+        A DataFrame, a row for each segment that was looked at, of each text and unit by rank: text, unit,
+        rank, segment, words, score (as of `by_segment`), passes, flat_passes. Segments that `removal` would
+        not change are not looked at.
 
     Raises:
         ValueError: as `by_segment`; units that are not from coarse to fine; keep below 1.

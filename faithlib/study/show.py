@@ -1,7 +1,6 @@
 """A study shown, compared and saved: its table, its figures, heat maps of texts, agreement of its metrics.
 
-All functions take a `Study`, or whatever has its attributes. matplotlib, seaborn and IPython are imported by
-the functions that draw and show.
+All functions take a `Study`, or whatever has its attributes.
 """
 
 import hashlib
@@ -52,10 +51,7 @@ def show(study: Any, texts: int = 3) -> None:
     """Show a study: HTML with figures in a notebook, plain text in a terminal.
 
     Args:
-        texts: of how many texts the scores are shown; see `chosen_texts` for which.
-
-    Raises:
-        ValueError: another number than 0, 1, 2, ...
+        texts: of how many texts the scores are shown, chosen by `chosen_texts`; a ValueError below 0.
     """
     chosen, rule = chosen_texts(study, texts)
     if in_notebook():
@@ -65,16 +61,11 @@ def show(study: Any, texts: int = 3) -> None:
 
 
 def wide(study, column="value", arrows=True):
-    """The table of a study with a row for each attribution and a column for each metric.
+    """The table of a study with a row for each attribution and a column for each metric: texts, "–" for none.
 
     Args:
-        column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", with the number of texts without a
-            value if there are any; or another column of the table, such as "diagnosticity".
+        column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", or another column of the table.
         arrows: whether headers say by an arrow which direction is better.
-
-    Returns:
-        DataFrame of texts, "–" where there is no value. The first column is the attribution's label, the
-        others have the metrics' labels.
     """
     table, names = study.table, list(study.table.attribution.unique())
     labels = _distinct({name: label(name) for name in names})
@@ -105,19 +96,11 @@ def notes(study):
 
 
 def chosen_texts(study, count):
-    """Texts that are shown, chosen by a rule and not by hand.
+    """(indices of the `count` texts that are shown, or of all if there are fewer, the rule in a sentence).
 
     Texts are ordered by the first metric that has values, its mean over attributions, from the worst to the
-    best, and taken at equal steps: of three the worst, the median and the best; of one the median.
-
-    Args:
-        count: how many; all if there are fewer.
-
-    Returns:
-        (indices of texts, the rule in a sentence).
-
-    Raises:
-        ValueError: another number than 0, 1, 2, ...
+    best, and taken at equal steps: of three the worst, the median and the best; of one the median. Raises
+    ValueError for another count than 0, 1, 2, ...
     """
     whole("texts", count)
     metric, values = _first_metric(study)
@@ -236,11 +219,7 @@ def _sign(metric):
 
 
 def figure(study):
-    """The table of a study as a figure: a panel for each metric, a row for each attribution.
-
-    Returns:
-        A matplotlib figure, in faithlib's style inside `use_style` only.
-    """
+    """The table of a study as a matplotlib figure: a panel for each metric, a row for each attribution."""
     table = study.table
     names = list(table.attribution.unique())
     titles = {m: "\N{NO-BREAK SPACE}".join(text.rsplit(" ", 1)) for m, text in _metrics(study).items()}
@@ -403,9 +382,8 @@ def _texts(study):
 def read(folder):
     """What `save` wrote of a study, as the fields of a `Study`.
 
-    Raises:
-        FileNotFoundError: no study stands there.
-        ValueError: another kind of record, one of another version, or a file that is missing or changed.
+    Raises FileNotFoundError where no study stands, ValueError for another kind of record, one of another
+    version, or a file that is missing or changed.
     """
     path = Path(folder).expanduser() / "record.json"
     if not path.is_file():

@@ -21,17 +21,14 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
     """A row for each attribution and metric, with COLUMNS.
 
     Args:
-        values: DataFrame, a row for each model, attribution, metric, baseline, draw and text.
+        values: DataFrame, a row for each model, attribution, metric, baseline, draw and text; NaN values are
+            left out and counted in `void`, of several models where one of them has NaN.
         metrics: the `Metric`s.
         data: name of the data set; with model, attribution and metric it names the random stream.
         chance: why nothing about the model's predictions can be believed, else "". Then no value is given.
         flat: {attribution: texts in which all its scores are equal}.
         operators: {metric: the name of the operator with which it erases, "" for none}.
         contrast: whether a contrast of two targets is explained, of which some metrics have another range.
-
-    Returns:
-        DataFrame. Values that are NaN are left out and counted in `void`. With several models a text that
-        is void for one of them is left out of all.
     """
     models = list(dict.fromkeys(values.model))
     rows = []
@@ -87,8 +84,7 @@ def _diagnosticity(part, values, sign):
 def remarks(rows, values, metrics):
     """What to know about texts without a value, and about those that never flip, in sentences.
 
-    Args:
-        rows: a `table`; values, metrics: as `table` takes them.
+    rows: a `table`; values, metrics: as it takes them.
     """
     by_count, never = {}, []
     for metric in metrics:
@@ -120,12 +116,9 @@ def _span(counts):
 
 
 def chance(labels, predicted):
-    """Why the models are at chance on labelled data, or "": see `statistics.gates.gate`.
+    """Why the models are at chance on labelled data, or "": `statistics.gates.gate` of Matthews' correlation.
 
-    The score is Matthews' correlation. Data with labels of a single class cannot tell and pass.
-
-    Args:
-        labels, predicted: for each model (texts,) int, in the order of its classes.
+    labels, predicted: for each model (texts,) int. Labels of a single class cannot tell and pass.
 
     Example:
         >>> labels = [[0, 1, 0, 1]]

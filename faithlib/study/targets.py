@@ -55,7 +55,7 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
         wanted: one a text: a class (number or name); for language models a token id, several, or a text,
             which follows the prompt. None for the column target, and what the model predicts where this is
             blank or not there.
-        contrast: as given, of what is subtracted: p(given) − p(contrast) is explained.
+        contrast: as wanted, of what is subtracted: p(wanted) − p(contrast) is explained.
         predicted: (texts,) int, what the model predicts; None to check what is given only.
         blank: whether a blank parts an answer from its prompt where `parted` says so.
 
@@ -105,10 +105,8 @@ def check(targets, names):
 def attribute(model, encodings, targets, names, notes=None, **settings):
     """`attributions.attribute` of a class, a token, an answer or a contrast: {name: [(tokens,)]}.
 
-    notes: as `attributions.attribute` takes it; filled only where one class or token is explained.
-
-    The scores of an answer are the sum of those of its tokens, each explained after those before it; the
-    scores of a contrast are those of the answer minus those of the other. Random baselines stay as they are.
+    The scores of an answer are the sum of those of its tokens, each explained after those before it; those of
+    a contrast are subtracted, but for random baselines. notes: filled where one class or token is explained.
     """
     if targets.answers is None:
         return attributions.attribute(model, encodings, targets.first, names, notes=notes, **settings)
@@ -122,12 +120,7 @@ def attribute(model, encodings, targets, names, notes=None, **settings):
 
 
 def left_out(model, encodings, targets, parts, removal="mask", cache=None):
-    """`segments.leave_one_out` of a class, a token, an answer or a contrast: [{segment: score}].
-
-    Args:
-        model, encodings, parts, removal, cache: as `segments.leave_one_out` takes them.
-        targets: a `Targets`.
-    """
+    """`segments.leave_one_out` of a class, a token, an answer or a contrast: [{segment: score}]."""
 
     def of(answers):
         places, inputs, tokens = _steps(encodings, answers)
