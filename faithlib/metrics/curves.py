@@ -56,11 +56,9 @@ def racu(
 def areas(wide, area="ACU", flat=True) -> pd.DataFrame:
     """Areas of all measures of one data set and model, seed by seed.
 
-    Args:
-        wide: DataFrame (measure, seed) × masked share in per cent, without gaps; the measure "random" is the
-            baseline, paired by seed.
-        area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls.
-        flat: whether to keep the ACU of these seeds.
+    wide: (measure, seed) × masked share in per cent, without gaps, "random" the baseline, paired by seed.
+    area: "ACU", "RACU" or "RACU clipped"; RACU is NaN for seeds whose random curve hardly falls. flat:
+    whether to keep the ACU of these.
     """
     x, random, tables = wide.columns.to_numpy(float) / 100, wide.loc[RANDOM], {}
     for measure in wide.index.unique("measure").drop(RANDOM):
@@ -72,11 +70,7 @@ def areas(wide, area="ACU", flat=True) -> pd.DataFrame:
 
 
 def falling(wide) -> pd.DataFrame:
-    """The curves of the seeds whose random curve falls: where it is flat, areas say nothing.
-
-    Args:
-        wide: as `areas` takes it.
-    """
+    """The curves, as `areas` takes them, of the seeds whose random curve falls: a flat one says nothing."""
     room = racu_denominator(wide.columns.to_numpy(float) / 100, wide.loc[RANDOM].to_numpy())
     kept = wide.loc[RANDOM].index[room >= FLAT]
     return wide[wide.index.get_level_values("seed").isin(kept)]
@@ -94,12 +88,8 @@ def mean_over_draws(
 ) -> pd.DataFrame:
     """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
 
-    Args:
-        curves: DataFrame with columns measure (a name a draw, in their order), `keys`, and numbers.
-        keys: columns that name a point of a curve.
-
-    Returns:
-        DataFrame with columns measure ("random"), draws (how many), `keys` and the means of the numbers.
+    curves: DataFrame with columns measure (a name a draw, in their order), `keys`, which name a point, and
+    numbers. Returns a DataFrame with measure ("random"), draws (how many), `keys` and the means.
 
     Example:
         >>> curves = pd.DataFrame({"measure": ["random 1", "random 2"], "step": 10, "value": [0.5, 0.7]})

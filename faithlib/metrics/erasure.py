@@ -76,14 +76,10 @@ def quotient(numerator, denominator):
 
 
 def ns(inputs, scores, ratios=RATIOS):
-    """Normalised sufficiency, a mean over ratios (AOPC): (examples,), higher is better.
+    """Normalised sufficiency, a mean over ratios (AOPC): (examples,) in (−∞, 1], higher is better.
 
-    Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
-        ratios: fractions of the maskable tokens that are kept; the others are erased, by default zero.
-
-    Returns:
-        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `LEAST`.
+    ratios: fractions of the maskable tokens that are kept; the others are erased, by default zero. NaN where
+    1 − S0 is below `LEAST`.
     """
     return _mean_over_ratios(inputs, scores, ratios, keep=True)
 

@@ -18,13 +18,8 @@ SIZES = (0.1, 0.3, 0.5)  # of the top, shares of the text
 def f_fidelity_plus(inputs, scores, draws=3):
     """FFid+: the fall of the target's probability where tokens of the top are masked, higher is better.
 
-    Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
-        draws: of the masked tokens, for each size; all attributions meet the same ones.
-
-    Returns:
-        (examples,) float in [−1, 1], of a contrast in [−2, 2]; NaN for a text of one token, which has no top
-        and rest.
+    (examples,) float in [−1, 1], of a contrast in [−2, 2]; NaN for a text of one token, which has no top and
+    rest. draws: of the masked tokens, for each size; all attributions meet the same ones.
     """
     return _mean_fall(inputs, scores, draws, top=True)
 

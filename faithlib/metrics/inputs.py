@@ -84,12 +84,10 @@ class Inputs:
         return self.erasing(metric.operator, metric.soft).name if metric.operator else ""
 
     def without(self, masks, examples, default, soft=False):
-        """The probability of the target without some tokens: (len(masks),) float.
+        """The probability of the target without the tokens of `masks`: (len(masks),) float.
 
-        Args:
-            masks: [(tokens,) bool], the tokens that are erased.
-            examples: (len(masks),) int, of which text each mask is.
-            default, soft: of the metric, as `erasing` takes them.
+        masks: [(tokens,) bool]; examples: (len(masks),) int, of which text each one is; default, soft: of the
+        metric, as `erasing` takes them.
         """
         operator, variants = self.erasing(default, soft), []
         for i, mask in zip(examples, masks, strict=True):
@@ -100,11 +98,8 @@ class Inputs:
     def target_probabilities(self, variants, examples=None):
         """The probability of each variant's target, of all its tokens: (len(variants),) float in [0, 1].
 
-        With a contrast p(answer) − p(contrast), in [−1, 1].
-
-        Args:
-            variants: `forward.Variant`s.
-            examples: (len(variants),) int, of which text each one is a variant; by default one of each text.
+        With a contrast p(answer) − p(contrast), in [−1, 1]. examples: (len(variants),) int, of which text
+        each one is a variant; by default one of each text.
         """
         examples = np.arange(len(variants)) if examples is None else np.asarray(examples, int)
         answers = [(int(t),) for t in self.targets] if self.answers is None else self.answers
@@ -125,12 +120,8 @@ class Inputs:
     def distances(self, variants, examples, distance):
         """How far the next-token distribution of each variant is from that of its text: (len(variants),).
 
-        A mean over the distributions that predict the tokens of the answer. Those of variants that have a key
-        are computed once a study.
-
-        Args:
-            variants, examples: as `target_probabilities` takes them.
-            distance: (p, q), each (batch, vocabulary) -> (batch,).
+        A mean over the distributions that predict the tokens of the answer; those of variants that have a key
+        are computed once a study. distance: (p, q), each (batch, vocabulary) -> (batch,).
         """
         answers = [(0,)] * len(self.encodings) if self.answers is None else self.answers
         places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]

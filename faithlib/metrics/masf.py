@@ -178,20 +178,13 @@ class MaSF:
         return Stages(p1, z2, p2, z3, p)
 
     def dataset_p(self, p, seed=0, combination="simes") -> float:
-        """p of a whole data set from those of its examples.
+        """p of a whole data set from those of its examples, p (M,) in [0, 1].
 
         "paper", "released": `simes`, 0 where one example has 0; or Fisher's, the p of `fisher` by χ², in the
         release by its lower tail. "calibrated": where the combination is among those of M new examples of the
         reference's kind, (more extreme ones + u · (1 + equal ones)) / (1 + draws), uniform for such a data
-        set; Simes alone is not, as the p-values share one reference.
-
-        Args:
-            p: (M,), in [0, 1].
-            seed: of u, in [0, 1).
-            combination: "simes" or "fisher".
-
-        Raises:
-            ValueError: another combination, no p-values, some that are not in [0, 1].
+        set; Simes alone is not, as the p-values share one reference. seed: of u, in [0, 1). combination:
+        "simes" or "fisher". Raises ValueError for another one, and for p that are none.
         """
         one_of("combination", combination, COMBINATIONS)
         p = np.asarray(p)

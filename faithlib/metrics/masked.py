@@ -20,10 +20,7 @@ REJECTED = 0.05
 def reference(model, encodings, masking, seed=0):
     """MaSF of texts that are masked as they were in training: see `masf.fit`, "calibrated".
 
-    Args:
-        encodings: texts of the validation split, LEAST at least.
-        masking: "half" or "all" of the examples, as `training.fine_tune` takes it.
-        seed: of the masks.
+    encodings: LEAST texts of the validation split at least; masking: "half" or "all"; seed: of the masks.
     """
     generator = np.random.default_rng([seed, VALIDATION])
     calibration = masf.signals(model, randomly_masked(model, encodings, generator, masking))
@@ -37,8 +34,7 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
     - masf: the share of masking levels at which MaSF rejects that the text is in the model's distribution.
 
     Args:
-        inputs: `metrics.inputs.Inputs` of a classifier; labels: (examples,) int.
-        calibration: the `reference`.
+        inputs: `metrics.inputs.Inputs` of a classifier; labels: (examples,) int; calibration: the `reference`.
         scores_of, families, once: as `recursion.recursive_masking` takes them.
 
     Returns:

@@ -34,9 +34,6 @@ def aopc_comprehensiveness(inputs, scores):
 
     AOPC = mean over levels k of y(x) − y(x with the first k tokens masked), y the target's probability; of a
     contrast y is a difference of two, and AOPC in [−2, 2]. Of equal scores the earlier token goes first.
-
-    Args:
-        inputs: `metrics.inputs.Inputs`; scores: [(tokens,)] of one attribution.
     """
     return _aopc(inputs, scores, 1)
 
@@ -124,10 +121,8 @@ def _bounds(inputs, beam):
 def extreme_mean(falls, n, best=max):
     """The extreme of mean_k falls[first k tokens] over all orders of n tokens, by dynamic programming.
 
-    Args:
-        falls: (2 ** n,), of each subset of tokens; bit j of the index says whether token j is in it.
-        n: the number of tokens.
-        best: `max` or `min`.
+    falls: (2 ** n,), of each subset of tokens; bit j of the index says whether token j is in it. best: `max`
+    or `min`.
 
     Example:
         >>> extreme_mean([0.0, 0.1, 0.5, 0.4], 2), extreme_mean([0.0, 0.1, 0.5, 0.4], 2, min)

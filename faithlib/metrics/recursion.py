@@ -65,11 +65,7 @@ def random_masking(
     """The ratio at which each token is masked at random: for each draw [(tokens,) int of each encoding].
 
     One uniform number a token ranks a text's tokens, in a stream of `seed` and its ids: fewer draws are the
-    first of more.
-
-    Args:
-        model: a Classifier with a mask token.
-        ratios: increasing, per cent of the maskable tokens masked in total.
+    first of more. ratios: increasing, per cent of the maskable tokens masked in total.
 
     Example:
         >>> from faithlib import models

@@ -92,12 +92,8 @@ def register(
         name: a new name, such as "log_odds".
         better: "higher" or "lower".
         range: (lowest, highest) value; `math.inf` where there is no bound.
-        needs: what it asks of a study, of NEEDS.
         label: for tables and figures; the name with blanks by default.
-        void: when its value means nothing, in words; the function gives NaN there.
-        source: where it is defined.
-        default: whether "default" of `evaluate` includes it.
-        explain: a plain sentence for the site's Metrics A–Z.
+        needs, void, source, default, explain: as of `Metric`.
 
     Raises:
         ValueError: a name that another function has, another direction, no range, an unknown need.

@@ -156,10 +156,9 @@ class Settings:
     """What is measured; every field is checked on construction, before any work.
 
     Attributes:
-        ratios: of hard erasure, those that the AOPC averages.
-        curve_ratios: measured beside them, for the curves, of all but the matched baseline.
-        soft_draws: perturbations averaged for one value.
-        random_draws: draws of each random baseline.
+        ratios, curve_ratios: of hard erasure, those that the AOPC averages, and others for the curves, of all
+            but the matched baseline.
+        soft_draws, random_draws: perturbations averaged for one value, draws of each random baseline.
         perturbations: of PERTURBATIONS.
         definition: "paper", or "released", which has ratios, probability and removal of its own, one draw of
             each kind and bernoulli alone.
@@ -391,13 +390,9 @@ def of_attribution(inputs, scores, draws=3, keep=True, how="minmax", values=_of_
 
 
 def soft_ns(inputs, scores, draws=3):
-    """Soft-NS: tokens are kept as far as they are important; (examples,), higher is better.
+    """Soft-NS: tokens are kept as far as they are important; (examples,) in (−∞, 1], higher is better.
 
-    Args:
-        inputs, scores, draws: as `of_attribution` takes them.
-
-    Returns:
-        (examples,) float in (−∞, 1]; NaN where 1 − S0 is below `erasure.LEAST`.
+    Bernoulli draws are averaged, the same for all attributions; NaN where 1 − S0 is below `erasure.LEAST`.
     """
     return of_attribution(inputs, scores, draws)
 

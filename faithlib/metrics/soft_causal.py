@@ -58,16 +58,11 @@ NORMALISATIONS = {  # what is done to a prompt's scores (tokens,) before they ar
 
 
 def probability(scores, maskable, normalisation="none"):
-    """The q of Eq. 4: scores on one scale, clipped to [0, 1], and 0 where not maskable.
+    """The q of Eq. 4: scores (tokens,) on one scale, clipped to [0, 1], and 0 where not maskable.
 
     The paper is silent on the scale of scores, and on those outside [0, 1], which the release clips.
-
-    Args:
-        scores: (tokens,) of one prompt.
-        maskable: (tokens,) bool.
-        normalisation: "none"; "sum 1, signed", as the release does with Noiser's scores: a negative sum
-            reverses the ranking; "|s| / sum", as it does with those of gradients; "min-max". A sum of 0
-            leaves scores as they are.
+    normalisation: "none"; "sum 1, signed", as the release does with Noiser's scores: a negative sum reverses
+    the ranking; "|s| / sum", as it does with those of gradients; "min-max". A sum of 0 changes nothing.
 
     Example:
         >>> probability([0.0, 0.6, -0.2], np.array([False, True, True]), "|s| / sum").round(2).tolist()
@@ -268,11 +263,7 @@ _of_attribution = partial(soft.of_attribution, values=_of_tokens)
 
 
 def causal_soft_ns(inputs, scores, draws=3):
-    """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0.
-
-    Args:
-        inputs, scores, draws: as `soft.of_attribution` takes them.
-    """
+    """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0."""
     return _of_attribution(inputs, scores, draws, how="clip")
 
 

@@ -18,10 +18,9 @@ class Texts:
 
     Attributes:
         frame: DataFrame with the column text, and text_b, label, evidence, target and contrast where given.
-        name: of the data set; "" where it has none. It names the random streams of intervals.
+        name: of the data set, "" for none; it names the random streams of intervals.
         label_names: the classes, in order; () where they are not known.
-        validation: DataFrame of the split "validation", where the data have one beside "test".
-        train: the split "train" as it was given, likewise.
+        validation, train: the splits beside "test", as a DataFrame and as it was given.
     """
 
     frame: pd.DataFrame
@@ -65,13 +64,9 @@ class Texts:
 def read(data) -> Texts:
     """Anything that holds texts as `Texts`.
 
-    Args:
-        data: a list of texts, a DataFrame, a `datasets.Dataset`, what `load_data` gives or {split: table}; of
-            several splits "test" is taken.
-
-    Raises:
-        ValueError: a single string, no rows, no column text, no split "test" among several, a text that is
-            no string or is blank, evidence that `tasks.columns.evidence` refuses, an answer that is no text.
+    data: a list of texts, a DataFrame, a `datasets.Dataset`, what `load_data` gives or {split: table}; of
+    several splits "test" is taken. Raises ValueError for a single string, no rows, no column text, no split
+    "test" among several, a text that is no string or is blank, and for evidence and answers that are none.
 
     Example:
         >>> read(["the plot was great"]).frame.shape

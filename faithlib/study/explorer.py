@@ -22,12 +22,9 @@ DIGITS = 5  # of a metric's value
 
 
 def write(study, path, title="") -> Path:
-    """Write the explorer of a study.
+    """Write the explorer of a study to a file, such as "out/explorer.html"; its folder is made.
 
-    Args:
-        study: as `page` takes it.
-        path: the file, such as "out/explorer.html"; its folder is made.
-        title: of the page; by default the model's name.
+    title: of the page; by default the model's name.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,9 +35,7 @@ def write(study, path, title="") -> Path:
 def page(study, title=""):
     """The explorer of a study as HTML: below 1 MB for 200 texts of 60 tokens and 5 attributions.
 
-    Args:
-        study: a `Study`: its values, scores, encodings and targets, and where it has them model_name, texts,
-            tokens, predicted, labels, label_names, target_names, p, curves, table and notes.
+    study: a `Study`, or what has its values, scores, encodings and targets.
 
     Example:
         >>> from types import SimpleNamespace as Some

@@ -23,16 +23,15 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
               `text.split()`;
             - a tensor or array (texts, tokens), zero at padding, or a list of such batches, as captum's
               `attribute` returns them after `.sum(-1)`; captum's `LLMAttributionResult` of each text;
-            - inseq's `FeatureAttributionOutput`, or its `sequence_attributions`, after `aggregate()`: the
-              values of the prompt's tokens, summed over the generated ones;
+            - inseq's `FeatureAttributionOutput`, after `aggregate()`: the values of the prompt's tokens,
+              summed over the generated ones;
             - shap's `Explanation`, or a list of (token, score) of each text: in order where it has as many
               slices as the model reads tokens, else by characters.
-        texts: the texts, [str].
+        texts, texts_b: the texts, [str], and the auxiliary parts, which get no scores.
         model: a `Classifier` or `CausalLM`.
         targets: (texts,) int, which column of a shap `Explanation` with several outputs is meant.
-        texts_b: the auxiliary parts, [str], which get no scores.
         encodings: the texts as they are explained, where their ends are cut: scores may then have the length
-            of the whole text or of what is left. By default the whole texts.
+            of the whole text or of what is left.
 
     Returns:
         {name: [(tokens,) float64 of each text]}, 0 at tokens that are not maskable.

@@ -37,13 +37,9 @@ class Methods:
 def joined(wanted):
     """Inside, all attributions that are asked for are registered: `Methods`.
 
-    Args:
-        wanted: a list of names and functions (model, batch, target) -> scores (batch, tokens), or {name: a
-            registered name, a function or scores of all texts}.
-
-    Raises:
-        ValueError: none, a name given twice, an unknown one, a function that cannot be called or has the
-            name of another.
+    wanted: a list of names and functions (model, batch, target) -> scores (batch, tokens), or {name: a
+    registered name, a function or scores of all texts}. Raises ValueError for none, a name given twice, an
+    unknown one, a function that cannot be called or has the name of another.
 
     Example:
         >>> def first(model, batch, target):

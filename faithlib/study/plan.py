@@ -17,13 +17,9 @@ LONG = 600  # seconds: a longer one is told how to be shorter
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a study, roughly.
+    """The cost of a study, roughly: passes of the model, a text each, and seconds, 0 if none was timed.
 
-    Attributes:
-        passes: of the model, a text each.
-        seconds: from a timed batch; 0 if none was timed.
-        bytes: memory of the weights and of a pass.
-        by_name: {attribution or metric: its passes}.
+    bytes: memory of the weights and of a pass; by_name: {attribution or metric: its passes}.
     """
 
     passes: int
@@ -97,15 +93,8 @@ def _of_study(metric):
 def estimate(model, encodings, names, aligned, metrics, baselines, budget=None, per_token=0.0, **settings):
     """The `Estimate` of a study.
 
-    Args:
-        model, encodings: the model that is explained, and its texts.
-        names: registered attributions; those of one function share their passes.
-        aligned: number of attributions whose scores are there.
-        metrics: [`Metric`].
-        baselines: matched baselines of each attribution.
-        budget: padded tokens of a pass.
-        per_token: seconds of a token in a forward pass.
-        settings: of the attributions.
+    names: registered attributions, of which those of one function share their passes; aligned: how many have
+    scores; baselines: of each attribution; budget: padded tokens of a pass; per_token: seconds.
     """
     n = np.array([e.maskable.sum() for e in encodings])
     lengths = np.array([len(e.ids) for e in encodings])

@@ -87,17 +87,10 @@ class Study:
 
 
 def load_study(folder: str | Path) -> Study:
-    """A study that `Study.save` wrote, to show again: its table, values, scores and texts, without a model.
+    """A `Study` that `Study.save` wrote in a folder, to show again without a model; it has no ids and parts.
 
-    Args:
-        folder: as of `Study.save`.
-
-    Returns:
-        A `Study`; the encodings hold what is shown, and no ids. Of several models there are no parts.
-
-    Raises:
-        FileNotFoundError: no study stands there.
-        ValueError: another version, or a file that is missing or changed.
+    Raises FileNotFoundError where no study stands, ValueError for another version, or a file that is missing
+    or changed.
 
     Example:
         >>> load_study("nowhere")

@@ -20,15 +20,11 @@ ONE, SEVERAL = "texts, for this model", "models × texts"  # what an interval sp
 def table(values, metrics, data="", chance="", flat=None, contrast=False, operators=None):
     """A row for each attribution and metric, with COLUMNS.
 
-    Args:
-        values: DataFrame, a row for each model, attribution, metric, baseline, draw and text; NaN values are
-            left out and counted in `void`, of several models where one of them has NaN.
-        metrics: the `Metric`s.
-        data: name of the data set; with model, attribution and metric it names the random stream.
-        chance: why nothing about the model's predictions can be believed, else "". Then no value is given.
-        flat: {attribution: texts in which all its scores are equal}.
-        operators: {metric: the name of the operator with which it erases, "" for none}.
-        contrast: whether a contrast of two targets is explained, of which some metrics have another range.
+    values: a row for each model, attribution, metric, baseline, draw and text; NaN values are left out and
+    counted in `void`, of several models where one of them has NaN. data, with model, attribution and metric,
+    names the random stream. chance: why predictions cannot be believed, else "": then no value is given.
+    flat: {attribution: texts in which all its scores are equal}; operators: {metric: the name of its
+    operator, or ""}; contrast: whether a contrast of two targets is explained.
     """
     models = list(dict.fromkeys(values.model))
     rows = []

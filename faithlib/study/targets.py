@@ -25,10 +25,8 @@ UNPARTED = re.compile(  # Thai to Khmer, and Chinese and Japanese with their mar
 class Targets:
     """The targets of all texts.
 
-    Attributes:
-        first: (texts,) int, the class, or the first token of the answer.
-        answers: [(int, ...)] the tokens of each answer, or None where each is one class or token.
-        contrast: as answers, of what is subtracted; or None.
+    first: (texts,) int, the class, or the first token of the answer; answers: [(int, ...)] the tokens of each
+    answer, None where each is one class or token; contrast: as answers, of what is subtracted, or None.
     """
 
     first: np.ndarray
@@ -53,16 +51,14 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
         texts: `data.Texts`; a language model takes its columns target and contrast.
         encodings: the texts as the model reads them.
         wanted: one a text: a class (number or name); for language models a token id, several, or a text,
-            which follows the prompt. None for the column target, and what the model predicts where this is
-            blank or not there.
+            which follows the prompt. None for the column target, and where this is blank the prediction.
         contrast: as wanted, of what is subtracted: p(wanted) − p(contrast) is explained.
         predicted: (texts,) int, what the model predicts; None to check what is given only.
         blank: whether a blank parts an answer from its prompt where `parted` says so.
 
     Raises:
-        ValueError: another number of targets than of texts, a target that is blank or that the model does not
-            have, a word that its tokenizer does not know, an answer that leaves no room, a contrast equal to
-            the target.
+        ValueError: another number than of texts, a target that is blank or that the model does not have, an
+            answer that leaves no room or has an unknown word, a contrast equal to the target.
     """
     causal = isinstance(model, CausalLM)
     columns = [name for name in ("target", "contrast") if not all(map(_blank, texts.column(name) or ()))]
