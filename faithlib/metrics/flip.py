@@ -44,8 +44,6 @@ def decision_flip(
     scores: {attribution: [scores (tokens,) of each encoding]}, ranked with their signs, the earlier of equal
     ones first. removal: tokens become the "mask" or "pad" token (the release: id 0), or "delete": what
     follows moves up. cache: a forward.Cache. operator: an `operators.Operator`, in place of `removal`.
-    In each round the next step of all texts and attributions without a flip is evaluated at once, or, where
-    these are too few to fill a batch, several steps.
     Raises ValueError for another step, removal or never, for scores that do not fit or are not finite, and
     for an example that is empty or too long.
     """

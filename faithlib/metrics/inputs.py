@@ -22,7 +22,6 @@ class Inputs:
         targets: (examples,) int, the class or next token that is explained.
         evidence: for each text the indices of its evidence words, or None where it is not known.
         seed: of every random draw; a draw belongs to a text, whatever else is evaluated.
-        cache: a `forward.Cache`.
         answers: for language models, the tokens of each text's answer, [(int, ...)]: their probability is the
             product over tokens, each given those before it. Its first tokens are `targets`.
         contrast: as answers; then p(answer) − p(contrast) is what is explained.
@@ -31,8 +30,7 @@ class Inputs:
             of each metric's paper.
         usual: the name of one for whole tokens where `operator` is left out; soft metrics keep their own.
 
-    Raises:
-        ValueError: an operator that the model cannot have.
+    Raises ValueError for an operator that the model cannot have.
     """
 
     def __init__(

@@ -2,8 +2,7 @@
 
 Every embedding is ranked among those of a reference, the validation split masked as in training; the p-values
 of the ranks are combined, and ranked again. Madsen et al. 2024, Algorithm 2, after Haroush et al. 2022. The
-null hypothesis is that an input is in distribution. The reference mixes all masking ratios, so for inputs of
-a single ratio p need not be uniform even where they are familiar.
+null hypothesis is that an input is in distribution; for a single masking ratio p need not be uniform.
 """
 
 import warnings
@@ -120,8 +119,6 @@ def fit(reference: np.ndarray, definition: str = "paper", resolution: float = 0.
     resolution: the p that a single example must be able to reach. Raises ValueError for another definition,
     a reference too small for it or not of three axes, NaN, and a layer that is constant. Warns of single
     embeddings that are: Eq. 2 makes their p 0 for all, and with it their layer's ("calibrated": a large p).
-    With hundreds of embeddings a layer and few examples most of the reference has p = 0 in every layer, and
-    nothing can be rejected.
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition={definition!r} is unknown: use {', '.join(map(repr, DEFINITIONS))}")

@@ -34,8 +34,8 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
     - masf: the share of masking levels at which MaSF rejects that the text is in the model's distribution.
 
     Args:
-        inputs: `metrics.inputs.Inputs` of a classifier; labels: (examples,) int; calibration: the `reference`.
-        scores_of, families, once: as `recursion.recursive_masking` takes them.
+        inputs: `metrics.inputs.Inputs` of a classifier; labels: (examples,) int.
+        calibration: the `reference`; scores_of, families, once: as of `recursion.recursive_masking`.
 
     Returns:
         {attribution: (RACU, NaN where the random curve falls by less than `curves.FLAT`; (examples,) share of

@@ -6,12 +6,8 @@ import numpy as np
 def performance(predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Accuracy, balanced accuracy, micro and macro F1, and Matthews' correlation; higher is better.
 
-    Args:
-        predicted, labels: (examples,) int.
-
-    Returns:
-        {"accuracy", "balanced_accuracy" (mean recall of the classes among the labels), "micro_f1" and
-        "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
+    predicted, labels: (examples,) int. Returns {"accuracy", "balanced_accuracy" (mean recall of the classes
+    among the labels), "micro_f1" and "macro_f1" in [0, 1], "mcc" in [−1, 1], 0 if one class is predicted}.
 
     Example:
         >>> performance(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1]))["accuracy"]

@@ -28,8 +28,7 @@ class Metric(Named):
     """One metric.
 
     Attributes:
-        name: as `evaluate` knows it.
-        label: as tables and figures print it.
+        name, label: as `evaluate` knows it, and as tables and figures print it.
         better: "higher" or "lower".
         range, contrast_range: (lowest, highest) value, inf where there is no bound; where a contrast of two
             targets is explained, if it is another.
@@ -40,8 +39,8 @@ class Metric(Named):
         level: "example", or "data set" for what has no value of a single example.
         source: the paper that defines it.
         default: whether "default" of `evaluate` includes it where it can; "all" does in any case.
-        passes: of a text of n maskable tokens, for one attribution: a number, or a function of n.
-        shared_passes: as `passes`, for what all attributions of a study share.
+        passes, shared_passes: of a text of n maskable tokens, for one attribution and for what all of a study
+            share: a number, or a function of n.
         operator: what takes an erased token's place in its paper; "" for nothing.
         soft: whether it erases parts of tokens: then `operator` holds where a study names none.
         explain, fooled: a plain sentence on what it is and when to use it, and on what misleads it.

@@ -221,9 +221,7 @@ def values(
     Args:
         targets: (examples,) int, the classes whose probability is followed.
         scores: {attribution: [scores (tokens,) of each encoding]}.
-        plan: Settings.
         examples: (examples,) int, names of the texts, to which random draws belong; 0, 1, … by default.
-        cache: a forward.Cache.
 
     Returns:
         DataFrame, a row a value: COLUMNS (baseline "" for the attribution itself, ratio NaN for soft

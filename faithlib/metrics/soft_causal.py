@@ -151,10 +151,8 @@ def values(
     Random draws belong to example and step; all attributions and normalisations meet the same ones.
 
     Args:
-        encodings: [Encoding], the prompts.
         scores: {attribution: [scores (tokens,) of each encoding]}, for definition "released" those of the
             release, of what `everywhere` gives.
-        plan: Settings.
         examples, steps: of `Steps`; by default every prompt is an example of step 0.
 
     Returns:

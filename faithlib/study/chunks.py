@@ -19,9 +19,7 @@ from faithlib.store import Store
 class Chunks:
     """The chunks of one model on a block of texts: scores of an attribution, values of it and a metric.
 
-    Args:
-        folder: where the files are, or None to keep nothing.
-        about: what every chunk depends on, as `Store` takes it.
+    folder: where the files are, None to keep nothing; about: what every chunk depends on, as of `Store`.
     """
 
     def __init__(self, folder, *about):

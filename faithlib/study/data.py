@@ -141,10 +141,8 @@ def check_model(model):
 def labels(texts, model):
     """The label of each text as a class of `model`: (texts,) int, or None where the data have none.
 
-    Classes that have names meet by them, in whatever order; numbers are those of the model.
-
-    Raises:
-        ValueError: other classes than the model's; a label that is missing or unknown.
+    Classes that have names meet by them, in whatever order; numbers are those of the model. Raises ValueError
+    for other classes than the model's, and for a label that is missing or unknown.
     """
     names = class_names(model)
     classes, last = texts.label_names, model.outputs - 1

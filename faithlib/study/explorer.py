@@ -35,8 +35,6 @@ def write(study, path, title="") -> Path:
 def page(study, title=""):
     """The explorer of a study as HTML: below 1 MB for 200 texts of 60 tokens and 5 attributions.
 
-    study: a `Study`, or what has its values, scores, encodings and targets.
-
     Example:
         >>> from types import SimpleNamespace as Some
         >>> import pandas as pd

@@ -25,11 +25,8 @@ GAPPED = ("integrated_gradients", "integrated_gradients_abs")
 class Measured:
     """What was computed of the texts of a part, or of a block of them.
 
-    Attributes:
-        scores: {attribution: [(tokens,)]}.
-        values: a row for each text, attribution, metric, baseline and draw.
-        notes: {note: (texts,)}, such as the completeness gap.
-        curves: {attribution: [p as its highest tokens are erased]}.
+    scores: {attribution: [(tokens,)]}; values: a row for each text, attribution, metric, baseline and draw;
+    notes: {note: (texts,)}, such as the completeness gap; curves: {attribution: [p as tokens are erased]}.
     """
 
     scores: dict

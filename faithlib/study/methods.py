@@ -16,12 +16,7 @@ COLUMNS = ("example", "position", "token", "maskable")  # of the saved scores, b
 
 @dataclass
 class Methods:
-    """What a study explains with.
-
-    Attributes:
-        computed: {name in the table: registered name}.
-        scores: {name in the table: scores from elsewhere}.
-    """
+    """What a study explains with: registered names, and scores from elsewhere, by name in the table."""
 
     computed: dict = field(default_factory=dict)
     scores: dict = field(default_factory=dict)

@@ -71,11 +71,6 @@ class Part:
         """Of each text, or None."""
         return self.inputs.evidence
 
-    @property
-    def operators(self):
-        """{metric: the name of the operator with which it erases}."""
-        return {metric.name: self.inputs.erased_by(metric) for metric in self.metrics}
-
     def block(self, rows):
         """Some of its texts, with a cache of their own."""
         if len(rows) == len(self.encodings):
@@ -100,7 +95,8 @@ def prepare(model, name, texts, wanted, asked):
     for setting in unused(wanted.names, asked.settings):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
     if asked.operator == "resample":
-        asked = replace(asked, operator=_resample(model, texts))
+        stream = texts.name or "study"
+        asked = replace(asked, operator=Operator(model, "resample", "", texts.unigrams(model), stream))
     targets = _targets(model, texts, encodings, asked)
     explained.check(targets, wanted.names)
     aligned = _aligned(model, texts, wanted, encodings, targets)
@@ -116,10 +112,6 @@ def prepare(model, name, texts, wanted, asked):
         model, name, texts, wanted, asked, encodings, cut, of_texts, aligned, targets, inputs, of_single,
         of_masked, left_out=masked.REASON if missing else "",
     )  # fmt: skip
-
-
-def _resample(model, texts):
-    return Operator(model, "resample", unigrams=texts.unigrams(model), stream=texts.name or "study")
 
 
 def usual(model):

@@ -39,10 +39,8 @@ def by_segment(
     contrast. The cost is three passes a segment and token of the answer.
 
     Args:
-        model: a `Classifier` or `CausalLM`, as `load_model` gives.
-        data: as `evaluate` takes it.
+        model, data, targets, contrast: as `evaluate` takes them.
         unit: "passage" (texts between blank lines), "sentence", "word" or "token".
-        targets, contrast: as `evaluate` takes them; by default what the model predicts.
         removal: what takes a token's place: "mask", "pad" or "delete".
         fixed: one a text: the part that is never removed and has no row, such as the question in a prompt: a
             substring, or a list of substrings, of spans of characters (start, end) or of indices of words;

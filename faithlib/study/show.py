@@ -50,8 +50,7 @@ CAPTION = (
 def show(study: Any, texts: int = 3) -> None:
     """Show a study: HTML with figures in a notebook, plain text in a terminal.
 
-    Args:
-        texts: of how many texts the scores are shown, chosen by `chosen_texts`; a ValueError below 0.
+    texts: of how many texts the scores are shown, chosen by `chosen_texts`; a ValueError below 0.
     """
     chosen, rule = chosen_texts(study, texts)
     if in_notebook():
@@ -63,9 +62,8 @@ def show(study: Any, texts: int = 3) -> None:
 def wide(study, column="value", arrows=True):
     """The table of a study with a row for each attribution and a column for each metric: texts, "–" for none.
 
-    Args:
-        column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", or another column of the table.
-        arrows: whether headers say by an arrow which direction is better.
+    column: "value" for texts such as "0.343 [0.301, 0.381] (3 void)", or another column of the table.
+    arrows: whether headers say by an arrow which direction is better.
     """
     table, names = study.table, list(study.table.attribution.unique())
     labels = _distinct({name: label(name) for name in names})
@@ -297,14 +295,8 @@ def save(study: Any, folder: str | Path) -> Path:
     | explorer.html | the texts with their scores and values, to sort and filter |
 
     Texts stand in explorer.html, record.texts.parquet and record.scores.parquet alone. A record of another
-    study that lies in the folder is kept as record.json.replaced.
-
-    Args:
-        folder: made if need be.
-
-    Raises:
-        ValueError: the folder is a file.
-        OSError: what cannot be written.
+    study that lies in the folder is kept as record.json.replaced. Raises ValueError for a file, OSError for
+    what cannot be written.
     """
     folder = Path(folder).expanduser()
     if folder.exists() and not folder.is_dir():

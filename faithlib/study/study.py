@@ -260,7 +260,8 @@ def _table(parts, values, rows, areas, at_chance, flat=None):
     once = values
     if len(values):
         once = values[~values.example.isin(again) | (values.metric == "masf")]  # MaSF has other texts
-    of_texts = table.table(once, part.metrics, name, at_chance, flat, contrasted, part.operators)
+    operators = {metric.name: part.inputs.erased_by(metric) for metric in part.metrics}
+    of_texts = table.table(once, part.metrics, name, at_chance, flat, contrasted, operators)
     of_texts = masked.added(of_texts, part.masked, values, areas, name, at_chance)
     of_texts = of_texts.assign(dtype=_dtypes([each.model for each in parts]))
     return of_texts, table.remarks(of_texts, once, part.metrics)

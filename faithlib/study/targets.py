@@ -49,7 +49,6 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
 
     Args:
         texts: `data.Texts`; a language model takes its columns target and contrast.
-        encodings: the texts as the model reads them.
         wanted: one a text: a class (number or name); for language models a token id, several, or a text,
             which follows the prompt. None for the column target, and where this is blank the prediction.
         contrast: as wanted, of what is subtracted: p(wanted) − p(contrast) is explained.
