@@ -37,8 +37,7 @@ def limits(model):
     Tokens: TOKEN_BUDGET of its device times its `lightness` if it has one, at most what is known to fit; the
     environment variable FAITHLIB_HALVINGS, set when a process is restarted after it ran out of memory, halves
     them that many times. On a GPU their activations fit into the bytes. Bytes: a share of the memory that is
-    free on this machine, or on the fullest of the GPUs that hold weights. Inside `limited`, both are what the
-    caller allows.
+    free on this machine, or on the fullest of the GPUs that hold weights. Inside `limited`, what that allows.
     """
     if set_limits := getattr(model, "limits", None):
         return set_limits
@@ -71,11 +70,7 @@ def check_budget(budget, lengths):
 def limited(model, budget):
     """Inside, passes of the model hold at most `budget` padded tokens, and copies as large as these.
 
-    Args:
-        budget: padded tokens, at least 1; None changes nothing.
-
-    Raises:
-        ValueError: a budget that is no whole number of at least 1.
+    None changes nothing; ValueError for a budget that is no whole number of at least 1.
     """
     if budget is None:
         yield
@@ -98,8 +93,7 @@ def activation_bytes(model):
 def attention_bytes(model):
     """Memory of the attention weights of one pair of tokens in all layers and heads, in bytes.
 
-    Eager attention holds those of the layer that is computed three times more in float32: as scores, as
-    scores with the mask and as their softmax.
+    Eager attention holds those of one layer three times more in float32: scores, with the mask, softmax.
     """
     config = getattr(model.model, "config", None)
     layers, heads = (getattr(config, f"num_{what}", 1) for what in ("hidden_layers", "attention_heads"))
@@ -166,7 +160,11 @@ def batches_by_start(starts, lengths, order, limits, prefix_bytes=0, row_bytes=0
 
 
 def out_of_memory(error):
-    """Whether an error reports that a GPU, or the CPU where the system refuses the memory, has none left."""
+    """Whether an error reports that a GPU, or the CPU where the system refuses the memory, has none left.
+
+    Text decides where torch has no class of its own: on a CPU, an Apple GPU and in cuBLAS it is a
+    RuntimeError.
+    """
     phrases = ("not enough memory", "can't allocate memory", "bad_alloc", "out of memory", "ALLOC_FAILED")
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in phrases)
@@ -184,7 +182,6 @@ def halving(model, compute, rows, length, pairs=False):
     """compute(rows) as a list of one result, or, where memory runs out, of the results of smaller pieces.
 
     Args:
-        model: whose pass it is; how much fits is remembered with it.
         length: padded tokens of a row.
         pairs: whether the pass returns the attention weights of all layers: then pairs of tokens are counted,
             from the start by their memory, and remembered apart from the tokens of other passes.

@@ -1,16 +1,16 @@
 """The perturbation engine: the model's outputs for many variants of many inputs.
 
 Variants are sorted by length and packed into batches by a token budget. Equal variants are evaluated once,
-within a call and across calls that share a `Cache`. A batch that does not fit into memory is split into
-halves and retried. For causal language models, variants with a long common prefix reuse its keys and values,
-and the language-model head is applied to the last token only. Results do not depend on batch size or order.
+within a call and across calls that share a `Cache`. For causal language models, variants with a long common
+prefix reuse its keys and values. Results do not depend on batch size or order.
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,19 +38,9 @@ class Variant:
         factor: a function that returns the multiplier of the embedding output, (tokens,) or (tokens, width);
             or None.
         weight: the multiplier of attention, (tokens,), or None.
-        key: equal for variants of equal encodings that are the same input; None for an input that is not
-            shared.
+        key: equal for variants of equal encodings that are the same input; None for an input not shared.
         base: the Encoding of which this is a variant, or None.
         start: the first token that may differ from `base`.
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> (encoding,) = model.encode(["the plot was great"])
-        >>> kept = np.array([1, 1, 0.5, 1, 1, 1])
-        >>> half_erased = Variant(encoding, factor=lambda: kept, key=kept.tobytes())
-        >>> probabilities(model, [half_erased, unchanged(encoding)]).shape
-        (2, 2)
     """
 
     encoding: Encoding
@@ -61,23 +51,23 @@ class Variant:
     start: int = 0
 
 
-def unchanged(encoding):
+def unchanged(encoding: Encoding) -> Variant:
     """The input itself."""
     return Variant(encoding)
 
 
-def replaced(encoding, erased, token_id):
+def replaced(encoding: Encoding, erased: np.ndarray, token_id: int | np.ndarray) -> Variant:
     """The input with the ids at `erased` (tokens,) bool replaced."""
     ids = np.where(erased, token_id, encoding.ids)
     return Variant(replace(encoding, ids=ids), base=encoding, start=int(erased.argmax()))
 
 
-def deleted(encoding, erased):
+def deleted(encoding: Encoding, erased: np.ndarray) -> Variant:
     """The input without the tokens at `erased` (tokens,) bool; later tokens take their positions."""
     return Variant(encoding.at(~erased), base=encoding, start=int(erased.argmax()))
 
 
-def zeroed(encoding, erased):
+def zeroed(encoding: Encoding, erased: np.ndarray) -> Variant:
     """The input with the embedding output at `erased` (tokens,) bool set to the zero vector."""
     if not erased.any():
         return unchanged(encoding)
@@ -86,17 +76,11 @@ def zeroed(encoding, erased):
     )
 
 
-def erased(model, encoding, positions, removal="mask"):
+def erased(model: Any, encoding: Encoding, positions: np.ndarray, removal: str = "mask") -> Variant:
     """The input without the tokens at `positions` (tokens,) bool.
 
-    Args:
-        model: whose mask or padding token takes their place.
-        encoding: the input.
-        positions: (tokens,) bool.
-        removal: "zero" (the zero vector), "mask", "pad" or "delete".
-
-    Raises:
-        ValueError: removal="delete" would leave an empty input, or the model has no such token.
+    `removal` is "zero" (the zero vector), "mask", "pad" (the model's token) or "delete". Raises ValueError
+    where that would leave an empty input, or the model has no such token.
     """
     if removal == "zero":
         return zeroed(encoding, positions)
@@ -121,11 +105,8 @@ def replacement(model, removal):
 class Cache:
     """Outputs of one model by variant, for calls that evaluate the same variants.
 
-    A cache becomes invalid when the model's weights change: make a new one.
-
-    Attributes:
-        model: the model whose outputs are stored, None before the first call.
-        hits: the number of outputs that were read instead of computed.
+    A cache becomes invalid when the model's weights change: make a new one. `hits` is the number of outputs
+    that were read instead of computed.
 
     Example:
         >>> from faithlib import models
@@ -149,16 +130,14 @@ class Cache:
         return self.outputs
 
 
-def probabilities(model, variants, cache=None, progress=None):
-    """Probabilities of classes or next tokens.
+def probabilities(
+    model: Any, variants: Sequence[Variant], cache: Cache | None = None, progress: Callable | None = None
+) -> np.ndarray:
+    """Probabilities of classes or next tokens: (len(variants), outputs) float32, each row with the sum 1.
 
     Args:
-        variants: the inputs, [Variant].
         cache: a Cache to read from and to fill, or None.
         progress: called with the share of this call's work just done, or None.
-
-    Returns:
-        float32 array (len(variants), outputs), each row with the sum 1.
 
     Raises:
         FloatingPointError: the model returns a value that is not finite.
@@ -174,24 +153,13 @@ def probabilities(model, variants, cache=None, progress=None):
 
 
 def target_values(model, variants, targets, of, cache=None, progress=None):
-    """The logit or probability of each variant's own target.
+    """The logit or probability of each variant's own target: (len(variants),) float64.
 
     Cache, progress and errors are those of `probabilities`.
 
     Args:
         targets: (len(variants),) int, classes or token ids.
         of: "logit" or "probability".
-
-    Returns:
-        float64 array (len(variants),).
-
-    Example:
-        >>> from faithlib import models
-        >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> (encoding,) = model.encode(["the plot was great"])
-        >>> p = target_values(model, [unchanged(encoding)] * 2, [0, 1], "probability")
-        >>> bool(np.isclose(p.sum(), 1))
-        True
     """
     targets = np.asarray(targets)
     if not isinstance(model, CausalLM):  # few outputs: store all, for other targets and metrics
@@ -208,15 +176,12 @@ def target_values(model, variants, targets, of, cache=None, progress=None):
 
 
 def distances(model, variants, references, reference_of, distance):
-    """The distance between each variant's probabilities p and a reference distribution q.
+    """The distance between each variant's probabilities p and a reference distribution q: (variants,).
 
     Args:
         references: (n, outputs) probabilities.
         reference_of: (len(variants),) int, the index in `references` of each variant's q.
         distance: (p, q), each (batch, outputs) -> (batch,); tensors on the model's device.
-
-    Returns:
-        float64 array (len(variants),) of distance(p, q).
     """
     references, rows_of = torch.as_tensor(references, device=model.device), torch.as_tensor(reference_of)
 
@@ -372,12 +337,6 @@ def check_outputs(model, what, numbers):
 
 
 def reason(model, broken):
-    """Why values of a model are not finite, as the end of a message: `broken`, or the dtype and the fix.
-
-    Example:
-        >>> from faithlib import models
-        >>> reason(models.load("tiny-bert", ("no", "yes"), ["the plot was great"]), "its weights are broken")
-        ': its weights are broken'
-    """
+    """Why values of a model are not finite, as the end of a message: `broken`, or the dtype and the fix."""
     dtype = str(getattr(model, "dtype", torch.float32)).removeprefix("torch.")
     return f": {broken}" if dtype == "float32" else f" in {dtype}: load it with dtype='float32'"

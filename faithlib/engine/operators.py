@@ -31,12 +31,9 @@ class Operator:
         by: what soft metrics draw, of BY: "element" (single dimensions of the embedding output, which only
             "zero" can erase) or "token"; by default "element" for "zero" and "token" for all others.
         unigrams: (n,) int, token ids of the training split with their repeats; for "resample".
-        stream: the name of the random numbers of "resample". A replacement text depends on this name, on the
-            text and on its own number: it is the same for all explanations of the text.
-        texts: replacement texts that "resample" averages.
-
-    Attributes:
-        texts: variants whose outputs are averaged where tokens are erased; 1 but for "resample".
+        stream: the name of the random numbers of "resample", on which with the text and its own number a
+            replacement text depends: it is the same for all explanations of the text.
+        texts: replacement texts that "resample" averages; of all other operators 1.
 
     Raises:
         ValueError: an unknown name, what the model cannot have, no unigrams or stream for "resample".
@@ -45,8 +42,7 @@ class Operator:
         >>> from faithlib import models
         >>> model = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
         >>> (encoding,) = model.encode(["the plot was great"])
-        >>> (variant,) = Operator(model, "delete").variants(encoding, encoding.maskable)
-        >>> model.tokens(variant.encoding)
+        >>> model.tokens(Operator(model, "delete").variant(encoding, encoding.maskable).encoding)
         ['[CLS]', '[SEP]']
     """
 

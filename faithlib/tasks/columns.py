@@ -24,9 +24,7 @@ def texts(values, name, place, blank=False):
     """A column of texts as a list of str.
 
     Args:
-        values: the column.
-        name: of the column.
-        place: of which data, for messages.
+        values, name, place: the column, its name, and of which data it is, for messages.
         blank: whether a text may be empty.
 
     Raises:
@@ -74,16 +72,12 @@ def answers(values, name, place):
 
 
 def classes(columns, name, place, labels=None):
-    """Labels of all splits as numbers, and the names of the classes.
+    """({split: labels as numbers, [int]}, names of the classes) of the labels of all splits.
 
     Args:
         columns: {split: the column}, of names or of numbers 0, 1, ...
-        name: of the column.
-        place: of which data, for messages.
+        name, place: as of `texts`.
         labels: the names in their order; by default the sorted names, or "0", "1", ... for numbers.
-
-    Returns:
-        ({split: [int]}, names).
 
     Raises:
         ValueError: a label that is missing, of another kind than the others, or none of `labels`; a single
@@ -141,15 +135,14 @@ def evidence(values, of_texts, name, place):
             of which every occurrence counts (as whole words, where it occurs so); nothing (None, ""). In
             files, lists are written as JSON.
         of_texts: [str].
-        name: of the column.
-        place: of which data, for messages.
+        name, place: as of `texts`.
 
     Raises:
         ValueError: something else, or what is not in the text; lists of 0 and 1 that may be both.
 
     Example:
-        >>> texts = ["so good", "a very long one", "very long", "so long"]
-        >>> evidence([[1], [(0, 6)], "long", [True, False]], texts, "why", "a.csv")
+        >>> given = [[1], [(0, 6)], "long", [True, False]]
+        >>> evidence(given, ["so good", "a very long one", "very long", "so long"], "why", "a.csv")
         [[1], [0, 1], [1], [0]]
         >>> evidence(["好看"], ["电影好看"], "why", "a.csv")
         [[[2, 4]]]

@@ -1,9 +1,8 @@
 """A data set that only the user has as the task of a paper: a file or a folder, named by its path.
 
 Its tables have the columns text and label, and text_b (never masked or scored) and evidence where they are
-known; of prompts text, and target where an answer is given. `tasks.tables` reads them. A folder holds a file
-for each split, `<split>.csv`; one file is divided here into the splits that a paper trains, chooses and tests
-on.
+known; of prompts text, and target where an answer is given. A folder holds a file for each split; one file is
+divided here into the splits that a paper trains, chooses and tests on.
 """
 
 import re
@@ -40,11 +39,7 @@ def task_slug(task):
 
 
 def find(task):
-    """The path of a task.
-
-    Raises:
-        FileNotFoundError: there is no such file or folder.
-    """
+    """The path of a task; FileNotFoundError where there is no such file or folder."""
     path = Path(task).expanduser()
     if not path.exists():
         raise FileNotFoundError(
@@ -54,14 +49,11 @@ def find(task):
 
 
 def read(task, kind="classification"):
-    """A task that is named by its path, divided into splits.
+    """(Task, {split: DataFrame}, provenance) of a task that is named by its path, divided into splits.
 
     Args:
         task: a file or a folder, as a parameter of an experiment.
         kind: "classification" or "prompts", what the paper explains.
-
-    Returns:
-        (Task, {split: DataFrame}, provenance: where rows come from and how they were divided).
 
     Raises:
         FileNotFoundError: there is no such file or folder.

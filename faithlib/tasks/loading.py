@@ -1,8 +1,4 @@
-"""`load`: one data set from the hub, a local mirror or a generator, split as its row or a paper says.
-
-What a user can get wrong is told in one line: what was asked for before anything is read, what the
-rows hold before anything is trained. Rows travel as pandas frames and end as `datasets.Dataset`s.
-"""
+"""`load`: one data set from the hub, a local mirror or a generator, split as its row or a paper says."""
 
 import hashlib
 import json
@@ -42,16 +38,14 @@ def load(
 ) -> Loaded:
     """Load the task `name`, split as a paper does it (`card`, of `papers.card`), or as its own row says.
 
-    Generated tasks ignore `data_dir`; they are made from `seed`, with `sizes` examples a split.
-    Real tasks are read from `<data_dir>/<name>/<split>.parquet` where `data_dir` is given, else
-    from the hub; `sizes` then keeps that many examples of a split, drawn with `seed`, in their
-    order. `sizes` = {split: n}; a split that is missing or 0 keeps its default size, or all rows.
-
-    A path, such as "mine.csv", names a data set that only you have; see `tasks.files`.
+    Generated tasks ignore `data_dir`; they are made from `seed`, with `sizes` examples a split. Real tasks
+    are read from `<data_dir>/<name>/<split>.parquet` where `data_dir` is given, else from the hub; `sizes`
+    then keeps that many examples of a split, drawn with `seed`, in their order. `sizes` = {split: n}; a split
+    that is missing or 0 keeps its default size, or all rows. A path names a data set that only you have; see
+    `tasks.files`.
 
     Raises ValueError (unknown name, split or size, a task that the paper cannot explain; no source; bad
-    rows), FileNotFoundError (no such folder, task or split) and ConnectionError (no answer from the hub),
-    one line each.
+    rows), FileNotFoundError (no such folder, task or split) and ConnectionError (no answer from the hub).
     """
     of_user = files.is_path(name)
     if of_user:
@@ -80,11 +74,15 @@ def load(
         frames, whole, origin = _subsets(task, split_rows(recipe, sources), sizes, seed, origin)
     _check_classes(task, frames)
     about = {"source": source, "task": files.task_slug(name), "paper": card.name if card else None}
-    provenance = {**about, **origin}
+    return loaded(task, frames, about | origin, _differences(task, use, frames, whole))
+
+
+def loaded(task, frames, provenance, differences=()):
+    """The `Loaded` of frames, whose rows and hashes join the provenance."""
     provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
     provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
     splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
-    return Loaded(task, splits, source, provenance, _differences(task, use, frames, whole))
+    return Loaded(task, splits, provenance["source"], provenance, list(differences))
 
 
 # What was asked for -------------------------------------------------------------------------------

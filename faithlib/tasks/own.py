@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import datasets
-
-from faithlib.tasks.loading import Loaded, check_sizes, hash_rows, load
+from faithlib.tasks.loading import Loaded, check_sizes, load, loaded
 from faithlib.tasks.splits import subset
 from faithlib.tasks.table import TASKS, Task
 from faithlib.tasks.tables import read
@@ -50,13 +48,10 @@ def load_data(
 
     Example:
         >>> import pandas as pd
-        >>> reviews = pd.DataFrame({"review": ["a great film", "so boring"], "stars": ["good", "bad"],
-        ...                         "why": [["great"], ["boring"]]})
-        >>> data = load_data(reviews, text="review", label="stars", evidence="why")
+        >>> reviews = pd.DataFrame({"review": ["great film", "boring"], "stars": ["good", "bad"]})
+        >>> data = load_data(reviews, text="review", label="stars")
         >>> data.task.labels, data.splits["test"][0]
-        (('bad', 'good'), {'text': 'a great film', 'text_b': '', 'label': 1, 'evidence': [1]})
-        >>> load_data("sentiment", sizes={"test": 3}).splits["test"].num_rows
-        3
+        (('bad', 'good'), {'text': 'great film', 'text_b': '', 'label': 1})
     """
     named = {"text": text, "text_b": text_b, "label": label, "evidence": evidence, "target": target}
     named |= {"contrast": contrast}
@@ -84,8 +79,4 @@ def load_data(
         else:
             frames[split] = subset(frames[split], size, seed)
             origin["subset_seed"] = seed
-    provenance = {**origin, "task": task.name, "paper": None}
-    provenance["rows"] = {split: len(frame) for split, frame in frames.items()}
-    provenance["sha256"] = {split: hash_rows(frame) for split, frame in frames.items()}
-    splits = {s: datasets.Dataset.from_pandas(f, preserve_index=False) for s, f in frames.items()}
-    return Loaded(task, splits, origin["source"], provenance, [])
+    return loaded(task, frames, {**origin, "task": task.name, "paper": None})

@@ -5,10 +5,10 @@ from sklearn.model_selection import train_test_split
 
 
 def split_rows(recipe, sources):
-    """Apply a recipe to {source split: frame}. Returns {split: frame}, rows numbered from 0.
+    """{split: frame} of a recipe and {source split: frame}, rows numbered from 0.
 
-    Shares are by position and rounded to the nearest row. A holdout is taken from train only when
-    the source has no validation split of its own.
+    Shares are by position and rounded to the nearest row. A holdout is taken from train only when the source
+    has no validation split of its own.
     """
     if recipe.words:
         low, high = recipe.words

@@ -125,13 +125,7 @@ unregister_task = TASKS.remove
 
 
 def generated(names):
-    """Which of some data sets this project generates; data of your own are not among them.
-
-    Args:
-        names: Series or Index of names.
-
-    Returns:
-        (names,) bool.
+    """Which of some data sets, a Series or Index of names, this project generates: (names,) bool.
 
     Example:
         >>> import pandas as pd
@@ -144,9 +138,8 @@ def generated(names):
 def register_task(task: Task) -> Task:
     """Add a row to `TASKS`, so that a data set of your own is known by name everywhere.
 
-    Args:
-        task: a `Task`. Without a `hub` its rows are read from `<data_dir>/<name>/<split>.parquet` with the
-            columns text and label (and text_b if `auxiliary` is named), or text alone for prompts.
+    Without a `hub` its rows are read from `<data_dir>/<name>/<split>.parquet` with the columns text and label
+    (and text_b if `auxiliary` is named), or text alone for prompts.
 
     Raises:
         ValueError: a name that is taken, a classification without labels, an unknown kind, a hub whose
@@ -154,9 +147,8 @@ def register_task(task: Task) -> Task:
 
     Example:
         >>> _ = register_task(Task("reviews", "our shop's reviews", ("bad", "good")))
-        >>> TASKS["reviews"].labels
-        ('bad', 'good')
-        >>> unregister_task("reviews")
+        >>> TASKS["reviews"].labels, unregister_task("reviews")
+        (('bad', 'good'), None)
     """
     if not isinstance(task, Task):
         raise ValueError(f"{task!r} is no task: give a faithlib.tasks.Task")

@@ -23,23 +23,14 @@ KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a t
 def read(
     source, labels=None, text="text", text_b=None, label=None, evidence=None, target=None, contrast=None
 ):
-    """One's own data with our columns, checked.
+    """One's own data with our columns, checked: (Task, {split: DataFrame}, where the rows come from).
 
-    Args:
-        source, labels: as of `own.load_data`.
-        text, text_b, label, evidence, target, contrast: the names of the columns.
-
-    Returns:
-        (Task, {split: DataFrame}, where the rows come from: source, file, columns, source_rows). A column
-        that is called as ours are and not named here is not used, which a printed line says.
-
-    Raises:
-        ValueError, FileNotFoundError: as of `own.load_data`.
+    Arguments and errors are those of `own.load_data`. A column that is called as ours are and not named here
+    is not used, which a printed line says.
 
     Example:
-        >>> task, frames, origin = read(["a great film"])
-        >>> frames["test"].to_dict("list"), origin["source"]
-        ({'text': ['a great film'], 'target': ['']}, 'memory')
+        >>> read(["a great film"])[1]["test"].to_dict("list")
+        {'text': ['a great film'], 'target': ['']}
     """
     named = {"text": text, "text_b": text_b, "label": label, "evidence": evidence, "target": target}
     named, labels = _check({**named, "contrast": contrast}, labels)
