@@ -1,7 +1,4 @@
-"""Training: fine-tuning with masks or a salience loss, and ROAR's retraining.
-
-The names that notebooks use are offered here; each is imported when it is first used.
-"""
+"""Training: fine-tuning with masks or a salience loss, and ROAR's retraining."""
 
 from faithlib.lazy import offers
 

@@ -66,8 +66,8 @@ class Recipe:
         definition: of the salience loss, "paper" or "released".
         accumulate: micro-batches whose gradients are added up for an optimiser step: the same step up to
             rounding, except for the draws of dropout, in less memory.
-        checkpointing: keep the inputs of each layer alone and compute its activations again for the gradient:
-            the same step in less memory and about a third more time.
+        checkpointing: compute activations again for the gradient: the same step in less memory and about a
+            third more time.
     """
 
     epochs: int = 3
@@ -116,11 +116,10 @@ def recipe(model: torch.nn.Module, epochs: int) -> dict[str, Any]:
     """Settings of `fine_tune` as in Madsen et al. (2022): Table 4 for a BiLSTM, Table 5 for an encoder.
 
     What the tables do not state follows the release: the BiLSTM's attention has no weight decay in models for
-    single texts; the biases and layer norms of an encoder have none, and its β₂ is 0.98. The batch size,
-    which differs between data sets, and the metric that selects the epoch are not included. Madsen et al.
-    (2024) fine-tune encoders with the same settings, in batches of 16, for the epochs of their Table 3.
-
-    The model is the torch module of a Classifier.
+    single texts; the biases and layer norms of an encoder have none, and its β₂ is 0.98. The batch size and
+    the metric that selects the epoch are not included. Madsen et al. (2024) fine-tune encoders with the same
+    settings, in batches of 16, for the epochs of their Table 3. The model is the torch module of a
+    Classifier.
     """
     config = model.config
     if config.model_type == "bilstm-attention":
@@ -167,21 +166,17 @@ def fine_tune(
         For a list of selections {selection: (history, weights)}, and the model has the weights of the first.
 
     Raises:
-        ValueError: a setting that is unknown or out of range; splits or labels that do not fit; a model in
-            float16 or with offloaded weights; a salience that is 0 everywhere or not as `fit` returns it;
-            salience together with masking or checkpointing, and the released one with accumulation; salience
-            for a model without attention; masking for one without a mask token; checkpointing for one that
-            cannot.
+        ValueError: a setting that is unknown or out of range; splits or labels that do not fit; a salience
+            that is 0 everywhere or not as `fit` returns it; settings that do not go together; what the model
+            cannot have.
         FloatingPointError: a loss is not finite.
 
     Example:
         >>> from faithlib import models
         >>> classifier = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
         >>> split = classifier.encode(["great", "the plot"]), np.array([1, 0])
-        >>> data = {"train": split, "validation": split}
-        >>> history = fine_tune(classifier, data, epochs=2, batch_size=2, learning_rate=1e-3)
-        >>> [row["epoch"] for row in history]
-        [1.0, 2.0]
+        >>> len(fine_tune(classifier, {"train": split, "validation": split}, epochs=2, batch_size=2))
+        2
     """
     allowed = [entry.name for entry in fields(Recipe)]
     if unknown := [name for name in settings if name not in allowed]:
@@ -244,8 +239,9 @@ def _evaluations(classifier, recipe, validation):
         copies["masked"] = texts, validation[1]
     evaluations = {}
     for rule in recipe.selections:
-        kind = _Evaluations if (recipe.masking, rule) == ("none", "unmasked") else _MaskedEvaluations
-        evaluations[rule] = kind(classifier, copies, recipe.best, rule)
+        alone = (recipe.masking, rule) == ("none", "unmasked")
+        copies_of_rule = {"unmasked": validation} if alone else copies
+        evaluations[rule] = _Evaluations(classifier, copies_of_rule, recipe.best, rule)
     return evaluations
 
 
@@ -286,22 +282,11 @@ def _splits(classifier, data):
 
 @without_gradients
 def evaluate(classifier: Any, encodings: Sequence, labels: Sequence[int] | np.ndarray) -> dict[str, Any]:
-    """Performance of a classifier on a split.
-
-    Args:
-        classifier: a Classifier, which is put into evaluation mode.
-        labels: (examples,) int.
+    """Performance of a classifier, which is put into evaluation mode, on a split with labels (examples,) int.
 
     Returns:
         {"loss": cross-entropy, nats per example; the metrics of `performance`; "probabilities": (examples,
         classes) float32}.
-
-    Example:
-        >>> from faithlib import models
-        >>> classifier = models.load("tiny-bert", ("no", "yes"), ["the plot was great"])
-        >>> found = evaluate(classifier, classifier.encode(["great", "the plot"]), np.array([1, 0]))
-        >>> found["probabilities"].shape
-        (2, 2)
     """
     classifier.model.eval()
     data, labels = Split(classifier, encodings, labels), np.asarray(labels, np.int64)
@@ -320,7 +305,8 @@ def evaluate(classifier: Any, encodings: Sequence, labels: Sequence[int] | np.nd
 class _Evaluations:
     """The evaluations of one training by one rule, and the weights of the best of them.
 
-    `copies` is {"unmasked" and "masked": (encodings, labels)} of the validation split.
+    `copies` is {"unmasked", and where masked texts count "masked": (encodings, labels)} of the validation
+    split.
     """
 
     def __init__(self, classifier, copies, best, selection):
@@ -335,14 +321,22 @@ class _Evaluations:
 
     def performance(self, shared):
         """The performance that selects, and further entries for the history's row."""
-        return self.of("unmasked", shared), {}
+        measured = {name: self.of(name, shared) for name in self.copies}
+        if len(measured) == 1:
+            return measured["unmasked"], {}
+        one, other = measured.values()
+        predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
+        measured["both"] = {
+            "loss": (one["loss"] + other["loss"]) / 2,
+            **performance(predicted, np.tile(self.copies["unmasked"][1], 2)),
+        }
+        extra = {f"validation_{self.best}_{name}": measured[name][self.best] for name in self.copies}
+        return measured[self.selection], extra
 
     def evaluate(self, epoch, step, steps, losses, learning_rate, shared):
-        """Evaluate after `step` of an epoch's `steps`.
+        """Evaluate after `step` of an epoch's `steps`; `losses` are those of `_step` since the last time.
 
-        Args:
-            losses: the results of `_step` since the last time.
-            shared: {copy: its performance after this step}, which all rules fill and use.
+        `shared` is {copy: its performance after this step}, which all rules fill and use.
         """
         losses = torch.stack(losses).tolist()  # all at once, so that a GPU is not synchronised at each step
         for i, values in enumerate(losses, step - len(losses) + 1):
@@ -380,21 +374,6 @@ class _Evaluations:
             return False
         since = [row["kept"] for row in reversed(self.history)].index(True)
         return since == patience or (self.best != "loss" and self.top == 1)
-
-
-class _MaskedEvaluations(_Evaluations):
-    """Selection by a masked copy of the validation split, or by both copies."""
-
-    def performance(self, shared):
-        measured = {name: self.of(name, shared) for name in self.copies}
-        one, other = measured.values()
-        predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
-        measured["both"] = {
-            "loss": (one["loss"] + other["loss"]) / 2,
-            **performance(predicted, np.tile(self.copies["unmasked"][1], 2)),
-        }
-        extra = {f"validation_{self.best}_{name}": measured[name][self.best] for name in self.copies}
-        return measured[self.selection], extra
 
 
 def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):

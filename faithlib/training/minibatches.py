@@ -1,6 +1,8 @@
 """Mini-batches of a split: padded once, shuffled by length and, for masked fine-tuning, randomly masked."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,11 +16,8 @@ TRAINING, VALIDATION = 1, 2  # streams of random masks: the draws of one do not 
 class Split:
     """A split that is padded and moved to the device once, and from which batches are cut.
 
-    Args:
-        labels: (examples,) int.
-
-    Raises:
-        ValueError: no examples, labels of another number or type, a label that is no output of the model.
+    Raises ValueError for no examples, and for labels, (examples,) int, of another number or type or that are
+    no output of the model.
     """
 
     def __init__(self, classifier, encodings, labels):
@@ -46,14 +45,7 @@ def _check_labels(classifier, encodings, labels):
 
 
 class MaskedSplit(Split):
-    """A split whose batches have new random masks each time, as `masked` draws them.
-
-    Args:
-        classifier: a Classifier with a mask token.
-        labels: (examples,) int.
-        masking: "half" or "all" of the examples of a batch.
-        seed: of the masks.
-    """
+    """A split whose batches have new random masks each time, as `masked` draws them."""
 
     def __init__(self, classifier, encodings, labels, masking, seed):
         super().__init__(classifier, encodings, labels)
@@ -71,20 +63,17 @@ class MaskedSplit(Split):
         return replace(batch, ids=batch.ids.masked_fill(masks, self.mask_id)), labels
 
 
-def masked(classifier, encodings, generator, masking="all") -> list:
+def masked(
+    classifier: Any, encodings: Sequence, generator: np.random.Generator, masking: str = "all"
+) -> list:
     """The encodings with the random masks of masked fine-tuning (Madsen et al. 2024, Algorithm 1).
 
     For each example a ratio r ~ U[0, 1) is drawn, and each of its tokens becomes the mask token with
     probability r. Tokens of text_b are masked too: Algorithm 1 masks the whole input, and so does the release
     (explanations mask `text` only). Special tokens are not masked.
 
-    Args:
-        classifier: a Classifier with a mask token.
-        generator: a numpy Generator.
-        masking: "all" examples, or "half", ⌊n / 2⌋ of them at random.
-
-    Raises:
-        ValueError: another masking, or a model without a mask token.
+    `masking` is "all" examples, or "half", ⌊n / 2⌋ of them at random. Raises ValueError for another one, or a
+    model without a mask token.
     """
     one_of("masking", masking, ("half", "all"))
     check_mask(classifier)
@@ -97,11 +86,7 @@ def masked(classifier, encodings, generator, masking="all") -> list:
 def shuffled_by_length(lengths, batch_size, generator, pool=50) -> list:
     """Batches of row indices in random order, each of examples of similar length.
 
-    Args:
-        lengths: (examples,) int.
-        batch_size: examples in a batch.
-        generator: a numpy Generator.
-        pool: rows are shuffled, then sorted by length within pools of this many batches.
+    Rows are shuffled, then sorted by length, (examples,) int, within pools of `pool` batches.
     """
     rows = generator.permutation(len(lengths))
     size = batch_size * pool

@@ -5,8 +5,7 @@ ranks tokens once, by scores of the model trained on unmasked data; Recursive RO
 level, by scores of the previous level's model (Hooker et al. 2019; Madsen et al. 2022, section 3). A model is
 named by how its data were masked, and models that curves share are trained once: `attention.ratio10-20-30` is
 the third level of the recursive curve of attention, `attention.ratio30` that of its plain curve, and both
-start at the model `unmasked`. The results of each finished model are stored in a folder, and it is not
-trained again.
+start at the model `unmasked`. The results of each finished model are stored in a folder.
 """
 
 import json
@@ -15,11 +14,14 @@ import os
 import pickle
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait as wait_for
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -144,7 +146,15 @@ class Job:
         return Job(self.measure, self.by, self.path[:-1]).name if self.path[1:] else Job().name
 
 
-def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
+def run(
+    make_model: Callable,
+    splits: dict,
+    plan: Plan,
+    settings: dict,
+    kept: Path,
+    seed: int = 0,
+    workers: int = 1,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Train and test all models of a unit.
 
     Args:
@@ -152,9 +162,8 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
             it must be picklable.
         splits: {"train", "validation", "test": (encodings, labels)}; all three are masked, by scores for the
             gold label.
-        plan: a Plan.
         settings: keyword arguments of `fine_tuning.fine_tune`.
-        kept: the folder (a Path) of the results of finished models, which are not computed again.
+        kept: the folder of the results of finished models, which are not computed again.
         seed: of training and of the random baseline.
         workers: how many models are trained at a time, each in a process with one thread; results do not
             depend on it.
@@ -191,18 +200,20 @@ def run(make_model, splits, plan, settings, kept, seed=0, workers=1):
     return curves.assign(read_back=~curves.job.isin(list(todo))), predictions, sparsity
 
 
-def costs(run, curves, workers):
+def costs(run: Any, curves: pd.DataFrame, workers: int) -> dict[str, Any]:
     """Seconds and memory of the models, for the `volatile` part of a record.
 
-    The seconds of models that were read back are added to `run.earlier`. The memory is an upper
-    bound: this process and `workers` processes, each as large as the largest.
+    The seconds of models that were read back are added to `run.earlier`. The memory is an upper bound: this
+    process and `workers` processes, each as large as the largest.
     """
     spent = curves.drop_duplicates("job").set_index("job")[COSTS]
     seconds = spent[SECONDS]
     earlier = seconds[spent.read_back].to_numpy().sum()
     run.earlier += earlier / workers  # they were trained in parallel
     run.earlier_cpu += earlier  # one thread each
-    values = {"seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}}
+    values: dict[str, Any] = {
+        "seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}
+    }
     if workers > 1:
         largest = int(spent.peak_memory_mib.max())
         values["peak_memory_mib"] = provenance.peak_memory_mib() + workers * largest

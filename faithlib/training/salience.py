@@ -1,8 +1,10 @@
 """Word salience: the importance of tokens without a model, and the distance of attention from it.
 
-Salience σ is computed from token ids: those of the text alone (TextRank, uniform) or also those of the
-training split (tf-idf, χ²). Chrysostomou & Aletras 2021, section 3 and appendices B and H.
+σ is computed from token ids: those of the text alone (TextRank, uniform) or also those of the training split
+(tf-idf, χ²). Chrysostomou & Aletras 2021, section 3 and appendices B and H.
 """
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -16,7 +18,9 @@ from faithlib.scores import one_of, whole
 TINY = 1e-10  # in both logarithms, as released: a σ of 0 adds 23 nats instead of infinity
 
 
-def fit(kind, encodings, labels=None, definition="paper"):
+def fit(
+    kind: str, encodings: Sequence, labels: Sequence[int] | None = None, definition: str = "paper"
+) -> Callable[[Sequence], list[np.ndarray]]:
     """Fit one kind of word salience to a training split.
 
     A repeated token has the same score at each of its positions; a token that is not in the training split
@@ -72,23 +76,13 @@ def fit(kind, encodings, labels=None, definition="paper"):
 
 
 def textrank(ids, window=4, damping=0.85):
-    """TextRank of each token, the fixed point of Eq. 1.
+    """TextRank of each token, (tokens,) int -> (tokens,) float64 above 0, the fixed point of Eq. 1.
 
     σ_i = (1 − d) + d Σ_j σ_j / |Out(V_j)| over the neighbours j of i, which is n times the PageRank of a
     graph whose n nodes are the different ids; the mean over nodes is 1. Two different ids share one
-    undirected edge if they occur less than `window` tokens apart anywhere in the text; an id is not its own
-    neighbour. If the text has a single id, repeated or not, every score is 1.
-
-    Args:
-        ids: (tokens,) int.
-        window: in tokens, at least 2.
-        damping: d, in (0, 1).
-
-    Returns:
-        (tokens,) float64, above 0.
-
-    Raises:
-        ValueError: another window or damping.
+    undirected edge if they occur less than `window` (at least 2) tokens apart anywhere in the text; an id is
+    not its own neighbour. If the text has a single id, repeated or not, every score is 1. `damping` is d, in
+    (0, 1); ValueError for another window or damping.
 
     >>> textrank([7, 3, 9, 4, 5], window=2).round(2).tolist()  # a path of five nodes
     [0.67, 1.23, 1.2, 1.23, 0.67]
@@ -122,15 +116,12 @@ def released_textrank(ids, window=8, damping=0.85):
     return scores[at]
 
 
-def divergence(attention, salience):
-    """KL(α, σ) of each example (Eq. 3), in nats.
+def divergence(attention: Sequence[np.ndarray], salience: Sequence[np.ndarray]) -> np.ndarray:
+    """KL(α, σ) of each example (Eq. 3), in nats: (examples,) float64, 0 where both are equal.
 
     Args:
         attention: [(tokens,)], 0 at tokens that are not maskable, as `attribute` returns it.
         salience: [(tokens,)], likewise, as `fit` returns it. Both are divided by their sums.
-
-    Returns:
-        (examples,) float64, 0 where both are equal.
 
     Raises:
         ValueError: attention or salience of an example is 0 everywhere.
@@ -146,7 +137,7 @@ def divergence(attention, salience):
 
 
 def salience_loss(attention, salience, positions, definition="paper"):
-    """The salience loss L_sal (Eq. 3), which is added to the training loss with the weight λ (Eq. 2).
+    """The salience loss L_sal (Eq. 3), a scalar ≥ 0, added to the training loss with the weight λ (Eq. 2).
 
     - "paper": the mean over examples of KL(α, σ) = Σ α (log α − log σ), in nats; 0 if attention equals
       salience. α is restricted to `positions` and divided by its sum.
@@ -157,10 +148,6 @@ def salience_loss(attention, salience, positions, definition="paper"):
         attention: α, the last layer's weights from [CLS], the mean over heads, (batch, tokens).
         salience: σ, as `fit` of the same definition returns it, (batch, tokens).
         positions: (batch, tokens) bool: the maskable tokens ("paper") or all present tokens ("released").
-        definition: "paper" or "released".
-
-    Returns:
-        A scalar tensor, ≥ 0.
     """
     if definition == "released":
         alpha, sigma = (x.masked_fill(~positions, -torch.inf).softmax(-1) for x in (attention, salience))
@@ -181,11 +168,8 @@ class Guide:
     """The salience of a training split, padded once, and the salience loss of its batches.
 
     Args:
-        classifier: a Classifier that exposes attention weights.
-        encodings: the training examples.
-        salience: [(tokens,)] of each example, as `fit` of the same definition returns it.
+        salience: [(tokens,)] of each training example, as `fit` of the same definition returns it.
         weight: λ.
-        definition: "paper" or "released".
 
     Raises:
         ValueError: salience that does not fit the examples or the definition, or no attention weights.
