@@ -33,10 +33,7 @@ def agreement(study, draws=DRAWS):
     Values are turned so that higher is better. Over attributions: the ranks that two metrics give to the
     attributions, by their means over texts. Over texts: the ranks that they give to the texts, for each
     attribution, averaged over attributions. Intervals are 95 % percentile intervals over texts, drawn anew
-    together for all attributions and metrics. In a notebook the heat map is shown, too.
-
-    Args:
-        draws: resamples of the intervals, at least 1.
+    together for all attributions and metrics, `draws` times. In a notebook the heat map is shown, too.
 
     Returns:
         DataFrame with the columns COLUMNS; over: "attributions" or "texts"; n: how many of them both
@@ -45,15 +42,6 @@ def agreement(study, draws=DRAWS):
 
     Raises:
         ValueError: no draws.
-
-    Example:
-        >>> from types import SimpleNamespace as Some
-        >>> rows = [(i, name, metric, "", value * (1 if metric == "ns" else -1))
-        ...         for i in range(4) for metric in ("ns", "decision_flip")
-        ...         for name, value in (("lime", i), ("attention", i + 1), ("deeplift", i + 3))]
-        >>> values = pd.DataFrame(rows, columns=["example", "attribution", "metric", "baseline", "value"])
-        >>> agreement(Some(values=values), draws=9)[["over", "rho", "n"]].values.tolist()
-        [['attributions', 1.0, 3], ['texts', 1.0, 4]]
     """
     table = computed(study, draws)
     if len(table) and in_notebook():
@@ -87,11 +75,7 @@ def computed(study, draws=DRAWS):
 
 
 def figure(table):
-    """A matplotlib figure: the agreement of metrics as two heat maps, with a cell for every pair.
-
-    Args:
-        table: as `agreement` returns it, with at least one pair.
-    """
+    """The agreement of metrics, a table of `agreement` with at least one pair, as two heat maps: a figure."""
     import matplotlib.pyplot as plt
 
     order = list(dict.fromkeys([*table.metric_a, *table.metric_b]))
@@ -129,13 +113,10 @@ def figure(table):
 
 
 def spearman(x, y):
-    """Spearman's rank correlation over the last axis; ties have their mean rank.
+    """Spearman's rank correlation of x and y, (..., n), over the last axis; ties have their mean rank.
 
-    Args:
-        x, y: (..., n) float; where one of them is NaN, both are left out.
-
-    Returns:
-        (...) in [-1, 1], NaN where fewer than 3 pairs are known or one side is constant.
+    Where one of them is NaN, both are left out; NaN where fewer than 3 pairs are left or one side is
+    constant.
 
     Example:
         >>> spearman(np.array([1.0, 2.0, 3.0, np.nan]), np.array([5.0, 9.0, 7.0, 1.0])).item()

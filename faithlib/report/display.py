@@ -8,7 +8,10 @@ import io
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +24,7 @@ HIDE_WORDS = "FAITHLIB_HIDE_WORDS"  # set where texts may be explained and not c
 POSITIVE, NEGATIVE = (230, 130, 0), (0, 114, 178)  # Okabe-Ito orange and blue, told apart by everyone
 
 
-def words(tokens):
+def words(tokens: Sequence[str]) -> list[str]:
     """Words or tokens as a page may show them: their positions where $FAITHLIB_HIDE_WORDS is set.
 
     Example:
@@ -32,12 +35,11 @@ def words(tokens):
     return [str(i) for i in range(len(tokens))] if os.environ.get(HIDE_WORDS) else tokens
 
 
-def heat(tokens, rows, notes=None, largest=None):
+def heat(tokens: Sequence[str], rows: dict, notes: dict | None = None, largest: float | None = None) -> Any:
     """Heat maps of one text, a row for each attribution: HTML.
 
-    tokens: list of str. rows: {name: scores (tokens,)}; orange speaks for the target, blue against it,
-    and the strongest colour stands for `largest`, or for a row's own largest absolute score. notes:
-    {name: text behind the row}.
+    rows: {name: scores (tokens,)}; orange speaks for the target, blue against it, and the strongest colour
+    stands for `largest`, or for a row's own largest absolute score. notes: {name: text behind the row}.
     Raises ValueError where a row has another length than the tokens.
     """
     from IPython.display import HTML
@@ -56,16 +58,13 @@ def heat(tokens, rows, notes=None, largest=None):
     return HTML("<table>" + "".join(lines) + "</table>")
 
 
-def show_figure(figure, stem, captions):
-    """Save a figure, show it, and under it its caption.
+def show_figure(figure: Any, stem: Path, captions: dict[str, str]) -> None:
+    """Save a matplotlib figure as .pdf, .png and .svg, show it, and under it its caption; it is closed.
 
     Args:
-        figure: a matplotlib figure; it is closed.
-        stem: where it is saved as .pdf, .png and .svg: a folder and the name of what it shows.
-        captions: {name: caption}; the caption is that of the longest name that the stem's begins with.
-
-    Raises:
-        ValueError: a figure that has no caption.
+        stem: where it is saved: a folder and the name of what it shows.
+        captions: {name: caption}; the caption is that of the longest name that the stem's begins with;
+            ValueError where there is none.
     """
     stems = [name for name in captions if stem.name.startswith(name)]
     if not stems:
@@ -74,12 +73,10 @@ def show_figure(figure, stem, captions):
     show_drawn(figure, captions[max(stems, key=len)])
 
 
-def show_drawn(figure, caption):
-    """Show a figure and under it its caption, whose beginning is the picture's alternative text.
+def show_drawn(figure: Any, caption: str) -> None:
+    """Show a matplotlib figure, which is closed, and under it its caption, in Markdown.
 
-    Args:
-        figure: a matplotlib figure; it is closed.
-        caption: Markdown.
+    The caption's beginning is the picture's alternative text.
     """
     import matplotlib.pyplot as plt
     from IPython.display import Image, Markdown, display
@@ -95,8 +92,6 @@ def beginning(caption):
     Example:
         >>> beginning("**Does it fall?** The curve of *each* model.")
         'Does it fall?'
-        >>> beginning("The curve of *each* model (0.5 is chance). Lower is better.")
-        'The curve of each model (0.5 is chance).'
     """
     bold = re.match(r"\*\*(.+?)\*\*", caption, re.DOTALL)
     words = bold[1] if bold else re.split(r"(?<=[.?!])\s", caption, maxsplit=1)[0]
@@ -104,12 +99,7 @@ def beginning(caption):
 
 
 def in_notebook():
-    """Whether this runs in a Jupyter kernel.
-
-    Example:
-        >>> in_notebook()
-        False
-    """
+    """Whether this runs in a Jupyter kernel."""
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     return bool(shell) and hasattr(shell, "kernel")
 

@@ -1,14 +1,17 @@
 """What the figures of all papers share: panels, curves, points with intervals, heat maps, legends.
 
 A figure is drawn from a table: one panel for each data set and model, with a title in words, axes that are
-shared wherever panels are compared, and one legend. A filled mark is ours, a hollow one is published.
-matplotlib and seaborn are imported by the functions that draw.
+shared wherever panels are compared, and one legend. A filled mark is ours, a hollow one is published. `axis`
+is where to draw, `look` keywords as of `style.line` or `style.role`.
 """
 
 import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from faithlib.report.style import dataset_title, label, line, model_title, note_scale
 
@@ -20,17 +23,11 @@ HOLLOW = {"label": "published", "color": "#555555", "marker": "o", "linestyle": 
 
 
 def title(dataset, model="", *more) -> str:
-    """A panel's title in words.
-
-    Args:
-        dataset, model: as a table names them; model "" leaves it out.
-        more: further words.
+    """A panel's title in words, of a data set and a model ("" for none), and more words.
 
     Example:
-        >>> title("babi_1", "bilstm")
-        'bAbI-1, BiLSTM'
-        >>> title("cb", "", "macro-F1")
-        'CommitmentBank: macro-F1'
+        >>> title("babi_1", "bilstm"), title("cb", "", "macro-F1")
+        ('bAbI-1, BiLSTM', 'CommitmentBank: macro-F1')
     """
     names = ", ".join(name for name in (dataset_title(dataset), model and model_title(model)) if name)
     return ": ".join([names, *filter(None, more)])
@@ -64,11 +61,7 @@ class Panels:
         return [axis for axis, _ in self.cells]
 
     def name_axes(self, x="", y=""):
-        """Label the lowest panel of each column and the first of each row.
-
-        Args:
-            x, y: the labels; y may be a list with a label for each row.
-        """
+        """Label the lowest panel of each column and the first of each row, where y may be a list."""
         last = len(self.cells) - self.across
         for i, axis in enumerate(self.axes):
             if i >= last:
@@ -86,7 +79,7 @@ class Panels:
         """The figure, with the legend below the panels and the note of the scale.
 
         Args:
-            handles: looks (dicts as of `line` or `role`) or artists; by default what the axes label.
+            handles: looks or artists; by default what the axes label.
             scale: "quick" writes on the figure that it is a smoke run.
             columns: of the legend; by default as many as fit.
         """
@@ -96,17 +89,17 @@ class Panels:
 
 
 def panels(
-    table,
-    by=("dataset", "model"),
-    across=3,
-    height=1.6,
-    columns=None,
-    names=title,
-    left=0.6,
-    sharex=True,
-    sharey=True,
-):
-    """Axes in a grid, one for each group of a table.
+    table: pd.DataFrame,
+    by: Sequence[str] = ("dataset", "model"),
+    across: int = 3,
+    height: float | Sequence[float] = 1.6,
+    columns: tuple[str, dict] | None = None,
+    names: Callable[..., str] = title,
+    left: float = 0.6,
+    sharex: bool | str = True,
+    sharey: bool | str = True,
+) -> Panels:
+    """Axes in a grid, one for each group of a table: `Panels`; of an empty table one, which says so.
 
     Args:
         table: DataFrame with the columns of `by`; groups stand in the order of its rows.
@@ -118,9 +111,6 @@ def panels(
         names: (*group) -> its title in words; by default `by` is data set, model and further words.
         left: inches that the labels of the vertical axis take, for the width of titles.
         sharex, sharey: as `matplotlib.pyplot.subplots` takes them.
-
-    Returns:
-        `Panels`; of an empty table one panel, which says that there are no records.
     """
     import matplotlib.pyplot as plt
 
@@ -153,15 +143,12 @@ def panels(
     return Panels(figure, cells, across)
 
 
-def lines(axis, table, x, y, look, interval=INTERVAL):
-    """A curve with marks, and a band where intervals are known.
+def lines(
+    axis: Any, table: pd.DataFrame, x: str, y: str, look: dict, interval: tuple[str, str] | None = INTERVAL
+) -> None:
+    """A curve with marks of columns x and y, and a band where intervals are known.
 
-    Args:
-        axis: where to draw.
-        table: DataFrame, a row a point.
-        x, y: its columns.
-        look: keywords as of `line` or `role`.
-        interval: what stands behind y's name in the columns of its interval; None draws no band.
+    `interval` is what stands behind y's name in the columns of its interval; None draws no band.
     """
     import seaborn as sns
 
@@ -173,19 +160,19 @@ def lines(axis, table, x, y, look, interval=INTERVAL):
         axis.fill_between(table[x], low, high, color=look["color"], alpha=0.15, linewidth=0)
 
 
-def curves(table, x, y, curve, looks, words, columns=("", {"": ""}), labels=("", "")):
-    """The curves of one unit, which end between 0 and 1.
+def curves(
+    table: pd.DataFrame, x: str, y: str, curve: str, looks: dict[str, dict], words: str,
+    columns: tuple[str, dict] = ("", {"": ""}), labels: tuple[str, str] = ("", ""),
+) -> Any:  # fmt: skip
+    """The curves of one unit, which end between 0 and 1: a figure, with a legend.
 
     Args:
         table: DataFrame, a row a point.
         x, y, curve: its columns; a value of `curve` is a line.
-        looks: {value of `curve`: keywords as of `line` or `role`}.
+        looks: {value of `curve`: its look}.
         words: the title.
         columns: (column, {value: words}) for a panel for each value.
         labels: of the axes.
-
-    Returns:
-        A matplotlib figure, with a legend.
     """
     grid = panels(table.assign(**{"": ""}), [""], names=lambda _: words, columns=columns)
     for axis, part in grid:
@@ -200,11 +187,10 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
     """Values as marks at given heights, with their intervals.
 
     Args:
-        axis: where to draw.
         table: DataFrame, a row a mark.
         value: the column that is drawn.
         heights: (rows,) where on the vertical axis.
-        look: keywords as of `line` or `role`; with hollow=True only the outline is drawn.
+        look: with hollow=True only the outline is drawn.
         interval: (low, high), what stands behind the value's name in the columns of its interval, or whole
             names of columns; None draws none.
         limits: (low, high) of the axis: a value outside is drawn at its edge, with the number beside it, and
@@ -252,17 +238,13 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
 
 
 def heat(axis, values, marked=None, limits=(0, 1), colours="Blues"):
-    """A heat map.
+    """A heat map; returns the artist, for a colour bar.
 
     Args:
-        axis: where to draw.
         values: DataFrame, a row and a column for each of the map.
         marked: DataFrame of the same shape, of text to write into the cells.
         limits: the values of the lightest and of the darkest colour.
         colours: a colour map of matplotlib.
-
-    Returns:
-        The artist, for a colour bar.
     """
     import seaborn as sns
 
@@ -300,15 +282,7 @@ def attribution_rows(axis, attributions):
 
 
 def place(values, names, shift=0):
-    """The heights of marks in rows that have names.
-
-    Args:
-        values: (marks,), a name each.
-        names: of the rows, the first on top.
-        shift: as from `beside`.
-
-    Returns:
-        (marks,) numbers.
+    """The heights of marks with these names, moved by `shift`, in rows of `names`, the first on top.
 
     Example:
         >>> place(["lime", "attention"], ["attention", "lime"], 0.25).tolist()
@@ -329,13 +303,9 @@ def beside(i, n, space=0.75):
 
 
 def include(axis, *values, span=None, which="x"):
-    """Widen an axis so that it shows some values and is not narrower than a span, whatever the noise.
+    """Widen an axis, "x" or "y", so that it shows some values and is not narrower than a span.
 
-    Args:
-        axis: a panel in which everything is drawn, as are those that share its axis: the limits are final.
-        values: to be shown.
-        span: the least difference between its ends.
-        which: "x" or "y".
+    All must be drawn, also in panels that share the axis: the limits are final.
     """
     low, high = getattr(axis, f"get_{which}lim")()
     low, high = min(low, *values, high), max(high, *values, low)
@@ -344,21 +314,15 @@ def include(axis, *values, span=None, which="x"):
     getattr(axis, f"set_{which}lim")(low, high)
 
 
-def guide(axis, at, which="x", look=None, text=""):
+def guide(axis: Any, at: float, which: str = "x", look: dict | None = None, text: str = "") -> Any:
     """A thin line across a panel: zero, chance, or a reference."""
     style = {"color": GREY, "linewidth": 1, "linestyle": ":"} | (look or {})
     draw = axis.axvline if which == "x" else axis.axhline
     return draw(at, zorder=0.5, label=text or "_", **style)
 
 
-def add_legend(figure, handles, columns=None):
-    """A legend below all panels.
-
-    Args:
-        figure: where to draw.
-        handles: artists, or looks (dicts as of `line` or `role`, or HOLLOW).
-        columns: by default as many as fit.
-    """
+def add_legend(figure: Any, handles: Iterable, columns: int | None = None) -> None:
+    """A legend of artists or looks (also HOLLOW) below all panels, by default of as many columns as fit."""
     handles = [_handle(handle) if isinstance(handle, dict) else handle for handle in handles]
     if not handles:
         return
@@ -369,7 +333,7 @@ def add_legend(figure, handles, columns=None):
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
-def mark(text, colour=GREY, marker="", dashes=""):
+def mark(text: str, colour: str = GREY, marker: str = "", dashes: str = "") -> dict[str, Any]:
     """A look for the legend of what is neither an attribution nor a role."""
     return {"label": text, "color": colour, "marker": marker, "linestyle": dashes}
 

@@ -3,6 +3,9 @@
 import io
 import re
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from faithlib.report.style import ARROWS, coloured, in_words, styled
 
@@ -11,12 +14,12 @@ CSV_FLOAT = "%.6g"  # numbers in CSV files
 MATHS = {"α": r"\alpha", "χ": r"\chi", "∇": r"\nabla", "|": "|"}
 
 
-def save_table(frame, stem, better=None, printed=None, precision=3):
-    """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html.
+def save_table(
+    frame: pd.DataFrame, stem: Path | str, better: dict | None = None, printed: Any = None, precision: int = 3
+) -> None:
+    """Write <stem>.csv (6 digits, plain headers), <stem>.tex and <stem>.html; the folder is made.
 
     Args:
-        frame: the DataFrame.
-        stem: path without suffix; its folder is made.
         better: {column: "higher" or "lower"}, as `styled` takes it; columns that are missing do not count.
         printed: the frame that LaTeX and HTML hold, if not the CSV's: a wide layout, say.
         precision: digits after the point in LaTeX and HTML.

@@ -4,17 +4,10 @@ LONG = 20  # rows; a longer table may be folded
 
 
 def table(header, rows, folded="") -> str:
-    r"""A table; signs that would end a cell or begin a tag are escaped.
+    """A table; signs that would end a cell or begin a tag are escaped.
 
-    Args:
-        header: the names of the columns.
-        rows: for each row its cells, of which `str` makes texts.
-        folded: words behind which a table of more than LONG rows is folded.
-
-    >>> print(table(("name", "value"), [("|x|", 0.5)]), end="")
-    | name | value |
-    | --- | --- |
-    | \|x\| | 0.5 |
+    header: the names of the columns; rows: for each row its cells, of which `str` makes texts; folded: words
+    behind which a table of more than LONG rows is folded.
     """
     lines = [header, ["---"] * len(header), *rows]
     text = "".join(f"| {' | '.join(map(escaped, line))} |\n" for line in lines)
@@ -32,18 +25,9 @@ def escaped(text):
 
 
 def with_block(text, name, content):
-    """A page whose block between the lines <!-- name --> and <!-- end --> is replaced.
+    """A page whose block between the lines <!-- name --> and <!-- end --> is replaced by whole lines.
 
-    Args:
-        text: the page.
-        name: of the block.
-        content: lines, each with its end.
-
-    Raises:
-        ValueError: a page without this block.
-
-    >>> with_block("a\\n<!-- b -->\\nold\\n<!-- end -->\\n", "b", "new\\n")
-    'a\\n<!-- b -->\\nnew\\n<!-- end -->\\n'
+    Raises ValueError for a page without this block.
     """
     before, begin, rest = text.partition(f"<!-- {name} -->\n")
     _, end, after = rest.partition("<!-- end -->")

@@ -4,6 +4,7 @@ import re
 import zlib
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ def label(attribution):
     return "random" if attribution == RANDOM else look(attribution).label
 
 
-def line(attribution):
+def line(attribution: str) -> dict[str, Any]:
     """Keywords for `Axes.plot`: label, colour, marker and line style of an attribution, as registered."""
     if attribution == RANDOM:
         return {"label": "random", "color": COLOURS["black"], "marker": "x", "linestyle": ":"}
@@ -36,24 +37,15 @@ def line(attribution):
     return {"label": entry.label, "color": entry.colour, "marker": entry.marker, "linestyle": entry.line}
 
 
-def role(name, text) -> dict:
-    """Keywords for `Axes.plot` of a category that is no attribution.
-
-    Args:
-        name: its role, one of ROLES, which decides colour, marker and line style.
-        text: its label.
-
-    Example:
-        >>> role("proposed", "Recursive ROAR")["color"]
-        '#332288'
-    """
+def role(name: str, text: str) -> dict[str, Any]:
+    """Keywords for `Axes.plot`, with the label `text`, of a category of ROLES, which is no attribution."""
     if name not in ROLES:
         raise ValueError(f"role {name!r} is unknown: use one of {', '.join(ROLES)}")
     colour, marker, dashes = ROLES[name]
     return {"label": text, "color": colour, "marker": marker, "linestyle": dashes}
 
 
-def dataset_title(name):
+def dataset_title(name: str) -> str:
     """A data set's name in words: the first part of its title in the table of tasks.
 
     Example:
@@ -81,23 +73,15 @@ def model_title(name):
     return MODELS.get(short, short)
 
 
-def metric_title(name):
-    """A performance metric's name in words.
-
-    Example:
-        >>> metric_title("macro_f1")
-        'macro-F1'
-    """
+def metric_title(name: str) -> str:
+    """A performance metric's name in words: "macro-F1"."""
     return METRICS.get(name, name.replace("_", " "))
 
 
 def in_words(frame):
-    """A table with data sets, models and attributions in words, as figures print them; CSV files have names.
-
-    frame: looked at are the columns of WORDS, and the headers.
+    """A table with the columns of WORDS, and its headers, in words, as figures print them.
 
     Example:
-        >>> import pandas as pd
         >>> in_words(pd.DataFrame({"dataset": ["sst"], "attribution": ["leave_one_out"]})).values.tolist()
         [['Stanford Sentiment Treebank', 'leave-one-out']]
     """
@@ -140,7 +124,7 @@ WORDS = {  # columns of tables, and how a page says what they hold
 }
 
 
-def use_style():
+def use_style() -> None:
     """Make matplotlib draw in faithlib's style (`faithlib.mplstyle`)."""
     import matplotlib.pyplot as plt
 
@@ -148,10 +132,7 @@ def use_style():
 
 
 class Table(Styler):
-    """A Styler that a notebook folds where it is long.
-
-    Its text has no address, which would differ each time that a notebook is saved.
-    """
+    """A Styler that a notebook folds where it is long, without an address, which would differ each time."""
 
     folded = True
 
@@ -170,7 +151,13 @@ class Table(Styler):
         return f"<details><summary>{name}</summary>{table}</details>"
 
 
-def styled(frame, better=None, precision=3, folded=True, whole=False):
+def styled(
+    frame: pd.DataFrame,
+    better: dict | None = None,
+    precision: int = 3,
+    folded: bool = True,
+    whole: bool = False,
+) -> Styler:
     """The frame as a pandas Styler for a notebook: arrows in the headers, names in words, verdicts coloured.
 
     better: {column: "higher" or "lower"}, which direction of a column is better.
@@ -258,7 +245,7 @@ def cell_text(value, low=np.nan, high=np.nan, *, sd=np.nan, mark="", published="
         precision, ends: digits after the point, of the value and of the ends of its interval (the same).
 
     Example:
-        >>> cell_text(0.614, 0.56, 0.69, published=cell_text(0.58, precision=2), ends=2)
+        >>> cell_text(0.614, 0.56, 0.69, published="0.58", ends=2)
         '0.614 [0.56, 0.69] (0.58)'
     """
     text = "" if np.isnan(value) else f"{value:.{precision}f}{mark}"

@@ -15,9 +15,6 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
 
     Args:
         values: (examples,) or (examples, cells), the cells of one table on the same examples.
-        n_resamples: number of resamples.
-        level: confidence level.
-        seed: of the resamples.
         memory: bound of a resampled block in bytes.
 
     Returns:
@@ -56,22 +53,13 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
 
 
 def rank_sum(a, b):
-    """Two-sided p of the Wilcoxon rank-sum test (= Mann-Whitney U), normal approximation.
+    """Two-sided p of the Wilcoxon rank-sum test (= Mann-Whitney U) of two samples, normal approximation.
 
     `scipy.stats.mannwhitneyu` without continuity correction: the same number as `scipy.stats.ranksums` where
     no values are tied, and corrected for ties where they are (diagnosticity indicators are 0 or 1, so nearly
     all are tied). It treats the two samples as independent, although two metrics on the same examples are
-    paired: it is the test of the soft-metrics paper.
-
-    Args:
-        a: (examples of one sample,).
-        b: (examples of the other,).
-
-    Returns:
-        The p-value; 1 where both samples hold one and the same value.
-
-    Raises:
-        ValueError: for an empty sample and for values that are not finite.
+    paired: it is the test of the soft-metrics paper. It is 1 where both samples hold one and the same value;
+    ValueError for an empty sample and for values that are not finite.
 
     >>> round(rank_sum([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 4)
     0.009
@@ -86,15 +74,8 @@ def rank_sum(a, b):
 def t_test(a, b):
     """Two-sided p of Student's t-test of two independent samples (`scipy.stats.ttest_ind`).
 
-    Args:
-        a: (values of one sample,).
-        b: (values of the other,).
-
-    Returns:
-        The p-value; NaN where a sample has fewer than two values or neither varies.
-
-    Raises:
-        ValueError: for values that are not finite.
+    It is NaN where a sample has fewer than two values or neither varies; ValueError for values that are not
+    finite.
 
     >>> round(t_test([0.8, 0.9], [0.6, 0.7]), 3)
     0.106

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, direction, t_quantile, vector
 from faithlib.statistics.intervals import (
+    ANY,
     Interval,
     crossed_interval,
     nested_interval,
@@ -21,11 +23,9 @@ DESIGNS = ("seeds", "nested", "crossed")
 
 @dataclass(frozen=True)
 class ShareInterval(Interval):
-    """A share and its Wilson interval, with n / deff observations and the t quantile of clusters - 1.
+    """A share and its Wilson interval, with `effective` observations and the t quantile of clusters - 1.
 
-    Attributes:
-        effective: n / deff.
-        deff: design effect, by how much clusters inflate the variance.
+    They are n / `deff`, the design effect, by how much clusters inflate the variance.
     """
 
     effective: float = math.nan
@@ -55,11 +55,7 @@ class ShareInterval(Interval):
 
 @dataclass(frozen=True)
 class CountInterval(Interval):
-    """A share of independent units and its Clopper–Pearson interval.
-
-    Attributes:
-        count: how many of `n_units` are true.
-    """
+    """A share of independent units, of which `count` are true, and its Clopper–Pearson interval."""
 
     count: int = 0
 
@@ -75,14 +71,9 @@ class CountInterval(Interval):
 
 
 def count_interval(true, unit="model"):
-    """Clopper–Pearson interval (1934) of a share of independent units, such as trained models.
+    """Clopper–Pearson interval (1934) of a share of independent units (units,), such as trained models.
 
-    Args:
-        true: (units,), truth values.
-        unit: what is counted.
-
-    Returns:
-        CountInterval; without ends for fewer than three units.
+    It has no ends for fewer than three units.
 
     >>> print(count_interval([True] * 12))
     +1.000 [+0.735, +1.000] (12 models)
@@ -97,7 +88,7 @@ def count_interval(true, unit="model"):
     return replace(result, components=(((high - low) / 2, len(x) - 1),))
 
 
-def share_interval(true, clusters=None, unit="cluster"):
+def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> ShareInterval:
     """Wilson interval of a share, corrected for observations that come in clusters.
 
     n / deff observations (Kish 1965) and the t quantile of K - 1 clusters take the place of n and z in
@@ -122,11 +113,8 @@ def share_interval(true, clusters=None, unit="cluster"):
     Raises:
         ValueError: for no observations, other values than truth values, another number of labels.
 
-    >>> print(share_interval([True] * 95 + [False] * 5))
-    +0.950 [+0.887, +0.979] (100 clusters)
-    >>> whole = share_interval([True] * 95 + [False] * 5, clusters=np.arange(100) // 5)  # one cluster fails
-    >>> print(whole, whole.deff)
-    +0.950 [+0.746, +0.992] (20 clusters) 5.0
+    >>> print(share_interval([True] * 95 + [False] * 5, clusters=np.arange(100) // 5))  # one cluster fails
+    +0.950 [+0.746, +0.992] (20 clusters)
     """
     x = vector(true, "one truth value an observation")
     if not np.isin(x, (0, 1)).all():
@@ -150,9 +138,7 @@ def share_interval(true, clusters=None, unit="cluster"):
     return replace(interval, components=((se, k - 1),))
 
 
-def interval_from_table(
-    table, design, names=(), text="text", cluster=None, limits=(-math.inf, math.inf)
-) -> Interval:
+def interval_from_table(table, design, names=(), text="text", cluster=None, limits=ANY) -> Interval:
     """The interval of a mean that the design of a long table asks for.
 
     One seed has the interval over its texts ("this model"), two seeds have none, three and more that of the
@@ -162,18 +148,16 @@ def interval_from_table(
     Args:
         table: DataFrame, one row a value: columns value, seed and, but for "seeds", that of the texts.
         design: "seeds" (one value a seed), "nested" (own texts) or "crossed" (same texts).
-        names: what the interval is of (data set, model, statistic): names the random stream.
+        names, limits: as of `text_interval`.
         text: column of the texts, for "nested" and "crossed".
         cluster: column of clusters of texts (facts); they are averaged first and are the unit then.
-        limits: range of the statistic, to which the ends are clipped.
 
     Raises:
         ValueError: for another design, a column that is not there, two rows of one seed and text, no values,
             and seeds without a common text.
 
     >>> from pandas import DataFrame
-    >>> table = DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
-    >>> print(interval_from_table(table, "seeds"))
+    >>> print(interval_from_table(DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]}), "seeds"))
     +0.200 [-0.048, +0.448] (3 seeds)
     """
     if design not in DESIGNS:
