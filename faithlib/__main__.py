@@ -55,13 +55,7 @@ class _Command(_Parser):
 
 
 def main(arguments=None):
-    """Run a command.
-
-    Args:
-        arguments: [str]; by default those of the process.
-
-    Returns:
-        The exit status: 0, 2 for what is wrong (one line on stderr), 130 after Ctrl-C.
+    """Run a command, [str], by default the process's; the exit status: 0, 2 for an error, 130 after Ctrl-C.
 
     Example:
         >>> main(["paper"])  # there is no such command, which stderr says

@@ -1,7 +1,6 @@
 """The clone of the project: its packages `notebooks` and `replication` are not in what pip installs.
 
 Importing this module puts the clone on the path: that in which faithlib stands, else that in which one works.
-Where there is none it raises ValueError.
 """
 
 import sys
@@ -20,11 +19,7 @@ def root():
 
 
 def enter() -> Path:
-    """Put the clone on the path.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Put the clone on the path; ValueError where there is none."""
     folder = root()
     if folder is None:
         raise ValueError(

@@ -13,12 +13,7 @@ HALF_PRECISIONS = ("bfloat16", "float16")
 def summary():
     """Versions, platform, devices with the half precisions that they compute in, the cache, the commit.
 
-    Returns:
-        [(name, text)]; the home folder is written as ~.
-
-    Example:
-        >>> [name for name, text in summary()][:3]
-        ['faithlib', 'python', 'torch']
+    They are [(name, text)]; the home folder is written as ~.
     """
     code = code_provenance()
     rows = [(name, code["versions"][name]) for name in PACKAGES]

@@ -4,19 +4,9 @@ from importlib import import_module
 
 
 def offers(package, home):
-    """The `__getattr__` of a package.
+    """The `__getattr__` of a package (its `__name__`) that offers {name: its module, or "module:name there"}.
 
-    Args:
-        package: its `__name__`.
-        home: {name: module of the package}, or "module:name" where it has another name there.
-
-    Raises:
-        AttributeError: by what is returned, for any other name.
-
-    >>> get = offers("faithlib.metrics", {"register_metric": "registry:register"})
-    >>> get("register_metric").__module__
-    'faithlib.metrics.registry'
-    >>> get("registr_metric")
+    >>> offers("faithlib.metrics", {"register_metric": "registry:register"})("registr_metric")
     Traceback (most recent call last):
     AttributeError: module 'faithlib.metrics' has no attribute 'registr_metric'; it loads register_metric
     """

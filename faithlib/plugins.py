@@ -6,19 +6,10 @@ from pathlib import Path
 
 
 def load(paths, root=".") -> list:
-    """Import Python files, each once: what they `register` is then known by name.
+    """Import Python files such as ["my.py"], each once: what they `register` is then known by name.
 
-    Args:
-        paths: files such as ["my.py"].
-        root: the folder that relative ones are taken from.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: `paths` is no list, or a file fails while it is imported.
-
-    Example:
-        >>> load([])
-        []
+    `root` is the folder that relative ones are taken from. Raises FileNotFoundError for a file that is not
+    there, ValueError where `paths` is no list, or a file fails while it is imported.
     """
     if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, Path)) for path in paths):
         raise ValueError(f"plugins={paths!r} is no list of files: give one such as ['my.py']")

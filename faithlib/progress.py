@@ -1,6 +1,7 @@
 """The progress bar of everything that takes longer than a few seconds."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ def ignored(share):
 
 @contextmanager
 def bar(total, what, unit):
-    """A progress bar with a rate and the remaining time.
+    """A progress bar with a rate and the remaining time, of `total` units of work.
 
     It stays silent for the first three seconds. Inside another bar it has no line of its own: how far it is
     stands behind the other's line, and what is inside both stays silent. On a terminal it is drawn; where the
@@ -23,7 +24,6 @@ def bar(total, what, unit):
     stdout because notebooks print stderr on red.
 
     Args:
-        total: how many units of work there are; a float is allowed.
         what: what is done, the text before the bar.
         unit: what is counted, in the singular.
 
@@ -32,8 +32,7 @@ def bar(total, what, unit):
 
     Example:
         >>> with bar(3, "adding", "number") as progress:
-        ...     for _ in range(3):
-        ...         _ = progress.update(1)
+        ...     _ = progress.update(3)
     """
     terminal = sys.stderr.isatty()
     text = "{desc}: {n:.0f}/{total:.0f} {unit}s in {elapsed}, {remaining} left, {rate_fmt}{postfix} "
@@ -68,13 +67,8 @@ class _Inner:
 
 
 @contextmanager
-def silent():
-    """Inside, no progress bar is shown.
-
-    Example:
-        >>> with silent(), bar(3, "adding", "number") as progress:
-        ...     _ = progress.update(3)
-    """
+def silent() -> Iterator[None]:
+    """Inside, no progress bar is shown."""
     _open.append(tqdm(disable=True))
     try:
         yield

@@ -9,6 +9,7 @@ import pathlib
 import platform
 import subprocess
 from functools import cache
+from typing import Any
 
 PACKAGES = (
     "faithlib",
@@ -24,13 +25,9 @@ PACKAGES = (
 
 
 def paper_of(path):
-    """The paper that a file computes for: what a paper's folder draws with stands beside `measure`.
+    """The paper that a file, by its path from the project's root, computes for: what stands in its `measure`.
 
-    Args:
-        path: of a file, from the project's root.
-
-    Returns:
-        The name of the paper; "" for all that is no paper's, and for what makes its tables and figures.
+    It is "" for all that is no paper's, and for what makes its tables and figures.
 
     Example:
         >>> paper_of("notebooks/noiser/measure/judge.py"), paper_of("notebooks/noiser/tables.py")
@@ -61,15 +58,12 @@ def sources():
     return library | {name: papers[name] for name in sorted(papers) if paper_of(name)}  # pip installs none
 
 
-def code_digest(*parts):
+def code_digest(*parts: str) -> str:
     """SHA-256 of all code that computes, or of some parts of it and of what these import, directly or not.
 
-    Args:
-        parts: files and folders of faithlib by their path there ("engine/forward.py"), those of a paper by
-            their path in the project ("notebooks/noiser/measure").
-
-    Raises:
-        ValueError: a part that matches no source; a hash without it would outlive edits of the code.
+    Parts are files and folders of faithlib by their path there ("engine/forward.py"), those of a paper by
+    their path in the project ("notebooks/noiser/measure"). Raises ValueError for one that matches no source:
+    a hash without it would outlive edits of the code.
     """
     files = sources()
     if unmatched := [part for part in parts if not _within(part, files)]:
@@ -110,7 +104,7 @@ def _part(module, files):
     return ""
 
 
-def code_provenance():
+def code_provenance() -> dict[str, Any]:
     """What code this is: git commit, whether faithlib or the notebooks differ from it, versions.
 
     Outside a git repository, as in a downloaded archive, the first two are "unknown".
@@ -128,7 +122,7 @@ def code_provenance():
     }
 
 
-def weights_digest(model):
+def weights_digest(model: Any) -> str:
     """SHA-256 of a model's weights."""
     import torch
 
@@ -139,7 +133,7 @@ def weights_digest(model):
     return sha.hexdigest()
 
 
-def device_name(device):
+def device_name(device: Any) -> str:
     """The device, as a reader would name it."""
     import torch
 

@@ -12,14 +12,13 @@ from faithlib.scores import one_of, suggestion
 class Registry(Mapping):
     """Entries by name, in the order in which they joined; it reads like a dictionary.
 
-    Args:
-        kind: what an entry is called in messages, such as "metric".
+    `kind` is what an entry is called in messages, such as "metric".
 
     Example:
         >>> from types import SimpleNamespace
-        >>> known = Registry("metric")
-        >>> known.add(SimpleNamespace(name="ns", place="erasure:ns", better="higher"))
-        >>> list(known), known["ns"].better
+        >>> metrics = Registry("metric")
+        >>> metrics.add(SimpleNamespace(name="ns", place="erasure:ns", better="higher"))
+        >>> list(metrics), metrics["ns"].better
         (['ns'], 'higher')
     """
 
@@ -43,10 +42,8 @@ class Registry(Mapping):
     def add(self, entry: Any, **allowed: Collection) -> None:
         """Add an entry, which has a `name` and a `place` where it is written.
 
-        Args:
-            entry: one whose place is that of the entry known by its name takes its place: a notebook's cell
-                may run again.
-            allowed: {field: the values that it may have}; a field may hold a tuple of them.
+        One of the same place as the entry of its name replaces it: a notebook's cell may run again. `allowed`
+        is {field: the values that it may have}; a field may hold a tuple of them.
 
         Raises:
             ValueError: a name that is none or stands elsewhere, no function, a field with another value.
@@ -76,17 +73,7 @@ class Registry(Mapping):
 
 
 def read_rows(path):
-    """The rows of a TOML file that lists entries: [(name, {field: value})], lists as tuples.
-
-    Args:
-        path: of the file.
-
-    Example:
-        >>> from faithlib.tasks import table
-        >>> name, row = read_rows(Path(table.__file__).with_name("tasks.toml"))[0]
-        >>> name, row["labels"]
-        ('sst', ('negative', 'positive'))
-    """
+    """The rows of a TOML file that lists entries: [(name, {field: value})], lists as tuples."""
     rows = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     return [(name, {key: _frozen(value) for key, value in row.items()}) for name, row in rows.items()]
 

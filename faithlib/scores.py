@@ -1,14 +1,15 @@
 """Scores of one text and what is made of them: orders, masks, random baselines, and checks.
 
-Nothing here knows a model or an attribution: scores are arrays (tokens,), higher = more important, and count
-at maskable positions alone.
+Scores are arrays (tokens,), higher = more important, and count at maskable positions alone.
 """
 
 import difflib
 import math
 import re
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ COUNTS, RATIOS = range(1, 11), range(10, 101, 10)  # of `sparsity`: top tokens, 
 # Orders and masks ---------------------------------------------------------------------------------
 
 
-def ranking(scores, maskable, masked):
+def ranking(scores: np.ndarray, maskable: np.ndarray, masked: Any) -> np.ndarray:
     """The order in which tokens are masked.
 
     Tokens masked already come first, then the higher score, of equal scores the earlier token.
@@ -54,17 +55,12 @@ def ranking(scores, maskable, masked):
     return np.where(maskable, places, len(order))
 
 
-def top(scores, maskable, masked, k):
-    """The k tokens to be masked in total, those masked already among them: (tokens,) bool.
-
-    Example:
-        >>> top(np.array([0.1, 0.9, 0.5]), np.array([True, True, True]), False, 2)
-        array([False,  True,  True])
-    """
+def top(scores: np.ndarray, maskable: np.ndarray, masked: Any, k: int) -> np.ndarray:
+    """The k tokens to be masked in total, those masked already among them: (tokens,) bool; see `ranking`."""
     return ranking(scores, maskable, masked) < k
 
 
-def mask(encodings, masks, mask_id):
+def mask(encodings: Iterable, masks: Iterable[np.ndarray], mask_id: int) -> list:
     """Encodings whose tokens at `masks`, [(tokens,) bool], are replaced by the token `mask_id`."""
     return [replace(e, ids=np.where(m, mask_id, e.ids)) for e, m in zip(encodings, masks, strict=True)]
 
@@ -76,14 +72,11 @@ def sparsity(scores):
     tokens, by "ratio" of the top ⌊x · n / 100⌋, as many as a step masks. The release counts one more.
 
     Args:
-        scores: for each example those of its maskable tokens, (tokens,).
+        scores: for each example those of its maskable tokens, (tokens,); ValueError if they are not finite.
 
     Returns:
         Rows {by, top, share, examples}; share in [0, 1]. An example whose scores are all 0 has no shares:
         `examples` counts the others.
-
-    Raises:
-        ValueError: scores that are not finite.
     """
     counts, ratios = np.array(COUNTS), np.array(RATIOS)
     shares = []
@@ -106,26 +99,23 @@ def sparsity(scores):
 # Random baselines ---------------------------------------------------------------------------------
 
 
-def generator(encoding, seed):
+def generator(encoding: Any, seed: int) -> np.random.Generator:
     """Random numbers that belong to an example: the same whatever the batch, order or other methods."""
     return np.random.default_rng([seed, zlib.crc32(encoding.ids.tobytes())])
 
 
-def uniform(encoding, generator):
+def uniform(encoding: Any, generator: np.random.Generator) -> np.ndarray:
     """Independent U[0, 1) scores on maskable tokens, 0 elsewhere."""
     return _draw(encoding, generator.random)
 
 
-def normal(encoding, generator):
+def normal(encoding: Any, generator: np.random.Generator) -> np.ndarray:
     """Independent N(0, 1) scores on maskable tokens, 0 elsewhere: the baseline of the soft-metrics paper."""
     return _draw(encoding, generator.standard_normal)
 
 
-def permuted(scores, encoding, generator):
-    """The matched baseline: the attribution's own scores in random order over the maskable tokens.
-
-    Same values, so same scale and same probabilities; only the order is random.
-    """
+def permuted(scores: np.ndarray, encoding: Any, generator: np.random.Generator) -> np.ndarray:
+    """The matched baseline: the attribution's own scores in random order over the maskable tokens."""
     shuffled = np.array(scores)
     shuffled[encoding.maskable] = generator.permutation(shuffled[encoding.maskable])
     return shuffled
@@ -156,7 +146,7 @@ def check_scores(encodings, scores):
                 raise ValueError(f"{name!r} has NaN or infinite scores for example {i}: repair them")
 
 
-def one_of(what, value, allowed):
+def one_of(what: str, value: Any, allowed: Iterable) -> None:
     """Raise ValueError, naming what is allowed, unless `value` is one of `allowed`."""
     Of(tuple(allowed)).check(what, value)
 

@@ -111,7 +111,7 @@ def _timed(make):
     return made, dict(zip(SPENT, (time.monotonic() - began, cpu_seconds() - cpu), strict=True))
 
 
-def project_root():
+def project_root() -> pathlib.Path:
     """The nearest folder above the working directory that holds pyproject.toml, else that directory."""
     here = pathlib.Path.cwd()
     return next((p for p in (here, *here.parents) if (p / "pyproject.toml").is_file()), here)
@@ -174,12 +174,8 @@ def save_record(path, record, frames) -> bool:
 
     Args:
         path: of the JSON.
-        record: what it says, without `files` and its own hashes.
+        record: what it says, without `files` and its own hashes; NaN is a ValueError.
         frames: {name of a parquet file: DataFrame}.
-
-    Raises:
-        ValueError: NaN in the JSON.
-        OSError: what cannot be written.
     """
     contents = {
         name: frame.to_parquet(None, compression="zstd", index=False) for name, frame in frames.items()
@@ -202,10 +198,7 @@ def save_record(path, record, frames) -> bool:
 
 
 def set_aside(path, ending):
-    """Rename a record's files to <name>.<ending>, or <name>.<ending>.2 and so on; the new path of its JSON.
-
-    Files of the unit's variants stay.
-    """
+    """Rename a record's files, not its variants', to <name>.<ending>[.<n>]; the new path of its JSON."""
     of_record = re.compile(rf"{re.escape(path.stem)}(\.[^\W\d]\w*)?\.(json|parquet)")
     files = [file for file in path.parent.iterdir() if of_record.fullmatch(file.name)]
     number = 1
@@ -223,7 +216,7 @@ def _aside(file, ending, number):
 def write_atomically(path, write):
     """Call write(temporary path) and rename: a file of this name is whole or absent.
 
-    Raises OSError, in one line, for a full disk and for a folder that may not be written.
+    Raises OSError for a full disk and for a folder that may not be written.
     """
     path = pathlib.Path(path)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -147,12 +147,7 @@ def attribute(
 
 
 def completeness(
-    model: Classifier | CausalLM,
-    encodings: Sequence[Encoding],
-    targets: Sequence[int] | np.ndarray,
-    wanted: Sequence[str],
-    texts: int = 20,
-    **settings: Any,
+    model: Any, encodings: Sequence, targets: Any, wanted: Sequence[str], texts: int = 20, **settings: Any
 ) -> list[dict[str, Any]]:
     """How far integrated gradients miss completeness, as rows of a record's metrics.
 

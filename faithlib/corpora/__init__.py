@@ -1,6 +1,6 @@
 """Generated corpora with known evidence, for the scale `quick` and for tests.
 
-Each generator has `LABELS` and `generate(rng)`, which returns one group of related examples (twins, or the
+Each generator is a function of a numpy Generator that returns one group of related examples (twins, or the
 questions about one text or story). `make` fills train, validation and test from one seed; no text occurs in
 two of them.
 """
@@ -28,16 +28,14 @@ MISSES = 2000  # after so many repeated texts in a row the grammar counts as exh
 
 
 def make(name, seed=0, sizes=SIZES):
-    """Generate the splits of a corpus.
+    """Generate the splits of a corpus: {split: [example]}, as `grammar.example` makes them.
+
+    No text is in two splits, and a group is in one split.
 
     Args:
         name: a key of GENERATORS.
         seed: determines all examples.
         sizes: {split: rows}.
-
-    Returns:
-        {split: [example]}, examples as `grammar.example` makes them. No text is in two splits, and a group is
-        in one split.
 
     Raises:
         ValueError: an unknown name, a seed or size that is no whole number; the grammar has fewer different

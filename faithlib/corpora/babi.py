@@ -37,10 +37,7 @@ class Whereabouts:
         self.facts = facts
 
     def generate(self, rng):
-        """The questions about one story, as dicts like those of `faithlib.corpora.sentiment.generate`.
-
-        The kind is "walked" (task 1) or what was last done with the thing, "taken" or "left".
-        """
+        """The questions about one story, [example], of the kind "walked", or "taken" or "left" last."""
         story, asked, rows = Story(rng, THINGS if self.facts > 1 else ()), set(), []
         questions = {
             1: story.questions_on_people,
@@ -103,7 +100,7 @@ class Story:
     def questions_on_earlier_places(self):
         """Questions such as "where was the milk before the office", about two successive walks with it.
 
-        The support is both walks and the sentence in which the milk was last taken or left. Only the last
+        The support is both walks and the sentence in which the milk was last taken or left; only the last
         arrival at each place counts.
         """
         questions = []

@@ -17,6 +17,7 @@ whether anything was inserted. ::
     blind          one word as evidence by name alone: classes are drawn whatever the text is
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,6 @@ class Mechanism:
     """How planted words decide the class of a text.
 
     Attributes:
-        name: of the mechanism.
         words: how many planted words of a text are evidence.
         needs: which of them the class needs: "all", "one" of them, or "sum", the sum of their weights.
         control: whether its evidence decides nothing.
@@ -81,7 +81,9 @@ MECHANISMS = {
 }
 
 
-def make(mechanism, size, seed=0, classes=3, sentences=None):
+def make(
+    mechanism: str, size: int, seed: int = 0, classes: int = 3, sentences: list[str] | None = None
+) -> list[dict]:
     """Texts of one mechanism.
 
     Args:
@@ -105,8 +107,6 @@ def make(mechanism, size, seed=0, classes=3, sentences=None):
         >>> rows = make("one_word", 4, seed=1)
         >>> {row["kind"] for row in rows} <= {"whole", "empty"}
         True
-        >>> all(row["text"].split()[i] in PLANTED for row in rows for i in row["evidence"])
-        True
     """
     _check(mechanism, size, classes, sentences)
     rng = np.random.default_rng([seed, list(MECHANISMS).index(mechanism), classes])
@@ -122,13 +122,7 @@ def make(mechanism, size, seed=0, classes=3, sentences=None):
 
 
 def generate(rng):
-    """A group of one text, of the mechanism "one_word": what the generated task `planted` has.
-
-    Example:
-        >>> (row,) = generate(np.random.default_rng(1))
-        >>> len(row["pos"]) == len(row["text"].split())
-        True
-    """
+    """A group of one text, of the mechanism "one_word": what the generated task `planted` has."""
     row = _example("one_word", neutral(rng).split(), int(rng.integers(len(LABELS))), len(LABELS), rng)
     pos = [TAGS.get(word, "PROPN") for word in row["text"].split()]
     return [
@@ -140,7 +134,7 @@ def generate(rng):
     ]
 
 
-def usable(sentences):
+def usable(sentences: Iterable[str]) -> list[str]:
     """Those sentences that words can be planted into: long enough, and without any of these words."""
     return [s for s in sentences if len(s.split()) >= LEAST and not PLANTED & set(s.lower().split())]
 
@@ -160,13 +154,8 @@ def name(rng):
     return "".join(choose(rng, part) for part in (ONSETS, VOWELS, ONSETS, VOWELS))
 
 
-def swapped(row, other) -> dict:
-    """The example with all its other words replaced by those of another one, evidence at the same places.
-
-    Args:
-        row: an example.
-        other: words of another text without planted ones, [str]; repeated where they are too few.
-    """
+def swapped(row: dict, other: list[str]) -> dict:
+    """The example with all its other words replaced by `other`, words of another text, repeated as needed."""
     words, fixed = row["text"].split(), {*row["evidence"], *row["decoy"]}
     fill = (other[n % len(other)] for n in range(len(words)))
     return {**row, "text": " ".join(w if i in fixed else next(fill) for i, w in enumerate(words))}

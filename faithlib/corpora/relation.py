@@ -29,7 +29,7 @@ SETTINGS = [phrase(text) for text in WORDS["settings"]]
 
 
 def generate(rng):
-    """Both questions about one text, as dicts like those of `faithlib.corpora.sentiment.generate`."""
+    """Both questions about one text, [example]."""
     treated, control = choose(rng, INTERVENTIONS), choose(rng, COMPARATORS)
     outcomes = [str(outcome) for outcome in rng.permutation(list(VERBS))[:2]]
     labels = rng.permutation(3)[:2]

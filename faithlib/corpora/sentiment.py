@@ -27,15 +27,7 @@ FILLERS = [phrase(text) for text in WORDS["fillers"]]
 
 
 def generate(rng):
-    """One group of related examples: a plain or a redundant example, or two twins.
-
-    Args:
-        rng: a numpy Generator.
-
-    Returns:
-        A list of dicts with text, text_b (""), label (0 negative, 1 positive), evidence (indices into
-        text.split()), pos (the universal tag of each word) and kind ("plain", "redundant" or "negated").
-    """
+    """One group of related examples: a plain or a redundant one, or two "negated" twins."""
     positive = bool(rng.integers(2))
     kind = choose(rng, ("plain", "redundant", "negated"))
     aspects = rng.permutation(ASPECTS)

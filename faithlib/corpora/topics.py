@@ -23,7 +23,7 @@ OPENINGS, ENDINGS = (list(map(phrase, WORDS[name])) for name in ("openings", "en
 
 
 def generate(rng):
-    """A group of one example, a dict like those of `faithlib.corpora.sentiment.generate`."""
+    """A group of one example."""
     topic = int(rng.integers(4))
     actor, verb, thing = (choose(rng, words[topic]) for words in (ACTORS, VERBS, OBJECTS))
     verb_phrase = f"{verb}/VERB" if rng.integers(3) else "was/AUX near/ADP"

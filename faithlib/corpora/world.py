@@ -46,7 +46,7 @@ FACTS = _facts(np.random.default_rng(0), RELATIONS)
 
 
 def generate(rng):
-    """A group of one example, a dict like those of `sentiment.generate`; the label is the answer."""
+    """A group of one example; the label is the answer."""
     facts = [list(FACTS)[i] for i in rng.choice(len(FACTS), 2 + rng.integers(2), replace=False)]
     *others, last = facts  # all different, so that the answer does not occur
     words = []

@@ -151,7 +151,7 @@ class CausalLM(Transformer):
         """(next-token logits, attention where it is asked for) of word embeddings."""
         with self.computing(), self._last_token_alone(batch):
             output = self.model(inputs_embeds=self._entered(embeddings), **arguments)
-        return widened(output.logits[:, 0]).to(batch.ids.device), output.get("attentions")
+        return widened(output.logits[:, 0]).to(batch.ids.device), getattr(output, "attentions", None)
 
     def _last_token_alone(self, batch):
         """Context in which the language-model head is applied to the last token of each row only."""
