@@ -14,6 +14,7 @@ import re
 import time
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -60,6 +61,9 @@ from replication.records import (
     unit_name,
 )
 
+if TYPE_CHECKING:
+    import torch
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
@@ -79,7 +83,7 @@ class Run:
     params: dict
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
-    device: "torch.device"  # noqa: F821, imported where models are run
+    device: "torch.device"
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
     cpu: float = field(default_factory=cpu_seconds)  # at the start

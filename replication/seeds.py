@@ -48,7 +48,7 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
             one that had a verdict with fewer seeds, which the card does not say.
     """
     listed, before = planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
-    units = {}
+    units: dict[Case, list[dict]] = {}
     for record in records:
         units.setdefault(Case.of(record["params"]), []).append(record["provenance"])
     rows = []

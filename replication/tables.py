@@ -253,7 +253,8 @@ def banner(records: list[dict], scale: str) -> str:
     >>> print(banner([record], "small"))
     **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
     """
-    units, models = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records]), {}
+    units = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records])
+    models: dict[str, list[str]] = {}
     for row, part in groups(units, ["model", "dataset", "variant"]):
         name = f"{row['dataset']} {row['variant']}".strip()
         text = f"{name} ({counted(part.seed.nunique(), 'seed')}{part.of.iloc[0]})"

@@ -6,6 +6,7 @@ verdict becomes a sentence only where it is printed (`sentence`).
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
@@ -61,16 +62,16 @@ class Verdict:
     high: float = math.nan
     unit: str = ""
     units: tuple[int, ...] = ()
-    cases: tuple[Case, ...] = ()
-    failing_cases: tuple[Case, ...] = ()
+    cases: tuple[Case | str, ...] = ()
+    failing_cases: tuple[Case | str, ...] = ()
     borderline: bool = False
     reason: str = ""
     depends_on: tuple[str, ...] = ()
     not_shown_with: tuple[str, ...] = ()
-    shown_on: tuple[Case, ...] = ()
+    shown_on: tuple[Case | str, ...] = ()
     critical_t: float = math.nan
     value_all: float = math.nan
-    other_cases: tuple[Case, ...] = ()
+    other_cases: tuple[Case | str, ...] = ()
     quantifier: str = ""
     relation: str = ">"
     bound: float = 0.0
@@ -189,8 +190,8 @@ def judge(interval: Interval, relation: str = ">", bound: float = 0.0, name: Cas
     reason = OPEN if word == UNDECIDED else interval.reason
     if word == UNTESTED and not math.isnan(interval.value):
         word = UNDECIDED
-    about = {"relation": relation, "bound": bound, "reason": reason}
-    verdict = Verdict(word, interval.value, failing_cases=failing, **about)
+    about: dict[str, Any] = {"relation": relation, "bound": bound, "reason": reason, "failing_cases": failing}
+    verdict = Verdict(word, interval.value, **about)
     if not interval.exists:
         return replace(verdict, other_cases=named)
     about = {"unit": interval.unit, "units": (interval.n_units,), "borderline": interval.borderline(bound)}

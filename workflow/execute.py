@@ -35,7 +35,7 @@ EVERY = 60  # seconds between the lines of progress that a unit writes on the te
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # jsonschema, which papermill and the grid load, would check web addresses by it; no schema here has one, and
 # it takes three seconds to load.
-sys.modules.setdefault("rfc3987_syntax", None)
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 def at_root(arguments=()):

@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import units
 import yaml
@@ -28,7 +29,7 @@ OPTIONS = ("scale", "papers", *PATHS)
 ROOM = 2**16  # bytes
 LAYOUT = "3"  # of the project's folders, which have moved twice
 # Of a cluster, for a unit, where no config says; gpus: of one machine, which gives each unit one.
-ASKED = {"memory": 8192, "minutes": 360, "gpu": False, "gpus": 1}
+ASKED: dict[str, Any] = {"memory": 8192, "minutes": 360, "gpu": False, "gpus": 1}
 
 
 @dataclass
