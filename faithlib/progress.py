@@ -1,13 +1,15 @@
-"""The progress bar of everything that takes longer than a few seconds."""
+"""What long work says: the progress bar of everything that takes more than seconds, and lines said once."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from tqdm import tqdm
 
 _open: list = []  # the bars that are open, the one that is shown first
+say_once = cache(print)  # a line once a process: models and data are loaded many times
 
 
 def ignored(share):

@@ -74,10 +74,10 @@ def context_mixing(model, encoding):
 def _layers(network):
     """The transformer layers of a Hugging Face model, first to last; none where it has no such list."""
     count = getattr(getattr(network, "config", None), "num_hidden_layers", 0)
-    lists = (
-        [m for m in network.modules() if isinstance(m, nn.ModuleList) and len(m) == count] if count else []
-    )
-    return list(lists[0]) if lists else []
+    for module in network.modules() if count else ():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            return list(module)
+    return []
 
 
 def _values(layer):

@@ -125,13 +125,8 @@ def generate(rng):
     """A group of one text, of the mechanism "one_word": what the generated task `planted` has."""
     row = _example("one_word", neutral(rng).split(), int(rng.integers(len(LABELS))), len(LABELS), rng)
     pos = [TAGS.get(word, "PROPN") for word in row["text"].split()]
-    return [
-        {
-            **{key: row[key] for key in ("text", "text_b", "label", "evidence")},
-            "pos": pos,
-            "kind": row["kind"],
-        }
-    ]
+    kept = {key: row[key] for key in ("text", "text_b", "label", "evidence")}
+    return [kept | {"pos": pos, "kind": row["kind"]}]
 
 
 def usable(sentences: Iterable[str]) -> list[str]:
@@ -203,11 +198,8 @@ def _planted(mechanism, n, label, rng):
     word = choose(rng, CLASSES[label])
     if mechanism == "graded":
         order = rng.permutation(len(GRADES))
-        return (
-            [CLASSES[label][i] for i in order],
-            sorted(rng.choice(n + 1, len(GRADES), False).tolist()),
-            "whole",
-        )
+        slots = sorted(rng.choice(n + 1, len(GRADES), False).tolist())
+        return [CLASSES[label][i] for i in order], slots, "whole"
     if mechanism == "in_context":
         place = int(rng.integers(n - NEAR + 2))
         return [CONTEXT, word], [place, place + int(rng.integers(NEAR))], "whole"

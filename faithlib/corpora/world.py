@@ -164,12 +164,5 @@ def _filled(wording, marks, evidence=False):
 def _prompt(words, target, kind, subject, distractor=""):
     """The row of a prompt, from its marked words."""
     row = example(words, -1, kind)
-    return {
-        "text": row["text"],
-        "target": target,
-        "subject": subject,
-        "distractor": distractor,
-        "evidence": row["evidence"],
-        "pos": row["pos"],
-        "kind": kind,
-    }
+    asked = {"text": row["text"], "target": target, "subject": subject, "distractor": distractor}
+    return asked | {key: row[key] for key in ("evidence", "pos", "kind")}

@@ -25,9 +25,8 @@ class Encoding:
     maskable: np.ndarray  # (tokens,) bool, the tokens of `text`
     auxiliary: np.ndarray  # (tokens,) bool, the tokens of `text_b`
     words: np.ndarray  # (tokens,) int64, index into text.split(), -1 outside `text`
-    spans: np.ndarray | None = (
-        None  # (tokens, 2) int64, characters of `text`, end not included; (0, 0) outside
-    )
+    # (tokens, 2) int64, characters of `text`, end not included; (0, 0) outside
+    spans: np.ndarray | None = None
 
     def at(self, index):
         """The encoding of only the tokens at `index` (a slice, a mask or indices)."""

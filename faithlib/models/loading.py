@@ -17,9 +17,8 @@ from faithlib.models.classifier import Classifier
 from faithlib.models.places import BUILT, locate
 from faithlib.models.precision import resolve
 from faithlib.options import BILSTM, TINY, TINY_CAUSAL
+from faithlib.progress import say_once
 from faithlib.scores import first_line, whole
-
-_said: set[tuple] = set()  # what was printed, once a process: models are loaded many times
 
 
 def load(
@@ -75,9 +74,8 @@ def load(
             dtype = torch.float32  # its LSTMs alone compute in another dtype
         else:
             model, tokenizer, fresh = with_head(name, model_dir, label_names, seed, **placed)
-            if fresh and (name, fresh) not in _said:
-                _said.add((name, fresh))
-                print(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
+            if fresh:
+                say_once(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
     name_classes(model.config, label_names)
     if name in BUILT:
         return wrapped(Classifier, model.to(device), tokenizer, name, max_length, dtype)

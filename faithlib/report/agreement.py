@@ -58,9 +58,8 @@ def computed(study, draws=DRAWS):
     cube = _cube(values, names, metrics)  # (attributions, metrics, texts)
     texts = cube.shape[2]
     generator = stream("agreement", getattr(study, "model_name", ""), *names, *metrics)
-    drawn = np.vstack(
-        [np.arange(texts), generator.integers(texts, size=(draws, texts))]
-    )  # the estimate first
+    resamples = generator.integers(texts, size=(draws, texts))
+    drawn = np.vstack([np.arange(texts), resamples])  # the estimate first
     of_means, of_texts = _means(cube, drawn), _Ranks(cube, drawn)
     rows = []
     for a, b in combinations(range(len(metrics)), 2):

@@ -19,6 +19,7 @@ WIDTH = 6.8  # inches: the width of a page's text
 GREY = "#777777"
 POINTS, CHARACTER = 72, 4.9  # points an inch; points that a character of a title is wide
 INTERVAL = ("low", "high")
+OUTLINE = {"markerfacecolor": "none", "markeredgewidth": 0.9}  # of a hollow mark
 HOLLOW = {"label": "published", "color": "#555555", "marker": "o", "linestyle": "", "hollow": True}
 
 
@@ -206,7 +207,7 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
         bounds = np.clip(bounds, low, high)
         bars = np.clip(np.nan_to_num([at - bounds[0], bounds[1] - at]), 0, None)
     within = (at >= low) & (at <= high)
-    hollow = {"markerfacecolor": "none", "markeredgewidth": 0.9} if look.get("hollow") else {}
+    hollow = OUTLINE if look.get("hollow") else {}
     style = {"color": look["color"], "marker": look["marker"], "linestyle": "", "markersize": size}
     if interval:
         bars = bars[:, within]
@@ -347,7 +348,7 @@ def _handle(look):
     from matplotlib.lines import Line2D
 
     look = dict(look)
-    hollow = {"markerfacecolor": "none", "markeredgewidth": 0.9} if look.pop("hollow", False) else {}
+    hollow = OUTLINE if look.pop("hollow", False) else {}
     return Line2D([], [], markersize=4.5, **look, **hollow)
 
 

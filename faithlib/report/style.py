@@ -52,8 +52,6 @@ def dataset_title(name: str) -> str:
         >>> dataset_title("babi_1"), dataset_title("whereabouts_1"), dataset_title("all")
         ('bAbI-1', 'generated stories, one supporting fact', 'mean of the data sets')
     """
-    if match := re.fullmatch(r"(\w+) \((.+)\)", name):  # a data set of which a table has several models
-        return f"{dataset_title(match[1])}, {model_title(match[2])}"
     if name == "all":
         return "mean of the data sets"
     if name not in TASKS:

@@ -3,12 +3,12 @@
 import numpy as np
 from scipy import stats
 
-from faithlib.statistics.base import LEVEL, check_finite, check_level
+from faithlib.statistics.base import LEVEL, check_finite
 
 RESAMPLES = 1000  # of an interval in a figure
 
 
-def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**26):
+def mean_interval(values, n_resamples=RESAMPLES, seed=0, memory=2**26):
     """Mean over examples with its bootstrap interval (BCa, Efron 1987; `scipy.stats.bootstrap`).
 
     For figures and single table cells; claims have `text_interval`.
@@ -22,12 +22,11 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
         interval: its ends are NaN.
 
     Raises:
-        ValueError: for no examples, values that are not finite, and a level outside (0, 1).
+        ValueError: for no examples and values that are not finite.
 
     >>> [round(end, 2) for end in mean_interval([0.0, 0.2, 0.4, 0.9])]
     [0.38, 0.1, 0.78]
     """
-    check_level(level)
     x = check_finite(values)
     columns = x.reshape(len(x), -1)  # (examples, cells)
     mean = columns.mean(axis=0)
@@ -40,7 +39,7 @@ def mean_interval(values, n_resamples=RESAMPLES, level=LEVEL, seed=0, memory=2**
             np.mean,
             axis=0,
             n_resamples=n_resamples,
-            confidence_level=level,
+            confidence_level=LEVEL,
             method="BCa",
             vectorized=True,
             batch=max(1, memory // sample.nbytes),

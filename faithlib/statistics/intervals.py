@@ -148,11 +148,9 @@ class BootstrapInterval(Interval):
 
     def _pvalue(self, side, bound):
         pivot = (self.value - bound) / self.components[0][0]
-        beyond = (
-            len(self.pivots) - np.searchsorted(self.pivots, pivot)
-            if side > 0
-            else np.searchsorted(self.pivots, pivot, "right")
-        )
+        beyond = np.searchsorted(self.pivots, pivot, "right")
+        if side > 0:
+            beyond = len(self.pivots) - np.searchsorted(self.pivots, pivot)
         return float((1 + beyond) / (1 + len(self.pivots)))
 
     def _errors(self, level):

@@ -34,9 +34,8 @@ class ShareInterval(Interval):
     def out_of_reach(self, relation=">", bound=0.0):
         """Would the interval contain the bound even if every observation satisfied the claim?"""
         best = 1.0 if direction(relation) > 0 else 0.0
-        best_case = replace(
-            self, value=best, effective=float(self.n_units)
-        )  # a cluster is then one observation
+        # A cluster is then one observation.
+        best_case = replace(self, value=best, effective=float(self.n_units))
         low, high = best_case.ends()
         return low <= bound if best else high >= bound
 

@@ -10,13 +10,12 @@ import datasets
 import pandas as pd
 
 from faithlib import corpora
+from faithlib.progress import say_once
 from faithlib.scores import whole
 from faithlib.tasks import files
 from faithlib.tasks.sources import read_hub, read_mirror, tidy
 from faithlib.tasks.splits import split_rows, subset
 from faithlib.tasks.table import SPLITS, TASKS, Task, Use
-
-_said: set[tuple] = set()  # what was printed, once a process
 
 
 @dataclass
@@ -123,9 +122,8 @@ def _subsets(task, frames, sizes, seed, origin):
                 raise ValueError(
                     f"sizes[{split!r}] = {size}: task {task.name!r} has no such split: leave it out"
                 )
-        elif size > whole[split] and (task.name, split) not in _said:
-            _said.add((task.name, split))
-            print(f"{task.name} has {whole[split]} rows of {split}, fewer than {size}: all are used")
+        elif size > whole[split]:
+            say_once(f"{task.name} has {whole[split]} rows of {split}, fewer than {size}: all are used")
         elif size < whole[split]:
             frames[split] = subset(frames[split], size, seed)
     return frames, whole, origin | ({"subset_seed": int(seed)} if sizes else {})

@@ -31,11 +31,9 @@ def read_hub(task, recipe):
     """Read the row's repository at its pinned revision: ({source split: frame}, provenance)."""
     hub = task.hub
     if hub is None:
-        why = (
-            "needs credentials and is never downloaded"
-            if task.credentialed
-            else ("has no script-free source on the hub")
-        )
+        why = "has no script-free source on the hub"
+        if task.credentialed:
+            why = "needs credentials and is never downloaded"
         raise ValueError(
             f"task {task.name!r} {why}: give data_dir, a folder with {_wanted(task)}; "
             f"the rows come from {task.where}"

@@ -263,9 +263,7 @@ def _splits(classifier, data):
         return data["train"], data["validation"]
     splits, names, classes = [], fit.label_names(getattr(classifier.model, "config", None)), data.task.labels
     named = names and classes and not fit.numbered(classes)
-    places = (
-        fit.places(classes, names) if named else list(range(len(classes)))
-    )  # the place of each class of data
+    places = fit.places(classes, names) if named else list(range(len(classes)))  # of each class of data
     if places is None:
         raise ValueError(
             f"data has the classes {', '.join(classes)}, {classifier.name} has {', '.join(names)}: "

@@ -153,9 +153,8 @@ def salience_loss(attention, salience, positions, definition="paper"):
         alpha, sigma = (x.masked_fill(~positions, -torch.inf).softmax(-1) for x in (attention, salience))
         return _kl(alpha, sigma).sum().square()
     alpha = attention * positions
-    alpha = alpha / alpha.sum(-1, keepdim=True).clamp(
-        min=TINY
-    )  # dropout may remove all attention of a short text
+    # Dropout may remove all attention of a short text.
+    alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=TINY)
     return _kl(alpha, salience).mean()
 
 
