@@ -11,17 +11,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
-PACKAGES = (
-    "faithlib",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "pandas",
-    "scipy",
-    "scikit-learn",
-)
+PACKAGES = "faithlib torch transformers tokenizers datasets numpy pandas scipy scikit-learn".split()
 
 
 def paper_of(path):

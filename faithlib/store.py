@@ -92,11 +92,8 @@ def _plain(value):
     if hasattr(value, "maskable"):
         return _plain([value.ids, value.types, value.maskable])
     if isinstance(value, np.ndarray):
-        return [
-            value.shape,
-            str(value.dtype),
-            hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(),
-        ]
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return [value.shape, str(value.dtype), content]
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -82,8 +82,8 @@ def integrated_gradients(
     embeddings = model.embed(batch.ids)
     moving = torch.ones_like(batch.present) if path == "input" else before_text_b(batch)
     base = torch.where(moving[..., None], baseline_embedding(model, baseline), embeddings)
-    at, weights = RULES[rule](steps, embeddings)
-    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    points = RULES[rule](steps, embeddings)
+    slope = path_gradient(model, batch, target, embeddings, base, *points, progress)
     signed = ((embeddings - base) * slope).sum(-1)
     gap, change = completeness(model, batch, target, base, moving, signed, cache)
     scores = {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs()}
@@ -126,8 +126,8 @@ def gradient_shap(model, batch, target, samples=20, seed=0, baseline=None, progr
         {"gradient_shap", "gradient_shap_abs": (batch, tokens) float}, in units of y.
     """
     embeddings, base = model.embed(batch.ids), baseline_embedding(model, baseline)
-    at, weights = drawn_points(batch, samples, seed, embeddings)
-    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    points = drawn_points(batch, samples, seed, embeddings)
+    slope = path_gradient(model, batch, target, embeddings, base, *points, progress)
     signed = ((embeddings - base) * slope).sum(-1)
     return {"gradient_shap": signed, "gradient_shap_abs": signed.abs()}
 

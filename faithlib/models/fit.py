@@ -64,11 +64,8 @@ def check_runs(model):
     except Exception as error:  # a family that nobody has tried may fail in any way
         problem = f"{type(error).__name__}: {first_line(error)}"
     family = model.model.config.model_type
-    if (
-        problem
-        and not hasattr(model, "prefix")
-        and type(model.model.config) not in AutoModelForMaskedLM._model_mapping
-    ):
+    encoder = type(model.model.config) in AutoModelForMaskedLM._model_mapping
+    if problem and not encoder and not hasattr(model, "prefix"):
         raise ValueError(
             f"model {model.name!r} ({family}) classifies by the last token of a decoder, which faithlib does "
             f"not explain ({problem}): use {CLASSIFIERS}"

@@ -223,16 +223,8 @@ def points(axis, table, value, heights, look, interval=INTERVAL, limits=None, si
         edge, sign = (high, -1) if x > high else (low, 1)
         arrow = r"$\leftarrow$" if sign > 0 else r"$\rightarrow$"
         axis.plot([edge], [y], **(style | {"marker": arrow}), **hollow, clip_on=False)
-        axis.annotate(
-            _number(x),
-            (edge, y),
-            xytext=(5 * sign, 0),
-            textcoords="offset points",
-            ha="left" if sign > 0 else "right",
-            va="center",
-            fontsize=6,
-            color=look["color"],
-        )
+        text = {"ha": "left" if sign > 0 else "right", "va": "center", "fontsize": 6, "color": look["color"]}
+        axis.annotate(_number(x), (edge, y), xytext=(5 * sign, 0), textcoords="offset points", **text)
     if limits:
         margin = 0.03 * (high - low)
         axis.set_xlim(low - margin, high + margin)
@@ -249,19 +241,11 @@ def heat(axis, values, marked=None, limits=(0, 1), colours="Blues"):
     """
     import seaborn as sns
 
+    texts = {"annot": marked, "fmt": "", "annot_kws": {"fontsize": 6}}
+    every = {"xticklabels": True, "yticklabels": True}
+    low, high = limits
     sns.heatmap(
-        values,
-        ax=axis,
-        vmin=limits[0],
-        vmax=limits[1],
-        cmap=colours,
-        annot=marked,
-        fmt="",
-        annot_kws={"fontsize": 6},
-        cbar=False,
-        linewidths=0.5,
-        xticklabels=True,
-        yticklabels=True,
+        values, vmin=low, vmax=high, cmap=colours, linewidths=0.5, ax=axis, cbar=False, **texts, **every
     )
     axis.set(xlabel="", ylabel="")
     axis.grid(False)

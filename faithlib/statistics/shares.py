@@ -78,9 +78,8 @@ def count_interval(true, unit="model"):
     +1.000 [+0.735, +1.000] (12 models)
     """
     x = np.asarray(true, dtype=bool)
-    result = CountInterval(
-        float(x.mean()), unit, len(x), design="share", limits=(0.0, 1.0), count=int(x.sum())
-    )
+    n, count = len(x), int(x.sum())
+    result = CountInterval(float(x.mean()), unit, n, design="share", limits=(0.0, 1.0), count=count)
     if len(x) < FEWEST_UNITS:
         return replace(result, reason=too_few(len(x), unit))
     low, high = result._ends(LEVEL)

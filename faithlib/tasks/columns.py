@@ -7,6 +7,7 @@ import ast
 import json
 import re
 from contextlib import contextmanager
+from itertools import islice
 from numbers import Real
 
 import numpy as np
@@ -117,11 +118,8 @@ def classes(columns, name, place, labels=None):
         raise ValueError(
             f"{place}: column {name!r} has {_shown(labelled[bad[0]])} in {rows_of}: allowed are {allowed}"
         )
-    by_split, start = {}, 0
-    for split, column in columns.items():
-        by_split[split] = numbers[start : start + len(column)]
-        start += len(column)
-    return by_split, names
+    left = iter(numbers)
+    return {split: list(islice(left, len(column))) for split, column in columns.items()}, names
 
 
 def evidence(values, of_texts, name, place):

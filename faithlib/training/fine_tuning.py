@@ -20,13 +20,7 @@ from faithlib.models.precision import quantised
 from faithlib.options import MASKINGS, SELECTIONS
 from faithlib.progress import bar
 from faithlib.scores import one_of, suggestion
-from faithlib.training.minibatches import (
-    VALIDATION,
-    MaskedSplit,
-    Split,
-    masked,
-    shuffled_by_length,
-)
+from faithlib.training.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffled_by_length
 from faithlib.training.salience import Guide
 
 CHOICES = {"masking": MASKINGS, "selection": SELECTIONS}
@@ -450,12 +444,9 @@ def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):
     for name, p in model.named_parameters():
         decay = 0.0 if any(text in name for text in undecayed) else weight_decay
         groups.setdefault((id(p) not in encoder, decay), []).append(p)
+    rates = {True: head_learning_rate, False: learning_rate}  # whether it is the head's
     return [
-        {
-            "params": groups[head, decay],
-            "lr": head_learning_rate if head else learning_rate,
-            "weight_decay": decay,
-        }
+        {"params": groups[head, decay], "lr": rates[head], "weight_decay": decay}
         for head, decay in sorted(groups)
     ]
 

@@ -259,17 +259,9 @@ class Trainer:
             kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
             raise kind(f"model {job.name}: {error}") from error
         p = performance.pop("probabilities")  # (examples, classes)
-        store.write_parquet(
-            self.folder / f"{job.name}.parquet",
-            pd.DataFrame(
-                {
-                    "job": job.name,
-                    "example": range(len(p)),
-                    "predicted": p.argmax(-1),
-                    "p_gold": p[np.arange(len(p)), data["test"][1]],
-                }
-            ),
-        )
+        predictions = {"job": job.name, "example": range(len(p)), "predicted": p.argmax(-1)}
+        predictions["p_gold"] = p[np.arange(len(p)), data["test"][1]]
+        store.write_parquet(self.folder / f"{job.name}.parquet", pd.DataFrame(predictions))
         best = next(evaluation for evaluation in history if evaluation["kept"])
         row = {
             "metrics": performance,
