@@ -110,7 +110,8 @@ def make(
     """
     _check(mechanism, size, classes, sentences)
     rng = np.random.default_rng([seed, list(MECHANISMS).index(mechanism), classes])
-    rows, seen = [], set()
+    rows: list[dict] = []
+    seen = set()
     while len(rows) < size:
         base = (sentences[len(rows)] if sentences else neutral(rng)).split()
         label = int(rng.integers(classes))
