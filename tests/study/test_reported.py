@@ -149,6 +149,21 @@ def test_whole_numbers_in_a_column_are_answers_in_words():
         evaluate(tiny.causal(), frame, ["random_uniform"], ["aopc_sufficiency"], **QUIET)
 
 
+def test_the_estimate_counts_the_inputs_that_a_study_computes(monkeypatch):
+    model, rows = tiny.classifier(), []
+    logits = model.logits
+
+    def counted(batch, *given, **named):
+        rows.append(len(batch.ids))
+        return logits(batch, *given, **named)
+
+    monkeypatch.setattr(model, "logits", counted)
+    generator = np.random.default_rng(0)
+    texts = [" ".join(generator.choice(tiny.WORDS, n)) for n in (9, 14, 20, 26)]
+    study = evaluate(model, texts, ["input_x_gradient", "leave_one_out", "random_uniform"], **QUIET)
+    assert 0.5 < sum(rows) / study.estimate.passes <= 1  # equal inputs are computed once
+
+
 def unigram(*first):
     """SentencePiece's tokenizer over the texts of `tiny`, after other pre-tokenizers."""
     built, special = Tokenizer(models.Unigram()), ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
