@@ -78,9 +78,8 @@ def plan(
 ) -> None:  # fmt: skip
     """Say what `answerability` and `minimum_top_k` ask a judge at most, before the first question is asked.
 
-    baselines: {name: scores}, each to be judged; others: further questions; the rest as in `answerability`.
-    Raises JudgeError where what is asked for certain is beyond the judge's limit, and ValueError as
-    `answerability` does.
+    baselines: {name: scores}, each to be judged; others: further questions. Raises JudgeError where what is
+    asked for certain is beyond the judge's limit, and ValueError as `answerability` does.
     """
     every = (_pairs(texts, golds, encodings, scores, judge, "paper") for scores in baselines.values())
     pairs = [pair for of in every for pair in of.values()]
@@ -153,10 +152,7 @@ def minimum_top_k(
 
 
 def minimum_rows(values: pd.DataFrame, judge: str) -> list[dict]:
-    """Means of `minimum_top_k` with top=1 as rows for a record, over the n prompts that the judge can answer.
-
-    {metric "min_top_k", attribution, top, judge, value, n}; where n is 0, no row.
-    """
+    """Means of `minimum_top_k` with top=1 as rows for a record, over the n prompts that can be answered."""
     shares = values.dropna(subset="share").groupby("attribution", sort=False).share
     common = {"metric": "min_top_k", "top": 1, "judge": judge}
     return [

@@ -22,9 +22,8 @@ def acu(x: Sequence | np.ndarray, measure: np.ndarray, baseline: np.ndarray) -> 
     """Area between the curves, the trapezoids of Δp_i = b_i − p_i: the numerator of Eq. 3.
 
     x: (steps,) increasing, such as ratios in [0, 1]; measure, baseline: performance, (..., steps), paired by
-    seed. Returns (...), higher is better: 0 for the baseline itself, in [−1, 1] for performance and ratios in
-    [0, 1]. Raises ValueError where x does not increase, curves have another number of steps or a value is not
-    finite.
+    seed. Returns (...), higher is better: 0 for the baseline, in [−1, 1] where both are in [0, 1].
+    Raises ValueError where x does not increase, curves have other steps or a value is not finite.
     """
     x, measure, baseline = _checked(x, measure, baseline)
     return np.trapezoid(baseline - measure, x)

@@ -2,8 +2,7 @@
 
 After Zheng et al. (2025), arXiv 2410.02970, whose model was fine-tuned on texts with random masks. Of the
 tokens at the top of the ranking (FFid+) or of the others (FFid−) a random share ALPHA becomes the mask token,
-but never more than the share CAP of the text. Values are means over sizes of the top, which are ours, and
-over draws.
+but never more than the share CAP of the text. Values are means over SIZES of the top, ours, and over draws.
 """
 
 import numpy as np

@@ -23,8 +23,7 @@ def steps(n: int, step: float = 0.05) -> np.ndarray:
     """How many of n tokens are gone at each step: increasing whole numbers, the last is n.
 
     step: a share s of the text in (0, 1], so ⌈i · s · n⌉ for i = 1, 2, …, each number once; or a whole number
-    of tokens, so s, 2s, …. The release steps by the longest text of a batch, and so calls fractions far above
-    1 what shorter texts of it need.
+    of tokens, so s, 2s, …. The release steps by the longest text of a batch: fractions may be above 1.
     """
     each = step if isinstance(step, Integral) else max(step * n, 1)  # below 1, every number comes anyway
     removed = np.ceil(np.round(np.arange(1, n + 1) * each, 9))  # 3 · 0.05 · 20 is 3, not 3.0000000000000004

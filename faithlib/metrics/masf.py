@@ -205,10 +205,7 @@ class MaSF:
         )
 
     def _two_sided(self, z, columns, inside=False):
-        """min(P, 1 − P) of z (M, columns) among the rows of columns (columns, N), each sorted.
-
-        inside: z are among them; "calibrated" ranks them among the others.
-        """
+        """min(P, 1 − P) of z (M, columns) among the sorted columns (columns, N); inside: z are among them."""
         lower, n = below(z, columns), columns.shape[1]
         if self.definition == "released":
             share = lower.astype(np.float32) / np.float32(n)
@@ -233,10 +230,7 @@ def in_columns(z):
 
 
 def below(z, columns, side="left"):
-    """How many values of each column are below z, side="right": not above it; (M, columns) int.
-
-    z: (M, columns); columns: from `in_columns`.
-    """
+    """How many values of each column, of `in_columns`, are below z (M, columns), or "right": not above it."""
     places = np.empty(z.shape, int)
     for column, values, counts in zip(columns, z.T, places.T, strict=True):
         order = values.argsort()  # neighbours are found near one another

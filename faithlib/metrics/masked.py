@@ -1,7 +1,6 @@
-"""What is left of a model that was trained with masks when an attribution masks its texts, step by step.
+"""RACU by recursive masking of a model trained with masks (Madsen et al. 2024, section 3.4), and MaSF.
 
-RACU by recursive masking (Madsen et al. 2024, section 3.4) and MaSF, which says whether masked texts are in
-the model's distribution: where they are not, RACU means nothing.
+Where MaSF says that masked texts are not in the model's distribution, RACU means nothing.
 """
 
 import numpy as np

@@ -52,8 +52,7 @@ def first_hit(scores, true):
 def chance(n, h):
     """{metric: its expectation} for n tokens in random order, h of them evidence, 1 ≤ h ≤ n.
 
-    precision: h/n. first_hit: (n + 1)/(h + 1). auprc: [H_n + (n − H_n)(h − 1)/(n − 1)]/n with H_n =
-    1 + 1/2 + … + 1/n.
+    precision: h/n. first_hit: (n + 1)/(h + 1). auprc: [H_n + (n − H_n)(h − 1)/(n − 1)]/n, H_n = 1 + … + 1/n.
     """
     harmonic = (1 / np.arange(1, n + 1)).sum()
     others = (h - 1) / (n - 1) if n > 1 else 0.0

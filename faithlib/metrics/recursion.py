@@ -30,8 +30,7 @@ def recursive_masking(
 
     At ratio r, in per cent, the ⌊r · n / 100⌋ most important of the n maskable tokens are masked in total, by
     scores of the input as the ratio before left it; what is masked stays masked, and of equal scores the
-    first goes first. So `[at <= r for at in found[measure]]` are the masks that `roar.mask` takes; special
-    tokens and text_b have NEVER. Nothing is asked at 100 %, nor about a text too short to lose a token.
+    first goes first. Special tokens and text_b have NEVER. Nothing is asked at 100 %.
     scores_of(encodings, examples, measures) -> {measure: [(tokens,)]}: scores of these inputs; examples,
     (inputs,) int, are their places in `encodings`.
     families: tuples of measures whose scores one pass yields (a name is a family of its own); those that have

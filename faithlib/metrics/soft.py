@@ -50,8 +50,7 @@ def to_probability(scores: Sequence | np.ndarray, maskable: np.ndarray, how: str
 def equal_retention(a, share=0.5):
     """Shift and clip min(max(a + b, 0), 1), with the b that gives the mean `share`: a (n,) -> (n,) in [0, 1].
 
-    After Huang & Chan 2026 (arXiv 2601.03089), who give every attribution the same expected share of
-    retained tokens; shift and clip is our choice.
+    Our choice, after Huang & Chan 2026 (arXiv 2601.03089): every attribution retains the same share.
 
     Example:
         >>> equal_retention([1, 0, 0, 0]).round(3).tolist()

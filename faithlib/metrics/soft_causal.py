@@ -1,7 +1,7 @@
 """Soft sufficiency and comprehensiveness of language models: how far the next-token distribution moves.
 
-Ghasemi Madani et al. 2025, appendix A, after Zhao & Aletras 2023 and Zhao & Shan 2024. Where a prompt's own
-next token is explained it is one step; an open-ended prompt is continued, and every step explained.
+Ghasemi Madani et al. 2025, appendix A, after Zhao & Aletras 2023 and Zhao & Shan 2024. An open-ended prompt
+is continued, and every step explained.
 """
 
 from collections.abc import Mapping, Sequence

@@ -66,8 +66,8 @@ def measured(part):
 def added(frame, metrics, values, areas, data="", chance=""):
     """A table with the rows of RACU and MaSF, each attribution's behind its own.
 
-    metrics: those of models trained with masks; values: of all metrics, with those of MaSF; areas: for each
-    model {attribution: RACU}; frame, data, chance: of single texts, as `table.table` gives and takes them.
+    values: of all metrics, with those of MaSF; areas: for each model {attribution: RACU}; the rest as of
+    `table.table`.
     """
     names, rows, texts = list(values.attribution.unique()), [frame], values.example.nunique()
     unit = table.ONE if len(areas) == 1 else table.SEVERAL

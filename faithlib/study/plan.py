@@ -62,11 +62,9 @@ def _span(seconds):
 
 
 def chosen(metrics, inputs):
-    """The `Metric`s of a study.
+    """The `Metric`s of a study: by names, the "default" of those that it can have, or "all" of them.
 
-    metrics: names, "default" for every metric that the study can have and that is registered as default, or
-    "all"; inputs: `metrics.inputs.Inputs`. Raises ValueError for no metric, an unknown one, one whose needs
-    are not met.
+    Raises ValueError for no metric, an unknown one, one whose needs are not met.
     """
     if isinstance(metrics, str) and metrics in ("default", "all"):
         every = [registry.get(name) for name in registry.names()]
@@ -120,11 +118,7 @@ def estimate(model, encodings, names, aligned, metrics, baselines, budget=None, 
 
 
 def seconds_per_token(model, encodings, cache=None):
-    """Seconds of a token in a forward pass, of a batch that is timed after one that is not.
-
-    The tokens of the padded batch are counted, as variants have their text's length; on a CPU that others use
-    too, the time that this process had of it.
-    """
+    """Seconds of a (padded) token in a forward pass; on a CPU that others use too, of this process."""
     longest = max(len(e.ids) for e in encodings)
     timed = encodings[: max(1, batching.token_budget(model) // longest)]
     forward.probabilities(model, [forward.unchanged(encodings[0])])

@@ -39,13 +39,10 @@ class Asked:
 class Part:
     """One model and its texts, or a block of them: what the steps of a study take and none of them changes.
 
-    Attributes:
-        aligned: {attribution: [(tokens,)]}, the scores that are given.
-        targets, predicted: what is explained, and what the model predicts, None before it is asked.
-        metrics, masked: the metrics of single texts, and those of a model trained with masks.
-        left_out: why there are none of these, in a sentence, or "".
-        weights: what tells the model from others where blocks are kept.
-        passes: {attribution or metric: the passes that it is estimated to need}.
+    aligned: {attribution: [(tokens,)]}, the scores that are given; predicted: None before the model is asked;
+    metrics, masked: those of single texts, and of a model trained with masks; left_out: why there are none of
+    these, in a sentence, or ""; weights: what tells the model from others where blocks are kept; passes:
+    {attribution or metric: the passes that it is estimated to need}.
     """
 
     model: object

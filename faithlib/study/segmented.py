@@ -51,8 +51,7 @@ def by_segment(
         (from 1), segment (its place in the text, from 0), words, score, p, p_without_top, p_only_top.
 
     Raises:
-        ValueError: as `evaluate`; an unknown unit or removal; a token that holds words of two segments; fixed
-            that is not in its text, or all of it.
+        ValueError: as `evaluate`; a token that holds words of two segments; fixed that is not in its text.
 
     Example:
         >>> from faithlib import load_model
@@ -95,7 +94,6 @@ def hierarchical(
 
     passes is how many different inputs of a text the search asks the model for, each with each token of the
     answer and the contrast; flat_passes is the same for leave-one-out of all segments of the finest unit.
-    What a language model predicts, where no target is given, takes one more.
 
     Args:
         model, data, targets, contrast, removal: as `by_segment` takes them.

@@ -372,11 +372,7 @@ def _texts(study):
 
 
 def read(folder):
-    """What `save` wrote of a study, as the fields of a `Study`.
-
-    Raises FileNotFoundError where no study stands, ValueError for another kind of record, one of another
-    version, or a file that is missing or changed.
-    """
+    """What `save` wrote of a study, as the fields of a `Study`; it raises what `load_study` says."""
     path = Path(folder).expanduser() / "record.json"
     if not path.is_file():
         raise FileNotFoundError(f"{str(folder)!r} has no record.json: give a folder that study.save made")

@@ -78,10 +78,7 @@ def _diagnosticity(part, values, sign):
 
 
 def remarks(rows, values, metrics):
-    """What to know about texts without a value, and about those that never flip, in sentences.
-
-    rows: a `table`; values, metrics: as it takes them.
-    """
+    """What to know about texts without a value, and about those that never flip, in sentences."""
     by_count, never = {}, []
     for metric in metrics:
         of_metric = rows[rows.metric == metric.name]
