@@ -16,6 +16,7 @@ from faithlib.statistics.base import DRAW_COUNTS
 RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
 FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their standard error is up to 0.016
 AREAS = ["racu", "racu_clipped", "acu"]
+COLUMNS = [f"{area}{end}" for area in AREAS for end in ("", "_low", "_high")]
 
 
 def acu(x: Sequence | np.ndarray, measure: np.ndarray, baseline: np.ndarray) -> np.ndarray:
@@ -151,18 +152,14 @@ def _compared(measure, baseline, name):
     ]
     counts = {"seeds": len(paired), "left_out": "; ".join(missing)}
     if paired.empty:
-        return {**dict.fromkeys([*_columns(), "denominator"], np.nan), "flat": 0, **counts}
+        return {**dict.fromkeys([*COLUMNS, "denominator"], np.nan), "flat": 0, **counts}
     x = measure.columns.to_numpy(float) / 100  # ratios: an ACU of 1 is all of performance
     p, b = measure.loc[paired].to_numpy(), baseline.loc[paired].to_numpy()  # (seeds, steps)
     possible = racu_denominator(x, b)
     values = [value for area in AREAS for value in over_seeds(_seeds(x, p, b, area))]
-    row = dict(zip(_columns(), values, strict=True))
+    row = dict(zip(COLUMNS, values, strict=True))
     flat = int((possible < FLAT).sum())
     return {**row, "denominator": float(possible.mean()), "flat": flat, **counts}
-
-
-def _columns():
-    return [f"{area}{end}" for area in AREAS for end in ("", "_low", "_high")]
 
 
 def over_seeds(values):

@@ -111,13 +111,11 @@ def _check_removal(model, encodings, removal):
         )
 
 
-def fraction_to_flip(inputs, scores, step=0.05, removal="mask"):
+def fraction_to_flip(inputs, scores):
     """The registered metric: `decision_flip` of one attribution, (examples,) in (0, 1], lower is better.
 
     It is the predicted class that flips, whichever target is explained. A text that never flips counts as 1.
     """
-    operator = inputs.erasing(removal)
-    table = decision_flip(
-        inputs.model, inputs.encodings, {"": scores}, step, cache=inputs.cache, operator=operator
-    )
+    model, operator = inputs.model, inputs.erasing("mask")
+    table = decision_flip(model, inputs.encodings, {"": scores}, cache=inputs.cache, operator=operator)
     return table.fraction.to_numpy()

@@ -256,7 +256,7 @@ def _never(study, metric):
     return f"\n{int(most)} of {own.example.nunique()} texts never flip" if most else ""
 
 
-def summary(study):
+def summary(study: Any) -> str:
     """A study in five lines: what it is of, the best by each metric, void texts, notes, what to call."""
     table, entries = study.table, [registry.get(name) for name in study.table.metric.unique()]
     best, void = [], []

@@ -69,21 +69,10 @@ class Study:
     p: np.ndarray | None = field(repr=False, default=None)
     curves: dict = field(repr=False, default_factory=dict)
 
-    def __str__(self) -> str:
-        """Five lines: see `study.show.summary`."""
-        return show.summary(self)
-
-    def show(self, **options: int) -> None:
-        """Show the table, a figure and heat maps of a few texts: see `study.show.show`."""
-        show.show(self, **options)
-
-    def agreement(self, **options: int) -> pd.DataFrame:
-        """Rank agreement of the metrics: see `study.show.agreement`."""
-        return show.agreement(self, **options)
-
-    def save(self, folder: str | Path) -> Path:
-        """Save record, tables, figures and explorer in a folder: see `study.show.save`."""
-        return show.save(self, folder)
+    __str__ = show.summary  # its methods are functions of a study
+    agreement = show.agreement
+    save = show.save
+    show = show.show
 
 
 def load_study(folder: str | Path) -> Study:
