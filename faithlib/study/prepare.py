@@ -169,7 +169,7 @@ def predict(part):
         weights=None if asked.resume is None else chunks.told(model),
     )
     estimate = plan.estimate(
-        model, encodings, set(part.wanted.names), len(part.aligned), part.metrics + part.masked,
+        model, encodings, part.wanted.names, len(part.aligned), part.metrics + part.masked,
         asked.baselines, asked.budget, per_token, **asked.settings,
     )  # fmt: skip
     return replace(part, passes=estimate.by_name), estimate
