@@ -89,6 +89,9 @@ def test_citation_names_the_five_papers():
         assert paper.keys() & {"doi", "url"}, paper["title"]
 
 
+OURS = r"(from|import) (faithlib|replication|notebooks)\b"
+
+
 def cells(path, kind="code"):
     return [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == kind]
 
@@ -126,3 +129,12 @@ def test_parameters_cell_holds_literals_only(path):
     for statement in ast.parse("".join(cell["source"])).body:
         assert isinstance(statement, ast.Assign), ast.unparse(statement)
         ast.literal_eval(statement.value)
+    if path.stem == "experiment" and path.parent.name != "ground_truth":
+        assert cell["source"][5].startswith("#")  # above are the five that a reader changes
+
+
+@pytest.mark.parametrize("path", BATCH, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_notebook_imports_at_most_twenty_names_of_the_project(path):
+    lines = "".join(source for cell in cells(path) for source in [*cell["source"], "\n"]).splitlines()
+    imports = [ast.parse(line).body[0] for line in lines if re.match(OURS, line)]
+    assert 0 < sum(len(one.names) for one in imports) <= 20

@@ -22,8 +22,5 @@ CARD = Card(
     ),
     figure="agreement_with_evidence",
     tables=("evidence",),
-    choices={
-        "agreement": ("auprc", "precision"),
-        "texts": ("all", "correctly predicted"),
-    },
+    choices={"agreement": ("auprc", "precision"), "texts": ("all", "correctly predicted")},
 )

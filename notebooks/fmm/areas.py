@@ -132,9 +132,9 @@ def racu(points: pd.DataFrame, roar: pd.DataFrame | None = None) -> pd.DataFrame
     return tables.in_paper_order(pd.DataFrame(rows))
 
 
-def racu_as_printed(table: pd.DataFrame, value: str = "racu", strategy: str = MASKED) -> pd.DataFrame:
+def racu_as_printed(table: pd.DataFrame, value: str = "racu") -> pd.DataFrame:
     """Table 1's layout: a row a measure, a column a data set, "ours (published)"; value: "racu" or "acu"."""
-    table = select(table, strategy=strategy)
+    table = select(table, strategy=MASKED)
     paper = table[{"racu": "published", "acu": "published_acu"}[value]]
     texts = [
         cell_text(ours, published=cell_text(known)) for ours, known in zip(table[value], paper, strict=True)

@@ -121,11 +121,11 @@ def _performance(scores, gate=None):
         for key, part in own.groupby(["dataset", "model"], sort=False)
     }
 
-    def gained(strategy, other, masked=0):
+    def gained(strategy, other):
         return {
-            key: table[strategy, masked] - table[other, masked]
+            key: table[strategy, 0] - table[other, 0]
             for key, table in wide.items()
-            if {(strategy, masked), (other, masked)} <= set(table)
+            if {(strategy, 0), (other, 0)} <= set(table)
         }
 
     def above_majority(strategy):

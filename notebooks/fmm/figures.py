@@ -65,11 +65,8 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
     table, scores = table[table.split == split], scores[scores.split == split]
     keys = list(dict.fromkeys(zip(table.dataset, table.model, table.metric, strict=True)))
     strategies = in_order(table.strategy.unique(), STRATEGIES)
-    slots = [
-        *strategies[:1],
-        None,
-        *strategies[1:],
-    ]  # of a row; None is the published value, beside the first
+    # Of a row; None is the published value, beside the first.
+    slots = [*strategies[:1], None, *strategies[1:]]
     below = (beside(1, len(slots)) - beside(0, len(slots))) / 2  # between a strategy's mark and the next
     several = table.model.nunique() > 1
     ends = {0: ("unmasked", "nothing masked"), 100: ("all_masked", "everything masked")}
@@ -103,9 +100,7 @@ def performance(table: pd.DataFrame, scores: pd.DataFrame, split: str = "test", 
     handles = [*(_look(name) | {"linestyle": ""} for name in strategies), mark("one seed", "#555555", "+")]
     if not table.unconverged.eq(0).all():
         handles.append(mark("seed that did not converge", "#FF0000", "+"))
-    if table.published.notna().any():
-        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
-    return grid.finish([*handles, mark("most frequent class", marker="|")], scale)
+    return grid.finish([*handles, *_published(table), mark("most frequent class", marker="|")], scale)
 
 
 def masf(table: pd.DataFrame, definition: str = "paper", scale: str = "") -> Figure:
@@ -185,10 +180,8 @@ def racu(table: pd.DataFrame, scale: str = "", at_chance: Collection[str] = ()) 
             axis.set_title(f"{axis.get_title()}\n(none of ours: a seed's\nrandom curve is flat)")
         attribution_rows(axis, known)
     grid.name_axes("RACU ↑")
-    handles = [mark("ours", "#555555", "o")]
-    if table.published.notna().any():
-        handles.append(HOLLOW | {"label": published_label(*sorted(set(table.published_model)))})
-    return grid.finish([*handles, *([ROAR] if table.roar.notna().any() else [])], scale)
+    roar = [ROAR] if table.roar.notna().any() else []
+    return grid.finish([mark("ours", "#555555", "o"), *_published(table), *roar], scale)
 
 
 def history(table: pd.DataFrame, scale: str = "") -> Figure:
@@ -202,6 +195,13 @@ def history(table: pd.DataFrame, scale: str = "") -> Figure:
     grid.include(0, which="y")
     grid.name_axes("epoch", "performance ↑")
     return grid.finish([_look(strategy) for strategy in strategies], scale)
+
+
+def _published(table):
+    """The legend of hollow marks, with the paper's models; [] where there are none."""
+    if not table.published.notna().any():
+        return []
+    return [HOLLOW | {"label": published_label(*sorted(set(table.published_model)))}]
 
 
 def _look(strategy):

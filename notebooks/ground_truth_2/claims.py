@@ -73,7 +73,7 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
 
 
 def beside(values: pd.DataFrame, version_1: pd.DataFrame) -> pd.DataFrame:
-    """Claims of version 1 (its claims.csv) about two metrics, beside the same difference in cells of this one.
+    """Claims of version 1 (its claims.csv) about two metrics, beside the same difference in these cells.
 
     claim, verdict and value of version 1; planted and natural, the difference of mean accuracies over core
     cells (means over seeds; NaN without records), with ties within .005.

@@ -64,7 +64,7 @@ CARD = Card(
             ("world_agreement", "tiny-llama", ""): (3, 5),
             ("world_biographies", "tiny-llama", ""): (3, 5),
             ("world_facts", "tiny-llama", ""): (3, 5),
-        },
+        }
     },
     figure="lead_by_normalisation",
     tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),

@@ -126,11 +126,7 @@ def _by_model(claim):
     named = {model: f"{claim.claim}, {model}" if model else claim.claim for model in kind.unique()}
     return [
         replace(
-            claim,
-            claim=named[model],
-            instance_of=claim.claim,
-            values=part,
-            rivals=_of(claim.rivals, part),
+            claim, claim=named[model], instance_of=claim.claim, values=part, rivals=_of(claim.rivals, part)
         )
         for model, part in values.groupby(kind, sort=False)
     ]
@@ -211,10 +207,7 @@ def _distractor(parts, by):
     little = units(table, columns, "little", by)
     claim = "Noiser ignores the distractor (its share of tokens less its share of scores)"
     least = "Noiser gives the distractor less than the best other does"
-    return [
-        _claim(claim, below, baseline="matched"),
-        _lead(least, little, ("noiser", ""), _other("noiser")),
-    ]
+    return [_claim(claim, below, baseline="matched"), _lead(least, little, ("noiser", ""), _other("noiser"))]
 
 
 def _evidence(evidence, by):

@@ -26,9 +26,8 @@ from replication.tables import attribution_order, groups, metric_rows, ordered, 
 
 PAPER = "noiser"
 BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min")
-PRINTED_AS = {
-    "wikitext_prompts": "wikibio"
-}  # the paper's example of WikiBio is line 4 of the release's prompts
+# The paper's example of WikiBio is line 4 of the release's prompts.
+PRINTED_AS = {"wikitext_prompts": "wikibio"}
 TOPS = {1: "table_3", 5: "table_6"}
 PROMPTS = {"": "well formed", "malformed-prompts": "as released"}  # by variant of the units
 FAITHFULNESS = ["task", "model", "method", "setting", "definition", "normalisation", "baseline", "soft_ns"]

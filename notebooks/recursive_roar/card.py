@@ -50,12 +50,7 @@ CARD = Card(
         ),
         Headline("attention is sparser than the other measures (share of importance on the top 20 %)", SHARE),
     ),
-    looks={
-        "small": {
-            ("sst", "bilstm", ""): (3, 4, 5),
-            ("babi_1", "bilstm", ""): (3, 6),
-        },
-    },
+    looks={"small": {("sst", "bilstm", ""): (3, 4, 5), ("babi_1", "bilstm", ""): (3, 6)}},
     figure="racu_by_dataset",
     tables=("performance", "racu", "curves", "sparsity"),
     zeros=("learning_rate",),

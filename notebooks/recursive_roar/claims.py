@@ -19,15 +19,7 @@ from faithlib.metrics.curves import falling
 from faithlib.scores import RANDOM
 from faithlib.statistics import Interval, seeds_interval
 from notebooks.recursive_roar.card import CARD
-from notebooks.recursive_roar.tables import (
-    PAPER,
-    SAME_TEXTS,
-    UNITS,
-    complete_curves,
-    main,
-    one_form,
-    setting,
-)
+from notebooks.recursive_roar.tables import PAPER, SAME_TEXTS, UNITS, complete_curves, main, one_form, setting
 from replication import papers
 from replication.cases import CASES, case_table, difference
 from replication.claims import Claim, accepted, intervals, long, of_accepted
@@ -246,8 +238,7 @@ def _models_differ(found, settings, area):
                 name = Case(one[0], part=f"{measure} ({a} above {b})")
                 compared[name] = replace(case, value=sign * case.value)
     return _somewhere(
-        "a measure's faithfulness differs between models (difference of ACU, each direction a case)",
-        compared,
+        "a measure's faithfulness differs between models (difference of ACU, each direction a case)", compared
     )
 
 

@@ -13,14 +13,7 @@ from faithlib.metrics import curves
 from faithlib.scores import RANDOM
 from notebooks.recursive_roar.card import CARD
 from replication import claims, papers, results
-from replication.tables import (
-    groups,
-    over_seeds,
-    published_interval,
-    published_row,
-    select,
-    variant_columns,
-)
+from replication.tables import groups, over_seeds, published_interval, published_row, select, variant_columns
 
 PAPER = "recursive_roar"
 CURVE = ["dataset", "model", "recursive"]

@@ -50,31 +50,20 @@ CARD = Card(
         Headline("better top-k rationales on SST and SemEval (macro-F1)", SCORE),
         Headline("better contiguous rationales on SST and SemEval (macro-F1)", SCORE),
     ),
-    looks={
-        "small": {
-            ("sst", "all-MiniLM-L6-v2", ""): (3, 5),
-            ("semeval", "all-MiniLM-L6-v2", ""): (3, 5),
-        },
-    },
+    looks={"small": {("sst", "all-MiniLM-L6-v2", ""): (3, 5), ("semeval", "all-MiniLM-L6-v2", ""): (3, 5)}},
     figure="decision_flip_paper",
     tables=("performance", "decision_flip", "lambdas", "fresh"),
     check=check,
     demand=demand,
     choices={
-        "texts": (
-            "all",
-            "those that flip",
-            "correctly predicted",
-        ),  # all: 1 for one that never flips, as released
+        # all: 1 for one that never flips, as released
+        "texts": ("all", "those that flip", "correctly predicted"),
         "over texts": ("mean", "median"),
         "attributions": ("all", "attention alone"),
         "scores": ("as defined", "absolute"),  # x∇x is absolute in the release, the others are signed
         "removal": ("deleted", "[MASK]", "id 0"),  # appendix D; id 0 is the release's
         "flip step": ("5 %", "one token"),  # both in appendix D, the latter as too expensive
-        "weights": (
-            "0.0001 to 1",
-            "0.0001, 0.001, 0.01",
-        ),  # Eq. 3 as printed is smaller than the release's loss
+        "weights": ("0.0001 to 1", "0.0001, 0.001, 0.01"),  # Eq. 3 is smaller than the release's loss
         "weight chosen by": ("fewest tokens to a flip", "lowest loss", "the paper's choice"),
         "rationales of": ("word pieces", "words"),  # words are the release's
     },

@@ -97,17 +97,11 @@ def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
     return grid.finish(attribution_looks(known), scale)
 
 
-def pos(
-    table: pd.DataFrame,
-    scale: str = "",
-    definition: str = "paper",
-    attribution: str = "scaled_attention",
-    salience: str = "textrank",
-) -> Figure:
-    """Figure 1: mean importance of parts of speech by an attribution, without salience and with it."""
-    table = select_definition(table, definition)
-    saliences = ["none", salience]
-    table = table[(table.attribution == attribution) & table.salience.isin(saliences)]
+def pos(table: pd.DataFrame, scale: str = "") -> Figure:
+    """Figure 1: mean importance of parts of speech by scaled attention, without and with TextRank."""
+    table = select_definition(table, "paper")
+    saliences = ["none", "textrank"]
+    table = table[(table.attribution == "scaled_attention") & table.salience.isin(saliences)]
     tags = table.tag.nunique()
     grid = panels(table, height=0.4 + 0.17 * tags, across=2, left=1.4, sharey=False)
     for axis, part in grid:
@@ -119,7 +113,7 @@ def pos(
             points(axis, wide, name, range(len(wide)), LOOKS[name], None)
         name_rows(axis, [TAGS.get(tag, tag) for tag in wide.index])
     grid.include(0)
-    grid.name_axes(f"importance by {label(attribution)}\n(1 = average word)")
+    grid.name_axes(f"importance by {label('scaled_attention')}\n(1 = average word)")
     return grid.finish([LOOKS[name] | {"linestyle": ""} for name in saliences], scale)
 
 

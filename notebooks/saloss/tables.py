@@ -31,12 +31,7 @@ SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and fi
 THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
 SIGNIFICANT = 0.05
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
-CASE = [
-    "thresholder",
-    "attribution",
-    "ratio",
-    "unit",
-]  # what a model's rationales are, and their columns in `fresh`
+CASE = ["thresholder", "attribution", "ratio", "unit"]  # a model's rationales, and their columns in `fresh`
 FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
 METRICS = [*MODEL, "split", "value", "weight", "input", "attribution", "ratio", "unit", "chosen"]
 DEVELOPMENT = ["flip_fraction", "flip_fraction_flipped", "never_flipped", "attention_kl", "loss", "macro_f1"]
@@ -230,19 +225,16 @@ def development(records):
     return table.astype({"chosen": bool}).rename_axis(columns=None)
 
 
-def examples(texts: pd.DataFrame, ratio: float, attribution: str = "scaled_attention") -> pd.DataFrame:
+def examples(texts: pd.DataFrame, ratio: float) -> pd.DataFrame:
     """Table 4: each model's contiguous rationale of the same texts, a row an example and a column a model.
 
-    Args:
-        texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable
-            and `scores_<attribution>`, one entry a token.
-        ratio: of tokens in a rationale.
-        attribution: whose scores choose it.
+    texts: from `results.load_tables(..., "examples")`: a row an example and model with tokens, maskable and
+    scores_scaled_attention, one entry a token. ratio: of tokens in a rationale.
     """
     keys = ["dataset", "model", "seed", "example", "text", "label"]
     rationales, titles = [], []
     for row in texts.to_dict("records"):
-        kept = contiguous(row[f"scores_{attribution}"], np.asarray(row["maskable"], bool), ratio)
+        kept = contiguous(row["scores_scaled_attention"], np.asarray(row["maskable"], bool), ratio)
         rationales.append(" ".join(token for token, keep in zip(row["tokens"], kept, strict=True) if keep))
         titles.append(salience_title(row["salience"], row["definition"]))
     table = texts.assign(model=_slugs(texts.model), rationale=rationales, **{"trained with": titles})

@@ -10,19 +10,20 @@ from faithlib.scores import RANDOM
 from notebooks.soft_metrics.tables import METRICS, aopc, main_setting, normalised
 from replication.tables import select
 
+RATIO = 0.2  # of the tokens, in a rationale
 TEXTS = {"sst": 294, "ag_news": 369}  # rows of the test splits that the paper's Table 4 shows, from 0
 
 
-def table_4(values: pd.DataFrame, ratio: float = 0.2) -> pd.DataFrame:
+def table_4(values: pd.DataFrame) -> pd.DataFrame:
     """What each metric says of the texts of the paper's Table 4, which are named by number.
 
     A row a text that some record explains, attribution (and "random", the first draw) and metric: value, a
-    mean over seeds. ratio: of tokens in a rationale of NS and NC.
+    mean over seeds. NS and NC are of rationales of RATIO.
     """
     own = values[(values.definition == "paper") & values.baseline.isin(["", "normal"]) & (values.draw == 0)]
     own = own[own.example == own.dataset.map(TEXTS).astype(float)]
     main = main_setting(own)
-    main = main[main.ratio.isna() | np.isclose(main.ratio.astype(float), ratio)]
+    main = main[main.ratio.isna() | np.isclose(main.ratio.astype(float), RATIO)]
     main = main[main.metric.isin(METRICS) & main.perturbation.isin(["hard", "bernoulli"])]
     keys = ["dataset", "model", "example", "attribution", "metric"]
     by_text = main.assign(value=normalised(main)).groupby(keys, observed=True, sort=False)

@@ -27,6 +27,7 @@ from replication.tables import in_order, ordered
 
 INTERVAL = ("ci_low", "ci_high")
 PAIRS = {"NS": "Soft-NS", "NC": "Soft-NC"}  # hard metric: its soft counterpart
+FAMILY = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
 WORDS = {"NS": "sufficiency", "NC": "comprehensiveness"}
 CRITERIA = {"hard": role("usual", "hard erasure"), "soft": role("proposed", "soft erasure")}
 BASELINES = {"normal": "o", "matched": "D"}  # the marker of a random baseline
@@ -52,9 +53,8 @@ def diagnosticity_by_ratio(
 ) -> Figure:
     """Figure 3: diagnosticity of NS and NC at each ratio, of the soft metrics as level lines."""
     table = table[(table.definition == definition) & (table.baseline == baseline)]
-    family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
-    table = _percent(table[table.metric.isin(family)])
-    grid = _by_metric(table.assign(family=table.metric.map(family)))
+    table = _percent(table[table.metric.isin(FAMILY)])
+    grid = _by_metric(table.assign(family=table.metric.map(FAMILY)))
     for axis, part in grid:
         hard = part.ratio.notna()
         lines(axis, part[hard], "ratio", "value", CRITERIA["hard"], INTERVAL)
@@ -71,8 +71,7 @@ def diagnosticity_by_ratio(
 
 def soft_draws(table: pd.DataFrame, scale: str = "") -> Figure:
     """Diagnosticity against the number of soft draws, hard metrics as level lines."""
-    family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
-    table = table.assign(family=table.metric.map(family))
+    table = table.assign(family=table.metric.map(FAMILY))
     table = ordered(table, dataset=(), baseline=tuple(BASELINES), family=tuple(WORDS))
     by, titles = ["dataset", "baseline", "family"], {"normal": "N(0, 1)", "matched": "own scores"}
     grid = panels(
@@ -94,9 +93,8 @@ def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper
     """`tables.diagnosticity`: hard and soft of each attribution, against both baselines, and published."""
     table = table[(table.definition == definition) & (table.ties == "half")]
     known = in_order(table.attribution.unique(), names())
-    family = {name: hard for hard, soft in PAIRS.items() for name in (hard, soft)}
-    table = table[table.metric.isin(family)]
-    table = table.assign(family=table.metric.map(family))
+    table = table[table.metric.isin(FAMILY)]
+    table = table.assign(family=table.metric.map(FAMILY))
     grid = panels(table, ["dataset"], left=1.4, height=0.35 + 0.34 * len(known), columns=("family", WORDS))
     sides = [(criterion, baseline) for criterion in CRITERIA for baseline in BASELINES]
     for axis, part in grid:

@@ -195,11 +195,9 @@ def diagnosticity(preferred: pd.DataFrame) -> pd.DataFrame:
     return table[TABLE_6]
 
 
-def diagnosticity_as_printed(
-    diagnostic: pd.DataFrame, definition: str = "paper", baseline: str = "normal", ties: str = "strict"
-) -> pd.DataFrame:
+def diagnosticity_as_printed(diagnostic: pd.DataFrame) -> pd.DataFrame:
     """Table 6 as printed: a line per data set and attribution, "ours [interval] (published)"."""
-    part = select(diagnostic, definition=definition, baseline=baseline, ties=ties)
+    part = select(diagnostic, definition="paper", baseline="normal", ties="strict")
     part = part[part.metric.isin(METRICS)]
     cells = part[["value", "ci_low", "ci_high", "published"]].to_numpy()
     texts = [cell_text(*ours, published=cell_text(paper), ends=2) for *ours, paper in cells]
@@ -248,11 +246,9 @@ def averages(diagnostic: pd.DataFrame, preferred: pd.DataFrame, by: str) -> pd.D
     return pd.DataFrame(rows)
 
 
-def averages_as_printed(
-    averaged: pd.DataFrame, by: str, definition: str = "paper", baseline: str = "normal"
-) -> pd.DataFrame:
+def averages_as_printed(averaged: pd.DataFrame, by: str, baseline: str = "normal") -> pd.DataFrame:
     """`averages` with the same `by`, as printed in Tables 2 and 3: "ours* (published*)", a line a metric."""
-    part = select(averaged, definition=definition, baseline=baseline)
+    part = select(averaged, definition="paper", baseline=baseline)
     cells = part[["value", "star", "sd", "published", "published_star"]].itertuples(index=False)
     texts = [
         cell_text(value, mark=star, sd=sd, published=cell_text(paper, mark=paper_star))

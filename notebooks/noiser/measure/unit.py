@@ -38,28 +38,14 @@ def check_parameters(given: dict, answers: Path) -> None:
 
     answers: the folder that keeps the answers of judges behind an endpoint.
     """
+    from notebooks.noiser.card import CARD
     from notebooks.noiser.measure.judge import KEY, EndpointJudge
 
-    attributions, boundings = given["attributions"], given["boundings"]
-    tokens, every, judge, share = (given[name] for name in ("tokens", "every", "judge", "judge_share"))
-    if "noiser" not in attributions or "k_min" in boundings or tokens < 0 or every < 1:
-        raise ValueError(
-            f"attributions={attributions}, boundings={boundings}, tokens={tokens}, every={every}: give "
-            "'noiser', no 'k_min' again, tokens of at least 0 and every of at least 1"
-        )
-    if given["bounding_examples"] < 0:
-        raise ValueError(
-            f"bounding_examples={given['bounding_examples']} must be at least 0, which stands for all prompts"
-        )
-    if not 0 < share <= 1:
-        raise ValueError(
-            f"judge_share={share} is outside (0, 1]: give the share of words to show, such as 0.5"
-        )
-    if judge.startswith(ENDPOINT) and not judge.removeprefix(ENDPOINT).strip():
-        raise ValueError(f"judge={judge!r} names no model: write '{ENDPOINT}<name>', or '' for no judge")
-    options = judge_options(given["judge_settings"], judge)
+    CARD.check(given)
     check_endpoint(given, answers)
-    if judge.startswith(ENDPOINT) and not tokens and os.environ.get(KEY):
+    judge = given["judge"]
+    if judge.startswith(ENDPOINT) and not given["tokens"] and os.environ.get(KEY):
+        options = judge_options(given["judge_settings"], judge)
         EndpointJudge(judge.removeprefix(ENDPOINT), answers, **options)  # a wrong address is told now
 
 
