@@ -61,17 +61,8 @@ def unit(folder, stop="", ready=None, largest=None):
     os.replace = replace
     if largest:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    run = results.start(
-        "paper",
-        {
-            "task": "sst",
-            "model": "tiny",
-            "seed": 0,
-            "scale": "quick",
-            "device": "cpu",
-            "results_dir": f"{folder}/results",
-        },
-    )
+    where = {"task": "sst", "model": "tiny", "seed": 0, "scale": "quick", "device": "cpu"}
+    run = results.start("paper", where | {"results_dir": f"{folder}/results"})
     classifier = tiny.classifier()
     data = classifier.encode(TEXTS), [0, 1] * 8
 
@@ -86,9 +77,8 @@ def unit(folder, stop="", ready=None, largest=None):
     training._step = counted
 
     def train():
-        return training.fine_tune(
-            classifier, {"train": data, "validation": data}, epochs=2, batch_size=4, learning_rate=1e-3
-        )
+        splits = {"train": data, "validation": data}
+        return training.fine_tune(classifier, splits, epochs=2, batch_size=4, learning_rate=1e-3)
 
     def make(start, stop):
         p = training.evaluate(classifier, data[0][start:stop], data[1][start:stop])["probabilities"]

@@ -7,24 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
+import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    DistilBertConfig,
-    DistilBertForSequenceClassification,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-)
 
 from faithlib import attributions
 from faithlib.models import CausalLM, Classifier, Encoding
@@ -42,6 +26,7 @@ TEXTS = [
 TEXTS_B = ["was it good ?", "is it long ?", "who ?", "what did she like ?", "good ?"]
 WORDS = sorted({word for text in TEXTS + TEXTS_B for word in text.split()} - {"unlikely"})
 LABELS = ("no", "yes", "maybe")
+SIZES = dict(hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
 
 
 def methods(*needs):
@@ -61,9 +46,8 @@ def word_pieces():
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    return pieces, dict(
-        pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]"
-    )
+    names = dict(pad_token="[PAD]", unk_token="[UNK]", mask_token="[MASK]")
+    return pieces, names | dict(cls_token="[CLS]", sep_token="[SEP]")
 
 
 def byte_pairs():
@@ -72,72 +56,40 @@ def byte_pairs():
     pairs = Tokenizer(models.BPE())
     pairs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     pairs.decoder = decoders.ByteLevel()
-    pairs.train_from_iterator(
-        TEXTS + TEXTS_B,
-        trainers.BpeTrainer(
-            special_tokens=special,
-            vocab_size=320,
-            show_progress=False,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        special_tokens=special, vocab_size=320, show_progress=False, initial_alphabet=alphabet
     )
+    pairs.train_from_iterator(TEXTS + TEXTS_B, trainer)
     pairs.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    return pairs, dict(
-        pad_token="<pad>",
-        unk_token="<unk>",
-        cls_token="<s>",
-        sep_token="</s>",
-        mask_token="<mask>",
-        bos_token="<s>",
-        eos_token="</s>",
-    )
+    names = dict(pad_token="<pad>", unk_token="<unk>", mask_token="<mask>")
+    return pairs, names | dict(cls_token="<s>", sep_token="</s>", bos_token="<s>", eos_token="</s>")
 
 
 def tokenizer(kind):
     """A fast tokenizer with the special tokens of `kind`."""
     built, named = byte_pairs() if kind == "roberta" else word_pieces()
     inputs = ["input_ids", *(["token_type_ids"] if kind == "bert" else []), "attention_mask"]
-    return PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
 
 
 def config(kind, vocabulary, positions=64):
     """Two layers of width 16, two heads."""
+    shared = dict(vocab_size=vocabulary, num_labels=len(LABELS), initializer_range=0.4)
     if kind == "distilbert":
-        return DistilBertConfig(
-            vocab_size=vocabulary,
-            dim=16,
-            n_layers=2,
-            n_heads=2,
-            hidden_dim=32,
-            num_labels=len(LABELS),
-            max_position_embeddings=positions,
-            initializer_range=0.4,
-        )
-    sizes = dict(
-        vocab_size=vocabulary,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        num_labels=len(LABELS),
-        initializer_range=0.4,
-    )
+        sizes = dict(dim=16, n_layers=2, n_heads=2, hidden_dim=32)
+        return transformers.DistilBertConfig(**shared, **sizes, max_position_embeddings=positions)
     if kind == "roberta":
-        return RobertaConfig(
-            **sizes,
-            max_position_embeddings=positions + 2,
-            type_vocab_size=1,
-            pad_token_id=1,
-            bos_token_id=0,
-            eos_token_id=2,
-        )
-    return BertConfig(**sizes, max_position_embeddings=positions)
+        special = dict(pad_token_id=1, bos_token_id=0, eos_token_id=2)
+        places = dict(max_position_embeddings=positions + 2, type_vocab_size=1)
+        return transformers.RobertaConfig(**shared, **SIZES, **places, **special)
+    return transformers.BertConfig(**shared, **SIZES, max_position_embeddings=positions)
 
 
 CLASSES = {
-    "bert": BertForSequenceClassification,
-    "roberta": RobertaForSequenceClassification,
-    "distilbert": DistilBertForSequenceClassification,
+    "bert": transformers.BertForSequenceClassification,
+    "roberta": transformers.RobertaForSequenceClassification,
+    "distilbert": transformers.DistilBertForSequenceClassification,
 }
 
 
@@ -157,40 +109,67 @@ def causal(kind="llama", seed=0, positions=64):
     """
     built, named = word_pieces()
     built.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 2)])
-    words = PreTrainedTokenizerFast(
-        tokenizer_object=built,
-        bos_token="[CLS]",
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        model_input_names=["input_ids", "attention_mask"],
+    inputs, special = ["input_ids", "attention_mask"], dict(unk_token="[UNK]", pad_token="[PAD]")
+    words = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=built, bos_token="[CLS]", model_input_names=inputs, **special
     )
-    sizes = dict(
-        vocab_size=len(words),
-        max_position_embeddings=positions,
-        bos_token_id=2,
-        eos_token_id=3,
-        pad_token_id=0,
-        initializer_range=0.4,
-    )
-    grouped = dict(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        **sizes,
-    )
+    ids = dict(bos_token_id=2, eos_token_id=3, pad_token_id=0)
+    sizes = dict(vocab_size=len(words), max_position_embeddings=positions, initializer_range=0.4, **ids)
+    grouped = dict(**SIZES, num_key_value_heads=1, **sizes)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = {
-            "gpt2": lambda: GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=2, n_head=2, **sizes)),
-            "llama": lambda: LlamaForCausalLM(LlamaConfig(**grouped)),
-            "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**grouped)),
-            "gemma2": lambda: Gemma2ForCausalLM(
-                Gemma2Config(head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)
+            "gpt2": lambda: transformers.GPT2LMHeadModel(
+                transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, **sizes)
+            ),
+            "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**grouped)),
+            "qwen2": lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**grouped)),
+            "gemma2": lambda: transformers.Gemma2ForCausalLM(
+                transformers.Gemma2Config(head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **grouped)
             ),
         }[kind]()
     return CausalLM(model, words, f"tiny-{kind}")
+
+
+def examples(model):
+    """Pairs of texts and a target each."""
+    return model.encode(TEXTS, TEXTS_B), np.array([0, 1, 2, 1, 0])
+
+
+def splits(classifier, copies=2, pairs=False):
+    """Texts for training, and the first five of them for validation."""
+    encodings = classifier.encode(TEXTS * copies, TEXTS_B * copies if pairs else None)
+    labels = np.array([0, 1, 2, 0, 1] * copies)
+    return {"train": (encodings, labels), "validation": (encodings[:5], labels[:5])}
+
+
+def state(model):
+    """A copy of its weights."""
+    return {name: weights.clone() for name, weights in model.model.state_dict().items()}
+
+
+def same(one, other):
+    """Whether two states hold the same weights."""
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def without_dropout(model, p=0.0):
+    for module in model.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = p
+    return model
+
+
+def logits(model, encodings):
+    with torch.no_grad():
+        return model.logits(model.collate(encodings))
+
+
+def save(model, folder):
+    """Write a model and its tokenizer into a folder."""
+    model.model.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return folder
 
 
 class Copying(torch.nn.Module):
@@ -199,11 +178,9 @@ class Copying(torch.nn.Module):
     def __init__(self, vocabulary, back, positions):
         super().__init__()
         self.config = SimpleNamespace(
-            vocab_size=vocabulary,
-            max_position_embeddings=positions,
-            model_type="copying",
-            _attn_implementation="eager",
+            vocab_size=vocabulary, max_position_embeddings=positions, model_type="copying"
         )
+        self.config._attn_implementation = "eager"
         self.words = torch.nn.Embedding.from_pretrained(torch.eye(vocabulary), freeze=False)
         self.head = torch.nn.Linear(vocabulary, vocabulary, bias=False)
         self.head.weight = torch.nn.Parameter(4 * torch.eye(vocabulary))  # its probability: 0.63

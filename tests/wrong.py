@@ -1,6 +1,8 @@
-"""Values that a rule of `faithlib.options` refuses, generated from it."""
+"""What is refused: values that a rule of `faithlib.options` excludes, and the one line that says so."""
 
 import math
+
+import pytest
 
 from faithlib.options import Each, Number, Of, Optional, Whole
 
@@ -18,3 +20,10 @@ def values(rule):
     assert isinstance(rule, Number)
     ends = [rule.least - 1, rule.most + 1] + ([rule.least] if rule.above else [])
     return [end for end in ends if math.isfinite(end)] + [math.nan, math.inf, True, "1e-3", None]
+
+
+def refused(told, call, /, *given, error=ValueError, **settings):
+    """A call fails with one line that matches `told`."""
+    with pytest.raises(error, match=told) as failure:
+        call(*given, **settings)
+    assert "\n" not in str(failure.value)

@@ -2,17 +2,7 @@
 
 import tiny
 import torch
-from transformers import (
-    AlbertConfig,
-    AlbertForSequenceClassification,
-    DebertaV2Config,
-    DebertaV2ForSequenceClassification,
-    ElectraConfig,
-    ElectraForSequenceClassification,
-    MPNetConfig,
-    MPNetForSequenceClassification,
-    PreTrainedTokenizerFast,
-)
+import transformers
 
 from faithlib.models import Classifier
 
@@ -26,7 +16,7 @@ def tokenizer(kind):
     if kind == "mpnet":
         named = {**named, "pad_token": "[UNK]"}  # its positions start after the padding index, 1
     inputs = ["input_ids", *(["token_type_ids"] if kind in ("electra", "albert") else []), "attention_mask"]
-    return PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=built, model_input_names=inputs, **named)
 
 
 def network(kind, vocabulary, labels=3, positions=64):
@@ -42,16 +32,20 @@ def network(kind, vocabulary, labels=3, positions=64):
         max_position_embeddings=positions,
     )
     if kind == "electra":
-        return ElectraForSequenceClassification(ElectraConfig(embedding_size=8, **sizes))
+        return transformers.ElectraForSequenceClassification(
+            transformers.ElectraConfig(embedding_size=8, **sizes)
+        )
     if kind == "albert":
-        return AlbertForSequenceClassification(AlbertConfig(embedding_size=8, **sizes))
+        return transformers.AlbertForSequenceClassification(
+            transformers.AlbertConfig(embedding_size=8, **sizes)
+        )
     if kind == "mpnet":
         sizes["max_position_embeddings"] += 2
-        return MPNetForSequenceClassification(MPNetConfig(pad_token_id=1, **sizes))
+        return transformers.MPNetForSequenceClassification(transformers.MPNetConfig(pad_token_id=1, **sizes))
     relative = dict(relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=False)
     width = dict(embedding_size=8) if kind == "deberta-v2-factorised" else {}
-    config = DebertaV2Config(type_vocab_size=0, **relative, **width, **sizes)
-    return DebertaV2ForSequenceClassification(config)
+    config = transformers.DebertaV2Config(type_vocab_size=0, **relative, **width, **sizes)
+    return transformers.DebertaV2ForSequenceClassification(config)
 
 
 def classifier(kind, seed=0, positions=64):
