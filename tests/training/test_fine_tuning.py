@@ -1,9 +1,12 @@
 """Fine-tuning: what is kept, at which rates, from which seed, and what is refused."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import tiny
 import torch
+from tiny import same, splits
 
 from faithlib import models
 from faithlib.attributions import attribute
@@ -11,22 +14,14 @@ from faithlib.training import fine_tuning as training
 from faithlib.training import salience
 
 QUICK = dict(epochs=2, batch_size=2, learning_rate=1e-2)
-
-
-def splits(classifier, copies=2):
-    encodings = classifier.encode(tiny.TEXTS * copies)
-    labels = np.array([0, 1, 2, 0, 1] * copies)
-    return {"train": (encodings, labels), "validation": (encodings[:5], labels[:5])}
+AMSGRAD = dict(optimiser="amsgrad", schedule="constant", warmup=0, clip=None)
+STEADY = dict(batch_size=2, learning_rate=1e-2, seed=5, **AMSGRAD)
 
 
 def trained(seed=0, kind="bert", **settings):
     classifier = tiny.classifier(kind)
     history = training.fine_tune(classifier, splits(classifier), **{**QUICK, **settings}, seed=seed)
-    return {k: v.clone() for k, v in classifier.model.state_dict().items()}, history
-
-
-def same(one, other):
-    return all(torch.equal(one[name], other[name]) for name in one)
+    return tiny.state(classifier), history
 
 
 class Rates(torch.optim.AdamW):
@@ -47,58 +42,66 @@ def rates(monkeypatch):
     return Rates
 
 
-def test_training_lowers_the_loss():
+def test_training_lowers_the_loss_and_keeps_the_least():
     classifier = tiny.classifier()
     data = splits(classifier)
     before = training.evaluate(classifier, *data["validation"])["loss"]
     history = training.fine_tune(classifier, data, **{**QUICK, "epochs": 15})
     after = training.evaluate(classifier, *data["validation"])
     assert after["loss"] < 0.7 * before and after["accuracy"] > 0.3
-    assert after["loss"] == pytest.approx(min(row["validation_loss"] for row in history))
+    losses = [row["validation_loss"] for row in history]
+    assert after["loss"] == pytest.approx(min(losses))
+    assert [row["kept"] for row in history] == [i == np.argmin(losses) for i in range(15)]
+    assert set(history[0]) == {"epoch", "train_loss", "validation_loss", "kept"}
     assert not classifier.model.training
 
 
-@pytest.mark.parametrize("best", [1, 2, 4])
-def test_the_weights_of_the_best_check_are_kept(monkeypatch, best):
-    classifier, states = tiny.classifier(), []
-    losses = {1: 0.9, 2: 0.8, 3: 0.85, 4: 0.95} | {best: 0.1}
+def scripted(monkeypatch, metric, values):
+    """Checks that find `values` one after the other; the list that the weights then held are put on."""
+    states = []
 
-    def scripted(classifier, encodings, labels):
-        states.append({k: v.clone() for k, v in classifier.model.state_dict().items()})
-        return {"loss": losses[len(states)]}
+    def found(classifier, encodings, labels):
+        states.append(tiny.state(classifier))
+        return {"loss": 1.0 + len(states), metric: values[len(states) - 1]}  # another loss only rises
 
-    monkeypatch.setattr(training, "evaluate", scripted)
-    history = training.fine_tune(classifier, splits(classifier), **QUICK, checks_per_epoch=2)
-    kept = classifier.model.state_dict()
-    assert [same(kept, state) for state in states] == [i == best for i in (1, 2, 3, 4)]
-    assert [row["validation_loss"] for row in history] == list(losses.values())
+    monkeypatch.setattr(training, "evaluate", found)
+    return states
+
+
+@pytest.mark.parametrize(
+    ("best", "values", "kept"),
+    [
+        ("loss", [0.1, 0.8, 0.85, 0.95], 0),
+        ("loss", [0.9, 0.1, 0.85, 0.95], 1),
+        ("loss", [0.9, 0.8, 0.85, 0.1], 3),
+        ("loss", [0.5, 0.5, 0.5, 0.5], 0),
+        ("accuracy", [0.5, 0.7, 0.6, 0.7], 1),
+        ("micro_f1", [0.5, 0.7, 0.6, 0.7], 1),
+        ("macro_f1", [0.5, 0.7, 0.6, 0.7], 1),
+    ],
+)
+def test_the_weights_of_the_best_check_are_kept_and_of_equal_ones_the_first(monkeypatch, best, values, kept):
+    classifier, states = tiny.classifier(), scripted(monkeypatch, best, values)
+    history = training.fine_tune(classifier, splits(classifier), **QUICK, checks_per_epoch=2, best=best)
+    expected = [i == kept for i in range(4)]
+    assert [same(tiny.state(classifier), weights) for weights in states] == expected
+    assert [row["kept"] for row in history] == expected
+    assert [row[f"validation_{best}"] for row in history] == values
     assert [row["epoch"] for row in history] == [0.4, 1, 1.4, 2]  # 5 steps an epoch: after 2 and 5
 
 
-def test_of_equal_checks_the_first_is_kept(monkeypatch):
-    classifier, states = tiny.classifier(), []
-
-    def scripted(classifier, encodings, labels):
-        states.append({k: v.clone() for k, v in classifier.model.state_dict().items()})
-        return {"loss": 0.5}
-
-    monkeypatch.setattr(training, "evaluate", scripted)
-    training.fine_tune(classifier, splits(classifier), **QUICK)
-    assert same(classifier.model.state_dict(), states[0]) and not same(states[0], states[1])
-
-
-def test_the_rate_rises_for_a_part_of_the_first_epoch_and_falls_to_zero(rates):
-    classifier = tiny.classifier()
-    data = splits(classifier, copies=4)  # 20 examples, one a step: 2 of 20 steps are a warm-up of 10 %
-    training.fine_tune(classifier, data, epochs=2, batch_size=1, learning_rate=1e-3, warmup=0.1)
-    expected = [0.5, 1, *((40 - step) / 38 for step in range(2, 40))]
-    assert np.allclose([rate for rate, _ in rates.seen], 1e-3 * np.array(expected))
-    assert rates.seen[-1][0] == pytest.approx(1e-3 / 38)
-
-
-def test_without_a_warm_up_the_first_rate_is_the_full_one(rates):
-    trained(warmup=0)
-    assert [rate for rate, _ in rates.seen] == pytest.approx([1e-2 * (10 - s) / 10 for s in range(10)])
+@pytest.mark.parametrize(
+    ("settings", "shares"),
+    [
+        ({"warmup": 0.4}, [0.5, 1, *((10 - step) / 8 for step in range(2, 10))]),  # 5 steps an epoch
+        ({"warmup": 0}, [(10 - step) / 10 for step in range(10)]),
+        ({"warmup": 0.4, "schedule": "constant"}, [0.5] + [1] * 9),
+        ({"warmup": 0.8, "epochs": 4}, [0.25, 0.5, 0.75, 1, *((20 - step) / 16 for step in range(4, 20))]),
+    ],
+)
+def test_the_rate_rises_for_a_part_of_the_epochs_and_falls_to_zero_or_stays(rates, settings, shares):
+    trained(**settings)
+    assert [rate for rate, _ in rates.seen] == pytest.approx(1e-2 * np.array(shares))
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
@@ -143,14 +146,6 @@ def test_a_seed_is_a_run_and_nothing_else_is_touched():
     assert same(one, trained(0)[0])  # whatever the global generator says: dropout has a seed of its own
 
 
-def test_a_loss_that_is_not_finite_is_told():
-    classifier = tiny.classifier()
-    with torch.no_grad():
-        classifier.model.classifier.bias[0] = float("inf")
-    with pytest.raises(FloatingPointError, match=r"in epoch 1, step 1: lower learning_rate .0.01."):
-        training.fine_tune(classifier, splits(classifier), **QUICK)
-
-
 def test_a_development_loss_that_is_not_finite_is_told(monkeypatch):
     monkeypatch.setattr(training, "evaluate", lambda *split: {"loss": float("nan")})
     with pytest.raises(FloatingPointError, match="learning_rate"):
@@ -181,71 +176,27 @@ def test_performance_by_hand(monkeypatch):
 # What Madsen et al. (2022) add -----------------------------------------------------------------------
 
 
-def scripted(monkeypatch, metric, values):
-    """Checks that find `values` one after the other; the list that the weights then held are put on."""
-    states = []
-
-    def found(classifier, encodings, labels):
-        states.append({k: v.clone() for k, v in classifier.model.state_dict().items()})
-        return {"loss": 1.0 + len(states), metric: values[len(states) - 1]}
-
-    monkeypatch.setattr(training, "evaluate", found)
-    return states
+UNSTEADY = [0.5, 0.4, 0.6, 0.6, 0.6, 0.7, 0.1, 0.1]
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "micro_f1", "macro_f1"])
-def test_a_metric_chooses_the_check_and_of_equal_ones_the_first(monkeypatch, metric):
-    classifier, values = tiny.classifier(), [0.5, 0.7, 0.6, 0.7]
-    states = scripted(monkeypatch, metric, values)  # the loss only rises
-    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 4}, best=metric)
-    assert [same(classifier.model.state_dict(), state) for state in states] == [False, True, False, False]
-    assert [row["kept"] for row in history] == [False, True, False, False]
-    assert [row[f"validation_{metric}"] for row in history] == values
-
-
-def test_the_kept_check_is_marked_where_the_loss_chooses():
-    _, history = trained(epochs=6)
-    losses = [row["validation_loss"] for row in history]
-    assert [row["kept"] for row in history] == [i == np.argmin(losses) for i in range(6)]
-    assert set(history[0]) == {"epoch", "train_loss", "validation_loss", "kept"}
-
-
-def test_training_ends_where_the_metric_can_rise_no_more(monkeypatch):
-    classifier, values = tiny.classifier(), [0.5, 1.0, 1.0, 1.0]
-    states = scripted(monkeypatch, "accuracy", values)
-    history = training.fine_tune(classifier, splits(classifier), **{**QUICK, "epochs": 4}, best="accuracy")
-    assert len(history) == 2 and same(classifier.model.state_dict(), states[1])
-
-
-@pytest.mark.parametrize(("patience", "checks"), [(1, 2), (2, 5), (3, 8), (None, 8)])
-def test_patience_is_the_number_of_checks_without_a_better_one(monkeypatch, patience, checks):
-    classifier, values = tiny.classifier(), [0.5, 0.4, 0.6, 0.6, 0.6, 0.7, 0.1, 0.1]
-    scripted(monkeypatch, "accuracy", values)
-    history = training.fine_tune(
-        classifier, splits(classifier), **{**QUICK, "epochs": 8}, best="accuracy", patience=patience
-    )
-    assert len(history) == checks
-    assert history[int(np.argmax(values[:checks]))]["kept"]
+@pytest.mark.parametrize(
+    ("values", "patience", "checks"),
+    [(UNSTEADY, 1, 2), (UNSTEADY, 2, 5), (UNSTEADY, 3, 8), (UNSTEADY, None, 8), ([0.5] + [1.0] * 7, None, 2)],
+)
+def test_patience_counts_checks_without_a_better_one_and_nothing_beats_1(
+    monkeypatch, values, patience, checks
+):
+    classifier, states = tiny.classifier(), scripted(monkeypatch, "accuracy", values)
+    settings = {**QUICK, "epochs": 8, "best": "accuracy", "patience": patience}
+    history = training.fine_tune(classifier, splits(classifier), **settings)
+    best = int(np.argmax(values[:checks]))
+    assert len(history) == checks and history[best]["kept"]
+    assert same(tiny.state(classifier), states[best])
 
 
 def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
-    settings = dict(
-        epochs=3,
-        batch_size=2,
-        learning_rate=1e-2,
-        optimiser="amsgrad",
-        weight_decay=0.1,
-        betas=(0.9, 0.5),
-        schedule="constant",
-        warmup=0,
-        clip=None,
-        seed=5,
-    )  # β₂: v falls, too
-    classifier, other = tiny.classifier(), tiny.classifier()
-    for c in (classifier, other):
-        for module in c.model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
+    settings = STEADY | {"epochs": 3, "weight_decay": 0.1, "betas": (0.9, 0.5)}  # β₂: v falls, too
+    classifier, other = (tiny.without_dropout(tiny.classifier()) for _ in range(2))
     encodings, labels = splits(classifier)["train"]
     # Its validation is never better than after the last step, so that these are the weights kept.
     checks = iter(range(9))
@@ -268,17 +219,6 @@ def test_amsgrad_is_torchs_with_the_decay_in_the_gradient():
     for (name, p), q in zip(classifier.model.named_parameters(), other.model.parameters(), strict=True):
         if not name.endswith("key.bias"):  # attention does not depend on it: its gradient is rounding alone
             assert torch.allclose(p, q, atol=2e-4), name
-
-
-def test_a_constant_rate_stays_behind_its_warm_up(rates):
-    trained(schedule="constant", warmup=0.4)  # 5 steps an epoch
-    assert [rate for rate, _ in rates.seen] == pytest.approx([0.5e-2] + [1e-2] * 9)
-
-
-def test_a_warm_up_may_be_a_share_of_the_whole_training(rates):
-    trained(epochs=4, warmup=0.2 * 4)  # 20 steps, 4 of them a warm-up
-    expected = [0.25, 0.5, 0.75, 1, *((20 - step) / 16 for step in range(4, 20))]
-    assert np.allclose([rate for rate, _ in rates.seen], 1e-2 * np.array(expected))
 
 
 def test_parameters_without_weight_decay_are_named(rates):
@@ -305,15 +245,7 @@ def test_without_a_clip_gradients_are_left_alone(monkeypatch):
 
 def test_recipes_are_the_papers_tables():
     single, paired = (models.load("bilstm", tiny.LABELS, tiny.TEXTS, paired=p).model for p in (False, True))
-    table4 = dict(
-        epochs=8,
-        learning_rate=1e-3,
-        optimiser="amsgrad",
-        weight_decay=1e-5,
-        schedule="constant",
-        warmup=0,
-        clip=None,
-    )
+    table4 = dict(epochs=8, learning_rate=1e-3, weight_decay=1e-5, **AMSGRAD)
     assert training.recipe(single, 8) == {**table4, "undecayed": ("attention.",)}
     assert training.recipe(paired, 8) == {**table4, "undecayed": ()}
     groups = training._groups(single, 1, 1, 1e-5, ("attention.",))
@@ -347,18 +279,13 @@ def test_the_step_whose_loss_is_not_finite_is_named():
     classifier = tiny.classifier()
     steps, logits = iter(range(99)), classifier.logits
     classifier.logits = lambda batch: logits(batch) * (float("nan") if next(steps) == 3 else 1.0)
-    with pytest.raises(FloatingPointError, match="training loss is nan in epoch 1, step 4: lower"):
+    with pytest.raises(
+        FloatingPointError, match="training loss is nan in epoch 1, step 4: lower learning_rate .0.01."
+    ):
         training.fine_tune(classifier, splits(classifier), **QUICK)
 
 
 # Salience loss (Chrysostomou & Aletras 2021) -----------------------------------------------------------
-
-
-def with_dropout(classifier, p):
-    for module in classifier.model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = p
-    return classifier
 
 
 def salient(classifier, kind="textrank", definition="paper"):
@@ -386,18 +313,13 @@ def test_without_salience_it_is_plain_fine_tuning(monkeypatch):
     assert rows == history and same(classifier.model.state_dict(), plain)
 
 
+@cache
 def guided(kind, weight, definition):
     """KL(α, σ) on the development set after training, and the first and last salience loss."""
     classifier = bilstm() if kind == "bilstm" else tiny.classifier(kind)
     data, sigma = salient(classifier, definition=definition)
-    history = training.fine_tune(
-        classifier,
-        data,
-        **{**QUICK, "epochs": 30},
-        salience=sigma,
-        salience_weight=weight,
-        definition=definition,
-    )
+    settings = {**QUICK, "epochs": 30, "salience_weight": weight, "definition": definition}
+    history = training.fine_tune(classifier, data, **settings, salience=sigma)
     kl = attention_kl(classifier, data["validation"][0]).mean()
     return kl, [row.get("salience_loss") for row in (history[0], history[-1])]
 
@@ -419,20 +341,8 @@ def test_the_released_loss_is_lowered_too_but_attention_does_not_reach_salience(
 @pytest.mark.parametrize("definition", ["paper", "released"])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_loss_is_equation_2(definition, pairs):
-    settings = dict(
-        epochs=1,
-        batch_size=2,
-        learning_rate=1e-2,
-        optimiser="amsgrad",
-        schedule="constant",
-        warmup=0,
-        clip=None,
-        weight_decay=0.0,
-        seed=5,
-        salience_weight=0.5,
-        definition=definition,
-    )
-    classifier, other = (with_dropout(tiny.classifier(), 0.0) for _ in range(2))
+    settings = STEADY | {"epochs": 1, "weight_decay": 0.0, "salience_weight": 0.5, "definition": definition}
+    classifier, other = (tiny.without_dropout(tiny.classifier()) for _ in range(2))
     labels = np.array([0, 1, 2, 0, 1])
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B if pairs else None)
     sigma = salience.fit("textrank", encodings, definition=definition)(encodings)
@@ -482,7 +392,7 @@ def test_cross_entropy_alone_chooses_the_check():
 
 
 def test_dropout_may_leave_nothing_of_a_short_text():
-    classifier = with_dropout(tiny.classifier(), 0.6)
+    classifier = tiny.without_dropout(tiny.classifier(), 0.6)
     encodings, labels = classifier.encode(["boring"] * 16), np.arange(16) % 2
     data = {"train": (encodings, labels), "validation": (encodings, labels)}
     sigma = salience.fit("uniform", encodings)(encodings)
@@ -553,19 +463,10 @@ def weights_after(weight, device="cpu"):
     return torch.cat([p.detach().flatten().cpu() for p in classifier.model.parameters()])
 
 
-@pytest.mark.parametrize(
-    "device",
-    [
-        "cpu",
-        pytest.param(
-            "cuda",
-            marks=[
-                pytest.mark.gpu,
-                pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-            ],
-        ),
-    ],
-)
+CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=CUDA)])
 def test_a_pair_trains_along_the_same_path_and_draws_the_same_dropout(device):
     nothing, vanishing, some = (weights_after(weight, device) for weight in (0.0, 1e-30, 0.5))
     assert torch.equal(nothing, vanishing) and not torch.equal(nothing, some)

@@ -5,14 +5,9 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+from tiny import splits
 
 from faithlib.training import minibatches
-
-
-def splits(classifier, copies=2, pairs=False):
-    encodings = classifier.encode(tiny.TEXTS * copies, tiny.TEXTS_B * copies if pairs else None)
-    labels = np.array([0, 1, 2, 0, 1] * copies)
-    return {"train": (encodings, labels), "validation": (encodings[:5], labels[:5])}
 
 
 def batches(masking, epochs, pairs=False):
@@ -99,6 +94,11 @@ def test_half_of_every_batch_is_masked_and_anew_in_every_epoch():
         masks |= {(i, mask.tobytes()) for i, mask in zip(rows, changed, strict=True)}
     assert len(shares) == 300 and np.mean(shares) == pytest.approx(0.25, abs=0.03)
     assert len(masks) > 250  # of 500 that are masked; some texts have few tokens
+
+
+def test_all_examples_are_masked_where_all_is_asked():
+    shares = [changed.sum() / eligible.sum() for _, changed, eligible in batches("all", 100)]
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.03)
 
 
 def test_short_texts_are_masked_as_often_as_long_ones():

@@ -147,25 +147,13 @@ def test_the_whole_grid_shares_what_it_can():
 
 def test_models_have_names_that_say_how_their_data_were_masked():
     plan = Plan(["attention"], steps=(20, 50, 100))
-    assert list(plan.jobs()) == [
-        "unmasked",
-        "random.ratio20",
-        "random.ratio50",
-        "all-masked",
-        "attention.ratio20",
-        "attention.ratio50",
-        "attention.ratio20-50",
-    ]
+    masked = "attention.ratio20 attention.ratio50 attention.ratio20-50"
+    assert " ".join(plan.jobs()) == f"unmasked random.ratio20 random.ratio50 all-masked {masked}"
     assert plan.job("attention", True, 50).source == "attention.ratio20"
     assert plan.job("attention", False, 50).source == plan.job("attention", True, 20).source == "unmasked"
     counted = Plan(["attention"], steps=(1, 2), by="count", recursive=[True])
-    assert list(counted.jobs()) == [
-        "unmasked",
-        "random.count1",
-        "random.count2",
-        "attention.count1",
-        "attention.count1-2",
-    ]
+    names = "unmasked random.count1 random.count2 attention.count1 attention.count1-2"
+    assert " ".join(counted.jobs()) == names
     hundred = Plan(["attention"], steps=(100,), by="count").jobs()
     assert list(hundred) == ["unmasked", "random.count100", "attention.count100"]  # tokens, not percent
 
@@ -173,21 +161,10 @@ def test_models_have_names_that_say_how_their_data_were_masked():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (dict(measures=[]), "leaves nothing to explain with"),
-        (dict(measures=["gradent_l2"]), "did you mean 'gradient_l2'"),
         (dict(measures=["random", "attention"]), "'random' is always there, leave it out"),
-        (dict(settings={"steps": 0}), "steps=0 must be at least 1"),
         (dict(settings={"definition": "relesed"}), "definition='relesed' is unknown"),
         (dict(settings={"path": "question"}), "path='question' is unknown: use 'input', 'text'"),
-        (dict(by="percent"), "by='percent' is unknown: use 'ratio', 'count'"),
-        (dict(steps=[]), r"steps=\[\] must be increasing whole numbers"),
-        (dict(steps=[20, 10]), r"steps=\[20, 10\] must be increasing"),
         (dict(steps=[10, 10, 20]), "must be increasing"),
-        (dict(steps=[0, 10]), "above 0"),
-        (dict(steps=[0.1, 0.2]), "whole numbers"),
-        (dict(steps=[50, 110]), "percentages: at most 100"),
-        (dict(recursive=[]), r"recursive=\[\] must hold False, True or both"),
-        (dict(recursive=["yes"]), "must hold False, True or both"),
     ],
 )
 def test_plans_that_cannot_be_run_are_refused(given, told):
@@ -251,6 +228,8 @@ def spy(monkeypatch):
     return spy
 
 
+COLUMNS = "measure recursive by step job metric value epochs best_epoch seconds_train seconds_explain"
+COLUMNS += " peak_memory_mib masked_tokens new_tokens unchanged_texts classes_predicted read_back"
 PLAN = Plan(["gradient_l2"], steps=(30, 60, 100), settings={"baseline": "pad"})
 
 
@@ -272,10 +251,12 @@ def masked_by_hand(encoding, path, mask_id):
     return ids
 
 
-def test_what_is_trained_on_and_explained(splits, spy, tmp_path):
+def test_what_is_trained_on_from_the_same_weights_and_explained(splits, spy, tmp_path):
     curves, _, _ = run(splits, tmp_path)
     names = list(PLAN.jobs())
     assert names == list(dict.fromkeys(curves.job)) and len(spy.trained) == len(names) == 7
+    first = next(make_model().model.parameters())
+    assert len(spy.starts) == 7 and all(torch.equal(weights, first) for weights in spy.starts)
     trained = dict(zip(names, spy.trained, strict=True))
     paths = {
         "unmasked": (),
@@ -318,33 +299,9 @@ def test_random_masks_are_nested_and_belong_to_the_text(splits, spy, tmp_path):
     assert any((a != b).any() for a, b in zip(many, others, strict=True))
 
 
-def test_every_model_starts_from_the_same_weights(splits, spy, tmp_path):
-    run(splits, tmp_path)
-    expected = next(make_model().model.parameters())
-    assert len(spy.starts) == 7 and all(torch.equal(weights, expected) for weights in spy.starts)
-
-
 def test_the_table_of_curves(splits, spy, tmp_path):
     curves, predictions, sparsity = run(splits, tmp_path)
-    assert list(curves) == [
-        "measure",
-        "recursive",
-        "by",
-        "step",
-        "job",
-        "metric",
-        "value",
-        "epochs",
-        "best_epoch",
-        "seconds_train",
-        "seconds_explain",
-        "peak_memory_mib",
-        "masked_tokens",
-        "new_tokens",
-        "unchanged_texts",
-        "classes_predicted",
-        "read_back",
-    ]
+    assert list(curves) == COLUMNS.split()
     assert len(curves) == 2 * 2 * 4 and set(curves.metric) == {"accuracy"}
     for _, curve in curves.groupby(["measure", "recursive"]):
         assert curve.step.tolist() == [0, 30, 60, 100]
@@ -624,17 +581,7 @@ def test_the_benchmarks_packed_loop_has_the_same_model(benchmark):
 def test_the_benchmark_runs(benchmark, tmp_path, capsys):
     benchmark.main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "roar.csv")
-    assert list(table) == [
-        "processes",
-        "threads",
-        "lstm",
-        "models",
-        "start_seconds",
-        "models_per_minute",
-        "spread",
-        "ratio_to_bound",
-        "ratio_to_best_loop",
-        "ratio_to_best_packed",
-    ]
+    columns = "processes threads lstm models start_seconds models_per_minute spread"
+    assert list(table) == f"{columns} ratio_to_bound ratio_to_best_loop ratio_to_best_packed".split()
     assert {"host", "device", "git", "versions"} <= set(json.loads((tmp_path / "roar.json").read_text()))
     assert "times the models a minute of the best loop" in capsys.readouterr().out
