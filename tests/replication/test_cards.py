@@ -245,12 +245,8 @@ def test_a_card_says_what_a_study_found_about_its_metrics(tmp_path):
     assert "\n\nRACU is right.\n" in f"\n{block}" and "Flip" not in block
 
 
-HEADLINE = (
-    papers.Headline("A", 0.02),
-    papers.Headline("B", 0.01),
-    papers.Headline("C", 0.01),
-    papers.Headline("D", 0.01),
-)
+MARGINS = {"A": 0.02, "B": 0.01, "C": 0.01, "D": 0.01}
+HEADLINE = tuple(papers.Headline(claim, margin) for claim, margin in MARGINS.items())
 
 
 SST = "Stanford Sentiment Treebank"
@@ -258,16 +254,14 @@ SST = "Stanford Sentiment Treebank"
 
 def headline_claims():
     own = {"headline": True, "baseline": "none", "at_least_half": "", "within_margin": ""}
+    small = own | {"at_least_half": "no", "within_margin": "yes", "reason": OPEN}
+    apart = own | {"depends_on": "ties; sign", "looks": 2, "published": float("nan")}
     rows = [
         row("A", "holds", **own),
-        row("B", "undecided", **{**own, "at_least_half": "no", "within_margin": "yes", "reason": OPEN}),
-        row(
-            "C, MiniLM",
-            "depends",
-            **{**own, "depends_on": "ties; sign", "looks": 2, "published": float("nan")},
-        ),
+        row("B", "undecided", **small),
+        row("C, MiniLM", "depends", **apart),
         row("C, Llama", "holds", **own),
-        row("D", "holds", **{**own, "definition": "released"}),
+        row("D", "holds", **own | {"definition": "released"}),
     ]
     return pd.DataFrame(rows)
 

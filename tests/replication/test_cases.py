@@ -28,16 +28,11 @@ def test_somewhere_by_hand():
     assert UP.pvalue() == pytest.approx(p)
     several = {"up": UP} | {f"null {i}": NULL for i in range(17)}
     holds, not_yet = cases.somewhere(several), cases.somewhere(several | {"null 17": NULL})
+    assert cases.somewhere(several | {"two seeds": TWO}).word == UNDECIDED  # looked at without an interval
     assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
     assert (not_yet.word, not_yet.shown_on) == (UNDECIDED, ()) and not_yet.low < 0
     assert not_yet.reason == "too few seeds: critical t 19.5 over 19 cases"
     assert holds.critical_t == pytest.approx(stats.t.ppf(1 - 0.025 / 18, 2))
-
-
-def test_somewhere_counts_what_was_looked_at_without_an_interval():
-    several = {"up": UP} | {f"null {i}": NULL for i in range(17)}
-    assert cases.somewhere(several).word == HOLDS
-    assert cases.somewhere(several | {"two seeds": TWO}).word == UNDECIDED
 
 
 def test_somewhere_takes_the_larger_of_the_own_and_the_pooled_p():
@@ -128,9 +123,8 @@ def test_texts_of_one_model_take_no_part_beside_seeds():
     texts = text_interval(np.linspace(-0.9, -0.8, 12))
     found = cases.on_average({"sst": UP, "agnews": UP, "one model": texts})
     assert found.cases == ("sst", "agnews") and found.word == UNDECIDED
-    assert (
-        cases.somewhere({"sst": DOWN, "one model": text_interval(np.linspace(0.8, 0.9, 12))}).shown_on == ()
-    )
+    above = text_interval(np.linspace(0.8, 0.9, 12))
+    assert cases.somewhere({"sst": DOWN, "one model": above}).shown_on == ()
     assert cases.everywhere({"sst": UP, "one model": texts}).word == UNDECIDED
     alone = cases.on_average({"a": texts, "b": texts})
     assert (alone.word, alone.unit) == (FAILS, "text")
@@ -151,9 +145,8 @@ def test_constant_data_sets_count_in_the_mean_and_decide_nothing():
 
 
 def test_mixed_needs_both_sides_after_holm():
-    assert cases.on_average({"sst": UP, "babi": DOWN}).text() == (
-        "depends on the data set (above on sst, below on babi; 3 seeds)"
-    )
+    told = "depends on the data set (above on sst, below on babi; 3 seeds)"
+    assert cases.on_average({"sst": UP, "babi": DOWN}).text() == told
     # two-sided p of .030 each: beyond .05 / 2
     above, below = seeds_interval([0.8, 1.0, 1.4]), seeds_interval([-0.8, -1.0, -1.4])
     assert 0.025 < above.two_sided() < 0.05

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sample.statistics import AG, SST
+from sample.statistics import seeds_of as seeds
 
 from faithlib import statistics
 from replication import claims
@@ -11,12 +13,6 @@ from replication.records import Case, titles
 from replication.verdicts import sentence
 
 NAN = float("nan")
-
-
-def seeds(dataset, values, model="org/bert"):
-    return pd.DataFrame(
-        {"dataset": dataset, "model": model, "seed": range(len(values)), "value": np.array(values, float)}
-    )
 
 
 def texts(dataset, values, model="org/bert"):
@@ -29,9 +25,6 @@ def texts(dataset, values, model="org/bert"):
 
 def claim(*parts, design="seeds", **more):
     return Claim("A above B", pd.concat(parts), design, **more)
-
-
-SST, AG = seeds("sst", [0.10, 0.12, 0.11]), seeds("ag_news", [0.2, 0.24, 0.22])
 
 
 def test_columns_are_those_of_the_policy():
@@ -48,18 +41,24 @@ def test_three_seeds_have_the_t_interval_by_hand():
     assert (row["published"], row["published_cases"], row["cases"]) == (0.3, "sst", "sst")
 
 
-def test_two_seeds_have_a_value_and_no_verdict():
-    (row,) = rows(claim(seeds("sst", [0.1, 0.2])), "small")
-    assert row["value"] == pytest.approx(0.15) and np.isnan(row["ci_low"]) and row["n_units"] == 0
-    assert sentence(row) == "undecided (2 seeds: an interval needs 3)"
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([0.1, 0.2], "2 seeds: an interval needs 3"),
+        ([0.1], "1 seed: an interval needs 3"),
+        ([0.1, 0.1, 0.1], "all values are equal"),
+        ([0.1, 0.1], "2 seeds: an interval needs 3"),
+    ],
+)
+def test_few_or_equal_seeds_have_a_value_and_neither_interval_nor_verdict(values, reason):
+    (row,) = rows(claim(seeds("sst", values)), "small")
+    assert row["value"] == pytest.approx(np.mean(values)) and np.isnan(row["ci_low"]) and row["n_units"] == 0
+    assert sentence(row) == f"undecided ({reason})"
 
 
-def test_one_seed_of_texts_is_this_model_and_of_seeds_nothing():
-    values = np.linspace(0.1, 0.3, 20)
-    (row,) = rows(claim(texts("sst", values), design="crossed"), "small")
+def test_one_seed_of_texts_is_this_model():
+    (row,) = rows(claim(texts("sst", np.linspace(0.1, 0.3, 20)), design="crossed"), "small")
     assert sentence(row) == "holds for bert (20 texts)" and row["unit"] == "text"
-    (row,) = rows(claim(seeds("sst", [0.1])), "small")
-    assert sentence(row) == "undecided (1 seed: an interval needs 3)"
 
 
 def test_quick_has_no_verdict_and_no_published_value():
@@ -101,12 +100,6 @@ def test_everywhere_never_holds_with_a_failing_data_set():
         assert not (row["verdict"] == "holds" and row["failing_cases"])
     (row,) = rows(claim(SST, seeds("cb", [-0.1]), quantifier="everywhere"), "small")
     assert row["verdict"] == "undecided" and row["failing_cases"] == "cb"
-
-
-def test_equal_values_have_no_interval_and_no_width_of_zero():
-    for values in ([0.1, 0.1, 0.1], [0.1, 0.1], [0.1]):
-        (row,) = rows(claim(seeds("sst", values)), "small")
-        assert np.isnan(row["ci_low"]) and row["verdict"] == "undecided"
 
 
 def test_another_data_set_moves_no_other_interval():
@@ -155,13 +148,8 @@ def test_linearised_values_have_the_mean_and_the_error_of_the_statistic():
     assert np.corrcoef(-jackknife, values[::10])[0, 1] > 0.999
 
 
-SCORES = pd.DataFrame(
-    [
-        {"dataset": d, "model": "bert", "seed": s, "metric": "macro_f1", "value": value}
-        for d, value in (("sst", 0.9), ("multirc", 0.37), ("no_such_task", 0.1))
-        for s in (0,)
-    ]
-)
+MEASURED = {"dataset": ["sst", "multirc", "no_such_task"], "model": "bert", "seed": 0, "metric": "macro_f1"}
+SCORES = pd.DataFrame(MEASURED | {"value": [0.9, 0.37, 0.1]})
 
 
 def test_gates_refuse_what_is_at_chance_and_a_claim_without_data_sets_is_not_tested():

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from wrong import refused
 
 from replication import __main__ as command
 from replication import cards, records
@@ -28,14 +29,8 @@ def project(tmp_path, monkeypatch):
 
 
 def test_claims_of_a_paper_have_intervals_and_verdicts(project, capsys):
-    wrapped = {
-        "claim": LONG,
-        "verdict": "undecided",
-        "reason": "2 seeds",
-        "n_units": 0,
-        "ci_low": NAN,
-        "ci_high": NAN,
-    }
+    wrapped = {"claim": LONG, "verdict": "undecided", "reason": "2 seeds", "n_units": 0}
+    wrapped |= {"ci_low": NAN, "ci_high": NAN}
     write(project / "results/small/fmm", {"claim": "one above two", "verdict": "holds"}, wrapped)
     command.main(["small", "fmm"])
     out = capsys.readouterr().out
@@ -43,8 +38,7 @@ def test_claims_of_a_paper_have_intervals_and_verdicts(project, capsys):
     assert max(map(len, out.splitlines())) <= 100
     command.main(["small", "all"])
     assert capsys.readouterr().out == out
-    with pytest.raises(ValueError, match="paper 'fm' has no claims here: use one of fmm"):
-        command.main(["small", "fm"])
+    refused("paper 'fm' has no claims here: use one of fmm", command.main, ["small", "fm"])
 
 
 def test_one_screen_says_what_was_made_and_ends_with_the_line_that_opens_it(project, capsys):
@@ -79,17 +73,13 @@ def test_cards_are_written_from_the_committed_claims(project, capsys):
     card.write_text(f"<!-- {cards.BLOCK} -->\n<!-- end -->\n")
     command.main(["small", "--cards"])
     assert "Cards written: fmm" in capsys.readouterr().out and "one above two" in card.read_text()
-    with pytest.raises(ValueError, match="'quick' has no verdicts: use one of small, base, paper"):
-        command.main(["quick", "--cards"])
+    refused("'quick' has no verdicts: use one of small, base, paper", command.main, ["quick", "--cards"])
 
 
 def test_wrong_scales_are_told(project):
     (project / "config").mkdir()
     for scale in ("small", "mine"):
         (project / f"config/{scale}.yaml").touch()
-        with pytest.raises(FileNotFoundError, match=f"make results SCALE={scale}"):
-            command.main([scale])
-    with pytest.raises(ValueError, match="'tiny' is unknown: use one of mine, small"):
-        command.main(["tiny"])
-    with pytest.raises(ValueError, match="scale='../tiny' is no slug"):
-        command.main(["../tiny"])
+        refused(f"make results SCALE={scale}", command.main, [scale], error=FileNotFoundError)
+    refused("'tiny' is unknown: use one of mine, small", command.main, ["tiny"])
+    refused("scale='../tiny' is no slug", command.main, ["../tiny"])

@@ -20,16 +20,8 @@ def test_multiverse_keeps_the_verdict_of_the_main_setting():
     assert multiverse.summary(found.counts) == "2 of 3 options agree, sign equal in 2, 1 not tested"
     assert found.verdict.text() == "holds (not shown with ties; 3 seeds)" and not found.verdict.depends_on
     assert list(found.table) == multiverse.CHOICES and len(found.table) == 5
-    assert found.table.iloc[0].tolist() == [
-        "soft above hard",
-        "main",
-        "main",
-        0.1,
-        0.05,
-        pytest.approx(0.15),
-        0.0,
-        HOLDS,
-    ]
+    first = ["soft above hard", "main", "main", 0.1, 0.05, pytest.approx(0.15), 0.0, HOLDS]
+    assert found.table.iloc[0].tolist() == first
 
 
 def test_a_verdict_depends_on_choices_with_opposite_verdicts():
@@ -90,15 +82,10 @@ def test_cells_of_the_grid_count_with_the_options_and_the_main_setting():
     def found(word):
         return multiverse.multiverse("claim", verdict_of(HOLDS), options, grid={cell: verdict_of(word)})
 
-    assert (
-        multiverse.summary(found(HOLDS).counts)
-        == "1 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
-    )
+    counted = "1 of 2 options agree, sign equal in 2; full grid: 3 of 4 agree"
+    assert multiverse.summary(found(HOLDS).counts) == counted
     assert found(UNDECIDED).counts["grid_agree"] == 2 and not found(HOLDS).verdict.depends_on
     assert found(UNTESTED).counts["grid_of"] == 3
     assert found(FAILS).verdict.depends_on == ("ties", "removal")
-    assert found(FAILS).table.iloc[3][["choice", "option", "verdict"]].tolist() == [
-        "ties + removal",
-        "strict + delete",
-        FAILS,
-    ]
+    last = found(FAILS).table.iloc[3][["choice", "option", "verdict"]]
+    assert last.tolist() == ["ties + removal", "strict + delete", FAILS]

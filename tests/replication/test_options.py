@@ -2,9 +2,10 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
+from sample.statistics import AG, SST
+from sample.statistics import seeds_of as seeds
 
 from replication import claims
 from replication.claims import Claim
@@ -12,12 +13,6 @@ from replication.multiverse import summary
 from replication.options import UNGATED
 from replication.options import multiverse_tables as over_card
 from replication.verdicts import sentence
-
-
-def seeds(dataset, values, model="org/bert"):
-    return pd.DataFrame(
-        {"dataset": dataset, "model": model, "seed": range(len(values)), "value": np.array(values, float)}
-    )
 
 
 def multiverse_tables(state, choices, scale, gate=None):
@@ -28,18 +23,14 @@ def claim(*parts, **more):
     return Claim("A above B", pd.concat(parts), "seeds", **more)
 
 
-SST, AG = seeds("sst", [0.10, 0.12, 0.11]), seeds("ag_news", [0.2, 0.24, 0.22])
-GATE = claims.gates(
-    pd.DataFrame(
-        {
-            "dataset": ["sst", "multirc"],
-            "model": "bert",
-            "seed": 0,
-            "metric": "macro_f1",
-            "value": [0.9, 0.37],
-        }
-    )
-)
+MEASURED = {
+    "dataset": ["sst", "multirc"],
+    "model": "bert",
+    "seed": 0,
+    "metric": "macro_f1",
+    "value": [0.9, 0.37],
+}
+GATE = claims.gates(pd.DataFrame(MEASURED))
 
 
 def test_choices_say_how_many_options_agree():
@@ -141,12 +132,8 @@ def test_a_grid_crosses_the_gate_and_a_combination_without_records_is_not_tested
 
     choices = {"ties": ("half", "strict"), "removal": ("zero", "delete")}
     found, listed = multiverse_tables(state, choices, "small", GATE)
-    assert len(listed) == 8 and set(listed.choice[4:]) == {
-        "ties + removal",
-        "ties + data sets",
-        "removal + data sets",
-        "ties + removal + data sets",
-    }
+    pairs = {"ties + removal", "ties + data sets", "removal + data sets"}
+    assert len(listed) == 8 and set(listed.choice[4:]) == {*pairs, "ties + removal + data sets"}
     cells = listed.set_index("option").verdict
     assert cells["strict + delete"] == "not tested"
     assert cells[f"strict + {UNGATED[1]}"] == cells[UNGATED[1]] != "holds"

@@ -1,6 +1,7 @@
 """Cards: every folder has one, it fits the table of tasks, and what is wrong is one line."""
 
 import pytest
+from wrong import refused
 
 from faithlib.tasks.table import KINDS, TASKS
 from replication import papers
@@ -33,8 +34,7 @@ def test_a_paper_runs_on_every_task_of_its_kind():
             if row.kind == card.kind:
                 assert card.use(task) == card.tasks.get(task, papers.Use(row.recipe, row.metric))
             else:
-                with pytest.raises(ValueError, match=f"'{task}' holds {row.kind}, and {name} explains"):
-                    card.use(task)
+                refused(f"'{task}' holds {row.kind}, and {name} explains", card.use, task)
 
 
 def test_micro_f1_of_one_label_is_accuracy():
@@ -44,17 +44,14 @@ def test_micro_f1_of_one_label_is_accuracy():
 
 
 def test_an_unknown_paper_and_a_folder_without_a_card_are_one_line(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="paper 'fm' is unknown: did you mean 'fmm'"):
-        papers.card("fm")
+    refused("paper 'fm' is unknown: did you mean 'fmm'", papers.card, "fm")
     monkeypatch.setattr(papers, "FOLDER", tmp_path)
     (tmp_path / "bare").mkdir()
     (tmp_path / "__pycache__").mkdir()
     assert papers.names() == ["bare"]
-    with pytest.raises(ValueError, match="'bare' has no card: write bare/card.py"):
-        papers.card("bare")
+    refused("'bare' has no card: write bare/card.py", papers.card, "bare")
     (tmp_path / "my-paper").mkdir()
-    with pytest.raises(ValueError, match="'my-paper' cannot be imported: rename its folder"):
-        papers.card("my-paper")
+    refused("'my-paper' cannot be imported: rename its folder", papers.card, "my-paper")
 
 
 def test_the_papers_own_hours_are_the_printed_ones():
@@ -65,6 +62,5 @@ def test_the_papers_own_hours_are_the_printed_ones():
     printed = sum(float(text[f"{part}_minutes_base_all_seeds"]) for part in parts)
     tuned = papers.published("fmm", "table_6").query("model == 'roberta-base'").minutes.sum() * 5
     assert seeds == pytest.approx(printed + tuned, rel=0.02)  # printed minutes are cut, not rounded
-    assert sum(h for (_, model), h in hours["recursive_roar"].items() if model == "bilstm") == pytest.approx(
-        9 * (13 + 38 / 60), abs=0.2
-    )
+    roar = sum(h for (_, model), h in hours["recursive_roar"].items() if model == "bilstm")
+    assert roar == pytest.approx(9 * (13 + 38 / 60), abs=0.2)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from wrong import refused
 
 from faithlib import store
 from replication import results
@@ -20,16 +21,8 @@ METRICS = [{"metric": "accuracy", "value": 0.75, "n": 4}]
 
 @pytest.fixture
 def given(tmp_path):
-    return {
-        "task": "sst",
-        "model": "org/tiny",
-        "seed": 1,
-        "variant": "",
-        "scale": "quick",
-        "device": "cpu",
-        "epochs": 3,
-        "results_dir": str(tmp_path / "results"),
-    }
+    places = {"scale": "quick", "device": "cpu", "results_dir": str(tmp_path / "results")}
+    return {"task": "sst", "model": "org/tiny", "seed": 1, "variant": "", "epochs": 3} | places
 
 
 def save(given, values=VALUES, **more):
@@ -47,12 +40,8 @@ def names(path):
 def test_a_variant_is_a_unit_of_its_own(given):
     assert results.unit_name("sst", "org/tiny", 1) == "sst.tiny.s1"
     main, other = save(given), save(given | {"variant": "only-masking", "epochs": 5})
-    assert names(main) == [
-        "sst.tiny.s1.json",
-        "sst.tiny.s1.only-masking.json",
-        "sst.tiny.s1.only-masking.parquet",
-        "sst.tiny.s1.parquet",
-    ]
+    endings = "json only-masking.json only-masking.parquet parquet"
+    assert names(main) == [f"sst.tiny.s1.{end}" for end in endings.split()]
     assert json.loads(other.read_text())["params"]["variant"] == "only-masking"
     ((unit, given),) = results.expand(
         "quick", {"model": "org/tiny"}, {"task": "sst", "seed": 0, "variant": "36-outputs"}
@@ -62,11 +51,9 @@ def test_a_variant_is_a_unit_of_its_own(given):
 
 @pytest.mark.parametrize("variant", ["examples", "s0", "a_b", "a b", "a.b", "../x", "ü-x", "a-b\n", 3])
 def test_a_variant_is_a_slug_that_no_table_is_called_by(given, variant):
-    with pytest.raises(ValueError, match="is no slug: give letters, digits, - and _"):
-        results.unit_name("sst", "tiny", 0, variant)
+    refused("is no slug: give letters, digits, - and _", results.unit_name, "sst", "tiny", 0, variant)
     assert results.unit_name("sst", "tiny", 0, "1500_texts") == "sst.tiny.s0.1500_texts"
-    with pytest.raises(ValueError, match="table 'only-masking': give a name of letters"):
-        save(given, **{"only-masking": VALUES})
+    refused("table 'only-masking': give a name of letters", save, given, **{"only-masking": VALUES})
 
 
 # What a record says of itself ----------------------------------------------------------------------
@@ -89,11 +76,9 @@ def test_a_record_notices_every_change(given):
         changed = json.loads(whole)
         change(changed)
         path.write_text(json.dumps(changed))
-        with pytest.raises(ValueError, match="was changed after it was written: delete"):
-            results.read_record(path)
+        refused("was changed after it was written: delete", results.read_record, path)
     path.write_text(json.dumps(record | {"format": 3}))
-    with pytest.raises(ValueError, match="is of format 3, and this faithlib reads 1 to 2"):
-        results.read_record(path)
+    refused("is of format 3, and this faithlib reads 1 to 2", results.read_record, path)
 
 
 def test_records_of_format_1_are_read_as_they_are(given):
@@ -133,8 +118,7 @@ def test_the_design_that_is_given_counts(given):
     other = results.read_record(save(given))
     assert (first["design"], other["design"]) == ("nested", "crossed")
     assert results.design([first, other]) == "nested"  # seed 0 alone cannot tell
-    with pytest.raises(ValueError, match="design='mixed' is unknown: use 'crossed', 'nested'"):
-        save(given, design="mixed")
+    refused("design='mixed' is unknown: use 'crossed', 'nested'", save, given, design="mixed")
 
 
 # Nothing is overwritten ----------------------------------------------------------------------------
@@ -169,19 +153,10 @@ def test_what_is_replaced_is_kept(given, capsys):
     save(given, VALUES[:1])
     path.write_text("{")
     save(given)
-    assert names(path) == [
-        "sst.tiny.s1.examples.parquet.replaced",
-        "sst.tiny.s1.json",
-        "sst.tiny.s1.json.damaged",
-        "sst.tiny.s1.json.replaced",
-        "sst.tiny.s1.json.replaced.2",
-        "sst.tiny.s1.other-texts.json",
-        "sst.tiny.s1.other-texts.parquet",
-        "sst.tiny.s1.parquet",
-        "sst.tiny.s1.parquet.damaged",
-        "sst.tiny.s1.parquet.replaced",
-        "sst.tiny.s1.parquet.replaced.2",
-    ]
+    endings = "examples.parquet.replaced json json.damaged json.replaced json.replaced.2"
+    endings += " other-texts.json other-texts.parquet"
+    endings += " parquet parquet.damaged parquet.replaced parquet.replaced.2"
+    assert names(path) == [f"sst.tiny.s1.{end}" for end in endings.split()]
     (first, _), _ = results.load(given["results_dir"], "quick", "paper", variants=None)
     assert first["unit"] == "sst.tiny.s1"
 
@@ -242,8 +217,7 @@ def test_a_record_that_is_not_what_the_config_asks_for_is_named(project, capsys)
     assert units(project) == [("sst.tiny.s1", 3)]
     assert "Unit sst.tiny.s1 is not what" in (told := capsys.readouterr().out) and "epochs=3, not 4" in told
     path.write_text("papers: [")
-    with pytest.raises(ValueError, match="quick.yaml cannot be read .* it says which units paper has"):
-        units(project)
+    refused("quick.yaml cannot be read .* it says which units paper has", units, project)
     path.write_text(CONFIG.replace("  paper:", "  other:"))
     assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s5"]
 
@@ -255,24 +229,21 @@ def test_seeds_of_other_settings_are_no_sample(project, given, capsys):
     told = "Left out, as not all seeds have the same settings (epochs=9, not 3): sst.tiny.s2."
     assert told in capsys.readouterr().out
     (project / "results").rename(project / "mine")  # where no config decides
-    with pytest.raises(FileNotFoundError, match="no records in"):
-        results.load(str(project / "mine"), "quick", "paper")
+    refused("no records in", results.load, str(project / "mine"), "quick", "paper", error=FileNotFoundError)
     told = capsys.readouterr().out
     assert "Left out" in told and "sst.tiny.s1, sst.tiny.s2, sst.tiny.s5" in told
 
 
 def test_a_copy_of_a_seed_under_another_name_is_refused(project, given):
     save(given | {"seed": 2}, VALUES.assign(value=VALUES.value - 1))
-    with pytest.raises(ValueError, match="units sst.tiny.s1 and sst.tiny.s2 have the same values"):
-        units(project)
+    refused("units sst.tiny.s1 and sst.tiny.s2 have the same values", units, project)
     path = project / "results/quick/paper/sst.tiny.s2.json"
     for seed in (1, 2):
         run = results.start("paper", given | {"seed": seed})
         run.weights["weights.ab.safetensors"] = "ab" * 32
         path.with_name(f"sst.tiny.s{seed}.json").unlink()
         run.save(METRICS, VALUES.assign(value=VALUES.value * seed))
-    with pytest.raises(ValueError, match="have the same weights .abab.* one is a copy of the other"):
-        units(project)
+    refused("have the same weights .abab.* one is a copy of the other", units, project)
 
 
 def test_seeds_may_have_other_attributions(project, given):

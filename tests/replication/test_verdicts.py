@@ -1,4 +1,4 @@
-"""import doctest"""
+"""Verdicts of one interval: decided, judged, within a margin, in a sentence."""
 
 import math
 
@@ -94,12 +94,8 @@ def test_at_least_half_of_the_published_effect():
     assert half(verdicts.judge(UP), 0.1) == "yes" and half(verdicts.judge(UP), 0.5) == "no"
     assert half(verdicts.judge(UP), 0.22) == UNDECIDED
     assert half(verdicts.judge(DOWN, "<"), -0.5) == "yes" and half(verdicts.judge(DOWN), 0.5) == "no"
-    assert (
-        half(verdicts.judge(UP), -0.1)
-        == half(verdicts.judge(UP), math.nan)
-        == half(verdicts.judge(TWO), 1)
-        == ""
-    )
+    for interval, published in ((UP, -0.1), (UP, math.nan), (TWO, 1)):
+        assert half(verdicts.judge(interval), published) == ""
 
 
 def test_a_sentence_says_what_a_row_holds():
@@ -111,9 +107,11 @@ def test_a_sentence_says_what_a_row_holds():
     below = row | {"failing_cases": "imdb", "quantifier": "on average"}
     assert verdicts.sentence(below) == "holds on average, not shown on imdb (MiniLM, 3 seeds)"
     apart = row | {"verdict": DEPENDS, "depends_on": "the data set", "reason": "above on sst, below on imdb"}
-    assert (
-        verdicts.sentence(apart) == "depends on the data set (above on sst, below on imdb; MiniLM, 3 seeds)"
-    )
+    told = "depends on the data set (above on sst, below on imdb; MiniLM, 3 seeds)"
+    assert verdicts.sentence(apart) == told
+
+
+UP_HOLDS = verdict_of(HOLDS)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +130,8 @@ def test_a_sentence_says_what_a_row_holds():
         (lambda: gates.gate_table(scores_of_models().drop(columns="chance")), "no column chance"),
         (lambda: gates.gate_table(scores_of_models(seed=0)), "several scores"),
         (lambda: gates.gate_table(scores_of_models(classes=[2, 2, 3] * 2)), "seeds differ in classes"),
-        (lambda: multiverse.multiverse("c", verdict_of(HOLDS), {}), "has no options"),
-        (
-            lambda: multiverse.multiverse("c", verdict_of(HOLDS), {("main", "a"): verdict_of(HOLDS)}),
-            "reserved",
-        ),
+        (lambda: multiverse.multiverse("c", UP_HOLDS, {}), "has no options"),
+        (lambda: multiverse.multiverse("c", UP_HOLDS, {("main", "a"): UP_HOLDS}), "reserved"),
     ],
 )
 def test_errors_are_one_clear_line(call, words):
