@@ -7,21 +7,11 @@ import torch
 
 from faithlib.attributions import attribute
 
-
-@pytest.fixture(params=tiny.KINDS)
-def classifier(request):
-    return tiny.classifier(request.param)
-
-
-def examples(classifier):
-    return classifier.encode(tiny.TEXTS, tiny.TEXTS_B), np.array([0, 1, 2, 1, 0])
-
-
 # Attention, against own calculations --------------------------------------------------------------
 
 
 def test_attention_is_what_cls_pays_in_the_last_layer(classifier):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     ours = attribute(classifier, encodings, targets, ["attention"])["attention"]
     model = classifier.model
     model.set_attn_implementation("eager")
@@ -37,7 +27,7 @@ def test_attention_is_what_cls_pays_in_the_last_layer(classifier):
 
 
 def test_rollout_is_a_product_of_matrices(classifier):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     ours = attribute(classifier, encodings, targets, ["attention_rollout"])["attention_rollout"]
     for encoding, scores in zip(encodings, ours, strict=True):
         with torch.no_grad():

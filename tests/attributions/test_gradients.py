@@ -1,26 +1,18 @@
 """Gradient attributions of classifiers against captum, on its toy models, and against own calculations."""
 
-from types import SimpleNamespace
-
 import captum.attr
 import numpy as np
 import pytest
 import tiny
 import torch
 from captum.testing.helpers.basic_models import BasicLinearModel2, BasicModel_MultiLayer
+from sample import lookup
+from sample.captums import SIGNED, gap
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from faithlib.attributions import attribute, gradients
 from faithlib.engine import batching
-from faithlib.models import Classifier
 from faithlib.scores import generator
-
-SIGNED = ("input_x_gradient", "integrated_gradients", "sequential_integrated_gradients", "gradient_shap")
-
-
-@pytest.fixture(params=tiny.KINDS)
-def classifier(request):
-    return tiny.classifier(request.param)
 
 
 class Logits(torch.nn.Module):
@@ -49,32 +41,20 @@ def captums(classifier, algorithm, encodings, targets, **settings):
     return torch.where(batch.maskable, scores.sum(-1), 0).detach().numpy()
 
 
-def gap(ours, theirs):
-    """The largest difference over the tokens of all examples, padding left out; a share of scores above 1."""
-    pairs = [(o, t[: len(o)]) for o, t in zip(ours, theirs, strict=True)]
-    return max(np.abs(o - t).max() / max(1, np.abs(o).max()) for o, t in pairs)
-
-
 def vector(classifier, baseline):
     """The embedding that a path starts from, looked up here: (width,)."""
     table = classifier.model.get_input_embeddings().weight.detach()
     tokenizer = classifier.tokenizer
-    return {
-        "zero": 0 * table[0],
-        "token": table[tokenizer.mask_token_id],
-        "pad": table[tokenizer.pad_token_id],
-    }[baseline]
-
-
-def examples(classifier):
-    return classifier.encode(tiny.TEXTS, tiny.TEXTS_B), np.array([0, 1, 2, 1, 0])
+    if baseline == "zero":
+        return 0 * table[0]
+    return table[{"token": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id}[baseline]]
 
 
 # Against captum -----------------------------------------------------------------------------------
 
 
 def test_input_x_gradient_is_captums(classifier):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     ours = attribute(classifier, encodings, targets, ["input_x_gradient", "input_x_gradient_abs"])
     theirs = captums(classifier, captum.attr.InputXGradient, encodings, targets)
     assert gap(ours["input_x_gradient"], theirs) < 1e-5
@@ -85,20 +65,14 @@ def test_input_x_gradient_is_captums(classifier):
 @pytest.mark.parametrize("rule", ["midpoint", "right"])
 @pytest.mark.parametrize(("baseline", "steps"), [("zero", 2), ("zero", 7), ("token", 3), ("pad", 4)])
 def test_integrated_gradients_are_captums(classifier, baseline, steps, rule):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     with torch.no_grad():
         classifier.model.get_input_embeddings().weight[classifier.pad_id] = torch.linspace(-1, 1, 16)  # was 0
     wanted = ["integrated_gradients", "integrated_gradients_abs"]
     ours = attribute(classifier, encodings, targets, wanted, steps=steps, baseline=baseline, rule=rule)
-    theirs = captums(
-        classifier,
-        captum.attr.IntegratedGradients,
-        encodings,
-        targets,
-        n_steps=steps,
-        method={"midpoint": "riemann_middle", "right": "riemann_right"}[rule],
-        baselines=vector(classifier, baseline),
-    )
+    settings = {"n_steps": steps, "baselines": vector(classifier, baseline)}
+    settings["method"] = {"midpoint": "riemann_middle", "right": "riemann_right"}[rule]
+    theirs = captums(classifier, captum.attr.IntegratedGradients, encodings, targets, **settings)
     assert gap(ours["integrated_gradients"], theirs) < 1e-5
     assert gap(ours["integrated_gradients_abs"], np.abs(theirs)) < 1e-5
     default = attribute(classifier, encodings, targets, wanted[:1], steps=steps)[wanted[0]]
@@ -107,19 +81,11 @@ def test_integrated_gradients_are_captums(classifier, baseline, steps, rule):
 
 def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
     """As captum has it where the baseline of text_b and of what follows is what is there."""
-    paired, targets = examples(classifier)
+    paired, targets = tiny.examples(classifier)
     encodings, notes = [*classifier.encode(tiny.TEXTS[:2]), *paired[2:]], {}
-    ours = attribute(
-        classifier,
-        encodings,
-        targets,
-        ["integrated_gradients"],
-        path="text",
-        steps=60,
-        baseline="token",
-        notes=notes,
-    )["integrated_gradients"]
-    whole = attribute(classifier, encodings, targets, ["integrated_gradients"], steps=60, baseline="token")
+    name, settings = "integrated_gradients", {"steps": 60, "baseline": "token"}
+    whole = attribute(classifier, encodings, targets, [name], **settings)
+    ours = attribute(classifier, encodings, targets, [name], **settings, path="text", notes=notes)[name]
     explainer = captum.attr.IntegratedGradients(Logits(classifier.model))
     for i, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
         batch = classifier.collate([encoding])
@@ -139,24 +105,18 @@ def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
         )
         assert gap([ours[i]], [theirs[0].sum(-1).numpy() * encoding.maskable]) < 1e-5
         assert notes["completeness_gap"][i] == pytest.approx(left_out.abs().item(), abs=1e-5)
-        assert (gap([ours[i]], [whole["integrated_gradients"][i]]) > 1e-4) == (i >= 2)
+        assert (gap([ours[i]], [whole[name][i]]) > 1e-4) == (i >= 2)
 
 
 @pytest.mark.parametrize("baseline", ["zero", "token"])
 def test_gradient_shap_is_captums_with_the_same_draws(classifier, baseline, monkeypatch):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     wanted = ["gradient_shap", "gradient_shap_abs"]
     ours = attribute(classifier, encodings, targets, wanted, samples=6, seed=4, baseline=baseline)
     draws = np.concatenate([generator(e, 4).random(6) for e in encodings])  # captum's order of rows
     monkeypatch.setattr(np.random, "uniform", lambda low, high, size: draws.reshape(size))
-    theirs = captums(
-        classifier,
-        captum.attr.GradientShap,
-        encodings,
-        targets,
-        n_samples=6,
-        baselines=vector(classifier, baseline),
-    )
+    settings = {"n_samples": 6, "baselines": vector(classifier, baseline)}
+    theirs = captums(classifier, captum.attr.GradientShap, encodings, targets, **settings)
     assert gap(ours["gradient_shap"], theirs) < 1e-5
     assert gap(ours["gradient_shap_abs"], np.abs(theirs)) < 1e-5
     assert len(set(draws)) == 30 and np.abs(theirs).max() > 0.05
@@ -165,7 +125,7 @@ def test_gradient_shap_is_captums_with_the_same_draws(classifier, baseline, monk
 @pytest.mark.filterwarnings("ignore:Setting forward")
 def test_deeplift_as_published_is_the_signed_input_x_gradient(classifier):
     """captum has no rule for GELU, layer norm and softmax: what is left is gradient × difference."""
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     ours = attribute(classifier, encodings, targets, ["deeplift", "input_x_gradient"])
     assert gap(ours["deeplift"], ours["input_x_gradient"]) == 0
     theirs = captums(classifier, captum.attr.DeepLift, encodings, targets)
@@ -178,27 +138,10 @@ def test_deeplift_as_published_is_the_signed_input_x_gradient(classifier):
 # On captum's toy models ---------------------------------------------------------------------------
 
 
-class Numbers(torch.nn.Module):
-    """A toy model of captum as a Hugging Face classifier: token id n is embedded as the number n."""
-
-    def __init__(self, toy, outputs):
-        super().__init__()
-        self.config = SimpleNamespace(model_type="numbers", max_position_embeddings=8, num_labels=outputs)
-        self.words = torch.nn.Embedding.from_pretrained(torch.arange(200.0)[:, None])
-        self.toy = toy
-
-    def get_input_embeddings(self):
-        return self.words
-
-    def forward(self, inputs_embeds, attention_mask):
-        return SimpleNamespace(logits=self.toy(inputs_embeds[..., 0]))
-
-
 def numbers(toy, ids, outputs):
-    """A Classifier over a toy model, and one encoding whose tokens are all maskable."""
-    tokenizer = SimpleNamespace(mask_token_id=1, pad_token_id=0)
-    encoding = tiny.encoding(len(ids), range(len(ids)), ids)
-    return Classifier(Numbers(toy, outputs), tokenizer, "numbers"), encoding
+    """A toy model of captum as a classifier, token id n being the number n; an encoding, all maskable."""
+    model = lookup.classifier(lambda values, present: toy(values), range(200), outputs, mask=1)
+    return model, tiny.encoding(len(ids), range(len(ids)), ids)
 
 
 def test_a_multilayer_toy_model_is_explained_as_by_hand_and_by_captum():
@@ -238,7 +181,7 @@ def test_on_a_linear_model_integrated_gradients_are_input_x_gradient():
 
 def test_gradient_norms_are_norms_over_the_vocabulary(classifier, monkeypatch):
     monkeypatch.setattr(gradients, "CHUNK", 7)  # several, the last one shorter
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     ours = attribute(classifier, encodings, targets, ["gradient_l1", "gradient_l2"])
     batch = classifier.collate(encodings)
     embeddings = classifier.embed(batch.ids).detach().requires_grad_()
@@ -252,7 +195,7 @@ def test_gradient_norms_are_norms_over_the_vocabulary(classifier, monkeypatch):
 
 def test_the_gram_matrix_is_computed_again_when_the_weights_have_changed():
     classifier = tiny.classifier()
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     first = attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"]
     kept = gradients.gram(classifier)
     assert gradients.gram(classifier) is kept
@@ -269,19 +212,16 @@ def test_the_gram_matrix_is_computed_again_when_the_weights_have_changed():
 
 def test_a_model_that_was_left_in_training_is_explained_without_dropout():
     classifier = tiny.classifier()
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     first = attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"]
-    classifier.model.train()
-    for module in classifier.model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.5
+    tiny.without_dropout(classifier, 0.5).model.train()
     assert gap(attribute(classifier, encodings, targets, ["gradient_l2"])["gradient_l2"], first) < 1e-6
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
 def test_targets_may_be_whole_numbers_of_any_size(dtype):
     classifier = tiny.classifier()
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     names = ["gradient_l2", "scaled_attention"]
     first = attribute(classifier, encodings, targets, names)
     for name, scores in attribute(classifier, encodings, np.asarray(targets, dtype), names).items():
@@ -314,7 +254,7 @@ def test_the_vocabulary_axis_is_never_whole(monkeypatch):
 
 
 def test_sequential_integrated_gradients_give_each_token_a_path_of_its_own(classifier):
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     name = "sequential_integrated_gradients"
     ours = attribute(classifier, encodings, targets, [name, f"{name}_abs"], steps=5, baseline="token")
     for encoding, target, scores in zip(encodings, targets, ours[name], strict=True):
@@ -337,18 +277,11 @@ def test_sequential_integrated_gradients_give_each_token_a_path_of_its_own(class
 
 def test_the_completeness_gap_is_what_integrated_gradients_leave_out():
     classifier = tiny.classifier()
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     few, many = {}, {}
     for steps, notes in ((1, few), (200, many)):
-        attribute(
-            classifier,
-            encodings,
-            targets,
-            ["integrated_gradients_abs"],
-            notes=notes,
-            steps=steps,
-            baseline="token",
-        )
+        settings = {"steps": steps, "baseline": "token"}
+        attribute(classifier, encodings, targets, ["integrated_gradients_abs"], notes=notes, **settings)
     assert few["completeness_gap"].shape == (5,) and (many["completeness_gap"] < 1e-3).all()
     for encoding, target, left_out in zip(encodings, targets, few["completeness_gap"], strict=True):
         batch = classifier.collate([encoding])
@@ -427,7 +360,7 @@ def test_passes_hold_every_point_of_every_example_once(budget, monkeypatch):
 
 def test_draws_belong_to_an_example_and_the_seed():
     classifier = tiny.classifier()
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     name = "gradient_shap"
     one, same, other = (attribute(classifier, encodings, targets, [name], seed=s)[name] for s in (1, 1, 2))
     assert gap(one, same) == 0 and gap(one, other) > 1e-4
@@ -437,7 +370,7 @@ def test_draws_belong_to_an_example_and_the_seed():
 def test_a_baseline_that_the_tokenizer_lacks_is_told(baseline, kind, other):
     classifier = tiny.classifier()
     setattr(classifier.tokenizer, f"{kind}_token", None)
-    encodings, targets = examples(classifier)
+    encodings, targets = tiny.examples(classifier)
     message = f"baseline='{baseline}': .* has no {kind} token: use 'zero' or '{other}'"
     with pytest.raises(ValueError, match=message):
         attribute(classifier, encodings, targets, ["integrated_gradients"], baseline=baseline)

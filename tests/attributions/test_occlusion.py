@@ -10,6 +10,7 @@ import tiny
 import torch
 from captum.testing.helpers.basic_models import BasicModel_MultiLayer
 from sample.lookup import BOS, EOS, MASK, A, classifier, look_up, losing, next_token, text
+from wrong import refused
 
 from faithlib.attributions import attribute, beam, occlusion, releases_inseq
 from faithlib.engine import batching, forward
@@ -222,37 +223,18 @@ def test_progress_adds_up_to_one(function, four):
 # Bad input ----------------------------------------------------------------------------------------
 
 
-def refused(match, *args, **settings):
-    with pytest.raises(ValueError, match=match) as error:
-        attribute(*args, **settings)
-    assert "\n" not in str(error.value)
-
-
-def test_what_cannot_be_is_told(four):
-    model, encodings = four
-    refused(
-        "removal='drop' is unknown: use 'mask', 'pad', 'delete'", model, encodings, [0], BOTH, removal="drop"
-    )
-    refused("beam=0 must be at least 1", model, encodings, [0], ["beam"], beam=0)
-    refused(
-        "numbers has no mask token: give its tokenizer one", classifier(None, mask=None), encodings, [0], BOTH
-    )
-    unpadded = tiny.classifier()
+def test_a_token_that_the_tokenizer_lacks_is_told(four):
+    _, encodings = four
+    unmasked, unpadded = classifier(None, mask=None), tiny.classifier()
+    refused("numbers has no mask token: give its tokenizer one", attribute, unmasked, encodings, [0], BOTH)
     unpadded.tokenizer.pad_token = None  # as GPT-2's, whose token 0 is "!"
-    refused(
-        "has no pad token: give its tokenizer one",
-        unpadded,
-        unpadded.encode(["plot"]),
-        [0],
-        BOTH,
-        removal="pad",
-    )
+    plot = unpadded.encode(["plot"])
+    refused("has no pad token: give its tokenizer one", attribute, unpadded, plot, [0], BOTH, removal="pad")
 
 
 def test_deleting_all_of_a_prompt_is_told():
     model = tiny.causal()
     bare = [model.encode(["plot"])[0].at(slice(1, None))]  # without [CLS]
-    refused(
-        "removal='delete' would leave an empty input .all 1 tokens", model, bare, [3], BOTH, removal="delete"
-    )
+    told = "removal='delete' would leave an empty input .all 1 tokens"
+    refused(told, attribute, model, bare, [3], BOTH, removal="delete")
     assert attribute(model, bare, [3], BOTH)["leave_one_out"][0][0] != 0

@@ -7,7 +7,7 @@ import tiny
 import torch
 from sample.releases import agree, keeps_its_scores, prompts, released
 
-from faithlib.attributions import attribute, check
+from faithlib.attributions import attribute
 
 REPEATING = ["it was not great , it was long and boring", "the plot was the plot", "a a boring a"]
 REPEATING_B = ["was it good ?", "the plot ?", "a ?"]
@@ -241,8 +241,6 @@ def test_a_release_about_encoders_is_not_for_language_models():
     encodings, targets = prompts(model)
     with pytest.raises(ValueError, match="tiny-llama is no encoder: what soft_metrics and saloss"):
         released(model, encodings, targets, "saloss", ["scaled_attention"])
-    with pytest.raises(ValueError, match="paper='' is unknown: use 'fmm', 'noiser'"):
-        check(["attention"], definition="released")
 
 
 @pytest.mark.parametrize("paper", [p for p in CLASSIFIERS if p != "saloss"])  # which divides by small sums

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from sample.captums import SIGNED, Probability
 from sample.releases import agree, keeps_its_scores, prompts, released
 
 from faithlib import models
@@ -16,29 +17,12 @@ from faithlib.scores import generator
 
 STORIES = Path(__file__).resolve().parents[3] / "shared/models/stories260K/hf"
 GOLDEN = Path(__file__).parents[1] / "golden"
-GRADIENTS = (
-    "input_x_gradient",
-    "deeplift",
-    "integrated_gradients",
-    "sequential_integrated_gradients",
-    "gradient_shap",
-)
+GRADIENTS = (*SIGNED, "deeplift")
 
 
 @pytest.fixture(params=tiny.CAUSAL_KINDS)
 def causal(request):
     return tiny.causal(request.param)
-
-
-class Probability(torch.nn.Module):
-    """From word embeddings to the probability of one next token."""
-
-    def __init__(self, model, target):
-        super().__init__()
-        self.model, self.target = model, target
-
-    def forward(self, embeddings):
-        return self.model(inputs_embeds=embeddings, use_cache=False).logits[:, -1].softmax(-1)[:, self.target]
 
 
 @pytest.mark.filterwarnings("ignore:Setting forward")

@@ -1,7 +1,5 @@
 """LIME: against captum on the same samples, on linear models, and what it must keep."""
 
-from types import SimpleNamespace
-
 import captum.attr
 import numpy as np
 import pytest
@@ -9,12 +7,13 @@ import tiny
 import torch
 from captum._utils.models.linear_model import SkLearnLinearModel
 from captum.testing.helpers.classification_models import SoftmaxModel
+from sample import lookup
 from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
+from wrong import refused
 
 from faithlib.attributions import attribute, releases_inseq, surrogates
 from faithlib.engine import batching
-from faithlib.models import Classifier
 
 
 @pytest.fixture
@@ -96,30 +95,15 @@ def test_lime_of_a_next_token_is_captums(kind, seen):
     assert np.abs(ours[e.maskable] - theirs).max() < 1e-5 and np.abs(theirs).max() > 1e-3
 
 
-class Toy(torch.nn.Module):
-    """A toy network of captum, of three numbers, one a token, as a Hugging Face classifier."""
-
-    def __init__(self):
-        super().__init__()
-        self.config = SimpleNamespace(model_type="toy", max_position_embeddings=8, num_labels=2)
-        self.words = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0], [2.0], [-3.0], [4.0]]))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            self.toy = SoftmaxModel(3, 8, 2)
-
-    def get_input_embeddings(self):
-        return self.words
-
-    def forward(self, inputs_embeds, attention_mask):
-        return SimpleNamespace(logits=self.toy(inputs_embeds[..., 0]).log())
-
-
 def test_captums_toy_network_gives_what_captum_finds(seen):
-    model = Classifier(Toy(), SimpleNamespace(mask_token_id=0, pad_token_id=0), "toy")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        toy = SoftmaxModel(3, 8, 2)
+    model = lookup.classifier(lambda values, present: toy(values).log(), [0, 2, -3, 4], mask=0)
     e = tiny.encoding(3, (0, 1, 2))
     (ours,) = attribute(model, [e], [0], ["lime"], samples=40)["lime"]
     there = np.array([v.encoding.ids == e.ids for v in seen])
-    theirs = captums(lambda x: model.model.toy(x).detach(), torch.tensor([[2.0, -3.0, 4.0]]), there, 0.0, 0)
+    theirs = captums(lambda x: toy(x).detach(), torch.tensor([[2.0, -3.0, 4.0]]), there, 0.0, 0)
     assert np.abs(ours - theirs).max() < 1e-5 and np.abs(theirs).max() > 0.02
 
 
@@ -176,13 +160,11 @@ def test_draws_depend_on_the_seed_and_the_example_alone(seen):
 def test_a_linear_probability_is_recovered():
     """p = 0.2 + 0.1 a + 0.3 b − 0.15 d, each letter 1 where it is there, 0 where it is masked."""
 
-    class Linear(Toy):
-        def forward(self, inputs_embeds, attention_mask):
-            p = 0.2 + inputs_embeds[:, :, 0] @ torch.tensor([0.1, 0.3, 0.0, -0.15])
-            return SimpleNamespace(logits=torch.stack([1 - p, p], 1).log())
+    def logits(values, present):
+        p = 0.2 + values @ torch.tensor([0.1, 0.3, 0.0, -0.15])
+        return torch.stack([1 - p, p], 1).log()
 
-    model = Classifier(Linear(), SimpleNamespace(mask_token_id=0, pad_token_id=0), "linear")
-    model.model.words = torch.nn.Embedding.from_pretrained(torch.tensor([[0.0], [1], [1], [1], [1]]))
+    model = lookup.classifier(logits, [0, 1, 1, 1, 1], mask=0)
     (scores,) = attribute(model, [tiny.encoding(4, range(4))], [1], ["lime"], samples=4000)["lime"]
     assert scores == pytest.approx([0.1, 0.3, 0, -0.15], abs=2e-3)  # the ridge takes a little
     (few,) = attribute(model, [tiny.encoding(4, range(4))], [1], ["lime"], samples=20)["lime"]
@@ -263,13 +245,8 @@ def test_the_noiser_release_fits_the_embedding_entries(kind, monkeypatch):
 # Bad input ----------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_is_told():
+def test_a_text_that_would_be_empty_is_told():
     model = tiny.causal()
-    (e,) = model.encode(["a long plot"])
-    with pytest.raises(ValueError, match="samples=0 must be at least 1"):
-        attribute(model, [e], [3], ["lime"], samples=0)
-    with pytest.raises(ValueError, match="setting 'sample' is unknown: did you mean 'samples'"):
-        attribute(model, [e], [3], ["lime"], sample=5)
-    with pytest.raises(ValueError, match="removal='delete' would leave an empty input .all 3 tok") as error:
-        attribute(model, [e.at(slice(1, None))], [3], ["lime"], removal="delete")
-    assert "\n" not in str(error.value)
+    bare = [model.encode(["a long plot"])[0].at(slice(1, None))]
+    told = "removal='delete' would leave an empty input .all 3 tok"
+    refused(told, attribute, model, bare, [3], ["lime"], removal="delete")

@@ -15,11 +15,6 @@ def loaded(kind):
     return tiny.causal(kind) if kind in tiny.CAUSAL_KINDS else tiny.classifier(kind)
 
 
-@torch.no_grad()
-def logits(model, encodings):
-    return model.logits(model.collate(encodings))
-
-
 def by_a_loop(model, encoding):
     """C of BERT's layers, each value vector zeroed in the tensor that enters the weighted mean."""
     network, ids, found = model.model, torch.tensor(encoding.ids)[None], []
@@ -58,13 +53,13 @@ def test_each_layer_is_that_of_a_plain_loop():
 def test_rows_add_up_and_the_model_stays_as_it_was(kind):
     model = loaded(kind)
     encodings = model.encode(tiny.PROMPTS)
-    before = logits(model, encodings)
+    before = tiny.logits(model, encodings)
     for encoding in encodings:
         for mixing in context_mixing(model, encoding):
             assert mixing.min() >= 0 and mixing.sum(1) == pytest.approx(np.ones(len(encoding.ids)))
             if kind in tiny.CAUSAL_KINDS:
                 assert not np.triu(mixing, 1).round(6).any()  # nothing comes from later tokens
-    assert torch.equal(logits(model, encodings), before)
+    assert torch.equal(tiny.logits(model, encodings), before)
 
 
 def test_gpt2_and_a_bilstm_are_told_before_any_work():
