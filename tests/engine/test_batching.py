@@ -92,21 +92,6 @@ def test_a_budget_inside_a_budget_leaves_the_outer_one():
         assert batching.token_budget(model) == 50
 
 
-def test_a_budget_that_cannot_be_is_told():
-    model = tiny.classifier()
-    encodings = model.encode(tiny.TEXTS[:1])
-    with pytest.raises(
-        ValueError, match=r"budget=3 is smaller than the longest text, of (\d+) tokens: give \1 or more"
-    ):
-        attribute(model, encodings, [0], ["lime"], budget=3)
-    for budget in (0, 2.5, True):
-        with (
-            pytest.raises(ValueError, match="must be at least 1, a whole number"),
-            batching.limited(model, budget),
-        ):
-            pass
-
-
 def test_other_errors_are_not_taken_for_a_full_memory():
     model = tiny.classifier()
 

@@ -5,6 +5,7 @@ import pytest
 import tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+from wrong import refused
 
 from faithlib.metrics.answerability import (
     COLUMNS,
@@ -79,8 +80,7 @@ def test_words_cut_off_at_the_end_are_not_shown():
 
 
 def test_words_of_another_text_are_refused(encoded):
-    with pytest.raises(ValueError, match="the encoding is not that of 'she liked'"):
-        words("she liked", encoded[0])
+    refused("the encoding is not that of 'she liked'", words, "she liked", encoded[0])
 
 
 # One prompt by hand -------------------------------------------------------------------------------
@@ -275,17 +275,14 @@ def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monke
 )
 def test_bad_input_is_one_clear_line(encoded, given, told):
     judge = needs()
-    with pytest.raises(ValueError, match=told):
-        answerability(
-            **{
-                "texts": [TEXT],
-                "golds": [GOLD],
-                "encodings": encoded,
-                "scores": {"a": [SCORES]},
-                "judge": judge,
-                **given,
-            }
-        )
+    right = {
+        "texts": [TEXT],
+        "golds": [GOLD],
+        "encodings": encoded,
+        "scores": {"a": [SCORES]},
+        "judge": judge,
+    }
+    refused(told, answerability, **right | given)
     assert not judge.seen
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
+from wrong import refused
 
 from faithlib.metrics import curves
 from faithlib.metrics.curves import acu, racu, racu_denominator, summary
@@ -22,17 +23,9 @@ BASELINE = [0.9, 0.7, 0.5]
 
 def tidy(performance, **also):
     """{(measure, seed): values at 0, 50 and 100 per cent} as `roar.run` has it."""
+    case = {"dataset": "sst", "model": "bilstm", "recursive": True} | also
     rows = [
-        {
-            "dataset": "sst",
-            "model": "bilstm",
-            "recursive": True,
-            "measure": measure,
-            "seed": seed,
-            "step": step,
-            "value": value,
-            **also,
-        }
+        case | {"measure": measure, "seed": seed, "step": step, "value": value}
         for (measure, seed), values in performance.items()
         for step, value in zip((0, 50, 100), values, strict=True)
     ]
@@ -82,23 +75,6 @@ def test_a_baseline_without_an_area_gives_nan():
     assert np.isnan(racu(X, [0.9, 0.5, 0.5], [0.5] * 3)) and acu(X, [0.9, 0.5, 0.5], [0.5] * 3) < 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (([0, 0.5, 0.5], BASELINE, BASELINE), r"ratios \[0.0, 0.5, 0.5\] do not increase"),
-        (([0, 1, 0.5], BASELINE, BASELINE), "do not increase"),
-        (([1], [0.5], [0.5]), "at least two"),
-        ((X, [0.9, 0.5], BASELINE), r"shape \(2,\) for 3 ratios"),
-        ((X, BASELINE, [0.9, np.nan, 0.5]), "NaN or infinite"),
-    ],
-)
-def test_bad_curves_are_told(arguments, words):
-    for area in (acu, racu):
-        with pytest.raises(ValueError, match=words) as error:
-            area(*arguments)
-        assert "\n" not in str(error.value)
-
-
 # Over seeds ---------------------------------------------------------------------------------------
 
 
@@ -118,18 +94,12 @@ def test_summary_by_hand():
     assert (row.racu_low, row.racu_high) == pytest.approx((0.5, 0.75))  # of two seeds: both
     assert row.acu_low <= row.acu <= row.acu_high
     assert (row.seeds, row.left_out, row.flat) == (2, "", 0)
-    assert table.racu["gradient_l2"] == 0 and np.isnan(
-        table.racu_low["gradient_l2"]
-    )  # the same in both seeds
+    assert table.racu["gradient_l2"] == 0 and np.isnan(table.racu_low["gradient_l2"])  # equal in both seeds
 
 
 def test_clipping_is_seed_by_seed():
-    performance = {
-        ("random", 0): BASELINE,
-        ("random", 1): BASELINE,
-        ("attention", 0): [0.3] * 3,
-        ("attention", 1): BASELINE,
-    }
+    performance = {("random", 0): BASELINE, ("random", 1): BASELINE}
+    performance |= {("attention", 0): [0.3] * 3, ("attention", 1): BASELINE}
     row = summary(tidy(performance)).iloc[0]
     assert (row.racu, row.racu_clipped) == pytest.approx((1, 0.5))
 
@@ -147,14 +117,7 @@ def test_a_seed_that_misses_a_curve_or_a_point_is_left_out_and_named():
         "seed 3: attention incomplete; seed 4: random incomplete"
     )
     none = summary(frame[(frame.measure == "random") | (frame.seed == 4)]).iloc[0]
-    assert (
-        none.seeds == 0
-        and none.drop(["dataset", "model", "measure", "recursive", "left_out"])[
-            ["racu", "racu_low", "acu", "acu_high"]
-        ]
-        .isna()
-        .all()
-    )
+    assert none.seeds == 0 and none[["racu", "racu_low", "acu", "acu_high"]].isna().all()
 
 
 def test_a_flat_baseline_is_flagged_and_its_acu_stays():
@@ -185,17 +148,13 @@ def test_rows_of_each_key_are_compared_among_themselves():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (
-            lambda f: pd.concat([f, f]),
-            "dataset=sst, model=bilstm, recursive=True: 'random', seed 0 has two values at step 0",
-        ),
+        (lambda f: pd.concat([f, f]), "bilstm, recursive=True: 'random', seed 0 has two values at step 0"),
         (lambda f: f[f.measure != "random"], "no curve of 'random' .* only attention"),
         (lambda f: f[f.step < 100], r"has steps \[0, 50\]"),
     ],
 )
 def test_curves_that_cannot_be_compared_are_told(change, words):
-    with pytest.raises(ValueError, match=words):
-        summary(change(tidy({("random", 0): BASELINE, ("attention", 0): [0.9, 0.5, 0.5]})))
+    refused(words, summary, change(tidy({("random", 0): BASELINE, ("attention", 0): [0.9, 0.5, 0.5]})))
 
 
 def test_areas_and_intervals_are_those_of_the_release():

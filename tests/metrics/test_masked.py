@@ -26,12 +26,8 @@ def measured():
 
     known = masked.reference(model, encodings, "half")
     inputs = Inputs(model, encodings, LABELS)
-    return (
-        model,
-        encodings,
-        known,
-        masked.masked_metrics(inputs, LABELS, known, scores_of, [("first",), ("last",)]),
-    )
+    found = masked.masked_metrics(inputs, LABELS, known, scores_of, [("first",), ("last",)])
+    return model, encodings, known, found
 
 
 def masks(encoding, name, ratio):

@@ -154,12 +154,8 @@ def test_masks_are_those_of_the_release():
     for case in json.loads(GOLDEN.read_text())["expected"]["fmm"]:
         ids, where = case["input_ids"], np.flatnonzero(case["first_sequence"])
         text = tiny.encoding(len(ids), where, ids)
-        checked += equal(
-            text,
-            lambda *asked, c=case: {"mine": [np.array(c["importance"])]},
-            case["non_recursive"],
-            once=["mine"],
-        )
+        importance = {"mine": [np.array(case["importance"])]}
+        checked += equal(text, lambda *asked, i=importance: i, case["non_recursive"], once=["mine"])
 
         def of_steps(encodings, examples, measures, case=case, where=where):
             done = (encodings[0].ids[where] == MASK).sum()  # the scores of the step that masks more

@@ -35,26 +35,3 @@ def test_a_metric_joins_the_end_of_the_list(registered):
     assert metric.resolve() is mean_size
     registry.register("mean_size", better="lower", range=(0, 1))(mean_size)  # as a notebook's cell run again
     assert registry.get("mean_size").range == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (dict(name="ns"), "'ns' is erasure:ns already: choose another name"),
-        (dict(name="log odds"), "'log odds': give a name of letters, digits and _"),
-        (dict(better="up"), "better='up' is unknown: use 'higher', 'lower'"),
-        (dict(range=(1, 0)), "give (lowest, highest)"),
-        (dict(range=(0,)), "give (lowest, highest)"),
-        (dict(needs=("gpu",)), "needs='gpu' is unknown: use 'classifier', 'causal'"),
-    ],
-)
-def test_what_is_wrong_is_told_at_registration(registered, given, told):
-    settings = {"name": "mine", "better": "higher", "range": (0, 1), **given}
-    with pytest.raises(ValueError) as error:
-        registry.register(settings.pop("name"), **settings)(lambda inputs, scores: scores)
-    assert told in str(error.value) and "\n" not in str(error.value) and "mine" not in registry.names()
-
-
-def test_an_unknown_name_is_told_with_the_nearest_one():
-    with pytest.raises(ValueError, match="metric 'soft_nx' is unknown: did you mean 'soft_n"):
-        registry.get("soft_nx")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tiny
+from wrong import refused
 
 from faithlib.engine import forward
 from faithlib.engine.operators import OPERATORS, Operator
@@ -90,9 +91,8 @@ def test_curves_by_hand(name):
     p = [by_hand(study, name, at(ranked[:k], n)) for k in range(1, 11)]
     back = [by_hand(study, name, at(ranked[::-1][:k], n)) for k in range(1, 11)]
     falls = [full - row[1] for row in p]
-    assert normalised.aopc_comprehensiveness(study, scores(study))[0] == pytest.approx(
-        np.mean(falls), abs=1e-5
-    )
+    fall = normalised.aopc_comprehensiveness(study, scores(study))[0]
+    assert fall == pytest.approx(np.mean(falls), abs=1e-5)
     falls = [full - row[1] for row in back]
     assert normalised.aopc_sufficiency(study, scores(study))[0] == pytest.approx(np.mean(falls), abs=1e-5)
     predicted = forward.probabilities(study.model, [forward.unchanged(study.encodings[0])])[0].argmax()
@@ -182,16 +182,12 @@ def test_language_models_take_operators(name):
 
 
 def test_what_a_study_lacks_is_told_when_it_begins():
-    model = tiny.classifier()
+    model, bare = tiny.classifier(), [tiny.encoding(3, (0, 1, 2))]
     model.tokenizer.mask_token = None
-    with pytest.raises(
-        ValueError, match="operator='mask', but tiny-bert has no mask token: use one of 'zero'"
-    ):
-        Inputs(model, model.encode([TEXT]), [1], operator="mask")
-    with pytest.raises(
-        ValueError, match="operator='delete', but tiny-bert has no special token that is left"
-    ):
-        Inputs(tiny.classifier(), [tiny.encoding(3, (0, 1, 2))], [0], operator="delete")
+    told = "operator='mask', but tiny-bert has no mask token: use one of 'zero'"
+    refused(told, Inputs, model, model.encode([TEXT]), [1], operator="mask")
+    told = "operator='delete', but tiny-bert has no special token that is left"
+    refused(told, Inputs, tiny.classifier(), bare, [0], operator="delete")
 
 
 def test_a_model_without_a_mask_token_has_the_metrics_of_another_operator():
