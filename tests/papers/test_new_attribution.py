@@ -108,11 +108,8 @@ def test_a_new_gradient_takes_part_in_the_claims_of_recursive_roar(register):
         x = roar_sample.STEPS / 100
         line, steep = (roar_sample.LINE, 0 * x), (roar_sample.DROP, 0.1 * x * (1 - x))
         shapes = {"random": line, "integrated_gradients_abs": line, cheap: steep}
-        parts = [
-            roar_sample.curve(shape + seed * noise, m, seed=seed)
-            for m, (shape, noise) in shapes.items()
-            for seed in range(3)
-        ]
+        seeds = [(m, seed) for m in shapes for seed in range(3)]
+        parts = [roar_sample.curve(shapes[m][0] + s * shapes[m][1], m, seed=s) for m, s in seeds]
         points = roar.points(pd.concat(parts, ignore_index=True))
         return roar_claims.claims(points)[0].set_index("claim").verdict
 

@@ -10,13 +10,7 @@ from faithlib.statistics import rank_sum
 from replication import papers
 
 pytestmark = pytest.mark.slow  # the tables do not change: `make verify` compares their hashes
-ATTRIBUTIONS = [
-    "attention",
-    "scaled_attention",
-    "input_x_gradient_abs",
-    "integrated_gradients",
-    "deeplift",
-]
+ATTRIBUTIONS = "attention scaled_attention input_x_gradient_abs integrated_gradients deeplift".split()
 DATASETS = ["sst", "evidence_inference", "ag_news", "multirc"]
 HARD = {"Soft-NS": "NS", "Soft-NC": "NC"}
 
@@ -172,12 +166,8 @@ def test_roar_performance_is_printed_twice_alike():
     keys = ["dataset", "model", "statistic"]
     first, third = (papers.published("recursive_roar", t).set_index(keys) for t in ("table_1", "table_3"))
     both = third.merge(first, on=keys, suffixes=("", "_1"))
-    assert (
-        len(both) == 16
-        and (
-            both[["value", "plus", "minus"]].to_numpy() == both[["value_1", "plus_1", "minus_1"]].to_numpy()
-        ).all()
-    )
+    here, there = (both[[f"{name}{end}" for name in ("value", "plus", "minus")]] for end in ("", "_1"))
+    assert len(both) == 16 and (here.to_numpy() == there.to_numpy()).all()
 
 
 def test_roar_walltimes_add_up_to_the_printed_totals():
@@ -283,10 +273,8 @@ def test_saloss_nineteen_of_twenty_and_their_daggers(flips):
     assert (significant[gain.index] == (gain > 0)).all() and not table.significant["none"].any()
     assert flips.loc["ag_news"].textrank.min() > flips.none["ag_news", "attention"]
     one = flips.loc["evidence_inference", "attention"]
-    assert [one.none, one.textrank] == [
-        text.evidence_inference_attention_none,
-        text.evidence_inference_attention_textrank,
-    ]
+    said = text[[f"evidence_inference_attention_{salience}" for salience in ("none", "textrank")]]
+    assert [one.none, one.textrank] == said.tolist()
     words = papers.published("saloss", "table_5").set_index(["dataset", "statistic"]).value
     saved = (one.none - one.textrank) * words["evidence_inference", "avg_length"]
     assert saved == pytest.approx(text.evidence_inference_tokens_saved, abs=0.1)
@@ -325,10 +313,8 @@ def test_saloss_rationales_against_what_the_text_says_of_them():
         for t in ("table_3", "table_7")
     )
     assert top.textrank["sst"] - top.none["sst"] == pytest.approx(0.04) and text.fresh_gain_sst == 0.03
-    assert span.loc["sst", ["none", "textrank"]].tolist() == [
-        text.contiguous_sst_none,
-        text.contiguous_sst_textrank,
-    ]
+    said = text[["contiguous_sst_none", "contiguous_sst_textrank"]]
+    assert span.loc["sst", ["none", "textrank"]].tolist() == said.tolist()
     easy = ["ag_news", "evidence_inference", "multirc"]
     gaps = top.loc[easy, ["none", "textrank"]].rsub(full.none[easy], axis=0)
     assert gaps.min(axis=None) == 0 and gaps.max(axis=None) == pytest.approx(0.01)
@@ -475,9 +461,8 @@ def test_fmm_findings_as_its_readme_reads_them():
 
 
 def test_fmm_seeds_that_did_not_converge_show_in_table_3():
-    table = papers.published("fmm", "table_3").merge(
-        papers.published("fmm", "table_2")[["dataset", "majority"]]
-    )
+    majority = papers.published("fmm", "table_2")[["dataset", "majority"]]
+    table = papers.published("fmm", "table_3").merge(majority)
     low = table[table.value - table.minus < table.majority]
     assert low[["dataset", "model"]].to_numpy().tolist() == [["cb", "roberta-base"]]
     large = table[table.dataset.isin(["babi_2", "babi_3"]) & (table.model == "roberta-large")]
@@ -486,12 +471,8 @@ def test_fmm_seeds_that_did_not_converge_show_in_table_3():
 
 def test_fmm_walltimes_against_the_printed_totals():
     text = papers.published("fmm", "text").set_index("name").value
-    for table, name in (
-        ("table_6", "fine_tuning"),
-        ("table_7", "masf"),
-        ("table_8", "evaluation"),
-        ("table_9", "measures"),
-    ):
+    parts = {"table_6": "fine_tuning", "table_7": "masf", "table_8": "evaluation", "table_9": "measures"}
+    for table, name in parts.items():
         frame = papers.published("fmm", table)
         for model, part in frame.groupby("model"):
             size = model.removeprefix("roberta-")
@@ -515,18 +496,10 @@ def test_unknown_names_are_told(paper, table, words):
 
 # Noiser -------------------------------------------------------------------------------------------
 
-NOISED = [
-    "attention",
-    "attention_rollout",
-    "gradient_shap",
-    "input_x_gradient",
-    "integrated_gradients",
-    "deeplift",
-    "sequential_integrated_gradients",
-    "lime",
-    "leave_one_out",
-    "noiser",
-]
+NOISED = (
+    "attention attention_rollout gradient_shap input_x_gradient integrated_gradients "
+    "deeplift sequential_integrated_gradients lime leave_one_out noiser"
+).split()
 LLMS = ["Qwen2-0.5B", "Llama-3.2-1B", "Qwen2-1.5B", "gemma-2-2b", "gemma-2-9b", "Meta-Llama-3-8B"]
 GEMMAS = ["gemma-2-2b", "gemma-2-9b"]
 
@@ -603,9 +576,8 @@ def test_noiser_leads_by_soft_nc():
     whole = lead(noised("table_1", index)[LLMS])
     assert whole.size == 18 and (whole > 0).all(axis=None)
     assert (whole.min(axis=None), whole.max(axis=None)) == pytest.approx((0.693, 3.6573))
-    won = {
-        m: int((lead(noised("table_5", index, metric=m)) > 0).sum(axis=None)) for m in ("soft_ns", "soft_nc")
-    }
+    leads = {m: lead(noised("table_5", index, metric=m)) for m in ("soft_ns", "soft_nc")}
+    won = {m: int((of > 0).sum(axis=None)) for m, of in leads.items()}
     assert won == {"soft_ns": 9, "soft_nc": 18}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import box
 import execute
+import grid
 import nbformat
 import pytest
 import toy
@@ -72,13 +73,7 @@ def test_an_error_of_faithlib_in_a_folder_with_blanks_is_one_line():
 def test_the_grid_outside_a_project_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no scales: run this in the project's folder"):
-        execute_grid().read({})
-
-
-def execute_grid():
-    import grid
-
-    return grid
+        grid.read({})
 
 
 # A home that cannot be written ---------------------------------------------------------------------
@@ -203,9 +198,8 @@ def test_a_notebook_that_is_stopped_says_one_line_and_leaves_no_process(tmp_path
     toy.wait_until((tmp_path / "pids").is_file, process)
     process.send_signal(how)
     out, _ = process.communicate()
-    assert toy.said(out) == (
-        f"out.ipynb: stopped by {how.name}; what is finished is kept, and the same command goes on\n"
-    )
+    kept = "what is finished is kept, and the same command goes on"
+    assert toy.said(out) == f"out.ipynb: stopped by {how.name}; {kept}\n"
     assert process.returncode == 128 + how
     for pid in (tmp_path / "pids").read_text().split():
         toy.ended(int(pid))

@@ -29,15 +29,8 @@ CSV = """annotation_id,doc_id,document,label_id,query,rationale,label,exp_split
 7_0,7,"TITLE : A , ""b"" ABSTRACT : no change",no significant difference,I || C || O,"[(2, 5)]",0,dev
 7_1,7,"TITLE : A ABSTRACT : more",significantly increased,I || NA || P,"[(3, 5)]",2,dev
 """
-FACTS = [
-    {
-        "known_id": 0,
-        "subject": "Vinson",
-        "prompt": "Vinson is in",
-        "attribute": "Antarctica",
-        "relation_id": "P30",
-    }
-]
+FACTS = [{"known_id": 0, "subject": "Vinson", "prompt": "Vinson is in", "attribute": "Antarctica"}]
+FACTS[0]["relation_id"] = "P30"
 PAIRS = """: family
 boy girl brother sister
 boy girl king queen
@@ -158,10 +151,7 @@ def other_rows(row, path):
 
 BAD = [  # what becomes of a row and its file, what is told
     (lambda row, path: path.write_bytes(b"page"), "the file at file://.* has the SHA-256"),
-    (
-        lambda row, path: shorten(path),
-        "has the SHA-256 .*, not .*: fetch again, and if it stays so put the f",
-    ),
+    (lambda row, path: shorten(path), "has the SHA-256 .*, not .*: fetch again, and if it stays so put"),
     (no_digest, "is no whole archive .*; fetch again"),
     (lambda row, path: path.unlink(), "cannot be fetched .*: check the network; fetch again"),
     (lambda row, path: replace(row, rows={"train": (9, "")}), "before: train has 3 rows, not 9; fetch again"),

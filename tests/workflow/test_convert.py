@@ -15,6 +15,7 @@ import tiny
 import torch
 from sources import SOURCES
 from tokenizers import pre_tokenizers
+from wrong import refused
 
 from faithlib import models
 from faithlib.store import file_digest
@@ -81,10 +82,8 @@ def test_a_gguf_file_becomes_the_same_model(tmp_path, gguf_file):
     lm = models.load_causal("org/tiny", model_dir=str(tmp_path))
     batch = lm.collate(lm.encode(["the plot", "great"]))
     with torch.no_grad():
-        ours, theirs = (
-            lm.logits(batch),
-            [model(torch.tensor(e.ids)[None]).logits[0, -1] for e in batch.encodings],
-        )
+        ours = lm.logits(batch)
+        theirs = [model(torch.tensor(e.ids)[None]).logits[0, -1] for e in batch.encodings]
     assert torch.allclose(ours, torch.stack(theirs), atol=1e-5) and ours.std() > 0.1
 
 
@@ -150,16 +149,13 @@ def test_what_is_missing_or_in_the_way_is_told_before_anything_is_fetched(tmp_pa
         monkeypatch.setattr(
             importlib.util, "find_spec", lambda name, of=missing: None if name == of else there(name)
         )
-        with pytest.raises(ValueError, match=words):
-            fetch.model(NAME, str(tmp_path))
+        refused(words, fetch.model, NAME, str(tmp_path))
     place = tmp_path / NAME
     place.mkdir(parents=True)
-    with pytest.raises(ValueError, match="has no origin.json: it has another origin; move it away"):
-        fetch.model(NAME, str(tmp_path))
+    refused("has no origin.json: it has another origin; move it away", fetch.model, NAME, str(tmp_path))
     for damaged in ("{", "{}", "[]"):
         (place / "origin.json").write_text(damaged)
-        with pytest.raises(ValueError, match="origin.json of SmolLM2-135M-Instruct is damaged: delete"):
-            fetch.model(NAME, str(tmp_path))
+        refused("origin.json of SmolLM2-135M-Instruct is damaged: delete", fetch.model, NAME, str(tmp_path))
     assert not index
 
 

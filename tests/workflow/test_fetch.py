@@ -78,9 +78,8 @@ def test_all_is_fetched_but_what_cannot_be_and_that_is_named(tmp_path, monkeypat
         fetch.main(["scale=quick", "data_dir=mirror", "model_dir=models"])
     _, count, mimic, name = str(error.value).splitlines()
     assert count == "2 of 4 are missing:"
-    assert mimic.startswith(
-        "mimic_anemia (fmm): task 'mimic_anemia' needs credentials and is never downloaded: give data_dir"
-    )
+    told = "task 'mimic_anemia' needs credentials and is never downloaded: give data_dir"
+    assert mimic.startswith(f"mimic_anemia (fmm): {told}")
     assert name.startswith("org/other: model 'org/other' has no safetensors on the hub, and pickles are")
     assert "sst2 (fmm): fetched, 120 rows" in capsys.readouterr().out
     assert (tmp_path / "mirror/sst2/train.parquet").is_file()

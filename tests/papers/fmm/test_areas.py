@@ -3,15 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample.fmm import (
-    MASKED,
-    PLAIN,
-    curves_of,
-    draws_of,
-    every,
-    option_of,
-    predictions_of,
-)
+from sample.fmm import MASKED, PLAIN, curves_of, draws_of, every, option_of, predictions_of
 from sample.rows import cell
 
 from notebooks.fmm import areas, tables

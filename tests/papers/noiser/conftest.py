@@ -7,6 +7,5 @@ from sample.noiser import soft
 
 @pytest.fixture
 def values():
-    return pd.concat(
-        [soft("world_facts"), soft("world_agreement"), soft(definition="released")], ignore_index=True
-    )
+    parts = [soft("world_facts"), soft("world_agreement"), soft(definition="released")]
+    return pd.concat(parts, ignore_index=True)

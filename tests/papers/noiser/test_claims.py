@@ -24,9 +24,8 @@ TWO = "world_facts; world_agreement"
 def values(values):
     """Values that vary over prompts in a way of their own for each method, around the same means."""
     wave = np.sin(values.example * (1 + values.attribution.map(len) % 5))
-    wave -= wave.groupby([values.dataset, values.attribution, values.setting, values.baseline]).transform(
-        "mean"
-    )
+    of = [values.dataset, values.attribution, values.setting, values.baseline]
+    wave -= wave.groupby(of).transform("mean")
     return values.assign(soft_nc=values.soft_nc + 0.01 * wave)
 
 
@@ -43,9 +42,8 @@ def test_claims_say_what_the_values_were_made_to_say(values):
     assert table.value[FAITHFUL, "paper", "matched"] == pytest.approx(2 * np.log(2) - np.log(2))
     assert table.verdict[EVERYWHERE, "paper", "random"] == "holds"
     assert table.value[BOUNDING, "paper", "random"] == pytest.approx(np.log(16 / 9))
-    score = table.loc[
-        "Noiser has the highest answerability score (top 1, lead over the next)", "paper", "none"
-    ]
+    highest = "Noiser has the highest answerability score (top 1, lead over the next)"
+    score = table.loc[highest, "paper", "none"]
     assert score.value == pytest.approx(0.665 - 0.48) and score.verdict == "holds"
     rate = "occlusion has the highest answerability rate (top 1, lead over the next)"
     assert table.value[rate, "paper", "none"] == pytest.approx(0.1)
@@ -78,11 +76,9 @@ def test_prompts_of_one_fact_are_one_observation(values):
     row, plain = (table_of(v).loc[FAITHFUL, "paper", "random"] for v in (in_tens, some))
     assert (row.n_units, plain.n_units) == (10, N) and row.value == pytest.approx(plain.value, abs=1e-9)
     facts = ["prompts of a fact"]
-    options = with_choices(claims, in_tens, choices=facts)[1]
-    assert "prompts of a fact" in set(options.choice)
-    assert "prompts of a fact" not in set(
-        with_choices(claims, some, choices=facts)[1].choice
-    )  # it would change nothing
+    for prompts in (in_tens, some):  # without shared facts it would change nothing
+        options = with_choices(claims, prompts, choices=facts)[1]
+        assert ("prompts of a fact" in set(options.choice)) == (prompts is in_tens)
     gain = "Noiser: answerability score above its scores in random order (top 1)"
     assert table_of(in_tens, judged()).n_units[gain, "paper", "matched"] == 10
 
@@ -136,10 +132,7 @@ def test_every_seed_of_a_generated_task_has_its_own_world(values):
     own = values[values.definition == "paper"]
     seeds = pd.concat([own.assign(seed=s, soft_nc=own.soft_nc * (1 + s / 50)) for s in range(3)])
     row = table_of(seeds).loc[FAITHFUL, "paper", "matched"]
-    assert (row.verdict, row.reason) == (
-        "undecided",
-        "all values are equal",
-    )  # a factor leaves the ratios as they are
+    assert (row.verdict, row.reason) == ("undecided", "all values are equal")  # a factor leaves ratios alone
     noiser = (seeds.attribution == "noiser") & (seeds.baseline == "")
     seeds["soft_nc"] = seeds.soft_nc.where(~noiser, seeds.soft_nc * (1 + seeds.seed / 50))
     row = table_of(seeds).loc[FAITHFUL, "paper", "matched"]

