@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+import transformers
 
 from faithlib import models
 
@@ -80,7 +81,7 @@ def test_a_token_that_begins_with_its_blank_belongs_to_the_word_behind_it():
         ("</s>", 2), ("<s>", 0), add_prefix_space=False, trim_offsets=False
     )
     classifier = tiny.classifier("roberta")
-    classifier.tokenizer = tiny.PreTrainedTokenizerFast(tokenizer_object=built, **named)
+    classifier.tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=built, **named)
     (encoding,) = classifier.encode(["the plot was great"])
     assert encoding.words.tolist() == [-1, 0, 1, 2, 3, -1]
 

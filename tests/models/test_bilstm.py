@@ -404,8 +404,7 @@ def test_defaults_are_the_papers_sizes():
 @BOTH
 def test_saved_and_loaded_it_is_the_same(tmp_path, paired):
     classifier = load(paired)
-    classifier.model.save_pretrained(tmp_path)
-    classifier.tokenizer.save_pretrained(tmp_path)
+    tiny.save(classifier, tmp_path)
     assert {"model.safetensors", "config.json"} <= {p.name for p in tmp_path.iterdir()}
     assert not list(tmp_path.glob("*.bin"))
     again = models.load(str(tmp_path), tiny.LABELS)

@@ -213,8 +213,7 @@ def test_a_tokenizer_that_ends_each_prompt_is_told():
 
 def test_a_causal_model_is_loaded_from_a_folder(tmp_path):
     model = tiny.causal("llama", seed=3)
-    model.model.save_pretrained(tmp_path / "small")
-    model.tokenizer.save_pretrained(tmp_path / "small")
+    tiny.save(model, tmp_path / "small")
     loaded = models.load_causal("small", model_dir=str(tmp_path))
     encodings = loaded.encode(tiny.PROMPTS)
     assert [e.ids.tolist() for e in encodings] == [e.ids.tolist() for e in model.encode(tiny.PROMPTS)]

@@ -3,6 +3,7 @@
 import pytest
 import tiny
 from transformers import BertConfig, GPT2Config, LlamaConfig
+from wrong import refused
 
 from faithlib.models import fit
 
@@ -61,8 +62,7 @@ def test_buffers_and_poolers_that_are_left_over_do_no_harm():
     ):
         fit.check_weights(info(unexpected=["score"]), "m", "f")
     told = r"lacks weights of its classification head \(classifier.weight\) and has score of another head"
-    with pytest.raises(ValueError, match=told):
-        fit.check_weights(info(["classifier.weight"], ["score"]), "m", "f", head=True)
+    refused(told, fit.check_weights, info(["classifier.weight"], ["score"]), "m", "f", head=True)
 
 
 def test_an_encoder_may_lack_a_pooler_and_nothing_else():
@@ -82,12 +82,10 @@ def test_a_model_that_works_passes_and_one_whose_embeddings_are_ignored_does_not
     fit.check_runs(tiny.causal())
     embed = model.embed
     monkeypatch.setattr(model, "embed", lambda ids: 2 * embed(ids))
-    with pytest.raises(ValueError, match="its logits from embeddings are not those from token ids"):
-        fit.check_runs(model)
+    refused("its logits from embeddings are not those from token ids", fit.check_runs, model)
 
 
 def test_a_classifier_needs_a_mask_token():
     words, network = tiny.causal().tokenizer, tiny.causal().model
     fit.check_tokenizer(words, network, "m")
-    with pytest.raises(ValueError, match="model 'm': its tokenizer has no mask token"):
-        fit.check_tokenizer(words, network, "m", mask=True)
+    refused("model 'm': its tokenizer has no mask token", fit.check_tokenizer, words, network, "m", mask=True)

@@ -179,8 +179,7 @@ def test_a_prefix_is_indexed_on_the_device_of_each_layer():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_is_loaded_by_a_device_map(kind, tmp_path):
     built = build(kind)
-    built.model.save_pretrained(tmp_path)
-    built.tokenizer.save_pretrained(tmp_path)
+    tiny.save(built, tmp_path)
     load = models.load_causal if kind == "llama" else models.load
     given = {} if kind == "llama" else {"label_names": tiny.LABELS}
     spread = load(str(tmp_path), **given, device_map="auto", attn_implementation="eager")

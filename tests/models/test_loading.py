@@ -34,8 +34,7 @@ def told(error):
 
 def saved(folder, kind="bert", seed=0):
     built = tiny.classifier(kind, seed)
-    built.model.save_pretrained(folder)
-    built.tokenizer.save_pretrained(folder)
+    tiny.save(built, folder)
     return folder
 
 

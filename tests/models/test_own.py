@@ -38,8 +38,7 @@ def saved(folder, built=None, labels=NAMES, **config):
         built.model.config.label2id = {name: i for i, name in enumerate(labels)}
     for key, value in config.items():
         setattr(built.model.config, key, value)
-    built.model.save_pretrained(folder)
-    built.tokenizer.save_pretrained(folder)
+    tiny.save(built, folder)
     return str(folder)
 
 
@@ -84,7 +83,6 @@ def test_the_config_decides_that_it_is_a_language_model(tmp_path, kind):
     assert isinstance(model, models.CausalLM)
     assert torch.allclose(logits(model, tiny.PROMPTS), logits(built, tiny.PROMPTS), atol=1e-6)
     refused("causal language model", "leave labels out", source=str(tmp_path), labels=NAMES)
-    refused("leave new_head=True out", source=str(tmp_path), new_head=True)
 
 
 def test_the_dtype_is_that_of_the_weights_unless_asked_for(tmp_path):
@@ -227,9 +225,8 @@ def test_a_model_without_a_head_is_refused(tmp_path):
     built.tokenizer.save_pretrained(tmp_path / "b")
     refused("(BertForMaskedLM) has no classification head", source=str(tmp_path / "b"))
     changed(str(tmp_path / "a"), architectures=["BertForSequenceClassification"])
-    refused(
-        "lacks weights of its classification head (classifier.bias and 1 more)", source=str(tmp_path / "a")
-    )
+    told = "lacks weights of its classification head (classifier.bias and 1 more)"
+    refused(told, source=str(tmp_path / "a"))
     model = load_model(str(tmp_path / "b"), labels=NAMES, new_head=True)
     assert model.outputs == 3
 
@@ -275,7 +272,6 @@ def test_damaged_files_pickles_and_code_are_refused(tmp_path):
         models.load(code, NAMES)
     assert not (tmp_path / "ran").exists()
     refused("cannot be loaded", "check the name", source=str(tmp_path / "none"))
-    refused("model_dir='/none' is no folder", source="mine", model_dir="/none")
 
 
 # Tokenizers ---------------------------------------------------------------------------------------
@@ -294,8 +290,6 @@ def test_a_tokenizer_that_is_invented_or_of_another_model_is_refused(tmp_path):
             load(source)
         one_line(error)
     assert load_model(source, tiny.tokenizer("bert")).outputs == 3
-    refused("give tokenizer=", source=tiny.classifier().model)
-    refused("tokenizer int is no fast tokenizer", source=tiny.classifier().model, tokenizer=3)
 
 
 def test_a_tokenizer_that_knows_no_word_of_the_data_is_refused(tmp_path):
@@ -340,14 +334,10 @@ def test_decoders_with_a_head_of_classes_are_refused(tmp_path, family):
     sizes = dict(vocab_size=33, num_labels=3, pad_token_id=0, max_position_embeddings=64)
     sizes |= dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
     sizes |= dict(intermediate_size=8) if family == "Llama" else {}
-    made = getattr(transformers, f"{family}ForSequenceClassification")(
-        getattr(transformers, f"{family}Config")(**sizes)
-    )
-    refused(
-        f"({family.lower()}) classifies by the last token of a decoder",
-        source=made,
-        tokenizer=tiny.tokenizer("bert"),
-    )
+    config = getattr(transformers, f"{family}Config")(**sizes)
+    made = getattr(transformers, f"{family}ForSequenceClassification")(config)
+    told = f"({family.lower()}) classifies by the last token of a decoder"
+    refused(told, source=made, tokenizer=tiny.tokenizer("bert"))
 
 
 def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
@@ -360,28 +350,11 @@ def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"labels": "abc"}, "labels='abc' are no names"),
-        ({"labels": ["a", 1]}, "are no names"),
         ({"labels": 3}, "labels=3 are no names"),
-        ({"labels": ["a", "a"]}, "must be two or more names that differ"),
-        ({"labels": ["a"]}, "must be two or more names"),
-        ({"data": "sst"}, "data='sst' is a string: give load_data('sst')"),
         ({"data": 3}, "holds no texts"),
-        ({"data": [1, 2]}, "holds no texts"),
         ({"data": []}, "holds no texts"),
-        ({"seed": 1.5}, "seed=1.5 must be at least 0, a whole number"),
-        ({"seed": -1}, "seed=-1 must be"),
         ({"max_length": True}, "max_length=True must be"),
-        ({"dtype": "int8"}, "dtype='int8' is unknown: use 'float32'"),
-        ({"device": "gpu"}, "device='gpu' is unknown"),
         ({"new_head": 1}, "new_head=1 must be True or False"),
-        ({"source": 3}, "source=3 is no model"),
-        ({"source": ""}, "source='' is no model"),
-        ({"source": None}, "source=None is no model"),
-        (
-            {"source": torch.nn.Linear(2, 2)},
-            "Linear is a torch module that transformers does not know: write an",
-        ),
     ],
 )
 def test_settings_of_the_wrong_kind_are_refused_before_anything_is_read(given, told):

@@ -6,6 +6,7 @@ import datasets
 import pandas as pd
 import pytest
 import tiny
+from wrong import refused
 
 from faithlib.study import data
 
@@ -58,20 +59,17 @@ def test_labels_that_are_numbers_count_from_0(classifier):
     stars = tiny.classifier()
     stars.model.config.id2label = {0: "1", 1: "2", 2: "3"}
     texts = data.read(loaded({"test": pd.DataFrame(ROWS)}, ("0", "1", "2")))
-    with pytest.raises(ValueError, match=r"its classes 1, 2, 3: load the data with labels=\['1', '2', '3'\]"):
-        data.labels(texts, stars)
+    refused(r"its classes 1, 2, 3: load the data with labels=\['1', '2', '3'\]", data.labels, texts, stars)
 
 
 def test_long_texts_are_refused_or_cut(classifier):
     texts = data.read([" ".join(["plot"] * 70), "the plot"])
-    with pytest.raises(ValueError, match="1 of 2 texts are longer than tiny-bert takes"):
-        texts.encode(classifier, "error")
+    refused("1 of 2 texts are longer than tiny-bert takes", texts.encode, classifier, "error")
     encodings, told = texts.encode(classifier, "truncate")
     assert [len(e.ids) for e in encodings] == [64, 4] and told.endswith("at most 64): their ends are cut.")
     assert data.read(["the plot"]).encode(classifier, "truncate")[1] == ""
     model = tiny.causal()
-    with pytest.raises(ValueError, match="the end of a prompt decides"):
-        data.read(["the plot"]).encode(model, "truncate")
+    refused("the end of a prompt decides", data.read(["the plot"]).encode, model, "truncate")
 
 
 def test_labels_are_numbers_or_names(classifier):
@@ -90,8 +88,7 @@ def test_classes_without_names_are_any():
 
 def test_language_models_read_text_alone():
     texts = data.read(pd.DataFrame({"text": ["the plot"], "text_b": ["was it good ?"]}))
-    with pytest.raises(ValueError, match="data has the column text_b, and tiny-llama is a language model"):
-        texts.encode(tiny.causal())
+    refused("data has the column text_b, and tiny-llama is a language model", texts.encode, tiny.causal())
     blank = data.read(pd.DataFrame({"text": ["the plot"], "text_b": [""]}))  # as of a file with labels
     assert len(blank.encode(tiny.causal())[0]) == 1
 
@@ -137,5 +134,4 @@ def test_evidence_is_read_as_load_data_reads_it():
     frame = pd.DataFrame({"text": ["so good", "bad film"], "evidence": [[0, 1], ["film"]]})
     assert data.read(frame.assign(evidence=[[0, 0], [1, 0]])).column("evidence") == [[], [0]]
     assert data.read(frame.assign(evidence=["good", "film"])).column("evidence") == [[1], [1]]
-    with pytest.raises(ValueError, match="data: text of row 0 has half a character"):
-        data.read(["good \ud83d"])
+    refused("data: text of row 0 has half a character", data.read, ["good \ud83d"])

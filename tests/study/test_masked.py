@@ -81,8 +81,7 @@ def test_fine_tune_says_how_it_trained_and_a_saved_model_knows(tmp_path):
     model = load_model("tiny-bert", data=reviews)
     history = training.fine_tune(model, reviews, epochs=1, batch_size=20, learning_rate=1e-3, masking="half")
     assert [row["epoch"] for row in history] == [1.0]
-    model.model.save_pretrained(tmp_path)
-    model.tokenizer.save_pretrained(tmp_path)
+    tiny.save(model, tmp_path)
     assert load_model(tmp_path, data=reviews).model.config.masked_training == "half"
     new = load_model(tmp_path, data=reviews, new_head=True)
     assert new.model.config.masked_training == "none"

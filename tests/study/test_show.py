@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from studies import NASTY, SCORES, TEXTS, study
+from wrong import refused
 
 from faithlib import store
 from faithlib.report import display
@@ -76,8 +77,7 @@ def test_texts_without_a_value_are_not_chosen_and_lower_may_be_better():
 
 @pytest.mark.parametrize("texts", [-1, 1.5, True, "all"])
 def test_how_many_texts_is_a_whole_number(texts):
-    with pytest.raises(ValueError, match=f"texts={texts!r} must be at least 0, a whole number"):
-        report.show(study(), texts=texts)
+    refused(f"texts={texts!r} must be at least 0, a whole number", report.show, study(), texts=texts)
 
 
 def test_a_terminal_shows_text(capsys, monkeypatch):
@@ -195,8 +195,7 @@ def test_a_saved_study_is_read_again(tmp_path):
     assert len(lines) == 5 and lines[0] == "Study of tiny-bert: 3 texts, 2 attributions, 2 metrics"
     assert "NS LIME (0.433)" in lines[1] and "NS 1, decision flip (fraction) 3" in lines[2]
     (tmp_path / "record.texts.parquet").unlink()
-    with pytest.raises(ValueError, match="record record.json has lost its file record.texts.parquet"):
-        load_study(tmp_path)
+    refused("record record.json has lost its file record.texts.parquet", load_study, tmp_path)
     with pytest.raises(FileNotFoundError, match="has no record.json: give a folder that study.save made"):
         load_study(tmp_path / "none")
 
@@ -210,5 +209,4 @@ def test_a_single_metric_has_no_agreement_to_draw(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "out").write_text("")
-    with pytest.raises(ValueError, match="is a file: give a folder"):
-        report.save(study(), tmp_path / "out")
+    refused("is a file: give a folder", report.save, study(), tmp_path / "out")

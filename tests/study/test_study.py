@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import tiny
 from sklearn.metrics import average_precision_score
+from wrong import refused
 
 from faithlib import attributions, load_data, load_model
 from faithlib.engine import forward
@@ -401,8 +402,7 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
     pairs = both.merge(other.drop_duplicates(keys), on=keys)
     assert pairs.value_x.tolist() == pytest.approx(pairs.value_y.tolist(), abs=1e-5, nan_ok=True)
     for minutes in (0, -1, "10", True):
-        with pytest.raises(ValueError, match="give a number above 0, or leave it out"):
-            evaluate(**given, minutes=minutes)
+        refused("give a number above 0, or leave it out", evaluate, **given, minutes=minutes)
 
 
 def test_curves_are_what_aopc_is_the_mean_of(classifier, tmp_path):
@@ -437,8 +437,7 @@ def test_one_operator_for_all_metrics(classifier):
         by_hand, nan_ok=True
     )
     for wrong in ("erase", ["mask"]):
-        with pytest.raises(ValueError, match="operator=.* is unknown"):
-            evaluate(**given, operator=wrong, progress=False)
+        refused("operator=.* is unknown", evaluate, **given, operator=wrong, progress=False)
 
 
 def test_the_usual_operator_of_a_model_without_a_mask_token():
@@ -459,5 +458,4 @@ def test_resample_draws_from_the_split_train(classifier):
     by_hand = registry.get("nc").resolve()(inputs, study.scores["gradient_l2"])
     own = study.values.query("baseline == ''").value.tolist()
     assert own == pytest.approx(by_hand, nan_ok=True)
-    with pytest.raises(ValueError, match="draws tokens of the split train"):
-        evaluate(classifier, texts, **given)
+    refused("draws tokens of the split train", evaluate, classifier, texts, **given)

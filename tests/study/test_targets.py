@@ -165,19 +165,11 @@ def test_soft_metrics_of_an_answer_are_means_over_its_tokens(causal):
 @pytest.mark.parametrize(
     ("given", "more", "told"),
     [
-        ([1], {}, "targets: 1 for 2 texts: give one a text"),
-        ("great", {}, "targets='great': give one a text"),
-        (3, {}, "targets=3: give one a text"),
         ({"a": 1, "b": 2}, {}, "targets={'a': 1, 'b': 2}: give one a text"),
         ({1, 2}, {}, "targets={1, 2}: give one a text"),
         (np.array(5), {}, "targets=array(5): give one a text"),
         (["good", "good"], dict(contrast=["film", "good "]), "contrast of text 1 is its target"),
-        ([1, 10**6], {}, "targets of text 1 is 1000000: tiny-llama has the tokens 0 to"),
-        ([1, -1], {}, "targets of text 1 is -1"),
-        ([1, 2.5], {}, "targets of text 1 is 2.5: give a token id"),
-        ([1, []], {}, "targets of text 1 is []"),
         ([1, True], {}, "targets of text 1 is True"),
-        ([1, [2] * 70], {}, "targets of text 1 has 70 tokens after a prompt of"),
         ([1, 2], dict(contrast=[3, 2]), "contrast of text 1 is its target"),
         (pd.Series([1, 2], index=[7, 0]), dict(contrast=[3, 2]), "contrast of text 1 is its target"),
         ([1, 2], dict(contrast=[3]), "contrast: 1 for 2 texts"),
@@ -239,17 +231,6 @@ def test_a_prediction_that_is_not_known_yet_is_no_contrast(causal):
         resolved(causal, frame, contrast=[3, 0], predicted=np.array([5, 0]))
 
 
-@pytest.mark.parametrize("given", [[0, 3], [0, -1], [0, 0.5], [0, "perhaps"], [[0], [1]], [0, None]])
-def test_classes_that_a_model_does_not_have_are_one_line(given):
-    with pytest.raises(ValueError, match=r"targets of text [01] is .*the model has the classes 0 to 2"):
-        resolved(tiny.classifier(), tiny.TEXTS[:2], given)
-
-
-def test_a_contrast_needs_a_sign(causal):
-    with pytest.raises(ValueError, match="attribution 'gradient_l2' has no sign, and a contrast is"):
-        evaluate(causal, tiny.PROMPTS[:1], ["gradient_l2"], targets=[5], contrast=[6])
-
-
 @pytest.mark.parametrize(
     ("prompt", "answer", "blank"),
     [
@@ -276,10 +257,8 @@ def test_a_blank_stands_where_one_is_written(prompt, answer, blank):
 
 
 def test_blanks_before_answers_are_shown_and_counted():
-    model, frame = (
-        tiny.causal(),
-        pd.DataFrame({"text": ["the plot was", "it was ("], "target": ["great", "it"]}),
-    )
+    model = tiny.causal()
+    frame = pd.DataFrame({"text": ["the plot was", "it was ("], "target": ["great", "it"]})
     texts = data.read(frame)
     encodings = model.encode(list(frame.text))
     said = targets.seams(model, texts, encodings, None)

@@ -65,23 +65,16 @@ def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
     [
         ([7], "evidence names word 7, the text has 7: give 0 to 6"),
         ([-1], "evidence names word -1"),
-        ([[0, 30_000_000]], "evidence (0, 30000000) is no span of a text of 40 characters"),
         ([(3, 3)], "evidence (3, 3) is no span"),
         ([(-1, 3)], "evidence (-1, 3) is no span"),
         ([(26, 28)], "holds blanks alone"),
-        (["boring"], "evidence 'boring' is not in the text"),
         (["great", " "], "empty substring"),
         ([True], "evidence [True] is no mask of 7 words: give true or false for each"),
         ([2, 2], "evidence names word 2 twice: give each word once, or in every row a mask"),
-        ([1.5], "evidence 1.5 is no word, span or substring"),
         ([(1, 2, 3)], "evidence (1, 2, 3) is no word, span or substring"),
         ([(0.5, 2)], "is no word, span or substring"),
         ([None], "evidence None is no word, span or substring"),
-        ({"start": 1}, "is no list: give words, spans or substrings"),
         (3, "evidence 3 is no list"),
-        ("[[0, 5", "cannot be read: write a list as JSON"),
-        ("[" * 5000, "cannot be read: write a list as JSON"),
-        ("(__import__('os').getcwd())", "cannot be read"),
     ],
 )
 def test_evidence_that_is_not_in_the_text_is_refused(value, told):
@@ -116,16 +109,8 @@ def test_classes_are_those_of_all_splits():
 @pytest.mark.parametrize(
     ("values", "labels", "told"),
     [
-        (["a", None], None, "has no label in row 1: fill or remove"),
-        ([0, float("nan")], None, "has no label in row 1"),
-        (["a", "a"], None, "has the single class 'a': name all classes in labels"),
         (["a", "z", "z"], ("a", "b"), "has 'z' in 2 rows (1, 2): allowed are a, b; correct it, or name it"),
         ([0, 2], ("a", "b"), "has 2 in row 1: allowed are 0 = a, 1 = b"),
-        ([0, -1], None, "has -1 in row 1: allowed are 0 = 0, 1 = 1"),
-        ([0.5, 1], None, "has 0.5 in row 0: give names, or whole numbers"),
-        ([True, False], None, "has True in 2 rows (0, 1): give names"),
-        (["a", 1], None, "has 'a' in row 0: give names, or whole numbers from 0"),
-        ([[1], [0]], None, "has [1] in 2 rows"),
         (["5", "0"], ("a", "b"), "has 5 in row 0: allowed are 0 = a, 1 = b"),
     ],
 )
@@ -139,13 +124,10 @@ def test_labels_that_are_none_are_refused(values, labels, told):
     ("values", "told"),
     [
         (["a", None, " ", float("nan")], "has no text in 3 rows (1, 2, 3): fill or remove them"),
-        (["a", ""], "has no text in row 1: fill or remove it"),
         ([pd.NA, "a"], "has no text in row 0"),
-        (["a", 5], "has int and no text in row 1: give strings"),
         ([["a"]], "has list and no text in row 0"),
         ([b"a"], "has bytes and no text in row 0"),
         ([" "] * 9, "9 rows (0, 1, 2, 3, 4, …)"),
-        (["a" * 1_000_001], "more than 1,000,000 characters in row 0"),
     ],
 )
 def test_texts_that_are_none_are_refused_with_their_rows(values, told):
