@@ -1,6 +1,7 @@
 """The benchmark runs on tiny models and writes what the README shows; nothing here depends on time."""
 
 import json
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,32 +23,8 @@ def benchmarks():
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(name, "1")
         threads = torch.get_num_threads()
-        from benchmarks import (
-            attributions,
-            bounds,
-            masf,
-            memory,
-            noiser,
-            precision,
-            study,
-            study_captum,
-            tables,
-            workloads,
-        )
-
-        found = (
-            attributions,
-            bounds,
-            masf,
-            memory,
-            noiser,
-            precision,
-            study,
-            study_captum,
-            tables,
-            workloads,
-        )
-        yield {m.__name__.split(".")[1]: m for m in found}
+        names = "attributions bounds masf memory noiser precision study study_captum tables workloads"
+        yield {name: import_module(f"benchmarks.{name}") for name in names.split()}
         torch.set_num_threads(threads)
 
 
@@ -63,33 +40,15 @@ def run(benchmarks, tmp_path_factory):
 
 def test_columns(run):
     speed = pd.read_csv(run / "attributions.csv")
-    assert list(speed)[:7] == [
-        "task",
-        "model",
-        "method",
-        "implementation",
-        "sequences_per_cpu_second",
-        "ratio_to_bound",
-        "ratio_to_ours",
-    ]
-    assert list(speed)[7:12] == [
-        "sequences",
-        "spread",
-        "fraction_of_peak",
-        "largest_difference",
-        "correlation",
-    ]
+    assert (
+        list(speed)[:7]
+        == ("task model method implementation sequences_per_cpu_second ratio_to_bound ratio_to_ours").split()
+    )
+    assert list(speed)[7:12] == "sequences spread fraction_of_peak largest_difference correlation".split()
     where = json.loads((run / "attributions.json").read_text())
-    assert {
-        "host",
-        "device",
-        "threads",
-        "repeats",
-        "token_budget",
-        "peak_gflop_per_second",
-        "git",
-        "versions",
-    } <= set(where)
+    assert set("host device threads repeats token_budget peak_gflop_per_second git versions".split()) <= set(
+        where
+    )
     assert "captum" in where["peers"] and where["threads"] == 1
 
 
@@ -176,14 +135,9 @@ def speed_of(**ours):
     ]
     return pd.DataFrame(
         rows,
-        columns=[
-            "model",
-            "method",
-            "implementation",
-            "sequences_per_cpu_second",
-            "ratio_to_ours",
-            "largest_difference",
-        ],
+        columns=(
+            "model method implementation sequences_per_cpu_second ratio_to_ours largest_difference"
+        ).split(),
     ).assign(ratio_to_bound=0.5)
 
 
@@ -249,15 +203,12 @@ def test_the_page_shows_the_committed_results(benchmarks):
 
 
 def test_the_fastest_peer_computes_the_same(benchmarks):
-    speed = speed_of(
-        bound=(1.1, None),
-        faithlib=(1, None),
-        **{
-            "captum, defaults": (0.5, 1e-6),
-            "captum, batched": (0.8, 1e-6),
-            "captum, other scores": (0.9, 0.7),
-        },
-    )
+    peers = {
+        "captum, defaults": (0.5, 1e-6),
+        "captum, batched": (0.8, 1e-6),
+        "captum, other scores": (0.9, 0.7),
+    }
+    speed = speed_of(bound=(1.1, None), faithlib=(1, None), **peers)
     (row,) = benchmarks["tables"].compact(speed).to_dict("records")
     assert row["which"] == "captum, batched" and row["× fastest peer"] == pytest.approx(1.25)
     assert row["× peer at its defaults"] == 2
@@ -294,13 +245,15 @@ def test_a_study_beside_its_distinct_passes(benchmarks):
         work.model.logits(batch, embeddings=embeddings)
     lengths = [len(e.ids) for e in work.encodings]
     assert sum(seen.values()) == 6 and len(seen) == 5
-    assert sorted(key[:2] for key in seen) == sorted(
-        [(n, False) for n in lengths] + [(n, True) for n in lengths[:2]]
-    )
+    expected = [(n, False) for n in lengths] + [(n, True) for n in lengths[:2]]
+    assert sorted(key[:2] for key in seen) == sorted(expected)
     passes, logits = [], work.model.model.forward
-    work.model.model.forward = lambda *args, **given: (
-        passes.append(given["attention_mask"]) or logits(*args, **given)
-    )
+
+    def counted(*args, **given):
+        passes.append(given["attention_mask"])
+        return logits(*args, **given)
+
+    work.model.model.forward = counted
     study.replay(work.model, seen)()
     assert sum(len(present) for present in passes) == 5
     assert sum(int(present.sum()) for present in passes) == sum(lengths) + sum(lengths[:2])
@@ -352,13 +305,9 @@ def test_which_models_keep_the_rule_of_half_precision(benchmarks):
 
 def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
     precision = benchmarks["precision"]
-    known = pd.DataFrame(
-        [
-            ["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400],
-            ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400],
-        ],
-        columns=precision.COLUMNS,
-    )
+    whole = ["m", "lime", "float32", 9.0, 1.0, 1.0, 1.0, 0.0, 400]
+    half = ["m", "lime", "bfloat16", 8.0, 1.1, 0.99, 0.9, 0.1, 400]
+    known = pd.DataFrame([whole, half], columns=precision.COLUMNS)
     new = known.assign(seconds=[2, 1], ratio=[1, 2], spearman_mean=0.5, n=40)
     mixed = precision.merged(known, new, seconds_only=True)
     assert mixed.seconds.tolist() == [2, 1] and mixed.ratio.tolist() == [1, 2]

@@ -3,7 +3,7 @@
 import sys
 from types import SimpleNamespace
 
-import pytest
+from wrong import refused
 
 from faithlib import clone
 
@@ -18,15 +18,11 @@ def test_the_clone_is_found_from_any_folder_of_it(monkeypatch, tmp_path):
 def test_another_package_of_that_name_is_told(monkeypatch, tmp_path):
     other = SimpleNamespace(__file__=str(tmp_path / "notebooks/__init__.py"))
     monkeypatch.setitem(sys.modules, "notebooks", other)
-    with pytest.raises(ValueError, match="has the name of the project's package notebooks: start again"):
-        clone.enter()
+    refused("has the name of the project's package notebooks: start again", clone.enter)
 
 
 def test_without_a_clone_one_line_says_what_needs_it(monkeypatch, tmp_path):
     monkeypatch.setattr(clone, "__file__", str(tmp_path / "site-packages/faithlib/clone.py"))
     monkeypatch.chdir(tmp_path)
     assert clone.root() is None
-    with pytest.raises(
-        ValueError, match="this needs a clone of the project, and none is here: pip installs faithlib alone"
-    ):
-        clone.enter()
+    refused("this needs a clone of the project, and none is here: pip installs faithlib alone", clone.enter)

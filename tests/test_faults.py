@@ -69,12 +69,7 @@ KILLED = [
 @linux
 @pytest.mark.parametrize(
     ("where", "how"),
-    [
-        pytest.param(
-            *case, marks=[] if case[1] == signal.SIGKILL and case[0] == "training" else pytest.mark.slow
-        )
-        for case in KILLED
-    ],
+    [("training", signal.SIGKILL), *(pytest.param(*case, marks=pytest.mark.slow) for case in KILLED[1:])],
 )
 def test_a_unit_that_is_killed_ends_as_if_it_had_not_been(processes, undisturbed, tmp_path, where, how):
     ready = processes.Event()
@@ -126,14 +121,8 @@ def test_parts_and_weights_that_are_damaged_are_made_again(processes, undisturbe
 
 
 def test_seconds_of_an_interrupted_unit_count(tmp_path, monkeypatch):
-    given = {
-        "task": "sst",
-        "model": "m",
-        "seed": 0,
-        "scale": "quick",
-        "device": "cpu",
-        "results_dir": str(tmp_path / "r"),
-    }
+    given = {"task": "sst", "model": "m", "seed": 0, "scale": "quick", "device": "cpu"}
+    given["results_dir"] = str(tmp_path / "r")
     now = [0.0]
     for clock in ("monotonic", "time"):
         monkeypatch.setattr(results.time, clock, lambda: now[0])
@@ -189,11 +178,8 @@ def test_what_a_full_gpu_says_is_understood(said):
 @pytest.mark.parametrize("largest", [1, 3])
 def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, largest):
     def trained(largest):
-        classifier = tiny.classifier()
+        classifier = tiny.without_dropout(tiny.classifier())
         classifier.model.config.hidden_dropout_prob = 0.0
-        for module in classifier.model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
         logits, sizes = classifier.logits, []
 
         def limited(batch, **given):
@@ -204,9 +190,8 @@ def test_training_and_evaluation_go_on_with_pieces_of_a_batch(monkeypatch, large
 
         monkeypatch.setattr(classifier, "logits", limited)
         data = classifier.encode(breaking.TEXTS), [0, 1] * 8
-        history = training.fine_tune(
-            classifier, {"train": data, "validation": data}, epochs=1, batch_size=8, learning_rate=1e-3
-        )
+        splits = {"train": data, "validation": data}
+        history = training.fine_tune(classifier, splits, epochs=1, batch_size=8, learning_rate=1e-3)
         return history[0], sizes
 
     whole, _ = trained(99)

@@ -117,16 +117,9 @@ def test_training(kind, dtype, settings):
     for device in ("cpu", DEVICE):
         model = loaded(kind, device, dtype)
         split = model.encode(TEXTS * 4), np.array([1, 0, 1] * 4)
-        histories.append(
-            training.fine_tune(
-                model,
-                {"train": split, "validation": split},
-                epochs=6,
-                batch_size=4,
-                learning_rate=2e-3,
-                **settings,
-            )
-        )
+        data = {"train": split, "validation": split}
+        recipe = {"epochs": 6, "batch_size": 4, "learning_rate": 2e-3} | settings
+        histories.append(training.fine_tune(model, data, **recipe))
         assert model.device.type == torch.device(device).type
     one, two = (np.array([row["train_loss"] for row in history]) for history in histories)
     assert two[-1] < two[0]

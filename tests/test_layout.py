@@ -35,18 +35,7 @@ TIERS = (  # a module may import what stands in its own tier or in a later one
     ("engine",),
     ("models", "environment"),
     ("tasks", "corpora"),
-    (
-        "statistics",
-        "store",
-        "provenance",
-        "scores",
-        "options",
-        "progress",
-        "registry",
-        "plugins",
-        "lazy",
-        "clone",
-    ),
+    tuple("statistics store provenance scores options progress registry plugins lazy clone".split()),
 )
 TIER = {part: number for number, tier in enumerate(TIERS) for part in tier}
 DOORS = ("faithlib", "faithlib.__main__", "replication.__main__")  # they lead everywhere
@@ -167,9 +156,8 @@ LOADED = "import sys; print(sorted({name.partition('.')[0] for name in sys.modul
 
 def loaded(code):
     """The packages that a fresh process has imported after some code."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, cwd=ROOT
-    )
+    command = [sys.executable, "-c", f"{code}\n{LOADED}"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return set(ast.literal_eval(done.stdout))
 
@@ -182,19 +170,15 @@ def test_a_report_draws_without_seaborn_until_it_draws():
     assert not loaded("import faithlib.report") & {"torch", "transformers", "seaborn"}
 
 
-def test_records_reports_and_papers_load_no_model():
+def test_records_reports_papers_and_registries_load_no_model():
     """Of a paper all but `measure`, which computes."""
     names = [module for module in MODULES if part(module) in ("replication", "report", "notebooks")]
     computing = [name for name in names if paper_of(MODULES[name].relative_to(ROOT)) or name in DOORS]
     names = [name for name in names if name not in computing]
     assert len(names) > 25 and len(computing) > 10
-    code = "\n".join(f"import {name}" for name in names)
-    assert not loaded(code) & {"torch", "transformers"}
-
-
-def test_registries_load_no_model():
-    names = ("attributions", "attributions.registry", "metrics.registry", "tasks", "tasks.table")
-    assert not loaded("\n".join(f"import faithlib.{name}" for name in names)) & {"torch", "transformers"}
+    registries = ("attributions", "attributions.registry", "metrics.registry", "tasks", "tasks.table")
+    names += [f"faithlib.{name}" for name in registries]
+    assert not loaded("\n".join(f"import {name}" for name in names)) & {"torch", "transformers"}
 
 
 # Notebooks ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import tiny
 from datasets import Dataset
 
 import faithlib
@@ -31,8 +32,7 @@ def longest(model, batch, target):
 def here(tmp_path, monkeypatch):
     """A folder of a user's: a model, a table, a method."""
     model = models.load("tiny-bert", ("bad", "good"), TEXTS)
-    model.model.save_pretrained(tmp_path / "my-model")
-    model.tokenizer.save_pretrained(tmp_path / "my-model")
+    tiny.save(model, tmp_path / "my-model")
     table = {"review": TEXTS, "stars": ["good", "bad"] * 5, "why": ["[0]"] * 10}
     pd.DataFrame(table).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "my.py").write_text(METHOD)
@@ -54,6 +54,10 @@ def evaluate(**changes):
         (f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None
     ]
     return ["evaluate", *(word for pair in pairs for word in pair)]
+
+
+def stopped(*given, **settings):
+    raise KeyboardInterrupt
 
 
 def told(capsys, arguments):
@@ -141,10 +145,8 @@ def test_the_version(capsys):
 def test_evaluate_writes_a_table(here, capsys):
     assert main(evaluate(dtype="float32", evidence="why", examples="6", output="out") + ["--seed", "3"]) == 0
     table = pd.read_csv(here / "out/tables/results.csv")
-    assert set(table.attribution) == {"gradient_l2", "longest"} and set(table.metric) == {
-        "ns",
-        "decision_flip",
-    }
+    assert set(table.attribution) == {"gradient_l2", "longest"}
+    assert set(table.metric) == {"ns", "decision_flip"}
     assert ((table.n + table.void) == 4).all()  # two of six are equal to others
     assert (here / "out/explorer.html").is_file() and (here / "out/record.json").is_file()
     out, err = capsys.readouterr()
@@ -191,8 +193,7 @@ def test_evaluate_passes_on_what_was_given(here, monkeypatch):
 def prompts(here):
     """A language model and prompts with answers, in the user's folder."""
     lm = models.load_causal("tiny-llama", [*TEXTS, "great boring"])
-    lm.model.save_pretrained(here / "models/some/lm")
-    lm.tokenizer.save_pretrained(here / "models/some/lm")
+    tiny.save(lm, here / "models/some/lm")
     table = {"text": TEXTS[:3], "target": ["film", "and", "a"], "contrast": ["boring", "great", "and"]}
     pd.DataFrame(table).to_csv(here / "prompts.csv", index=False)
     return here
@@ -221,9 +222,6 @@ def test_attributions_have_a_default_for_classifiers(here, capsys):
 
 
 def test_ctrl_c_ends_with_one_line(here, monkeypatch, capsys):
-    def stopped(*given, **settings):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(faithlib, "evaluate", stopped, raising=False)
     kept = "; what is finished is kept in out, and the same command goes on"
     for there in ("", kept):  # it may have been stopped before anything was finished
@@ -234,9 +232,6 @@ def test_ctrl_c_ends_with_one_line(here, monkeypatch, capsys):
 
 def test_a_stopped_study_goes_on(here):
     assert main(evaluate(metrics="decision_flip", attributions="gradient_l2", output="whole")) == 0
-
-    def stopped(*given, **settings):
-        raise KeyboardInterrupt
 
     module, name = registry.get("ns").function.split(":")
     with pytest.MonkeyPatch.context() as patch:
@@ -261,14 +256,8 @@ def test_run_executes_a_paper_on_own_data(here, capsys):
     table["label"] = ["good" if "great" in text else "bad" for text in table.text]
     own = {"text": "review", "label": "stars", "evidence": "why"}
     table.rename(columns=own).to_csv(here / "mine.csv", index=False)
-    few = [
-        "epochs=1",
-        "examples=3",
-        "steps=2",
-        "timed_examples=1",
-        'attributions=["gradient_l2"]',
-        "dtype=bfloat16",
-    ]
+    few = ["epochs=1", "examples=3", "steps=2", "timed_examples=1", "dtype=bfloat16"]
+    few.append('attributions=["gradient_l2"]')
     columns = [word for name, column in own.items() for word in (f"--{name}", column)]
     command = ["run", "attributions", "--data", "mine.csv", *columns]
     command += [word for p in few for word in ("-p", p)]
@@ -312,6 +301,5 @@ def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
 
 def test_without_notebooks_one_line_says_so(here, capsys, monkeypatch):
     monkeypatch.setattr("faithlib.clone.__file__", str(here / "site-packages/faithlib/clone.py"))
-    assert "this needs a clone of the project, and none is here" in told(
-        capsys, ["run", "fmm", "--data", "sentiment"]
-    )
+    line = told(capsys, ["run", "fmm", "--data", "sentiment"])
+    assert "this needs a clone of the project, and none is here" in line

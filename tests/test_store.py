@@ -2,7 +2,7 @@
 
 import pathlib
 
-import pytest
+from wrong import refused
 
 from faithlib import store
 
@@ -14,12 +14,10 @@ def test_a_write_that_fails_leaves_nothing(tmp_path):
         part.write_text("half")
         raise OSError("disk full")
 
-    with pytest.raises(OSError, match="disk full"):
-        store.write_atomically(path, broken)
+    refused("disk full", store.write_atomically, path, broken, error=OSError)
     assert list(path.parent.iterdir()) == []
     path.write_text("old")
-    with pytest.raises(OSError, match="disk full"):
-        store.write_atomically(path, broken)
+    refused("disk full", store.write_atomically, path, broken, error=OSError)
     assert [p.name for p in path.parent.iterdir()] == ["file.json"] and path.read_text() == "old"
     written = []
 

@@ -56,9 +56,8 @@ def refused(folder, monkeypatch, **options):
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_every_section_has_a_file_a_command_and_what_one_sees(heading):
     steps = section(PAGE, heading)
-    assert {"python", "bash", "text", "yaml"} - {"yaml" if heading == "A metric" else ""} == {
-        step.language for step in steps
-    }
+    expected = {"python", "bash", "text", "yaml"} - {"yaml" if heading == "A metric" else ""}
+    assert {step.language for step in steps} == expected
     assert all(step.file for step in steps if step.language in ("python", "yaml"))
 
 
@@ -107,11 +106,8 @@ def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
     (module,) = plugins.load([tmp_path / "mean_of_words.py"])
     words = tiny.tokenizer("bert")
     model = module.MeanOfWordsClassifier(module.MeanOfWords(len(words), 2), words, "mean-of-words")
-    told = (
-        "mean-of-words gives no attention weights (a mean has no attention): "
-        "choose attributions that need none"
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+    told = r"^mean-of-words gives no attention weights \(a mean has no attention\): choose .* that need none$"
+    with pytest.raises(ValueError, match=told):
         evaluate(model, tiny.TEXTS, ["attention"])
 
 

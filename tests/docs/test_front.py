@@ -18,6 +18,10 @@ PAPERS = [name for name in papers.names() if (papers.FOLDER / name / "coverage.c
 # Coverage -----------------------------------------------------------------------------------------
 
 
+ROW = {"item": "Table 0", "what": "w", "figure": "", "reason": "r"}  # of a list of coverage
+ROW |= {"datasets": "sst2 cola", "models": "roberta-base", "table": "racu"}
+
+
 @pytest.fixture(scope="module")
 def coverage(load):
     return load("coverage_page")
@@ -44,35 +48,17 @@ def test_the_list_names_data_sets_and_models_of_the_paper(coverage, paper):
 def test_cells_are_data_sets_times_models_of_the_paper(coverage):
     assert len(coverage.cells("fmm")) == 32 and len(coverage.cells("recursive_roar")) == 16
     assert len(coverage.cells("noiser")) == 18
-    row = dict(
-        item="Table 0",
-        what="",
-        datasets="sst2 cola",
-        models="roberta-base",
-        table="racu",
-        figure="",
-        reason="",
-    )
-    assert coverage.item("fmm", row)[3] == "0 of 2"
+    assert coverage.item("fmm", ROW)[3] == "0 of 2"
 
 
 def test_what_is_computed_moves_its_cell(coverage, tmp_path, monkeypatch):
-    row = dict(
-        item="Table 0",
-        what="w",
-        datasets="sst2 cola",
-        models="roberta-base",
-        table="racu",
-        figure="",
-        reason="r",
-    )
     for scale, model in (("paper", "roberta-base"), ("small", "all-MiniLM-L6-v2")):
         folder = tmp_path / f"results/{scale}/fmm/tables"
         folder.mkdir(parents=True)
         (folder / "racu.csv").write_text(f"dataset,model\ncola,{model}\n")
     assert coverage.cells("fmm")  # read before the folder of results is another
     monkeypatch.setattr(coverage, "ROOT", tmp_path)
-    _, _, small, own, here, reason = coverage.item("fmm", row)
+    _, _, small, own, here, reason = coverage.item("fmm", ROW)
     assert small == "1 of 2: CoLA (MiniLM-L6)" and own == "1 of 2" and reason == "r"
     assert here == "[racu](../../results/small/fmm/tables/racu.csv)"
 
@@ -96,18 +82,16 @@ def test_a_cell_has_models_that_stand_in_for_its_own_and_no_other_of_the_paper(c
     assert coverage.at_small("recursive_roar", "babi_1", "roberta-base")[0] == "—"
     assert coverage.at_small("recursive_roar", "sst", "roberta-base") == ("MiniLM-L6, 1 seed", coverage.GPU)
     minilm = "all-MiniLM-L6-v2"
-    assert coverage.stands("fmm", minilm, "roberta-base") and not coverage.stands(
-        "fmm", minilm, "roberta-large"
-    )
+    assert coverage.stands("fmm", minilm, "roberta-base")
+    assert not coverage.stands("fmm", minilm, "roberta-large")
     planned = coverage.at_small("noiser", "wikitext_prompts", "Qwen2-0.5B")
     assert planned == ("—", ("planned", ", not computed yet"))
 
 
 def test_every_incomplete_table_says_why(coverage):
     for paper in PAPERS:
-        for row in pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False).to_dict(
-            "records"
-        ):
+        rows = pd.read_csv(papers.FOLDER / paper / "coverage.csv", keep_default_na=False)
+        for row in rows.to_dict("records"):
             _, _, small, cells, _, reason = coverage.item(paper, row)
             assert reason or small == "all" or cells == "—", (paper, row["item"])
 

@@ -5,16 +5,8 @@ import json
 import pandas as pd
 import pytest
 import tiny
+import transformers as hf
 from sample.units import ROOT, run_here
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen2Tokenizer,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-)
 
 from faithlib.engine import forward
 from faithlib.models import load_causal
@@ -24,17 +16,17 @@ LAYERS = 2  # of the checkpoints' 12 and 24; all else but the vocabulary is as i
 TEN = {"train_size": 10, "validation_size": 40, "test_size": 10, "examples": 10}  # MaSF's test wants 40
 QWEN = {"hidden_size": 896, "intermediate_size": 4864, "num_attention_heads": 14, "num_key_value_heads": 2}
 KINDS = {  # tokenizer, classes, and what differs from the configuration's defaults
-    "google-bert/bert-base-uncased": ("bert", BertForSequenceClassification, BertConfig, {}),
-    "FacebookAI/roberta-base": ("roberta", RobertaForSequenceClassification, RobertaConfig,
+    "google-bert/bert-base-uncased": ("bert", hf.BertForSequenceClassification, hf.BertConfig, {}),
+    "FacebookAI/roberta-base": ("roberta", hf.RobertaForSequenceClassification, hf.RobertaConfig,
                                 {"max_position_embeddings": 514}),
-    "Qwen/Qwen2-0.5B": ("qwen2", Qwen2ForCausalLM, Qwen2Config, QWEN),
+    "Qwen/Qwen2-0.5B": ("qwen2", hf.Qwen2ForCausalLM, hf.Qwen2Config, QWEN),
 }  # fmt: skip
 
 
 def qwen2_tokenizer():
     """A tokenizer of Qwen2's class with the tokens of tiny's texts."""
     pairs = json.loads(tiny.byte_pairs()[0].to_str())["model"]
-    return Qwen2Tokenizer(vocab=pairs["vocab"], merges=list(map(tuple, pairs["merges"])))
+    return hf.Qwen2Tokenizer(vocab=pairs["vocab"], merges=list(map(tuple, pairs["merges"])))
 
 
 @pytest.fixture(scope="module")

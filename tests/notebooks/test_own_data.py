@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+import tiny
 from sample.units import ROOT, run_here
 
 from faithlib import corpora, models, tasks
@@ -97,8 +98,7 @@ def test_a_task_of_a_plugin_runs(folders, reviews):
 @pytest.mark.parametrize("answers", [False, True])
 def test_noiser_explains_own_prompts(folders, tmp_path, answers):
     lm = models.load_causal("tiny-llama", PROMPTS)
-    lm.model.save_pretrained(tmp_path / "my-lm")
-    lm.tokenizer.save_pretrained(tmp_path / "my-lm")
+    tiny.save(lm, tmp_path / "my-lm")
     table = pd.DataFrame({"text": PROMPTS})
     given = {"tokens": 2}
     if answers:  # what the model says anyway, as prompts with another answer are left out

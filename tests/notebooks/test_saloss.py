@@ -71,21 +71,12 @@ def test_saloss_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_pat
     report = ROOT / "notebooks/saloss/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "saloss")
-    assert {p.stem for p in (folder / "tables").glob("*.csv")} == {
-        "agreement",
-        "bridge",
-        "decision_flip",
-        "doses",
-        "fresh",
-        "gates",
-        "lambdas",
-        "options",
-        "performance",
-        "pos",
-        "printed",
-        "seeds",
-        "released_scores",
-    }
+    assert {p.stem for p in (folder / "tables").glob("*.csv")} == set(
+        (
+            "agreement bridge decision_flip doses fresh gates lambdas options performance pos "
+            "printed seeds released_scores"
+        ).split()
+    )
     assert (folder / "claims.csv").is_file()
     assert (tmp_path / "quick/saloss/importance_by_part_of_speech.png").is_file()
     plt.close("all")

@@ -15,18 +15,19 @@ from replication.verdicts import judge
 LEAST = 8  # wrong answers a lesson
 
 
+def first(order, k):
+    """The mask of the k first of an order."""
+    return np.isin(np.arange(len(order)), order[: int(k)])
+
+
 def ranked(n):
     """A choice of k = ⌈ratio · n⌉ tokens as a student may write it, with one of the usual mistakes."""
     return {
-        "ties": lambda s, r: np.isin(
-            np.arange(len(s)), np.argsort(s)[::-1][: int(np.ceil(round(r * len(s), 9)))]
-        ),
-        "float": lambda s, r: np.isin(
-            np.arange(len(s)), np.argsort(-s, kind="stable")[: int(np.ceil(r * len(s)))]
-        ),
-        "down": lambda s, r: np.isin(np.arange(len(s)), np.argsort(-s, kind="stable")[: int(r * len(s))]),
+        "ties": lambda s, r: first(np.argsort(s)[::-1], np.ceil(round(r * len(s), 9))),
+        "float": lambda s, r: first(np.argsort(-s, kind="stable"), np.ceil(r * len(s))),
+        "down": lambda s, r: first(np.argsort(-s, kind="stable"), r * len(s)),
         "indices": lambda s, r: np.argsort(-s, kind="stable")[: int(np.ceil(r * len(s)))],
-        "absolute": lambda s, r: np.isin(np.arange(len(s)), np.argsort(-abs(s))[: int(np.ceil(r * len(s)))]),
+        "absolute": lambda s, r: first(np.argsort(-abs(s)), np.ceil(r * len(s))),
     }[n]
 
 

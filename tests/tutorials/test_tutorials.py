@@ -24,10 +24,7 @@ EXERCISE = re.compile(
 )
 PART = {"unit": "texts", "texts": 60, "value": 0.1, "low": 0.05, "high": 0.2, "verdict": "holds"}
 # What a solution takes from its lesson.
-GIVEN = {
-    "pages": {"nc": PART, "decision_flip": PART},
-    "accuracy": 0.8,
-}
+GIVEN = {"pages": {"nc": PART, "decision_flip": PART}, "accuracy": 0.8}
 VISIBLE = 12  # lines a cell
 LESSONS = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[:2])
 
@@ -76,6 +73,8 @@ def test_eleven_lessons_are_numbered_from_0():
 def test_a_lesson_opens_with_what_it_teaches_and_a_picture(path):
     first, *rest = cells(path)
     title, goal, facts = source(first).split("\n\n")[:3]
+    (place,) = re.findall(r"^!\[[^]]{40,}\]\((\S+\.svg)\)$", source(first), re.MULTILINE)
+    assert (path.parent / place).is_file() and len(source(first).replace(place, "")) < 900
     assert title.startswith(f"# {int(path.stem[:2])} · ") and goal.startswith("After this lesson you can")
     assert re.search(r"\d+ minutes to read", facts) and "no download" in facts.lower()
     shown = [output for cell in rest[:16] for output in cell.get("outputs", [])]
@@ -128,9 +127,8 @@ def test_a_lesson_begins_with_a_prediction_and_ends_with_a_sentence_and_a_questi
 
 @LESSONS
 def test_what_a_student_writes_is_used_by_later_cells(path):
-    code = [
-        source(cell) for cell in cells(path, "code") if "solution" not in cell["metadata"].get("tags", [])
-    ]
+    asked = [cell for cell in cells(path, "code") if "solution" not in cell["metadata"].get("tags", [])]
+    code = [source(cell) for cell in asked]
     module = lesson(path).__name__  # which adds its checks to the list
     for name, (checked_by, _) in INSTEAD.items():
         if checked_by.__module__ == module:
@@ -139,15 +137,11 @@ def test_what_a_student_writes_is_used_by_later_cells(path):
 
 
 @LESSONS
-def test_every_check_has_hints_in_steps(path):
-    for (module, name), checked_by in CHECKS.items():
-        if module == lesson(path).__name__:
-            assert len(steps_of(checked_by)) >= (3 if name in INSTEAD else 2), name
-
-
-@LESSONS
-def test_every_check_is_used(path):
+def test_every_check_is_used_and_has_hints_in_steps(path):
     module = lesson(path)
+    for (of, name), checked_by in CHECKS.items():
+        if of == module.__name__:
+            assert len(steps_of(checked_by)) >= (3 if name in INSTEAD else 2), name
     defined = {name for name, f in vars(module).items()
                if hasattr(f, "__wrapped__") and f.__module__ == module.__name__}  # fmt: skip
     used = {call.split("(")[0].removeprefix("check.") for *_, calls in checked(path) for call in calls}
@@ -189,13 +183,6 @@ def test_solutions_pass_their_checks(path, capsys):
 def test_stubs_fail_their_checks_with_one_line(path, capsys):
     for call, told in answered(path, "stub", capsys):
         assert len(told) == 1 and told[0].startswith("not yet: "), call
-
-
-@LESSONS
-def test_a_lesson_begins_with_a_picture(path):
-    first = source(cells(path)[0])
-    (place,) = re.findall(r"^!\[[^]]{40,}\]\((\S+\.svg)\)$", first, re.MULTILINE)
-    assert (path.parent / place).is_file() and len(first.replace(place, "")) < 900
 
 
 # What students get --------------------------------------------------------------------------------
@@ -249,9 +236,8 @@ def executed(path, folder, said=()):
     book = nbformat.read(path, as_version=4)
     for cell in [cell for cell in book.cells if cell.id in said]:
         book.cells.insert(book.cells.index(cell) + 1, nbformat.v4.new_code_cell(said[cell.id]))
-    NotebookClient(
-        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
-    ).execute()
+    resources = {"metadata": {"path": folder}}
+    NotebookClient(book, timeout=300, kernel_name="python3", resources=resources).execute()
     printed = [c for c in book.cells if c.cell_type == "code" and c.source.startswith("check.")]
     return [lines("".join(o.get("text", "") for o in cell.outputs)) for cell in printed]
 
