@@ -160,9 +160,9 @@ def without_dropout(model, p=0.0):
     return model
 
 
-def logits(model, encodings):
+def logits(model, encodings, **changes):
     with torch.no_grad():
-        return model.logits(model.collate(encodings))
+        return model.logits(model.collate(encodings), **changes)
 
 
 def save(model, folder):

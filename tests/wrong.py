@@ -23,7 +23,9 @@ def values(rule):
 
 
 def refused(told, call, /, *given, error=ValueError, **settings):
-    """A call fails with one line that matches `told`."""
+    """A call fails with one line that matches `told`: that line."""
     with pytest.raises(error, match=told) as failure:
         call(*given, **settings)
-    assert "\n" not in str(failure.value)
+    message = str(failure.value)
+    assert "\n" not in message
+    return message

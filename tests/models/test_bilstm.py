@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+from wrong import refused
 
 from faithlib import attributions, models
 from faithlib.engine import batching, forward
@@ -12,22 +13,14 @@ from faithlib.metrics import soft
 from faithlib.models.bilstm import has_lstm
 from faithlib.training import fine_tuning as training
 
-TEXTS = [
-    "the plot was great",
-    "a long , not unlikely film about nothing",
-    "boring",
-    "she liked the unlikely ending a lot",
-    "it was not great , it was long and boring",
-]
 SIZES = dict(width=7, hidden=5)
 BOTH = pytest.mark.parametrize("paired", [False, True])
 
 
 def load(paired=False, seed=0, **sizes):
     """A small BiLSTM whose weights are large enough for every token to show."""
-    classifier = models.load(
-        "bilstm", tiny.LABELS, TEXTS + tiny.TEXTS_B, seed=seed, **{**SIZES, "paired": paired, **sizes}
-    )
+    settings = dict(SIZES, paired=paired, **sizes)
+    classifier = models.load("bilstm", tiny.LABELS, tiny.TEXTS + tiny.TEXTS_B, seed=seed, **settings)
     with torch.no_grad():
         for name, p in classifier.model.named_parameters():
             if "words" not in name:
@@ -36,7 +29,7 @@ def load(paired=False, seed=0, **sizes):
 
 
 def encoded(classifier):
-    return classifier.encode(TEXTS, tiny.TEXTS_B if classifier.model.config.paired else None)
+    return classifier.encode(tiny.TEXTS, tiny.TEXTS_B if classifier.model.config.paired else None)
 
 
 def by_hand(classifier, encoding):
@@ -94,10 +87,9 @@ def test_logits_and_attention_are_those_of_the_equations(paired):
 def test_outputs_do_not_depend_on_batch_order_or_padding(paired):
     classifier = load(paired)
     encodings = encoded(classifier)
-    with torch.no_grad():
-        together = classifier.logits(classifier.collate(encodings))
-        alone = torch.cat([classifier.logits(classifier.collate([e])) for e in encodings])
-        reverse = classifier.logits(classifier.collate(encodings[::-1])).flip(0)
+    together = tiny.logits(classifier, encodings)
+    alone = torch.cat([tiny.logits(classifier, [e]) for e in encodings])
+    reverse = tiny.logits(classifier, encodings[::-1]).flip(0)
     assert torch.allclose(together, alone, atol=1e-6) and torch.allclose(together, reverse, atol=1e-6)
 
 
@@ -171,7 +163,7 @@ def test_a_factor_multiplies_embeddings(paired):
 def test_text_b_is_read_and_never_attended_to():
     classifier = load(paired=True)
     one, other = (
-        classifier.collate(classifier.encode(TEXTS[:1] * 2, b))
+        classifier.collate(classifier.encode(tiny.TEXTS[:1] * 2, b))
         for b in (["was it good ?", "who ?"], ["who ?", "was it good ?"])
     )
     with torch.no_grad():
@@ -193,8 +185,8 @@ def test_no_text_b_is_an_empty_one():
 
 def test_a_model_for_single_texts_refuses_a_text_b():
     classifier = load()
-    with pytest.raises(ValueError, match="single texts: load it with paired=True"):
-        classifier.logits(classifier.collate(classifier.encode(["boring"], ["who ?"])))
+    batch = classifier.collate(classifier.encode(["boring"], ["who ?"]))
+    refused("single texts: load it with paired=True", classifier.logits, batch)
 
 
 @BOTH
@@ -236,14 +228,15 @@ def test_every_attribution_explains_it_whatever_the_batch(paired, definition):
 def test_narrow_models_take_larger_batches(monkeypatch):
     rows = []
     for width, share in ((300, 4), (50, 7)):
-        classifier = models.load("bilstm", tiny.LABELS, TEXTS, width=width, hidden=5)
+        classifier = models.load("bilstm", tiny.LABELS, tiny.TEXTS, width=width, hidden=5)
         monkeypatch.setitem(batching.TOKEN_BUDGET, "cpu", 20)
         logits = classifier.logits
-        monkeypatch.setattr(
-            classifier,
-            "logits",
-            lambda b, logits=logits, **g: (rows.append(b.ids.numel()), logits(b, **g))[1],
-        )
+
+        def counted(b, logits=logits, **given):
+            rows.append(b.ids.numel())
+            return logits(b, **given)
+
+        monkeypatch.setattr(classifier, "logits", counted)
         attributions.attribute(classifier, encoded(classifier)[:1], [0], ["integrated_gradients"], steps=70)
         assert 15 * share <= max(rows) <= 20 * share  # 12 or 18 points of 6 tokens
         rows.clear()
@@ -287,11 +280,8 @@ def test_it_learns_what_the_text_says(paired):
     texts, texts_b, labels = [], [], []
     for _ in range(700):
         where, asked = generator.integers(3, size=2), int(generator.integers(2)) if paired else 0
-        texts.append(
-            " . ".join(
-                f"{who} is in the {places[w]}" for who, w in zip(people[: 1 + paired], where, strict=False)
-            )
-        )
+        told = zip(people[: 1 + paired], where, strict=False)
+        texts.append(" . ".join(f"{who} is in the {places[w]}" for who, w in told))
         texts_b.append(f"where is {people[asked]} ?" if paired else "")
         labels.append(where[asked])
     classifier = models.load("bilstm", places, texts + texts_b, paired=paired, width=16, hidden=16)
@@ -310,60 +300,10 @@ def test_words_and_signs_are_tokens():
     text = "She did n't like the re-imagined plot, it's ...bad \"film\" isn't 'good' 's (yes)."
     classifier = models.load("bilstm", tiny.LABELS, [text], **SIZES)
     (encoding,) = classifier.encode([text])
-    assert classifier.tokens(encoding) == [
-        "[CLS]",
-        "she",
-        "did",
-        "n't",
-        "like",
-        "the",
-        "re-imagined",
-        "plot",
-        ",",
-        "it's",
-        "...",
-        "bad",
-        '"',
-        "film",
-        '"',
-        "isn't",
-        "'",
-        "good",
-        "'",
-        "'s",
-        "(",
-        "yes",
-        ")",
-        ".",
-        "[EOS]",
-    ]
-    assert encoding.words.tolist() == [
-        -1,
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-        6,
-        7,
-        8,
-        8,
-        9,
-        9,
-        9,
-        10,
-        11,
-        11,
-        11,
-        12,
-        13,
-        13,
-        13,
-        13,
-        -1,
-    ]
+    tokens = "she did n't like the re-imagined plot , it's ... bad \" film \" isn't ' good ' 's ( yes ) ."
+    assert classifier.tokens(encoding) == ["[CLS]", *tokens.split(), "[EOS]"]
+    words = [0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 8, 9, 9, 9, 10, 11, 11, 11, 12, 13, 13, 13, 13]
+    assert encoding.words.tolist() == [-1, *words, -1]
     assert (encoding.maskable == (encoding.words >= 0)).all()
 
 
@@ -396,7 +336,7 @@ def test_embeddings_start_normal_and_the_rest_as_torch_has_it():
 
 
 def test_defaults_are_the_papers_sizes():
-    config = models.load("bilstm", tiny.LABELS, TEXTS).model.config
+    config = models.load("bilstm", tiny.LABELS, tiny.TEXTS).model.config
     assert (config.width, config.hidden, config.paired) == (300, 128, False)
     assert config.hidden_size == 300  # what the engine takes for the width of the embedding layer
 
@@ -432,14 +372,9 @@ def test_embeddings_start_from_vectors(tmp_path, style):
         lines.insert(0, "5 3")
     if style == "fasttext":
         lines[1:] = [line + " " for line in lines[1:]]
-    classifier = models.load(
-        "bilstm",
-        tiny.LABELS,
-        ["the plot was great 5"],
-        width=3,
-        hidden=5,
-        vectors=written(tmp_path / "v.txt", lines),
-    )
+    vectors = written(tmp_path / "v.txt", lines)
+    texts = ["the plot was great 5"]
+    classifier = models.load("bilstm", tiny.LABELS, texts, width=3, hidden=5, vectors=vectors)
     table = {w: classifier.embedding_table[i].tolist() for w, i in classifier.tokenizer.get_vocab().items()}
     assert table.pop("the") == [1, 2, 3] and table.pop("plot") == pytest.approx([0.5, -1e-3, 0])
     assert set(table) == {"[PAD]", "[UNK]", "[CLS]", "[EOS]", "[MASK]", "was", "great", "5"}
@@ -457,22 +392,15 @@ def test_embeddings_start_from_vectors(tmp_path, style):
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(tmp_path, lines, told):
-    with pytest.raises(ValueError, match=told) as refused:
-        models.load("bilstm", tiny.LABELS, ["the plot"], width=3, vectors=written(tmp_path / "v.txt", lines))
-    assert "\n" not in str(refused.value)
+    vectors = written(tmp_path / "v.txt", lines)
+    refused(told, models.load, "bilstm", tiny.LABELS, ["the plot"], width=3, vectors=vectors)
 
 
 def test_what_cannot_be_built_is_refused():
-    with pytest.raises(FileNotFoundError, match="vectors='/no/such/file' is no file"):
-        models.load("bilstm", tiny.LABELS, TEXTS, vectors="/no/such/file")
-    with pytest.raises(ValueError, match="give them as texts"):
-        models.load("bilstm", tiny.LABELS)
-    with pytest.raises(ValueError, match="hidden=0 must be at least 1"):
-        models.load("bilstm", tiny.LABELS, TEXTS, hidden=0)
-    with pytest.raises(ValueError, match="hidden: only 'bilstm' is built to measure, 'tiny-bert' is"):
-        models.load("tiny-bert", tiny.LABELS, TEXTS, hidden=5)
-    with pytest.raises(ValueError, match="precision='half' is unknown: use 'float32', 'bfloat16'"):
-        models.load("bilstm", tiny.LABELS, TEXTS, precision="half")
+    told = "hidden: only 'bilstm' is built to measure, 'tiny-bert' is"
+    refused(told, models.load, "tiny-bert", tiny.LABELS, tiny.TEXTS, hidden=5)
+    told = "precision='half' is unknown: use 'float32', 'bfloat16'"
+    refused(told, models.load, "bilstm", tiny.LABELS, tiny.TEXTS, precision="half")
 
 
 @BOTH

@@ -10,16 +10,6 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from faithlib.models import Classifier
 
 
-@pytest.fixture(params=tiny.KINDS)
-def classifier(request):
-    return tiny.classifier(request.param)
-
-
-def logits(classifier, encodings, **changes):
-    with torch.no_grad():
-        return classifier.logits(classifier.collate(encodings), **changes)
-
-
 def ids_logits(classifier, batch, present=None):
     """The Hugging Face model called with input ids, as its own documentation does."""
     inputs = {
@@ -46,10 +36,10 @@ def test_logits_are_those_of_the_model_called_with_ids(classifier):
 
 def test_padding_batch_and_order_do_not_change_logits(classifier):
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B)
-    together = logits(classifier, encodings)
-    alone = torch.cat([logits(classifier, [e]) for e in encodings])
-    reverse = logits(classifier, encodings[::-1]).flip(0)
-    padded = logits(classifier, [*encodings, classifier.encode(["great " * 40], ["good ?"])[0]])[:-1]
+    together = tiny.logits(classifier, encodings)
+    alone = torch.cat([tiny.logits(classifier, [e]) for e in encodings])
+    reverse = tiny.logits(classifier, encodings[::-1]).flip(0)
+    padded = tiny.logits(classifier, [*encodings, classifier.encode(["great " * 40], ["good ?"])[0]])[:-1]
     for other in (alone, reverse, padded):
         assert (together - other).abs().max() < 1e-5
 
@@ -90,11 +80,11 @@ def test_hidden_states_begin_with_the_embeddings_and_end_with_the_last_layer(cla
 
 def test_factor_and_weight_of_ones_change_nothing(classifier):
     encodings = classifier.encode(tiny.TEXTS, tiny.TEXTS_B)
-    plain = logits(classifier, encodings)
+    plain = tiny.logits(classifier, encodings)
     tokens = max(len(e.ids) for e in encodings)
     for width in (1, 16):
-        assert torch.equal(logits(classifier, encodings, factor=torch.ones(5, tokens, width)), plain)
-    weighted = logits(classifier, encodings, weight=torch.ones(5, tokens))
+        assert torch.equal(tiny.logits(classifier, encodings, factor=torch.ones(5, tokens, width)), plain)
+    weighted = tiny.logits(classifier, encodings, weight=torch.ones(5, tokens))
     assert (weighted - plain).abs().max() < 1e-5
 
 
@@ -125,7 +115,7 @@ def test_weight_zero_is_a_token_that_attention_masks(classifier):
     weight, present = torch.ones(batch.ids.shape), batch.present.clone()
     weight[0, 2], weight[1, 3], weight[1, 6] = 0, 0, 0
     present[0, 2], present[1, 3], present[1, 6] = False, False, False
-    ours = logits(classifier, encodings, weight=weight)
+    ours = tiny.logits(classifier, encodings, weight=weight)
     if classifier.model.config.model_type != "roberta":
         expected = ids_logits(classifier, batch, present)
     else:  # the same; spelled with embeddings, for the ids of masked positions are not looked at
@@ -134,7 +124,7 @@ def test_weight_zero_is_a_token_that_attention_masks(classifier):
                 inputs_embeds=classifier.embed(batch.ids), attention_mask=present.long()
             ).logits
     assert (ours - expected).abs().max() < 1e-5
-    assert (ours - logits(classifier, encodings)).abs().max() > 1e-2
+    assert (ours - tiny.logits(classifier, encodings)).abs().max() > 1e-2
 
 
 def test_a_weight_scales_attention_before_it_is_normalised(classifier):

@@ -23,18 +23,13 @@ def classifier(request):
     return families.classifier(request.param, seed=2)
 
 
-def logits(classifier, encodings, **changes):
-    with torch.no_grad():
-        return classifier.logits(classifier.collate(encodings), **changes)
-
-
 def test_logits_are_those_of_the_model_called_with_ids_whatever_the_padding(classifier):
     encodings = classifier.encode(tiny.TEXTS)
     for i, encoding in enumerate(encodings):
         with torch.no_grad():
             expected = classifier.model(input_ids=torch.tensor(encoding.ids)[None]).logits
-        assert torch.allclose(logits(classifier, encodings)[i], expected[0], atol=1e-5)
-        assert torch.allclose(logits(classifier, [encoding])[0], expected[0], atol=1e-5)
+        assert torch.allclose(tiny.logits(classifier, encodings)[i], expected[0], atol=1e-5)
+        assert torch.allclose(tiny.logits(classifier, [encoding])[0], expected[0], atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +41,19 @@ def test_a_factor_has_the_width_of_what_it_multiplies(kind, table, width):
     assert classifier.embedding_table.shape[1] == table and classifier.factor_width == width
     encodings = classifier.encode(tiny.TEXTS[:1])
     factor = torch.ones(1, len(encodings[0].ids), width)
-    unchanged = logits(classifier, encodings)
-    assert torch.equal(logits(classifier, encodings, factor=factor), unchanged)
+    unchanged = tiny.logits(classifier, encodings)
+    assert torch.equal(tiny.logits(classifier, encodings, factor=factor), unchanged)
     factor[:, 1] = 0
-    assert not torch.allclose(logits(classifier, encodings, factor=factor), unchanged)
+    assert not torch.allclose(tiny.logits(classifier, encodings, factor=factor), unchanged)
 
 
 def test_a_text_of_all_positions_is_computed_and_a_longer_one_is_none(classifier):
     assert classifier.max_length == 64
     full, longer = (tiny.encoding(n, range(1, n - 1), np.full(n, 5)) for n in (64, 65))
-    assert torch.isfinite(logits(classifier, [full])).all()
+    assert torch.isfinite(tiny.logits(classifier, [full])).all()
     if hasattr(classifier.model.base_model.embeddings, "padding_idx"):  # no position is left unused
         with pytest.raises((IndexError, RuntimeError)):
-            logits(classifier, [longer])
+            tiny.logits(classifier, [longer])
 
 
 def check_all(model, frame):
@@ -89,14 +84,10 @@ def test_all_attributions_and_metrics_of_a_language_model(kind):
 def test_attention_of_a_head_that_reads_all_positions_is_refused():
     """ModernBERT reads the first token or the mean over tokens, as its config says."""
     words, models = tiny.classifier().tokenizer, {}
-    special = dict.fromkeys(
-        ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0
-    )
+    sizes = dict(tiny.SIZES, vocab_size=len(words), num_labels=3, max_position_embeddings=64)
+    special = {f"{token}_token_id": 0 for token in ("pad", "bos", "eos", "cls", "sep")}
     for pooling in ("cls", "mean"):
-        config = ModernBertConfig(
-            vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_labels=3,
-            intermediate_size=32, max_position_embeddings=64, classifier_pooling=pooling, **special,
-        )  # fmt: skip
+        config = ModernBertConfig(**sizes, **special, classifier_pooling=pooling)
         models[pooling] = load_model(ModernBertForSequenceClassification(config), words)
     encodings = models["cls"].encode(tiny.TEXTS[:2])
     assert attribute(models["cls"], encodings, [0, 1], ["attention"])["attention"][1].any()

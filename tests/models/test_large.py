@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+from wrong import refused
 
 import faithlib
 from faithlib import attributions, evaluate, models
@@ -120,10 +121,9 @@ def test_gradients_are_wanted_of_the_same_weights_after_an_attribution(pair):
 def test_offloaded_weights_are_not_trained(pair):
     _, spread = pair("bert")
     split = spread.encode(tiny.TEXTS), np.array([0, 1, 2, 0, 1])
-    with pytest.raises(ValueError, match="tiny-bert has offloaded weights: load it without device_map"):
-        training.fine_tune(
-            spread, {"train": split, "validation": split}, epochs=1, batch_size=2, learning_rate=1e-3
-        )
+    data = {"train": split, "validation": split}
+    told = "tiny-bert has offloaded weights: load it without device_map"
+    refused(told, training.fine_tune, spread, data, epochs=1, batch_size=2, learning_rate=1e-3)
 
 
 def test_half_precision_of_an_offloaded_model(pair):
@@ -211,12 +211,7 @@ def test_a_model_in_memory_is_wrapped_as_it_is():
 
 def trained(kind="bert", **settings):
     classifier = tiny.classifier(kind)
-    for module in classifier.model.modules():  # a step of several pieces draws dropout anew
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        for name in ("dropout_prob", "dropout"):
-            if isinstance(getattr(module, name, None), float):
-                setattr(module, name, 0.0)
+    tiny.without_dropout(classifier.model)  # a step of several pieces draws it anew
     data = classifier.encode(tiny.TEXTS * 2), np.array([0, 1, 2, 0, 1] * 2)
     splits = {"train": data, "validation": data}
     chosen = {**dict(epochs=2, batch_size=4, learning_rate=1e-3), **settings}
@@ -251,21 +246,14 @@ def test_a_step_is_the_sum_of_its_micro_batches(monkeypatch):
     assert sorted(sizes) == [1, 1, 1, 1, 1, 1, 2, 2]  # steps of 4, 4 and 2 examples
 
 
-@pytest.mark.parametrize("accumulate", [0, -1, 1.5, True])
-def test_an_accumulation_that_cannot_be_is_refused(accumulate):
-    with pytest.raises(ValueError, match=f"accumulate={accumulate!r} must be at least 1, a whole number"):
-        trained(accumulate=accumulate)
-
-
 def test_savings_that_change_the_salience_loss_are_refused():
     classifier = tiny.classifier()
     encodings = classifier.encode(tiny.TEXTS * 2)
     salience = [e.maskable / e.maskable.sum() for e in encodings]
     guided = dict(salience=salience, salience_weight=1.0)
-    with pytest.raises(ValueError, match="checkpointing=True and a salience"):
-        trained(checkpointing=True, **guided)
-    with pytest.raises(ValueError, match="accumulate=2 and the released salience loss"):
-        trained(accumulate=2, definition="released", **guided)
+    refused("checkpointing=True and a salience", trained, checkpointing=True, **guided)
+    released = dict(guided, definition="released")
+    refused("accumulate=2 and the released salience loss", trained, accumulate=2, **released)
     (_, one), (_, two) = trained(**guided), trained(accumulate=2, **guided)
     assert np.abs(np.array(one) - two).max() < 1e-5
 
@@ -273,9 +261,10 @@ def test_savings_that_change_the_salience_loss_are_refused():
 def test_a_model_that_cannot_compute_its_layers_again_is_refused():
     model = models.load("bilstm", ("no", "yes"), tiny.TEXTS)
     split = model.encode(tiny.TEXTS), np.array([0, 1, 1, 0, 1])
-    with pytest.raises(ValueError, match="checkpointing=True: bilstm cannot recompute its layers"):
-        training.fine_tune(model, {"train": split, "validation": split}, epochs=1, batch_size=2,
-                           learning_rate=1e-3, checkpointing=True)  # fmt: skip
+    data = {"train": split, "validation": split}
+    settings = dict(epochs=1, batch_size=2, learning_rate=1e-3, checkpointing=True)
+    told = "checkpointing=True: bilstm cannot recompute its layers"
+    refused(told, training.fine_tune, model, data, **settings)
 
 
 def test_accelerate_is_optional():

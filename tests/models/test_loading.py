@@ -5,48 +5,24 @@ import shutil
 import pytest
 import tiny
 import torch
+from wrong import refused
 
 from faithlib import models
-
-
-@pytest.fixture(params=tiny.KINDS)
-def classifier(request):
-    return tiny.classifier(request.param)
-
-
-def logits(classifier, encodings, **changes):
-    with torch.no_grad():
-        return classifier.logits(classifier.collate(encodings), **changes)
-
-
-# Bad input ----------------------------------------------------------------------------------------
-
-
-def told(error):
-    """The message, which has to be one line."""
-    message = str(error.value)
-    assert "\n" not in message
-    return message
-
 
 # Finding a model ----------------------------------------------------------------------------------
 
 
 def saved(folder, kind="bert", seed=0):
-    built = tiny.classifier(kind, seed)
-    tiny.save(built, folder)
-    return folder
+    return tiny.save(tiny.classifier(kind, seed), folder)
 
 
 def test_a_models_folder_that_is_none_is_refused():
-    with pytest.raises(FileNotFoundError, match="model_dir='/no/such/shelf' is no folder"):
-        models.load("org/encoder", tiny.LABELS, model_dir="/no/such/shelf")
+    shelf = dict(model_dir="/no/such/shelf", error=FileNotFoundError)
+    refused("model_dir='/no/such/shelf' is no folder", models.load, "org/encoder", tiny.LABELS, **shelf)
 
 
 def test_an_unknown_model_is_told_in_one_line():
-    with pytest.raises(FileNotFoundError) as error:
-        models.load("no-one/no-such-model", tiny.LABELS)
-    message = told(error)
+    message = refused("", models.load, "no-one/no-such-model", tiny.LABELS, error=FileNotFoundError)
     assert "'no-one/no-such-model'" in message and "model_dir" in message and "go online" in message
 
 
@@ -64,7 +40,7 @@ def test_a_saved_encoder_is_kept_and_gets_a_seeded_head(tmp_path, kind):
     for name, weights in one.model.base_model.named_parameters():
         assert torch.equal(weights, encoder[name]), name
     assert one.model.config.id2label == {0: "bad", 1: "good"}
-    a, b, c = (logits(m, m.encode(tiny.TEXTS)) for m in (one, same, other))
+    a, b, c = (tiny.logits(m, m.encode(tiny.TEXTS)) for m in (one, same, other))
     assert a.shape == (5, 2) and torch.equal(a, b) and not torch.allclose(a, c)
 
 
@@ -83,18 +59,15 @@ def test_pickled_weights_are_refused(tmp_path):
     weights = tiny.classifier().model.state_dict()
     (folder / "model.safetensors").unlink()
     torch.save(weights, folder / "pytorch_model.bin")
-    with pytest.raises(FileNotFoundError) as error:
-        models.load("encoder", tiny.LABELS, model_dir=str(tmp_path))
-    assert "safetensors" in told(error)
+    shelf = dict(model_dir=str(tmp_path), error=FileNotFoundError)
+    refused("safetensors", models.load, "encoder", tiny.LABELS, **shelf)
 
 
 def test_a_checkpoint_without_its_encoder_is_refused(tmp_path):
     folder = saved(tmp_path / "encoder")
     shutil.copy(saved(tmp_path / "other", "distilbert") / "model.safetensors", folder)
-    with pytest.raises(ValueError) as error:
-        models.load("encoder", tiny.LABELS, model_dir=str(tmp_path))
-    message = told(error)
-    assert "lacks weights of its encoder" in message and "'encoder'" in message
+    message = refused("'encoder'", models.load, "encoder", tiny.LABELS, model_dir=str(tmp_path))
+    assert "lacks weights of its encoder" in message
 
 
 def test_tiny_bert_reads_the_words_of_the_task():
@@ -106,5 +79,5 @@ def test_tiny_bert_reads_the_words_of_the_task():
     assert one.tokens(encoding) == "[CLS] great plot [UNK] [SEP] was it long [SEP]".split()
     assert encoding.types.tolist() == [0] * 5 + [1] * 4
     assert one.mask_id == vocabulary["[MASK]"]
-    a, b, c = (logits(m, [encoding]) for m in (one, same, other))
+    a, b, c = (tiny.logits(m, [encoding]) for m in (one, same, other))
     assert torch.equal(a, b) and not torch.allclose(a, c)
