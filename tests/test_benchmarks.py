@@ -216,6 +216,7 @@ def test_the_fastest_peer_computes_the_same(benchmarks):
     assert text.splitlines()[2] == "| all-MiniLM-L6-v2 | x⊙grad | 100 | 0.5 | 2 | 1.25 | captum, batched |"
 
 
+@pytest.mark.slow  # test_masf.py compares with all pairs
 def test_masf_is_timed_beside_all_pairs(benchmarks, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     benchmarks["masf"].main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])
@@ -316,6 +317,7 @@ def test_seconds_are_replaced_and_comparisons_kept(benchmarks):
     assert again.n.tolist() == [400, 40] and again.dtype.tolist() == ["float32", "bfloat16"]
 
 
+@pytest.mark.slow  # attributions/test_noiser.py compares with loops
 def test_noiser_gives_what_the_loop_gives(benchmarks, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     benchmarks["noiser"].main(["--quick", "--repeats", "1", "--folder", str(tmp_path)])

@@ -94,15 +94,9 @@ def test_of_a_pair_the_path_may_be_that_of_the_text_alone(classifier):
         if stays.any():
             stays[np.flatnonzero(encoding.maskable)[-1] + 2 :] = True  # behind the separator of `text`
         base[0, stays] = embeddings[0, stays]
-        theirs, left_out = explainer.attribute(
-            embeddings,
-            base,
-            target=int(target),
-            n_steps=60,
-            method="riemann_middle",
-            additional_forward_args=(batch.present.long(), batch.types),
-            return_convergence_delta=True,
-        )
+        path = dict(n_steps=60, method="riemann_middle", return_convergence_delta=True)
+        given = batch.present.long(), batch.types
+        theirs, left_out = explainer.attribute(embeddings, base, int(target), given, **path)
         assert gap([ours[i]], [theirs[0].sum(-1).numpy() * encoding.maskable]) < 1e-5
         assert notes["completeness_gap"][i] == pytest.approx(left_out.abs().item(), abs=1e-5)
         assert (gap([ours[i]], [whole[name][i]]) > 1e-4) == (i >= 2)
@@ -257,20 +251,15 @@ def test_sequential_integrated_gradients_give_each_token_a_path_of_its_own(class
     encodings, targets = tiny.examples(classifier)
     name = "sequential_integrated_gradients"
     ours = attribute(classifier, encodings, targets, [name, f"{name}_abs"], steps=5, baseline="token")
+    explainer = captum.attr.IntegratedGradients(Logits(classifier.model))
     for encoding, target, scores in zip(encodings, targets, ours[name], strict=True):
         batch = classifier.collate([encoding])
-        embeddings = classifier.embed(batch.ids).detach()
+        embeddings, given = classifier.embed(batch.ids).detach(), (batch.present.long(), batch.types)
         for i in np.flatnonzero(encoding.maskable):
             without = embeddings.clone()
             without[0, i] = vector(classifier, "token")
-            theirs = captum.attr.IntegratedGradients(Logits(classifier.model)).attribute(
-                embeddings,
-                without,
-                target=int(target),
-                n_steps=5,
-                method="riemann_middle",
-                additional_forward_args=(batch.present.long(), batch.types),
-            )
+            path = dict(n_steps=5, method="riemann_middle")
+            theirs = explainer.attribute(embeddings, without, int(target), given, **path)
             assert scores[i] == pytest.approx(theirs[0, i].sum().item(), abs=1e-5)
     assert gap(ours[f"{name}_abs"], [np.abs(row) for row in ours[name]]) == 0
 

@@ -30,15 +30,9 @@ def test_leave_one_out_is_what_each_token_takes_from_the_logit(four):
 
 
 def test_tokens_that_are_masked_already_have_no_score():
-    model = look_up(
-        losing("ab", 3, {"a": 1, "b": 2})
-        | {
-            (BOS, A, MASK, A + 1, EOS): (3, 0),
-            (BOS, MASK, MASK, A + 1, EOS): (1, 0),
-            (BOS, A, MASK, MASK, EOS): (4, 0),
-            (BOS, MASK, MASK, MASK, EOS): (0, 0),
-        }
-    )
+    masked = {(A, MASK, A + 1): 3, (MASK, MASK, A + 1): 1, (A, MASK, MASK): 4, (MASK, MASK, MASK): 0}
+    outputs = {(BOS, *tokens, EOS): (logit, 0) for tokens, logit in masked.items()}
+    model = look_up(losing("ab", 3, {"a": 1, "b": 2}) | outputs)
     encodings = [text(A, MASK, A + 1), text(MASK, MASK, MASK)]
     scores = attribute(model, encodings, [0, 0], ["leave_one_out", "beam"])
     assert [row.tolist() for row in scores["leave_one_out"]] == [[0, 2, 0, -1, 0], [0] * 5]

@@ -120,10 +120,8 @@ def test_a_token_of_a_fixed_word_and_another_is_told():
     )  # the first token is "a plot"
     assert segments(line, "a plot . long", "token", [0, 1]).tolist() == [-1, 1, 2]
     for unit in ("sentence", "token"):
-        with pytest.raises(
-            ValueError, match="fixed: one token holds both 'a' and 'plot', and one of them is"
-        ):
-            segments(line, "a plot . long", unit, [0])
+        told = "fixed: one token holds both 'a' and 'plot', and one of them is"
+        refused(told, segments, line, "a plot . long", unit, [0])
 
 
 def test_sentences_end_at_wide_marks_that_no_blank_follows():

@@ -39,16 +39,11 @@ def test_tables_are_complete(table, rows):
         assert frame.value.notna().all()
 
 
+OFF = {("Soft-NC", "integrated_gradients"): 0.00101, ("Soft-NS", "integrated_gradients"): 0.00076}
+
+
 @pytest.mark.parametrize(
-    ("table", "by", "off"),
-    [
-        (
-            "table_2",
-            "attribution",
-            {("Soft-NC", "integrated_gradients"): 0.00101, ("Soft-NS", "integrated_gradients"): 0.00076},
-        ),
-        ("table_3", "dataset", {}),
-    ],
+    ("table", "by", "off"), [("table_2", "attribution", OFF), ("table_3", "dataset", {})]
 )
 def test_averages_are_those_of_table_6(cells, table, by, off):
     ours = cells.groupby(["metric", by]).value.mean()
@@ -224,20 +219,12 @@ def flips():
     return both.pivot(index=["dataset", "attribution"], columns="salience", values="value")
 
 
-@pytest.mark.parametrize(
-    ("table", "rows"),
-    [
-        ("table_1", 10),
-        ("table_2", 45),
-        ("table_3", 15),
-        ("table_5", 25),
-        ("table_6", 5),
-        ("table_7", 15),
-        ("table_8", 65),
-    ],
-)
+SALOSS_ROWS = {1: 10, 2: 45, 3: 15, 5: 25, 6: 5, 7: 15, 8: 65}
+
+
+@pytest.mark.parametrize("table, rows", SALOSS_ROWS.items())
 def test_saloss_tables_are_complete(table, rows):
-    frame = papers.published("saloss", table)
+    frame = papers.published("saloss", f"table_{table}")
     assert len(frame) == rows and set(frame.dataset) == set(SALOSS_TASKS)
     keys = [k for k in ("dataset", "statistic", "salience", "attribution") if k in frame]
     assert not frame.duplicated(keys).any() and frame.value.notna().all()

@@ -7,7 +7,7 @@ import IPython.display
 import matplotlib.pyplot as plt
 import numpy as np
 import PIL.Image
-import pytest
+from wrong import refused
 
 from faithlib.report.display import DPI, NEGATIVE, POSITIVE, _picture, heat, show_drawn
 
@@ -41,8 +41,7 @@ def test_tokens_and_notes_are_shown_as_they_are():
 
 
 def test_a_row_of_another_length_is_told():
-    with pytest.raises(ValueError, match="'mine' has 1 scores for 2 tokens"):
-        heat(["a", "b"], {"mine": [1.0]})
+    refused("'mine' has 1 scores for 2 tokens", heat, ["a", "b"], {"mine": [1.0]})
 
 
 def test_the_beginning_of_a_caption_is_the_picture_s_alternative_text(monkeypatch):

@@ -299,7 +299,5 @@ def test_pairs_of_tokens_and_scores_are_read_in_order(classifier):
         4,
         0,
     ]
-    with pytest.raises(
-        ValueError, match=r"not the text in order \(LIME's as_list\(\) has each once\): give one"
-    ):
-        one(classifier, [[("great", 0.5), ("the", 0.1)]], [text])
+    told = r"not the text in order \(LIME's as_list\(\) has each once\): give one"
+    refused(told, one, classifier, [[("great", 0.5), ("the", 0.1)]], [text])

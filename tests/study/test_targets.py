@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from wrong import refused
 
 from faithlib import attributions
 from faithlib.engine import forward
@@ -192,8 +193,7 @@ def test_an_answer_that_the_tokenizer_does_not_know_is_refused(causal, answer, w
     told = f"targets of text 1: tiny-llama has no token for {word!r}: give another word"
     assert str(error.value) == told
     frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["great", answer]})
-    with pytest.raises(ValueError, match=f"has no token for {word!r}"):
-        evaluate(causal, frame, ["random_uniform"])
+    refused(f"has no token for {word!r}", evaluate, causal, frame, ["random_uniform"])
 
 
 def test_the_unknown_token_itself_may_be_asked_for(causal):
@@ -219,8 +219,7 @@ def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
 def test_an_answer_without_tokens_is_named(causal, monkeypatch):
     encode = causal.encode  # as of tokenizers that drop a zero-width space
     monkeypatch.setattr(causal, "encode", lambda texts: encode([t.replace("\u200b", "") for t in texts]))
-    with pytest.raises(ValueError, match="targets of text 0 is '.u200b': give a token id"):
-        resolved(causal, tiny.PROMPTS[:1], ["\u200b"])
+    refused("targets of text 0 is '.u200b': give a token id", resolved, causal, tiny.PROMPTS[:1], ["\u200b"])
 
 
 def test_a_prediction_that_is_not_known_yet_is_no_contrast(causal):
@@ -273,7 +272,5 @@ def test_blanks_before_answers_are_shown_and_counted():
 def test_numbers_in_a_column_are_texts(causal):
     texts = data.read(pd.DataFrame({"text": tiny.PROMPTS[:3], "target": [4, 12.0, None]}))
     assert texts.column("target") == ["4", "12", None]
-    with pytest.raises(
-        ValueError, match=r"column 'target' has list and no text in row 0: give texts; token ids"
-    ):
-        data.read(pd.DataFrame({"text": ["a"], "target": [[4]]}))
+    told = r"column 'target' has list and no text in row 0: give texts; token ids"
+    refused(told, data.read, pd.DataFrame({"text": ["a"], "target": [[4]]}))

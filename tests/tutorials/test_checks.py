@@ -9,6 +9,7 @@ import course
 import numpy as np
 import pytest
 from checks import Hint, call, check, choice, same
+from wrong import refused
 
 
 @check
@@ -64,8 +65,7 @@ def test_a_check_without_an_argument_or_that_is_broken_itself_says_so(capsys):
 
 def test_a_students_function_cannot_change_what_it_is_given():
     given = np.zeros(2)
-    with pytest.raises(Hint, match="nothing yet"):
-        call(lambda x: x.fill(1), given)
+    refused("nothing yet", call, lambda x: x.fill(1), given, error=Hint)
     assert not given.any()
 
 
@@ -171,8 +171,7 @@ def test_an_answer_of_any_type_gets_one_line(number, capsys):
 
 
 def test_reviews_of_ones_own_are_taken_from_a_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"train\.csv is no file: give train\.csv"):
-        course.reviews(str(tmp_path))
+    refused(r"train\.csv is no file: give train\.csv", course.reviews, str(tmp_path), error=FileNotFoundError)
     for split in course.SIZES:
         (tmp_path / f"{split}.csv").write_text("text,label\na good film,1\na bad film,0\n")
     assert course.reviews(str(tmp_path)).splits["test"]["label"] == [1, 0]

@@ -225,6 +225,7 @@ def test_each_unit_has_one_of_the_machines_gpus(project):
     assert {(project / f"took-{seed}").read_text() for seed in (0, 1)} == {"0", "1"}
 
 
+@pytest.mark.slow  # test_box.py and a notebook that is stopped by a signal
 @linux
 def test_a_command_in_a_box_of_time_is_stopped_and_ends_with_its_processes(tmp_path, capsys):
     notebook(tmp_path / "book.ipynb", "seed = 0", SLOW)

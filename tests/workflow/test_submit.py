@@ -9,6 +9,7 @@ import sys
 import pytest
 import submit as slurm
 import toy
+from wrong import refused
 
 SBATCH = """#!{python}
 import json, os, pathlib, subprocess, sys
@@ -59,13 +60,11 @@ def test_a_queue_that_holds_the_grid_and_a_machine_without_slurm_are_one_line(pr
         "2 jobs of this scale are in the queue (17): wait for them, or scancel --name=faithlib-quick, then "
         "give the same command again"
     )
-    with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
-        slurm.main(["scale=quick"])
+    refused(f"^{re.escape(line)}$", slurm.main, ["scale=quick"])
     (project / "bin/squeue").unlink()
     monkeypatch.setenv("PATH", str(project / "bin"))
     line = "there is no squeue here: run this on a login node of a Slurm cluster"
-    with pytest.raises(ValueError, match=f"^{line}$"):
-        slurm.main(["scale=quick"])
+    refused(f"^{line}$", slurm.main, ["scale=quick"])
 
 
 @pytest.mark.slow

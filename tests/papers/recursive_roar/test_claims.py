@@ -29,9 +29,8 @@ def points(points):
     """Curves whose areas vary over seeds, of each measure in its own way."""
     x = points.step / 100
     i = points.measure.map({name: i for i, name in enumerate(points.measure.unique())})
-    return points.assign(
-        value=points.value + 0.01 * points.seed * x * (1 - x) * i / 4 * (1 + points.recursive / 2)
-    )
+    noise = 0.01 * points.seed * x * (1 - x) * i / 4 * (1 + points.recursive / 2)
+    return points.assign(value=points.value + noise)
 
 
 table_of = partial(main_alone, claims, index="claim")
@@ -140,10 +139,8 @@ def test_the_released_form_takes_the_place_of_integrated_gradients(points):
     assert table.set_index("claim").value[RECURSION] == first.set_index("claim").value[RECURSION]
     lead = choices[choices.claim == "attention leads the other measures (ACU)"].set_index("option")
     assert lead.value["released"] < 0 < lead.value["main"]
-    printed = table.set_index("claim").value[
-        "attention leads the other measures (RACU, clipped as published)"
-    ]
-    assert printed < 0  # the published one is of the released form too
+    printed = "attention leads the other measures (RACU, clipped as published)"
+    assert table.set_index("claim").value[printed] < 0  # the published one is of the released form too
 
 
 def test_two_seeds_have_values_and_no_verdict(points):
@@ -160,16 +157,9 @@ def test_quick_runs_have_numbers_and_no_verdicts(points):
 
 
 def test_a_verdict_depends_on_opposite_data_sets_which_have_rows_of_their_own(points):
-    worse = (
-        points.recursive
-        & (points.dataset == "sst")
-        & (points.measure != "random")
-        & points.step.between(1, 99)
-    )
-    points = points.assign(value=points.value.where(~worse, points.value + 0.3))
-    better = points.recursive & (points.dataset == "babi_1") & points.step.between(1, 99)
-    better &= points.measure != "random"
-    points = points.assign(value=points.value.where(~better, points.value - 0.2))
+    inside = points.recursive & (points.measure != "random") & points.step.between(1, 99)
+    by = points.dataset.map({"sst": 0.3, "babi_1": -0.2})
+    points = points.assign(value=points.value.where(~inside, points.value + by))
     table = table_of(points)
     said = ["depends", "the data set", "above on babi_1, below on sst"]
     assert table.loc[RECURSION, ["verdict", "depends_on", "reason"]].tolist() == said
@@ -189,9 +179,8 @@ def test_leakage_is_a_rise_with_masking(points):
 def test_a_collapsed_model_is_counted_and_interpolated_over(points):
     at = points.recursive & (points.measure == "attention") & (points.step == 50) & (points.seed == 1)
     at &= points.dataset == "sst"
-    points = points.assign(
-        classes_predicted=points.classes_predicted.where(~at, 1), value=points.value.where(~at, 0.0)
-    )
+    classes = points.classes_predicted.where(~at, 1)
+    points = points.assign(classes_predicted=classes, value=points.value.where(~at, 0.0))
     racu = tables.racu(points).set_index(["dataset", "recursive", "measure"]).collapsed
     assert racu["sst", True, "attention"] == 1 and racu.sum() == 1
     curve = tables.complete_curves(points, "interpolated over")["sst", "bilstm", True].loc["attention", 1]
@@ -200,9 +189,8 @@ def test_a_collapsed_model_is_counted_and_interpolated_over(points):
 
 
 def test_a_data_set_below_the_gate_takes_no_part(points):
-    gate = pd.DataFrame(
-        {"dataset": ["babi_1", "sst"], "model": "bilstm", "variant": "", "accepted": [True, False]}
-    )
+    gate = pd.DataFrame({"dataset": ["babi_1", "sst"], "model": "bilstm", "variant": ""})
+    gate["accepted"] = [True, False]
     table = table_of(points, gate=gate)
     assert table.cases["attention is faithful (ACU)"] == "babi_1"
     assert table.loc[TASKS, ["verdict", "reason"]].tolist() == ["not tested", "no record has what it needs"]
@@ -222,11 +210,8 @@ def test_another_data_set_leaves_every_other_interval_as_it_is(points):
     one = claims.cases(points[points.dataset == "sst"])
     both = claims.cases(points)
     claim = "attention is faithful (ACU)"
-    (row,), (again,) = (
-        t[(t.claim == claim) & (t.case == "sst")][["value", "ci_low", "ci_high"]].to_numpy()
-        for t in (one, both)
-    )
-    assert row.tolist() == again.tolist()
+    rows = [t[(t.claim == claim) & (t.case == "sst")][["value", "ci_low", "ci_high"]] for t in (one, both)]
+    assert rows[0].to_numpy().tolist() == rows[1].to_numpy().tolist() != []
 
 
 def test_flat_random_curves_are_counted_take_no_part_and_are_kept_as_an_option(points):
@@ -253,14 +238,10 @@ def test_the_mean_over_cheap_gradients_by_hand():
     ]
     found = tables.complete_curves(tables.points(pd.concat(parts, ignore_index=True)))
     somewhere, mean = claims._cheaper_gradient(found, "ACU")
-    by_hand = [
-        (0.225 - 0.1125 + 0.1 * seed * 0.165) / 2 for seed in range(3)
-    ]  # .165: trapezoids of x (1 - x)
+    by_hand = [(0.225 - 0.1125 + 0.1 * seed * 0.165) / 2 for seed in range(3)]  # trapezoids of x (1 - x)
     assert mean.values.value.tolist() == pytest.approx(by_hand)
-    assert (
-        mean.claim
-        == "a cheaper gradient is more faithful than integrated gradients (ACU, mean over gradients)"
-    )
+    claim = "a cheaper gradient is more faithful than integrated gradients (ACU, mean over gradients)"
+    assert mean.claim == claim
     gains = {name: case.value for name, case in somewhere.values.items()}
     by_hand = {"babi_1: gradient_l2": 0.1125 + 0.1 * 0.165, "babi_1: input_x_gradient_abs": 0}
     assert gains == pytest.approx(by_hand)
@@ -329,13 +310,10 @@ def test_a_rise_counts_from_one_per_cent_on(points):
 def test_the_card_says_what_fewer_training_texts_leave_of_the_verdicts():
     root = project_root()
     choices = pd.read_csv(root / "results/small/recursive_roar/choices.csv")
-    verdicts = {
-        option: rows.set_index("claim").verdict
-        for option, rows in choices[choices.option.isin(["main", "1,500"])].groupby("option")
-    }
-    main = verdicts["main"][verdicts["1,500"].index]
-    held = {claim for claim in main.index[main == "holds"]}
-    assert {claim for claim in held if verdicts["1,500"][claim] != "holds"} == {f"{RECURSION}: sst"}
+    verdicts = {option: rows.set_index("claim").verdict for option, rows in choices.groupby("option")}
+    fewer = verdicts["1,500"]
+    held = verdicts["main"][fewer.index] == "holds"
+    assert fewer.index[held & (fewer != "holds")].tolist() == [f"{RECURSION}: sst"]
     card = (root / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
     assert "BiLSTM on SST, that recursion finds measures more faithful there is no longer shown" in card
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from wrong import refused
 
 from faithlib.corpora import planted
 from faithlib.metrics import erasure, fidelity, flip, normalised, registry, soft
@@ -78,8 +79,7 @@ def test_no_text_is_one_line():
 
 
 def test_a_metric_without_a_value_of_a_text_is_refused():
-    with pytest.raises(ValueError, match="metric 'racu' has no value of a text"):
-        protocol.metrics(["racu"])
+    refused("metric 'racu' has no value of a text", protocol.metrics, ["racu"])
     assert {"released_soft_ns", "soft_ns", "ns"} < set(protocol.metrics())
 
 
@@ -151,10 +151,8 @@ def test_explanations_together_have_the_values_that_each_has_alone():
 def test_a_metric_with_another_number_of_values_is_one_line():
     rows, model = known("one_word", 2)
     functions = {"mine": (lambda inputs, scores: [0.5], 1)}
-    with pytest.raises(
-        ValueError, match=r"metric 'mine' gives values of shape \(1,\) for 2 texts: return one"
-    ):
-        protocol._values(model, rows, {"a": [None] * 2}, functions, 0)
+    told = r"metric 'mine' gives values of shape \(1,\) for 2 texts: return one"
+    refused(told, protocol._values, model, rows, {"a": [None] * 2}, functions, 0)
 
 
 # Enumeration --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from wrong import refused
 
 from notebooks.ground_truth_2.measure.certificate import (
     CERTIFIED,
@@ -52,10 +53,8 @@ def test_a_model_that_reads_has_no_certificate():
     model, encodings, operators = studied("attention")
     inputs = model._inputs
     model._inputs = lambda batch, *rest: {**inputs(batch, *rest), "attention_mask": batch.present.long()}
-    with pytest.raises(
-        AssertionError, match="reads unread tokens: erasing them with zero, mask, pad, resample"
-    ):
-        certificate(model, encodings, TARGETS, operators)
+    told = "reads unread tokens: erasing them with zero, mask, pad, resample"
+    refused(told, certificate, model, encodings, TARGETS, operators, error=AssertionError)
     with torch.enable_grad():
         assert largest_gradient(model, encodings, TARGETS) > 0
 

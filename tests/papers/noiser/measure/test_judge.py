@@ -162,10 +162,7 @@ def test_what_passes_is_tried_again(make, endpoint, wrong):
         ("409", r"fails \(409\): try again later"),
         ("413", r"finds the question too long \(413\): shorten the template"),
         ("404", "knows no such model or address"),
-        (
-            "400",
-            r"refuses the request \(400, .*key is \*\*\*.*\): check model, template, tokens, tokens_name",
-        ),
+        ("400", r"refuses the request \(400, .*key is \*\*\*.*\): check model, template, tokens, tokens_n"),
     ],
 )
 def test_what_stays_wrong_is_one_line_without_the_key(make, endpoint, wrong, told, caplog, monkeypatch):
@@ -236,30 +233,22 @@ def test_a_reply_without_a_word_is_never_stored(make, endpoint, tmp_path, wrong)
     assert judge([QUESTION])[0][0] == "France" and judge.counts["without_answer"] == 0
 
 
-def test_an_answer_that_was_cut_is_never_stored(make, endpoint, tmp_path):
-    endpoint.script = ["cut"]
-    refused("raise tokens", make(), [QUESTION], error=JudgeError)
-    assert not list((tmp_path / "answers").glob("*"))
+@pytest.mark.parametrize("reason", ["length", "LENGTH", "model_length", "max_tokens", "MAX_TOKENS"])
+def test_an_answer_that_was_cut_is_never_stored_however_it_is_told(make, endpoint, tmp_path, reason):
+    endpoint.script = [{"finish_reason": reason}]
+    told = "was cut at 200 tokens before its answer ended: raise tokens"
+    refused(told, make(), [QUESTION], error=JudgeError)
+    assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 1
     assert make()([QUESTION])[0][0] == "France"  # asked again
     (path,) = (tmp_path / "answers").iterdir()
     stored = json.loads(path.read_text())
     assert stored["finish_reason"] == "stop" and stored["address"].startswith("http://127.0.0.1:")
 
 
-@pytest.mark.parametrize("reason", ["length", "LENGTH", "model_length", "max_tokens", "MAX_TOKENS"])
-def test_an_answer_that_was_cut_is_one_however_it_is_told(make, endpoint, tmp_path, reason):
-    endpoint.script = [{"finish_reason": reason}]
-    with pytest.raises(JudgeError, match="was cut at 200 tokens before its answer ended: raise tokens"):
-        make()([QUESTION])
-    assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 1
-
-
 def test_an_answer_that_ended_early_is_asked_again_and_never_stored(make, endpoint, tmp_path):
     endpoint.script = [{"finish_reason": "error"}] * 3
-    with pytest.raises(
-        JudgeError, match=r"gave 3 answers that are errors or ended .* \(finish_reason error\)"
-    ):
-        make()([QUESTION])
+    told = r"gave 3 answers that are errors or ended .* \(finish_reason error\)"
+    refused(told, make(), [QUESTION], error=JudgeError)
     assert not list((tmp_path / "answers").glob("*")) and len(endpoint.requests) == 3
     endpoint.script = [{"finish_reason": "abort", "content": "Fr"}]
     assert make()([QUESTION])[0][0] == "France" and len(endpoint.requests) == 5
@@ -470,6 +459,15 @@ def test_every_setting_is_checked_and_its_default_allowed():
 # A local model ------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def heard(monkeypatch):
+    """A language model, and the texts that it is given to encode."""
+    model, texts = tiny.causal(), []
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda given: texts.extend(given) or encode(given))
+    return model, texts
+
+
 def test_a_local_model_gives_its_likeliest_continuations():
     model = tiny.causal("llama", seed=3)
     judge = LocalJudge(model, tokens=3)
@@ -520,23 +518,18 @@ def test_an_interrupted_local_judge_asks_on_from_its_kept_answers(tmp_path, monk
 @pytest.mark.parametrize("content", ['{"a": ["b"', "[1]", "", '{"a": 5}', '{"a": "b"}'])
 def test_a_damaged_file_of_a_local_judge_is_told(tmp_path, content):
     (file := tmp_path / "judge.json").write_text(content)
-    with pytest.raises(JudgeError, match=f"{file} is damaged: delete it, and tiny-llama is asked") as caught:
-        LocalJudge(tiny.causal(), file=file)
-    assert "\n" not in str(caught.value)
+    told = f"{file} is damaged: delete it, and tiny-llama is asked"
+    refused(told, LocalJudge, tiny.causal(), file=file, error=JudgeError)
 
 
-def test_a_local_judge_is_asked_as_the_template_has_it(monkeypatch):
-    model, seen = tiny.causal(), []
-    encode = model.encode
-    monkeypatch.setattr(model, "encode", lambda texts: seen.extend(texts) or encode(texts))
+def test_a_local_judge_is_asked_as_the_template_has_it(heard):
+    model, seen = heard
     LocalJudge(model, template="the film was {text} and {words}")([("great", "long")])
     assert seen == ['the film was great long and ["great", "long"]']
 
 
-def test_an_instructed_model_is_asked_in_its_chat_template(monkeypatch):
-    model, seen = tiny.causal(), []
-    encode = model.encode
-    monkeypatch.setattr(model, "encode", lambda texts: seen.extend(texts) or encode(texts))
+def test_an_instructed_model_is_asked_in_its_chat_template(heard, monkeypatch):
+    model, seen = heard
     template = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }} {% endfor %}[assistant]"
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.chat_template = template
@@ -548,18 +541,16 @@ def test_an_instructed_model_is_asked_in_its_chat_template(monkeypatch):
 
 
 @pytest.mark.parametrize("adds", [True, False])
-def test_a_request_begins_with_its_first_token_once(monkeypatch, adds):
+def test_a_request_begins_with_its_first_token_once(heard, monkeypatch, adds):
     """Whether the tokenizer adds it, as Llama's does, or only the chat template has it, as SmolLM2's."""
-    model, seen = tiny.causal(), []
-    encode = model.encode
-    monkeypatch.setattr(model, "encode", lambda texts: seen.extend(found := encode(texts)) or found)
+    model, seen = heard
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.chat_template = "{{ bos_token }}{{ messages[0].content }}"
     if not adds:
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A")
     monkeypatch.setattr(model, "tokenizer", tokenizer)
     LocalJudge(model, "a {text}")([("great", "film")])
-    assert model.tokens(seen[0]) == ["[CLS]", "a", "great", "film"]
+    assert model.tokens(*model.encode(seen)) == ["[CLS]", "a", "great", "film"]
 
 
 def test_a_gold_answer_of_several_tokens_must_fit():
@@ -591,9 +582,9 @@ PAGE = (ROOT / "docs/judge.md").read_text(encoding="utf-8")
 
 def allowed(name):
     """The values of a setting, in the words of the page."""
+    templates = ", ".join(f"`{n}`" for n in judges.TEMPLATES)
     special = {
-        "template": "text with `{words}` or `{text}`, or a name: "
-        + ", ".join(f"`{n}`" for n in judges.TEMPLATES),
+        "template": f"text with `{{words}}` or `{{text}}`, or a name: {templates}",
         "tokens_name": "`max_tokens` or `max_completion_tokens`",
         "prices": "two numbers from 0",
         "temperature": "number from 0",
