@@ -6,6 +6,7 @@ import execute
 import pandas as pd
 import pytest
 import toy
+from wrong import tells
 
 from faithlib import tasks
 
@@ -23,9 +24,7 @@ def mirror(tmp_path):
 
 
 def refused(folder, told, name="sst"):
-    with pytest.raises((ValueError, FileNotFoundError)) as error:
-        tasks.load(name, data_dir=folder)
-    assert told in str(error.value) and "\n" not in str(error.value)
+    tells([told], tasks.load, name, data_dir=folder, error=(ValueError, FileNotFoundError))
 
 
 def test_a_link_out_of_the_data_folder_is_refused(mirror, tmp_path):

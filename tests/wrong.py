@@ -29,3 +29,11 @@ def refused(told, call, /, *given, error=ValueError, **settings):
     message = str(failure.value)
     assert "\n" not in message
     return message
+
+
+def tells(parts, call, /, *given, error=ValueError, **settings):
+    """A call fails with one line that has all `parts`: that line."""
+    message = refused("", call, *given, error=error, **settings)
+    for part in parts:
+        assert part in message
+    return message

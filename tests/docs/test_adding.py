@@ -8,6 +8,7 @@ import grid
 import pandas as pd
 import pytest
 import tiny
+import wrong
 from docs.page import (
     ROOT,
     add_units,
@@ -44,10 +45,7 @@ def grid_of(folder):
 def refused(folder, monkeypatch, **options):
     """What the check of the grid says, one line, of a config that cannot be run."""
     monkeypatch.chdir(folder)
-    with pytest.raises(ValueError) as error:
-        grid.read({"scale": "quick", **options})
-    assert "\n" not in str(error.value)
-    return str(error.value)
+    return wrong.refused("", grid.read, {"scale": "quick", **options})
 
 
 # The page ---------------------------------------------------------------------------------------------------
@@ -100,9 +98,8 @@ def test_a_task_is_in_the_study_and_the_grid(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_model_family_is_in_the_study_and_by_name_in_the_grid(tmp_path):
     follow(section(PAGE, "A model family"), project(tmp_path))
-    with pytest.raises(FileNotFoundError, match="^model 'my-modle' cannot be loaded") as error:
-        load_model("my-modle", labels=("no", "yes"), model_dir=str(tmp_path / "models"))
-    assert "\n" not in str(error.value)
+    place = dict(model_dir=str(tmp_path / "models"), error=FileNotFoundError)
+    wrong.refused("^model 'my-modle' cannot be loaded", load_model, "my-modle", labels=("no", "yes"), **place)
     (module,) = plugins.load([tmp_path / "mean_of_words.py"])
     words = tiny.tokenizer("bert")
     model = module.MeanOfWordsClassifier(module.MeanOfWords(len(words), 2), words, "mean-of-words")

@@ -3,6 +3,7 @@
 import pytest
 import tiny
 import torch
+from wrong import refused, tells
 
 from faithlib.models import built
 
@@ -58,11 +59,8 @@ def test_vectors_are_looked_for_in_model_dir_first(tmp_path, monkeypatch):
     assert embedded(bilstm("w.txt"), "the") == [4, 5, 6]
     assert embedded(bilstm("other.txt", model_dir="models"), "the") == [7, 8, 9]
     assert embedded(bilstm(tmp_path / "other.txt", model_dir="models"), "the") == [7, 8, 9]
-    with pytest.raises(FileNotFoundError) as error:
-        bilstm("none.txt", model_dir="models")
-    assert str(error.value) == (
-        "vectors='none.txt' is no file, here or in model_dir='models': correct the path, or leave it empty"
-    )
+    told = "vectors='none.txt' is no file, here or in model_dir='models': correct the path, or leave it empty"
+    refused(f"^{told}$", bilstm, "none.txt", model_dir="models", error=FileNotFoundError)
 
 
 FIRST = "give a file whose lines are a word and its 3 numbers, below a line of two whole numbers"
@@ -84,9 +82,7 @@ FIRST = "give a file whose lines are a word and its 3 numbers, below a line of t
 )
 def test_a_damaged_file_of_vectors_is_one_line(tmp_path, text, told):
     (tmp_path / "w.txt").write_text(text)
-    with pytest.raises(ValueError) as error:
-        bilstm(tmp_path / "w.txt")
-    assert f"w.txt', {told}" in str(error.value) and "\n" not in str(error.value)
+    tells([f"w.txt', {told}"], bilstm, tmp_path / "w.txt")
 
 
 def test_vectors_of_one_dimension_have_a_first_line_too(tmp_path):

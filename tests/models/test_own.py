@@ -10,7 +10,6 @@ import pytest
 import tiny
 import torch
 from sample import families
-from sample.mirrors import one_line
 from transformers import (
     BertForMaskedLM,
     CanineConfig,
@@ -22,6 +21,7 @@ from transformers import (
     XLNetConfig,
     XLNetForSequenceClassification,
 )
+from wrong import tells
 
 from faithlib import attributions, load_data, models
 from faithlib.models import fit, load_model
@@ -58,9 +58,7 @@ def logits(model, texts=tiny.TEXTS):
 
 
 def refused(*parts, source, **given):
-    with pytest.raises((ValueError, FileNotFoundError)) as error:
-        load_model(source, **given)
-    return one_line(error, *parts)
+    return tells(parts, load_model, source, error=(ValueError, FileNotFoundError), **given)
 
 
 # What is kept -------------------------------------------------------------------------------------
@@ -286,9 +284,7 @@ def test_a_tokenizer_that_is_invented_or_of_another_model_is_refused(tmp_path):
     for file in (tmp_path / "a").glob("tokenizer*"):
         file.unlink()
     for load in (load_model, lambda s: models.load(s, NAMES)):
-        with pytest.raises(ValueError, match="has no tokenizer in .*: save it there") as error:
-            load(source)
-        one_line(error)
+        tells(["has no tokenizer in ", ": save it there"], load, source)
     assert load_model(source, tiny.tokenizer("bert")).outputs == 3
 
 

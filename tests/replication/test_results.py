@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
-from wrong import refused
+from wrong import refused, tells
 
 from faithlib.provenance import peak_memory_mib
 from replication import results
@@ -43,12 +43,6 @@ def run(given):
     return results.start("soft_metrics", given)
 
 
-def one_line(error):
-    message = str(error.value)
-    assert "\n" not in message
-    return message
-
-
 # Starting -----------------------------------------------------------------------------------------
 
 
@@ -62,7 +56,7 @@ def test_a_unit_is_named_after_task_model_and_seed(given, tmp_path):
 
 
 def test_parameters_are_the_plain_values_and_no_places(given):
-    names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": one_line}
+    names = {**given, "np": np, "_hidden": 1, "In": ["x"], "f": tells}
     run = results.start("soft_metrics", names)
     places = {"scale", "device", "data_dir", "model_dir"}
     assert run.params == {name: value for name, value in GIVEN.items() if name not in places}
@@ -99,9 +93,7 @@ def test_relative_folders_are_the_projects(given, monkeypatch, tmp_path):
     ],
 )
 def test_what_cannot_be_started(given, wrong, told):
-    with pytest.raises(ValueError) as error:
-        results.start("soft_metrics", {**given, **wrong})
-    assert told in one_line(error)
+    tells([told], results.start, "soft_metrics", {**given, **wrong})
 
 
 def test_cuda_where_there_is_none(given, monkeypatch):
@@ -168,16 +160,13 @@ def test_a_damaged_record_is_told_with_the_fix(run, given, harm, told):
         lambda: results.read_record(path),
         lambda: results.load(given["results_dir"], "quick", "soft_metrics"),
     ):
-        with pytest.raises(ValueError) as error:
-            read()
-        message = one_line(error)
+        message = refused("", read)
         assert told in message and "delete " in message and "run the unit again" in message
 
 
 def test_an_empty_folder_has_no_records(tmp_path):
-    with pytest.raises(FileNotFoundError) as error:
-        results.load(str(tmp_path), "quick", "soft_metrics")
-    assert "no records in" in one_line(error) and "make results SCALE=quick" in str(error.value)
+    told = ["no records in", "make results SCALE=quick"]
+    tells(told, results.load, str(tmp_path), "quick", "soft_metrics", error=FileNotFoundError)
 
 
 # What an interruption leaves ----------------------------------------------------------------------

@@ -18,11 +18,3 @@ def write(folder, name, **frames):
     (folder / name).mkdir(exist_ok=True)
     for split, frame in frames.items():
         frame.to_parquet(folder / name / f"{split}.parquet")
-
-
-def one_line(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
-    return message

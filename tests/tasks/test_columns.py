@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample.mirrors import one_line
+from wrong import tells
 
 from faithlib.tasks import columns
 
@@ -78,9 +78,7 @@ def test_a_column_of_0_and_1_is_read_in_one_way(values, texts, found):
     ],
 )
 def test_evidence_that_is_not_in_the_text_is_refused(value, told):
-    with pytest.raises(ValueError) as error:
-        columns.evidence([[0], value], [TEXT, TEXT], "why", "mine")
-    one_line(error, "mine: column 'why', row 1: ", told)
+    tells(["mine: column 'why', row 1: ", told], columns.evidence, [[0], value], [TEXT, TEXT], "why", "mine")
 
 
 @pytest.mark.parametrize(
@@ -115,9 +113,7 @@ def test_classes_are_those_of_all_splits():
     ],
 )
 def test_labels_that_are_none_are_refused(values, labels, told):
-    with pytest.raises(ValueError) as error:
-        columns.classes({"test": values}, "stars", "mine", labels)
-    one_line(error, "mine: column 'stars' ", told)
+    tells(["mine: column 'stars' ", told], columns.classes, {"test": values}, "stars", "mine", labels)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +127,7 @@ def test_labels_that_are_none_are_refused(values, labels, told):
     ],
 )
 def test_texts_that_are_none_are_refused_with_their_rows(values, told):
-    with pytest.raises(ValueError) as error:
-        columns.texts(values, "text", "mine")
-    one_line(error, "mine: column 'text' ", told)
+    tells(["mine: column 'text' ", told], columns.texts, values, "text", "mine")
 
 
 def test_an_auxiliary_text_may_be_empty_and_not_missing():

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from wrong import tells
 
 from faithlib import tasks
 from faithlib.tasks import files
@@ -10,11 +11,6 @@ from replication import papers
 ROWS = pd.DataFrame(
     {"text": [f"text number {i}" for i in range(40)], "label": ["good", "bad"] * 20, "evidence": ["[2]"] * 40}
 )
-
-
-def one_line(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message and all(part in message for part in parts), message
 
 
 @pytest.fixture
@@ -81,9 +77,7 @@ def test_prompts_are_one_split(tmp_path):
 def test_what_does_not_fit_is_told_in_one_line(tmp_path, name, rows, told):
     if rows is not None:
         rows.to_csv(tmp_path / name, index=False)
-    with pytest.raises((ValueError, FileNotFoundError)) as error:
-        tasks.load(str(tmp_path / name))
-    one_line(error, *told)
+    tells(told, tasks.load, str(tmp_path / name), error=(ValueError, FileNotFoundError))
 
 
 @pytest.mark.parametrize(

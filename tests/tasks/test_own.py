@@ -6,7 +6,8 @@ import datasets
 import pandas as pd
 import pytest
 import tiny
-from sample.mirrors import one_line, rows, write
+from sample.mirrors import rows, write
+from wrong import tells
 
 from faithlib import evaluate, load_data, load_model, tasks
 
@@ -23,9 +24,7 @@ LISTED = FRAME.assign(why=[[[2, 7]], [[3, 9]], [], [[0, 6]]])  # of one kind, as
 
 
 def refused(*parts, source=FRAME, **given):
-    with pytest.raises((ValueError, FileNotFoundError)) as error:
-        load_data(source, **given)
-    return one_line(error, *parts)
+    return tells(parts, load_data, source, error=(ValueError, FileNotFoundError), **given)
 
 
 def files(folder, frame=LISTED, name="reviews"):

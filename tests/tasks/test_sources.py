@@ -3,7 +3,8 @@
 import datasets
 import pandas as pd
 import pytest
-from sample.mirrors import one_line, rows, write
+from sample.mirrors import rows, write
+from wrong import tells
 
 from faithlib import tasks
 from faithlib.tasks import sources
@@ -72,9 +73,8 @@ def test_no_network_is_one_line(monkeypatch):
         raise OSError("no route to host\nand much more")
 
     monkeypatch.setattr(sources.datasets, "load_dataset", unreachable)
-    with pytest.raises(ConnectionError) as error:
-        tasks.load("sst")
-    one_line(error, "'SetFit/sst2'", "no route to host", "data_dir", "quick")
+    told = ["'SetFit/sst2'", "no route to host", "data_dir", "quick"]
+    tells(told, tasks.load, "sst", error=ConnectionError)
 
 
 def test_first_two_sentences():
@@ -84,13 +84,10 @@ def test_first_two_sentences():
 
 def test_wrong_columns_and_types(mirror):
     write(mirror, "sst", test=rows(8).rename(columns={"text": "sentence"}))
-    with pytest.raises(ValueError) as error:
-        tasks.load("sst", data_dir=mirror)
-    one_line(error, "sst/test.parquet", "no column 'text'", "only sentence, label")
+    told = ["sst/test.parquet", "no column 'text'", "only sentence, label"]
+    tells(told, tasks.load, "sst", data_dir=mirror)
     write(mirror, "sst", test=rows(8).assign(label="positive"))
-    with pytest.raises(ValueError) as error:
-        tasks.load("sst", data_dir=mirror)
-    one_line(error, "column 'label'", "int, 0 to 1")
+    tells(["column 'label'", "int, 0 to 1"], tasks.load, "sst", data_dir=mirror)
 
 
 def test_label_out_of_range_and_missing_label(mirror):
@@ -99,18 +96,15 @@ def test_label_out_of_range_and_missing_label(mirror):
         frame["label"] = frame["label"].astype("Int64")
         frame.loc[5, "label"] = label
         write(mirror, "sst", test=frame)
-        with pytest.raises(ValueError) as error:
-            tasks.load("sst", data_dir=mirror)
-        one_line(error, "1 labels out of range", "row 5", "0 = negative, 1 = positive")
+        told = ["1 labels out of range", "row 5", "0 = negative, 1 = positive"]
+        tells(told, tasks.load, "sst", data_dir=mirror)
 
 
 def test_empty_texts_are_counted_and_shown(mirror):
     frame = rows(8)
     frame.loc[[2, 6], "text"] = ["  ", None]
     write(mirror, "sst", test=frame)
-    with pytest.raises(ValueError) as error:
-        tasks.load("sst", data_dir=mirror)
-    one_line(error, "split 'test'", "2 rows with an empty text", "2, 6")
+    tells(["split 'test'", "2 rows with an empty text", "2, 6"], tasks.load, "sst", data_dir=mirror)
 
 
 def test_truncated_file(mirror):
@@ -118,9 +112,7 @@ def test_truncated_file(mirror):
     content = path.read_bytes()
     for kept in (len(content) // 2, 0):
         path.write_bytes(content[:kept])
-        with pytest.raises(ValueError) as error:
-            tasks.load("sst", data_dir=mirror)
-        one_line(error, "cannot read 'sst/train.parquet'", "damaged")
+        tells(["cannot read 'sst/train.parquet'", "damaged"], tasks.load, "sst", data_dir=mirror)
     broken = bytearray(content)
     broken[4:200] = bytes(196)  # the footer is whole, the rows are not
     path.write_bytes(bytes(broken))
@@ -129,12 +121,9 @@ def test_truncated_file(mirror):
 
 
 def test_credentialed_and_local_only_tasks_say_what_to_provide():
-    with pytest.raises(ValueError) as error:
-        tasks.load("mimic_anemia")
-    one_line(error, "credentials", "never downloaded", "mimic_anemia/<split>.parquet", "MIMIC-III")
-    with pytest.raises(ValueError) as error:
-        tasks.load("babi_2", data_dir="")
-    one_line(error, "script-free", "babi_2/<split>.parquet", "en-10k")
+    told = ["credentials", "never downloaded", "mimic_anemia/<split>.parquet", "MIMIC-III"]
+    tells(told, tasks.load, "mimic_anemia")
+    tells(["script-free", "babi_2/<split>.parquet", "en-10k"], tasks.load, "babi_2", data_dir="")
 
 
 def test_credentialed_task_from_local_files(tmp_path):

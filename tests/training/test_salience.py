@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from wrong import refused
 
 from faithlib.attributions import attribute
 from faithlib.training import salience
@@ -165,9 +166,7 @@ def test_bad_input_is_told_in_one_line():
         "example 0 has no maskable token: remove": lambda: salience.fit("tfidf", [empty]),
         "attention of example 0 is 0": lambda: salience.divergence([np.zeros(3)], [np.ones(3)]),
     }.items():
-        with pytest.raises(ValueError, match=told) as error:
-            call()
-        assert "\n" not in str(error.value)
+        refused(told, call)
 
 
 # The loss ----------------------------------------------------------------------------------------------

@@ -91,9 +91,9 @@ def test_a_damaged_gguf_file_is_told_and_leaves_nothing(tmp_path, gguf_file):
     whole = gguf_file[0].read_bytes()
     for content in (whole[: len(whole) // 2], b"no GGUF" * 9):
         (tmp_path / "cut.gguf").write_bytes(content)
-        with pytest.raises(ValueError, match=r"cut.gguf cannot be read \(.*\): it is damaged") as error:
-            convert.convert(tmp_path / "cut.gguf", tmp_path / "out")
-        assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+        told = r"cut.gguf cannot be read \(.*\): it is damaged"
+        refused(told, convert.convert, tmp_path / "cut.gguf", tmp_path / "out")
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("what", ["lost", "broken"])
