@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from wrong import tells
+from wrong import refused, tells
 
 from faithlib.engine import batching, forward
 from faithlib.metrics import flip
@@ -277,5 +277,4 @@ def test_bad_input_is_told_before_any_work(change, words):
 def test_a_model_without_a_mask_token_is_told():
     model = Linear({10: 1})
     model.mask_id = None
-    with pytest.raises(ValueError, match="linear has no mask token"):
-        decision_flip(model, [TEN], {"mine": [np.zeros(12)]})
+    refused("linear has no mask token", decision_flip, model, [TEN], {"mine": [np.zeros(12)]})

@@ -194,6 +194,5 @@ def test_a_model_without_a_mask_token_has_the_metrics_of_another_operator():
     model = tiny.classifier()
     model.tokenizer.mask_token = None
     encodings = model.encode([TEXT])
-    with pytest.raises(ValueError, match="needs a mask token"):
-        Inputs(model, encodings, [1]).check(registry.get("aopc_sufficiency"))
+    refused("needs a mask token", Inputs(model, encodings, [1]).check, registry.get("aopc_sufficiency"))
     Inputs(model, encodings, [1], operator="delete").check(registry.get("aopc_sufficiency"))

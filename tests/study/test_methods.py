@@ -66,8 +66,3 @@ def test_settings_of_one_attribution():
 
     study = evaluate(model, tiny.TEXTS, {**given, "two": two}, ["ns"])
     assert list(study.scores) == ["two", "one"] and study.scores["two"][0][2] == 4
-
-
-def test_a_function_that_returns_another_name_is_refused():
-    with pytest.raises(ValueError, match="attribution 'mine': its function returns 'sized'"):
-        evaluate(tiny.classifier(), tiny.TEXTS, {"mine": sized}, ["ns"])

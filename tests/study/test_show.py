@@ -75,11 +75,6 @@ def test_texts_without_a_value_are_not_chosen_and_lower_may_be_better():
     assert chosen == [0, 1] and rule == "The first texts; no metric has a value."
 
 
-@pytest.mark.parametrize("texts", [-1, 1.5, True, "all"])
-def test_how_many_texts_is_a_whole_number(texts):
-    refused(f"texts={texts!r} must be at least 0, a whole number", report.show, study(), texts=texts)
-
-
 def test_a_terminal_shows_text(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     report.show(study(), texts=2)
@@ -205,8 +200,3 @@ def test_a_single_metric_has_no_agreement_to_draw(tmp_path):
     given.table, given.values = (frame[frame.metric == "ns"] for frame in (given.table, given.values))
     report.save(given, tmp_path)
     assert not list((tmp_path / "figures").glob("agreement*"))
-
-
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "out").write_text("")
-    refused("is a file: give a folder", report.save, study(), tmp_path / "out")

@@ -132,50 +132,15 @@ def test_unknown_task(name):
     tells([f"task {name!r} is unknown", "evidence_inference"], tasks.load, name, data_dir="/no/such/folder")
 
 
-def test_unknown_task_names_the_closest():
-    refused("did you mean 'evidence_inference'", tasks.load, "evidence-inference")
-
-
-@pytest.mark.parametrize(
-    "name, paper, parts",
-    [
-        (
-            "knowns",
-            "soft_metrics",
-            ["'knowns'", "holds prompts", "soft_metrics explains classification", "sst"],
-        ),
-        ("sentiment", "noiser", ["'sentiment'", "noiser explains prompts", "longra"]),
-    ],
-)
-def test_a_task_of_another_kind_than_the_paper_explains(name, paper, parts):
-    tells(parts, tasks.load, name, papers.card(paper))
+def test_a_task_of_another_kind_than_the_paper_explains():
+    told = ["'knowns'", "holds prompts", "soft_metrics explains classification", "sst"]
+    tells(told, tasks.load, "knowns", papers.card("soft_metrics"))
 
 
 def test_a_paper_that_does_not_mention_a_task_splits_it_as_its_row_says(mirror):
     own = tasks.load("mrpc", data_dir=mirror)
     assert "mrpc" not in papers.card("saloss").tasks
     assert tasks.load("mrpc", papers.card("saloss"), mirror).provenance["sha256"] == own.provenance["sha256"]
-
-
-@pytest.mark.parametrize(
-    "arguments, parts",
-    [
-        ({"seed": -1}, ["seed=-1"]),
-        ({"seed": 0.5}, ["seed=0.5"]),
-        ({"sizes": 300}, ["sizes=300", "dict"]),
-        ({"sizes": {"dev": 3}}, ["'dev'", "train, validation, test"]),
-        ({"sizes": {"train": "many"}}, ["sizes['train']='many'"]),
-        ({"sizes": {"train": -3}}, ["sizes['train']=-3"]),
-        ({"sizes": {"train": True}}, ["sizes['train']=True"]),
-        ({"sizes": {"train": 10**9}}, ["1000000000", "at most 50000"]),
-    ],
-)
-def test_bad_seed_and_sizes(arguments, parts):
-    tells(parts, tasks.load, "sentiment", **arguments)
-
-
-def test_data_dir_of_a_wrong_type():
-    tells(["data_dir 3"], tasks.load, "sst", data_dir=3)
 
 
 def test_missing_folder_task_and_split(mirror):

@@ -4,7 +4,7 @@ import datasets
 import pandas as pd
 import pytest
 from sample.mirrors import rows, write
-from wrong import tells
+from wrong import refused, tells
 
 from faithlib import tasks
 from faithlib.tasks import sources
@@ -116,8 +116,7 @@ def test_truncated_file(mirror):
     broken = bytearray(content)
     broken[4:200] = bytes(196)  # the footer is whole, the rows are not
     path.write_bytes(bytes(broken))
-    with pytest.raises(ValueError, match="cannot read 'sst/train.parquet'"):
-        tasks.load("sst", data_dir=mirror)
+    refused("cannot read 'sst/train.parquet'", tasks.load, "sst", data_dir=mirror)
 
 
 def test_credentialed_and_local_only_tasks_say_what_to_provide():
