@@ -42,15 +42,11 @@ def captums(probability, ids, there, erased_id, target):
         for row in there:
             yield torch.tensor(row[None], dtype=torch.long)
 
-    explainer = captum.attr.LimeBase(
-        probability,
-        SkLearnLinearModel("linear_model.Ridge", alpha=1),
-        ribeiros_weight,
-        samples,
-        True,
-        lambda row, original, **settings: torch.where(row.bool(), original, erased_id),
-        None,
-    )
+    def erased(row, original, **settings):
+        return torch.where(row.bool(), original, erased_id)
+
+    ridge = SkLearnLinearModel("linear_model.Ridge", alpha=1)
+    explainer = captum.attr.LimeBase(probability, ridge, ribeiros_weight, samples, True, erased, None)
     scores = explainer.attribute(ids, target=target, n_samples=len(there), perturbations_per_eval=8)
     return scores.numpy()[0]
 

@@ -24,20 +24,9 @@ LOG = ROOT / "results/quick/cluster/slurm.log"
 CONF = Path("/etc/slurm/slurm.conf")
 MOST = 6  # jobs that the controller keeps, one of them its own spare
 OURS = "# of faithlib's make test-cluster"
-QUICKLY = [
-    "--jobs",
-    "2",
-    "--seconds-between-status-checks",
-    "5",
-    "--slurm-init-seconds-before-status-checks",
-    "5",
-    "--latency-wait",
-    "10",
-    "--slurm-status-command",
-    "squeue",  # there is no accounting here
-    "--default-resources",
-    "slurm_partition=debug",
-]
+QUICKLY = """--jobs 2 --seconds-between-status-checks 5 --slurm-init-seconds-before-status-checks 5
+    --latency-wait 10 --default-resources slurm_partition=debug
+    --slurm-status-command squeue""".split()  # there is no accounting here
 began = time.monotonic()
 
 
@@ -68,16 +57,8 @@ def install():
         )
     say("apt-get install slurm-wlm munge")
     sh("apt-get", "update", "-qq")
-    sh(
-        "apt-get",
-        "install",
-        "-y",
-        "-qq",
-        "--no-install-recommends",
-        "slurm-wlm",
-        "munge",
-        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-    )
+    packages = "--no-install-recommends slurm-wlm munge".split()
+    sh("apt-get", "install", "-y", "-qq", *packages, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
 
 
 def start():

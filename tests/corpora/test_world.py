@@ -31,9 +31,7 @@ def trained(name, train, epochs):
     return data.splits["test"], llama, *prompts["test"], training.evaluate(llama, *prompts["test"])
 
 
-@pytest.mark.parametrize(
-    ("name", "train", "epochs"), [("world_facts", 2000, 3), ("world_biographies", 3000, 3)]
-)
+@pytest.mark.parametrize("name, train, epochs", [("world_facts", 2000, 3), ("world_biographies", 3000, 3)])
 def test_most_prompts_are_answered(name, train, epochs):
     *_, performance = trained(name, train, epochs)
     assert performance["accuracy"] >= 0.9

@@ -59,13 +59,9 @@ def test_a_token_may_span_a_blank():
     """A tokenizer that takes "new york" for one token, and leaves the dash out."""
     vocabulary = {"[UNK]": 0, "in ": 1, "new york": 2, " we ": 3, "live": 4}
     built = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    built.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split("— ", "removed"),
-            pre_tokenizers.Split("new york", "isolated"),
-            pre_tokenizers.Split(" we ", "isolated"),
-        ]
-    )
+    parts = {"— ": "removed", "new york": "isolated", " we ": "isolated"}
+    split = [pre_tokenizers.Split(part, how) for part, how in parts.items()]
+    built.pre_tokenizer = pre_tokenizers.Sequence(split)
     words_of = PreTrainedTokenizerFast(tokenizer_object=built, unk_token="[UNK]")
     (encoding,) = CausalLM(tiny.causal().model, words_of, "spanning").encode(["— in new york we live"])
     assert encoding.ids.tolist() == [1, 2, 3, 4]
@@ -275,13 +271,7 @@ def test_what_is_certain_to_pass_the_limit_is_not_begun(encoded, tmp_path, monke
 )
 def test_bad_input_is_one_clear_line(encoded, given, told):
     judge = needs()
-    right = {
-        "texts": [TEXT],
-        "golds": [GOLD],
-        "encodings": encoded,
-        "scores": {"a": [SCORES]},
-        "judge": judge,
-    }
+    right = dict(texts=[TEXT], golds=[GOLD], encodings=encoded, scores={"a": [SCORES]}, judge=judge)
     refused(told, answerability, **right | given)
     assert not judge.seen
 

@@ -19,15 +19,8 @@ from faithlib.metrics import masf
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 # Five examples, two layers, three embeddings.
-REFERENCE = np.array(
-    [
-        [[1, 2, 3], [1, 1, 1]],
-        [[2, 3, 4], [2, 2, 2]],
-        [[3, 4, 5], [3, 3, 3]],
-        [[4, 5, 1], [4, 4, 4]],
-        [[5, 1, 2], [5, 5, 5]],
-    ]
-)
+FIRST = [[1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 1], [5, 1, 2]]
+REFERENCE = np.array([[embeddings, [i] * 3] for i, embeddings in enumerate(FIRST, 1)])
 
 
 def drawn(seed, n, layers=2, width=24):

@@ -430,13 +430,11 @@ def test_examples_can_be_split_into_parts(case):
     plan = Settings(**ratios, soft_draws=2, random_draws=2, seed=7, perturbations=perturbations)
     names = np.array([3, 8, 9, 20, 21])
     whole = soft.values(classifier, encodings, targets, {"mine": scores}, plan, names)
-    parts = pd.concat(
-        [
-            soft.values(classifier, encodings[a:b], targets[a:b], {"mine": scores[a:b]}, plan, names[a:b])
-            for a, b in ((0, 1), (1, 4), (4, 5))
-        ],
-        ignore_index=True,
-    )
+    parts = []
+    for at in (slice(0, 1), slice(1, 4), slice(4, 5)):
+        part = soft.values(classifier, encodings[at], targets[at], {"mine": scores[at]}, plan, names[at])
+        parts.append(part)
+    parts = pd.concat(parts, ignore_index=True)
     assert sorted(whole.example.unique()) == names.tolist()
     pd.testing.assert_frame_equal(whole[list(COLUMNS)], parts[list(COLUMNS)])
     for column in ("raw", "denominator"):

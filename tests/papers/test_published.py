@@ -42,9 +42,7 @@ def test_tables_are_complete(table, rows):
 OFF = {("Soft-NC", "integrated_gradients"): 0.00101, ("Soft-NS", "integrated_gradients"): 0.00076}
 
 
-@pytest.mark.parametrize(
-    ("table", "by", "off"), [("table_2", "attribution", OFF), ("table_3", "dataset", {})]
-)
+@pytest.mark.parametrize("table, by, off", [("table_2", "attribution", OFF), ("table_3", "dataset", {})])
 def test_averages_are_those_of_table_6(cells, table, by, off):
     ours = cells.groupby(["metric", by]).value.mean()
     frame = papers.published("soft_metrics", table).set_index(["metric", by])

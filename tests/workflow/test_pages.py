@@ -41,8 +41,6 @@ def test_the_page_of_dependencies_has_every_pinned_package():
     assert pages.head("dependencies") in (ROOT / "docs/dependencies.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [("pandas", "BSD"), ("torch", "BSD-3-Clause"), ("pytest", "MIT")]
-)
+@pytest.mark.parametrize("name, expected", [("pandas", "BSD"), ("torch", "BSD-3-Clause"), ("pytest", "MIT")])
 def test_a_licence_is_the_one_that_a_package_declares(name, expected):
     assert expected in pages.licence(name) and "\n" not in pages.licence(name)

@@ -243,9 +243,7 @@ def test_a_prompt_behind_a_context_has_shares_and_counted_passes():
     assert notes["input_x_gradient"].endswith(" 1 pass")
 
 
-@pytest.mark.parametrize(
-    ("prompts", "positions"), [(["the plot was"], 64), (["the plot was", "a long film"], 6)]
-)
+@pytest.mark.parametrize("prompts, positions", [(["the plot was"], 64), (["the plot was", "a long film"], 6)])
 def test_a_prompt_without_another_or_without_room_stands_alone(prompts, positions):
     lm = tiny.causal(positions=positions)
     tokens, _, notes = measure.behind_context(lm, prompts, ["great"] * len(prompts), 5, ["leave_one_out"], {})
