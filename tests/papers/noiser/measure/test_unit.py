@@ -61,7 +61,12 @@ def test_the_card_names_ten_methods_and_noiser_last():
 def test_parameters_that_do_not_fit_are_refused(tmp_path, monkeypatch, wrong, message):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     measure.check_parameters(GIVEN, tmp_path)
-    refused(message.replace("(", r"\(").replace("[", r"\["), measure.check_parameters, {**GIVEN, **wrong}, tmp_path)
+    refused(
+        message.replace("(", r"\(").replace("[", r"\["),
+        measure.check_parameters,
+        {**GIVEN, **wrong},
+        tmp_path,
+    )
 
 
 @pytest.mark.parametrize(
