@@ -132,7 +132,7 @@ def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
 
     from faithlib.report.display import show_figure
 
-    rows = []
+    rows: list[pd.DataFrame] = []
     for one in bridges(paper, folder):
         text = f"**{one.claim}.** {one.sentence()}"
         if rows:
