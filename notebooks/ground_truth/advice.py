@@ -22,7 +22,9 @@ LEAST = 3  # models, of a sentence
 INVARIANT = 0.95  # share of decided pairs that keep their order, of a metric that is called invariant
 
 
-def sentences(scored, overview, cost, familiar, scale):
+def sentences(
+    scored: pd.DataFrame, overview: pd.DataFrame, cost: pd.DataFrame, familiar: pd.DataFrame, scale: str
+) -> list[str]:
     """When to use which metric, [str] of Markdown; none at scale "quick", or of fewer than LEAST models.
 
     Args:
@@ -51,7 +53,7 @@ def sentences(scored, overview, cost, familiar, scale):
     return [text for text in found if text]
 
 
-def of_papers(scored, retrained, scale):
+def of_papers(scored: pd.DataFrame, retrained: pd.DataFrame, scale: str) -> pd.DataFrame:
     """What the study says of the metrics of each paper: one sentence a paper.
 
     Args:

@@ -35,7 +35,7 @@ CONDITIONS = {  # what a verdict of this version rests on, as its second version
 LATE = "not after Holm's correction", "another part of the claim is not shown"
 
 
-def claims(scored, scale):
+def claims(scored: pd.DataFrame, scale: str) -> pd.DataFrame:
     """claims.csv: a row for each part of a claim, with `p_holm` of the claim that it belongs to.
 
     "Does not hold" has to survive Holm's correction over all parts, too. `reason` also says what a verdict
@@ -70,7 +70,7 @@ def claims(scored, scale):
     return found
 
 
-def with_more_texts(fixed, more):
+def with_more_texts(fixed: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
     """The claims with more texts of a model, beside those with the number that was fixed before the runs.
 
     Args:
@@ -88,7 +88,7 @@ def with_more_texts(fixed, more):
     return both.assign(same=both.verdict == both.verdict_more)[TEXTS]
 
 
-def both_numbers(table):
+def both_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """What a page shows of `with_more_texts`: claim, value [95 % interval] of both, "same verdict"."""
     fixed, more = (
         [cell_text(*row) for row in table[[name + end for name in ("value", "ci_low", "ci_high")]].to_numpy()]
@@ -104,7 +104,7 @@ def both_numbers(table):
     )
 
 
-def of_more_texts(table):
+def of_more_texts(table: pd.DataFrame) -> str:
     """How much the number of texts decides, in one sentence.
 
     Args:

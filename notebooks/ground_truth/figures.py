@@ -1,6 +1,8 @@
 """Which metric can be believed: two heat maps."""
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from faithlib.report import note_scale
 from faithlib.report.figures import WIDTH, heat
@@ -23,7 +25,7 @@ CAPTIONS = {
 }
 
 
-def metrics(table, scale="", models="Trained models"):
+def metrics(table: pd.DataFrame, scale: str = "", models: str = "Trained models") -> Figure:
     """Metric × score.
 
     Args:
@@ -45,7 +47,7 @@ def metrics(table, scale="", models="Trained models"):
     return figure
 
 
-def agreement(table, scale=""):
+def agreement(table: pd.DataFrame, scale: str = "") -> Figure:
     """Metric × metric, the lower half.
 
     Args:

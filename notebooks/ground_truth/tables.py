@@ -36,7 +36,7 @@ RACU = ["metric", "model", "mechanism", "accuracy", "ci_low", "ci_high", "n_mode
 AGREEMENT = ["metric_a", "metric_b", "rho", "ci_low", "ci_high", "n_models"]
 
 
-def scores(values):
+def scores(values: pd.DataFrame) -> pd.DataFrame:
     """Shares of pairs from counts, one row a unit, mechanism, metric and ladder.
 
     Args:
@@ -68,12 +68,12 @@ def scores(values):
     return pd.concat([own, whole.assign(mechanism=ALL, ladder=ALL)], ignore_index=True)
 
 
-def as_fixed(table):
+def as_fixed(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the units that were fixed before the runs: without the variant MORE."""
     return table[table.variant != MORE]
 
 
-def with_more_texts(table):
+def with_more_texts(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table of units, the variant MORE in the place of the same models with fewer texts."""
     keys = ["dataset", "model", "seed"]
     more = table[table.variant == MORE]
@@ -81,7 +81,7 @@ def with_more_texts(table):
     return table[~twice]
 
 
-def by_kind(table):
+def by_kind(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(the rows of classifiers, those of language models): their metrics are not the same, nor averaged."""
     causal = table.model == language.MODEL
     return table[~causal], table[causal]
@@ -98,7 +98,7 @@ def plain(table):
     return table[(table.classes == 3) & (table.masking == PLAIN)]
 
 
-def metrics(scored):
+def metrics(scored: pd.DataFrame) -> pd.DataFrame:
     """The table of the study: every metric on every mechanism and ladder.
 
     Args:
@@ -134,7 +134,7 @@ def metrics(scored):
     return pd.DataFrame(rows, columns=METRICS)
 
 
-def by_model(table):
+def by_model(table: pd.DataFrame) -> pd.DataFrame:
     """The table of metrics as a page shows it: a row a metric, a column a kind of model.
 
     Args:
@@ -159,7 +159,7 @@ def by_model(table):
     return as_printed(rows, texts, ["metric"], ["kind"])
 
 
-def by_mechanism(scored):
+def by_mechanism(scored: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of a metric on each mechanism: means over trained models with three classes and over ladders.
 
     Args:
@@ -178,7 +178,7 @@ def by_mechanism(scored):
     return wide.rename(index=label).rename_axis(columns=None).reset_index()
 
 
-def overview(scored):
+def overview(scored: pd.DataFrame) -> pd.DataFrame:
     """One row a metric: what it scores on the trained models with three classes, and the nulls.
 
     Args:
@@ -204,7 +204,7 @@ def overview(scored):
     return found.sort_values("accuracy", ascending=False)
 
 
-def cost(records, passes, causal=False):
+def cost(records: pd.DataFrame, passes: pd.DataFrame, causal: bool = False) -> pd.DataFrame:
     """What a metric costs, for one explanation of one text.
 
     Args:
@@ -224,7 +224,7 @@ def cost(records, passes, causal=False):
     return pd.DataFrame(costs).rename_axis("metric")
 
 
-def stable_order(scored):
+def stable_order(scored: pd.DataFrame) -> pd.DataFrame:
     """What differences the models can show, and how many models small differences would take, by metric.
 
     Args:
@@ -252,7 +252,7 @@ def stable_order(scored):
     return table.astype({"models_needed": "Int64"}).rename_axis("metric")
 
 
-def familiarity(table):
+def familiarity(table: pd.DataFrame) -> pd.DataFrame:
     """Are the inputs that metrics build familiar to the model: shares of texts that MaSF rejects.
 
     Args:
@@ -269,7 +269,9 @@ def familiarity(table):
     return pd.DataFrame(rows)
 
 
-def leaderboard(metrics_table, means, gates, version):
+def leaderboard(
+    metrics_table: pd.DataFrame, means: pd.DataFrame, gates: pd.DataFrame, version: str
+) -> pd.DataFrame:
     """The leaderboard: one row a score of a metric or attribution, to which others may add theirs.
 
     Args:
@@ -301,7 +303,7 @@ def leaderboard(metrics_table, means, gates, version):
     return table[table.value.notna()].reindex(columns=LEADERBOARD).reset_index(drop=True)
 
 
-def agreement(means):
+def agreement(means: pd.DataFrame) -> pd.DataFrame:
     """Do two metrics order attributions alike: Spearman's ρ, a mean over models and mechanisms.
 
     Args:
@@ -329,7 +331,7 @@ def agreement(means):
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
-def attributions(means):
+def attributions(means: pd.DataFrame) -> pd.DataFrame:
     """Bastings' table: how well attributions find planted words.
 
     Args:
@@ -349,13 +351,13 @@ def attributions(means):
     return wide.assign(model=wide.model.map(results.slug))
 
 
-def auprc(found):
+def auprc(found: pd.DataFrame) -> pd.DataFrame:
     """What `attributions` gives as a page shows it: AUPRC, a row a model and mechanism, a column a method."""
     keys = ["dataset", "model", "mechanism"]
     return found.pivot(index=keys, columns="attribution", values="auprc").reset_index().round(2)
 
 
-def unscored(records):
+def unscored(records: pd.DataFrame) -> pd.DataFrame:
     """The metrics that mean nothing too often on a mechanism: a row for all that share models and texts.
 
     Columns: mechanism, metrics, why; models, how many of them are concerned; texts, those of all of them.
@@ -368,7 +370,7 @@ def unscored(records):
     return together.agg(models=("unit", "nunique"), texts=("n", "sum")).reset_index()
 
 
-def retrained(scored, means):
+def retrained(scored: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     """Does RACU by retraining tell better rankings from worse.
 
     Args:
@@ -389,7 +391,7 @@ def retrained(scored, means):
     return pd.DataFrame(rows, columns=RACU)
 
 
-def gates(table):
+def gates(table: pd.DataFrame) -> pd.DataFrame:
     """What the gates let through: a row a model kind and mechanism, sums over models.
 
     Args:
@@ -413,7 +415,7 @@ def gates(table):
     return pd.DataFrame(rows)
 
 
-def label(metric):
+def label(metric: str) -> str:
     """A metric's name as figures print it: "Soft-NC, released"."""
     if metric.startswith(MIRROR):
         return MIRROR + label(metric.removeprefix(MIRROR))

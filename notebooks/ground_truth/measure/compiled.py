@@ -32,7 +32,7 @@ TOTAL = 7.0  # of the weights of a class
 COPIES = 32  # dimensions of a role: as wide as a trained model of width 64 where there are two roles
 
 
-def compiled(mechanism, texts):
+def compiled(mechanism: str, texts: list[str]) -> Classifier:
     """The compiled classifier of a mechanism.
 
     Args:

@@ -5,6 +5,7 @@ one of them for the size of its scores. Rung 0 is the best of a ladder.
 """
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def null(kind, n, rng):
     return 1 + noise if kind == "flat" else np.ones(n)
 
 
-def ladders(mechanism, row, evidence, decoy, name):
+def ladders(mechanism: Any, row: dict, evidence: np.ndarray, decoy: np.ndarray, name: str) -> tuple:
     """All explanations of one text, and the pairs of them whose order is known.
 
     Args:

@@ -2,9 +2,11 @@
 
 import time
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from inspect import signature
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +32,7 @@ MODELS = {"classifier": "classifier", "causal": "language model"}
 MEANS = ["attribution", "metric", "value", "n"]
 
 
-def metrics(chosen=(), draws=DRAWS, kind="classifier"):
+def metrics(chosen: Sequence[str] = (), draws: int = DRAWS, kind: str = "classifier") -> dict:
     """{metric: (function of inputs and scores, 1 if higher is better, else −1)}.
 
     Args:
@@ -67,7 +69,7 @@ def metrics(chosen=(), draws=DRAWS, kind="classifier"):
     return found
 
 
-def passes(name, tokens, draws=DRAWS):
+def passes(name: str, tokens: float, draws: int = DRAWS) -> float:
     """Forward passes of a metric for one explanation of a text; NaN for a control.
 
     Args:
@@ -336,7 +338,7 @@ def row_of(ladder, differences, texts, scaled):
     }
 
 
-def inputs(model, rows, seed=0, times=1):
+def inputs(model: Any, rows: Any, seed: int = 0, times: int = 1) -> Any:
     """The `metrics.inputs.Inputs` of planted texts, each so many times, whose classes are explained."""
     from faithlib.metrics.inputs import Inputs  # reports read this module, and load no model
 
@@ -349,7 +351,7 @@ def inputs(model, rows, seed=0, times=1):
     return Inputs(model, *map(list, zip(*examples, strict=True)), seed)
 
 
-def evidence_of(encoding, words):
+def evidence_of(encoding: Any, words: Sequence[int]) -> np.ndarray:
     """Which maskable tokens belong to the words at these indices: (maskable tokens,) bool."""
     return np.isin(encoding.words, words)[encoding.maskable]
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -178,7 +179,7 @@ def gated(unit, classifier, mechanism, rows):
     return [row for row, passes in zip(fits, table.passes, strict=True) if passes and not reason], found
 
 
-def measured(run, unit, mechanism, functions, spent):
+def measured(run: Any, unit: Any, mechanism: Any, functions: dict, spent: dict) -> dict[str, pd.DataFrame]:
     """All scores of one mechanism, resumable.
 
     Args:
