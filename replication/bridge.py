@@ -101,17 +101,10 @@ class Bridge:
 
 
 def bridges(paper, folder=None):
-    """The bridges of a paper: [Bridge]; [] without a list of them.
+    """The bridges of a paper of which ours has a value here; a step without one is unknown.
 
-    Args:
-        paper: its name.
-        folder: results/<scale>/<paper>/tables, by default the committed one of the small scale.
-
-    Returns:
-        Those of which ours has a value here; a step without one is unknown.
-
-    Raises:
-        ValueError: a step whose choice is not one of CHOICES.
+    folder: results/<scale>/<paper>/tables, by default the committed one of the small scale. A step whose
+    choice is not one of CHOICES is a ValueError.
     """
     entries = papers.layout(paper, "published/bridge.yaml") or []
     listed = [of_entry(entry, paper, folder or tables_of(paper)) for entry in entries]

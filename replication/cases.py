@@ -66,14 +66,11 @@ def case_table(cases, relation=">", bound=0.0):
 def somewhere(cases, relation=">", bound=0.0):
     """The claim that the relation is satisfied on at least one case.
 
-    A case's p is the larger of two one-sided ones: its own t, and t with the variance pooled over all cases
-    (`pooled`). Holm's correction at .025 is over all cases looked at, those without an interval (p = 1)
-    included. The interval is that of the case with the smallest p at the level of Holm's first step,
-    1 - 2 · .025 / m: it excludes the threshold where the claim holds.
-
-    Returns:
-        Verdict: holds if a case is rejected (`shown_on`); does not hold only if the unadjusted 95 % interval
-        of every case lies on the other side; else undecided, with the critical t.
+    A case's p is the larger of two one-sided ones: its own t, and t with the variance `pooled` over all.
+    Holm's correction at .025 is over all cases looked at, those without an interval (p = 1) included. The
+    interval is that of the case with the smallest p at the level of Holm's first step, 1 - 2 · .025 / m. The
+    claim holds if a case is rejected (`shown_on`), and does not hold only if the unadjusted 95 % interval of
+    every case lies on the other side.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.43, 0.44, 0.45]), "babi-1": seeds_interval([-0.1, 0.0, 0.1])}
@@ -199,10 +196,8 @@ def difference(one, two):
 def on_average(cases, relation=">", bound=0.0):
     """The claim that the mean over the data sets satisfies the relation.
 
-    The interval (`average`; of one data set, its own) is over the data sets that have one: with three seeds
-    or more, or, where no data set has seeds, with three texts or more. One whose values are all equal counts
-    with them and adds no variance (`steady`). The others are in `value_all`, the mean of all data sets, which
-    has no interval.
+    The interval (`average`; of one data set, its own) is over the data sets that have one; those whose values
+    are all equal add no variance (`steady`). The others are in `value_all`, the mean of all data sets.
 
     Returns:
         Verdict: "depends on the data set" if, after Holm over the data sets, one lies wholly above and one
@@ -243,10 +238,9 @@ def on_average(cases, relation=">", bound=0.0):
 def everywhere(cases, relation=">", bound=0.0):
     """The claim that every case satisfies the relation.
 
-    Returns:
-        Verdict with the estimate and 95 % interval of the weakest case (the largest p). It holds if every
-        case has an interval and all of them lie on the claimed side; it does not hold if, after Holm at .025
-        over those with an interval, one lies on the other side; else it is undecided.
+    It has the estimate and 95 % interval of the weakest case (the largest p). It holds if every case has an
+    interval on the claimed side, and does not hold if, after Holm at .025 over those with an interval, one
+    lies on the other side.
 
     >>> from faithlib.statistics.intervals import seeds_interval
     >>> cases = {"sst": seeds_interval([0.10, 0.12, 0.11]), "agnews": seeds_interval([-0.1, 0.1, 0.2])}

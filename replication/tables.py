@@ -61,9 +61,8 @@ def over_examples(values, name, low="ci_low", high="ci_high"):
 
     NaN where there is no example; values that are all equal have no interval.
 
-    Example:
-        >>> over_examples([0.5, 0.5], "share")
-        {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
+    >>> over_examples([0.5, 0.5], "share")
+    {'share': 0.5, 'ci_low': nan, 'ci_high': nan}
     """
     interval = mean_interval(values) if len(values) else (np.nan,) * 3
     return dict(zip((name, low, high), interval, strict=True))
@@ -84,8 +83,7 @@ def over_paired_examples(frame, keys, cells, value):
         value: the column of values, or a list of tie rules, whose names go to the column "ties".
 
     Returns:
-        A row a group and cell: value, ci_low, ci_high, NaN where no example has all values, and n, the
-        examples.
+        A row a group and cell: value, ci_low, ci_high (NaN where no example has all values) and n.
     """
     rows = []
     for row, part in groups(frame, keys):
@@ -116,11 +114,7 @@ def published_value(table, dataset, **values):
 
 
 def published_interval(row, name="published"):
-    """A published row's value, plus and minus in per cent as fractions, NaN for what the row lacks.
-
-    Returns:
-        {name: value, <name>_low: lower end, <name>_high: upper end}.
-    """
+    """{name, <name>_low, <name>_high}: a published row's value, less minus and plus plus, from per cent."""
     value, plus, minus = (row.get(column, np.nan) for column in ("value", "plus", "minus"))
     return {name: value / 100, f"{name}_low": (value - minus) / 100, f"{name}_high": (value + plus) / 100}
 

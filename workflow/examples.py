@@ -11,23 +11,23 @@ import tempfile
 from pathlib import Path
 
 import grid
-from execute import command, give_caches_a_place, run
+from execute import BAR, command, give_caches_a_place, run
 
 from faithlib.report.display import HIDE_WORDS
+from replication.records import Case
 
 NOTE = (
     "**This is [the experiment](experiment.ipynb), executed on {task} with {model}**, on few texts, so that "
     "every step is seen on real data; the [report](report.ipynb) has the numbers that count. Words are shown "
     "as their positions, because the data set may not be copied."
 )
-BAR = " left, "
 
 
-def tidy(notebook, unit):
+def tidy(notebook, parameters):
     """The notebook as it is committed: a note on top, no path of this machine, no bar, no time."""
     import nbformat
 
-    task, model, _ = unit.split(".", 2)
+    case = Case.of(parameters)
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     for cell in notebook.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
@@ -36,7 +36,8 @@ def tidy(notebook, unit):
             cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith(places))
         if cell.cell_type == "code":
             cell.outputs = [o for o in cell.outputs if o.output_type != "stream" or BAR not in o.text]
-    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(NOTE.format(task=task, model=model), id="example"))
+    note = NOTE.format(task=case.dataset, model=case.model)
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="example"))
     return nbformat.validator.normalize(notebook)[1]
 
 
@@ -51,7 +52,7 @@ def main(arguments):
             with tempfile.TemporaryDirectory() as folder:
                 output = f"{folder}/{unit}.ipynb"
                 run(entry.experiment, output, parameters | paths | {"results_dir": f"{folder}/results"})
-                notebook = tidy(nbformat.read(output, 4), unit)
+                notebook = tidy(nbformat.read(output, 4), parameters)
             text = nbformat.writes(notebook, indent=1).rstrip() + "\n"
             path = Path(f"notebooks/{name}/example.ipynb")
             path.write_text(text, encoding="utf-8")

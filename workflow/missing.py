@@ -50,12 +50,9 @@ def hub_answers():
 
 
 def find(entries, scale, paths):
-    """{paper: {unit: [Lack]}} of the units that cannot run here.
+    """{paper: {unit: [Lack]}} of the units of {paper: grid.Paper} that cannot run here.
 
-    Args:
-        entries: {paper: grid.Paper}.
-        scale: of the grid.
-        paths: {"data_dir", "model_dir"}, of what is given.
+    paths: {"data_dir", "model_dir"}, of what is given.
     """
     lacking = {}
     for name, entry in entries.items():
@@ -168,12 +165,7 @@ def has_weights(folder):
 
 
 def screen(by_paper, units):
-    """What is missing, as text of one screen, one line a way to get it; "" where nothing is.
-
-    Args:
-        by_paper: of `find`.
-        units: how many the grid has.
-    """
+    """What is missing (`find`) of so many units, as text of one screen, one line a way to get it; or ""."""
     if not by_paper:
         return ""
     waiting, things = Counter(), {}

@@ -94,10 +94,8 @@ def texts(parameters, rows):
 def share(parameters, of, sizes, rows, trained=True):
     """How many times the texts of another unit one has, the larger ratio of `texts`; None where nobody says.
 
-    Args:
-        parameters, of: of both units, with the notebook's defaults.
-        sizes, rows: {split: rows} of both, where not cut.
-        trained: whether they train their model.
+    parameters, of: of both units, with the notebook's defaults; sizes, rows: {split: rows} of both, where not
+    cut; trained: whether they train their model.
     """
     if not (parameters.get("examples") or parameters.get("test_size") or sizes.get("test")):
         return None

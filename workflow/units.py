@@ -58,12 +58,9 @@ def conform(value, schema):
 
 
 def check(card, parameters, defaults):
-    """Raise ValueError for the first parameter with which a unit would end in an error.
+    """Raise ValueError for the first parameter with which a unit of a card's paper would end in an error.
 
-    Args:
-        card: of the paper.
-        parameters: all of the unit's.
-        defaults: the notebook's; the default of `ratios` says whether they are shares or per cent.
+    defaults: the notebook's; the default of `ratios` says whether they are shares or per cent.
     """
     plugins.load(parameters.get("plugins", []))
     for name, value in parameters.items():

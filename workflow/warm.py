@@ -33,13 +33,9 @@ IMPORTED = (
 
 
 def start(notebooks):
-    """Start the process, which ends with this one.
+    """Start the process, which ends with this one, where there are enough notebooks to run.
 
-    Args:
-        notebooks: how many there are to run.
-
-    Returns:
-        What to add to the environment of commands, nothing where the process is of no use.
+    Returns what to add to the environment of commands, nothing where the process is of no use.
     """
     if notebooks < ENOUGH or not hasattr(socket, "send_fds") or not hasattr(os, "fork"):
         return {}
