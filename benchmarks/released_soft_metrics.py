@@ -50,8 +50,8 @@ class Rows(soft._Rows):
     """The rows of the attributions and of one draw of N(0, 1) scores; no other baseline."""
 
     def _sources(self, encoding, scores, example):
-        found = super()._sources(encoding, scores, example)
-        return {key: values for key, values in found.items() if key[1] != "matched"}
+        sources = super()._sources(encoding, scores, example)
+        return {key: values for key, values in sources.items() if key[1] != "matched"}
 
 
 class KeptSeparator(Rows):

@@ -65,7 +65,7 @@ def row(name, model, run, texts, repeats):
         again = again or replay(model, seen)
         seconds["passes"].append(common.timed(again))
     median = {way: np.median(taken) for way, taken in seconds.items()}
-    found = {
+    measured = {
         "what": name,
         "texts": texts,
         "metrics": studies[0].table.metric.nunique(),
@@ -76,7 +76,7 @@ def row(name, model, run, texts, repeats):
         "ratio": median["run"] / median["passes"],
         "spread": np.ptp(seconds["run"]) / median["run"],
     }
-    return found, studies[0].scores
+    return measured, studies[0].scores
 
 
 class Seen(Counter):

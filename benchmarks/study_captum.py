@@ -65,14 +65,14 @@ def decide(work):
 def beside(work, options):
     """A row for each implementation on one model."""
     decide(work)
-    found, alone = {}, work.first(options.alone)
+    results, alone = {}, work.first(options.alone)
 
     def study(of):
         settings = {"targets": work.targets.tolist(), "steps": STEPS, "progress": False}
         return evaluate(of.model, of.texts, METHODS, METRICS, **settings).table
 
     def keep(name, way):
-        found[name] = way()
+        results[name] = way()
 
     ways = {
         "faithlib": partial(study, work),
@@ -84,8 +84,8 @@ def beside(work, options):
     seconds = common.turns(kept, options.repeats, common.timed)
     texts = {name: len(alone.texts) if "one by one" in name else len(work.texts) for name in ways}
     each = {name: np.median(taken) / texts[name] for name, taken in seconds.items()}
-    ours = found["faithlib"].set_index(["attribution", "metric"]).value
-    theirs = found["captum and a loop, batched"]
+    ours = results["faithlib"].set_index(["attribution", "metric"]).value
+    theirs = results["captum and a loop, batched"]
     gap = np.nanmax([abs(ours[pair] - theirs[pair]) for pair in theirs if pair[1] in SAME])
     return [
         {"model": work.name, "implementation": name, "texts": texts[name], "cpu_seconds_a_text": value,
@@ -109,13 +109,13 @@ def loop(work, at_once):
             IntegratedGradients, baselines=0, n_steps=STEPS, method="riemann_middle", internal_batch_size=32
         ),
     }
-    rng, found = np.random.default_rng(0), {}
+    rng, means = np.random.default_rng(0), {}
     for name, of_texts in scores.items():
         mixed = [shuffled(s, e.maskable, rng) for s, e in zip(of_texts, work.encodings, strict=True)]
         for metric in METRICS:
-            found[name, metric] = np.nanmean(measured(work, of_texts, metric, at_once, rng))
+            means[name, metric] = np.nanmean(measured(work, of_texts, metric, at_once, rng))
             measured(work, mixed, metric, at_once, rng)  # the random order that diagnosticity needs
-    return found
+    return means
 
 
 def shuffled(scores, maskable, rng):

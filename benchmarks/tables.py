@@ -88,8 +88,8 @@ def fastest(part, half=False):
 
     In bfloat16 no scores are the same: there it is the fastest.
     """
-    found = peers(part, half)
-    same = found if half else found[~(found.largest_difference > SAME)]
+    rivals = peers(part, half)
+    same = rivals if half else rivals[~(rivals.largest_difference > SAME)]
     return same.ratio_to_ours.idxmax() if same.ratio_to_ours.notna().any() else None
 
 

@@ -67,12 +67,12 @@ def scores(model, method, name, work, generated=0, **settings):
         explained = explain(work.texts, batch_size=generated, generation_args=word).sequence_attributions
     else:
         tokens = work.model.tokenizer.convert_ids_to_tokens(work.targets.tolist())
-        given = [f"{text} {token}" for text, token in zip(work.texts, tokens, strict=True)]
+        continued = [f"{text} {token}" for text, token in zip(work.texts, tokens, strict=True)]
         if method == "lime":  # it takes one prompt a call
-            pairs = zip(work.texts, given, strict=True)
+            pairs = zip(work.texts, continued, strict=True)
             explained = [explain(*pair).sequence_attributions[0] for pair in pairs]
         else:
-            explained = explain(work.texts, given).sequence_attributions
+            explained = explain(work.texts, continued).sequence_attributions
     return {name: [_of_tokens(e.target_attributions, method).float().numpy() for e in explained]}
 
 

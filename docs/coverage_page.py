@@ -124,11 +124,11 @@ def drawn(paper, name):
 
 def agreement(paper):
     """The section on how far ours agree with the published numbers; "" without a table."""
-    found = read(ROOT / f"results/small/{paper}/tables/agreement.csv")
-    if found.empty:
+    agreed = read(ROOT / f"results/small/{paper}/tables/agreement.csv")
+    if agreed.empty:
         return ""
     rows = []
-    for row in found.fillna({"definition": ""}).to_dict("records"):
+    for row in agreed.fillna({"definition": ""}).to_dict("records"):
         counted = f"{row['cells']} of {row['of']}"
         counted += f"; {row['at_chance']} at chance left out" if row["at_chance"] else ""
         numbers = [interval(row, name) for name in ("spearman", "pairs", "level")]
@@ -171,11 +171,11 @@ def stand_ins(paper, wanted, found):
 def data_sets(paper, wanted, small):
     """Which of the paper's data sets the small scale has, and with which models, in words."""
     names = list(dict.fromkeys(task for task, _ in wanted))
-    found = [task for task in names if any(task == name for name, _ in small)]
+    tasks = [task for task in names if any(task == name for name, _ in small)]
     like = [name for name, _ in sorted(small) if name in TASKS and TASKS[name].imitates in names]
-    models = sorted({model_title(model) for task, model in small if task in found and model})
-    text = f"{len(found)} of {len(names)}"
-    text += f": {', '.join(map(dataset_title, found))}" if 0 < len(found) < len(names) else ""
+    models = sorted({model_title(model) for task, model in small if task in tasks and model})
+    text = f"{len(tasks)} of {len(names)}"
+    text += f": {', '.join(map(dataset_title, tasks))}" if 0 < len(tasks) < len(names) else ""
     text += f" ({', '.join(models)})" if models else ""
     text += f"; imitated by {', '.join(dict.fromkeys(map(dataset_title, like)))}" if like else ""
     return text
@@ -215,13 +215,13 @@ def at_small(paper, task, model):
     for name, own, seed in there:
         if name == task and own in counted:
             seeds.setdefault(own, set()).add(seed)
-    found = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}" for m, s in sorted(seeds.items())]
+    words = [f"{model_title(m)}, {len(s)} seed{'s' * (len(s) > 1)}" for m, s in sorted(seeds.items())]
     gates = read(ROOT / f"results/small/{paper}/tables/gates.csv")
     if len(gates):
         failed = gates[(gates.dataset == task) & ~gates.accepted.astype(bool) & gates.model.isin(counted)]
-        found += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
-    if found:
-        return "; ".join(found), () if model in seeds else GPU
+        words += [f"not above chance ({', '.join(map(model_title, failed.model))})"] if len(failed) else []
+    if words:
+        return "; ".join(words), () if model in seeds else GPU
     if TASKS[task].credentialed:
         return "—", ("licence", ": MIMIC-III is open to credentialed users only")
     if any((task, own) in planned for own in counted):
@@ -246,10 +246,10 @@ def grid_units(scale, paper):
 @cache
 def cells(paper):
     """{(data set, model): the parameters of its units at the paper scale}."""
-    found = {}
+    units = {}
     for parameters in grid_units("paper", paper):
-        found.setdefault((parameters["task"], records.slug(parameters["model"])), []).append(parameters)
-    return found
+        units.setdefault((parameters["task"], records.slug(parameters["model"])), []).append(parameters)
+    return units
 
 
 @cache
@@ -274,15 +274,15 @@ def pairs(scale, paper, table, rows=None):
 
     `rows` is a condition on the columns, such as `recursive == False`; rows that fail it do not count.
     """
-    found = read(ROOT / f"results/{scale}/{paper}/tables/{table}.csv")
-    found = found.query(rows) if rows and len(found) else found
-    found = found.rename(columns={"task": "dataset"})
-    if len(found) and "dataset" not in found:
-        found = read(ROOT / f"results/{scale}/{paper}/tables/performance.csv")
-    if "dataset" not in found:
+    frame = read(ROOT / f"results/{scale}/{paper}/tables/{table}.csv")
+    frame = frame.query(rows) if rows and len(frame) else frame
+    frame = frame.rename(columns={"task": "dataset"})
+    if len(frame) and "dataset" not in frame:
+        frame = read(ROOT / f"results/{scale}/{paper}/tables/performance.csv")
+    if "dataset" not in frame:
         return set()
-    models = found.model if "model" in found else [""] * len(found)
-    return {(task, records.slug(str(model))) for task, model in zip(found.dataset, models, strict=True)}
+    models = frame.model if "model" in frame else [""] * len(frame)
+    return {(task, records.slug(str(model))) for task, model in zip(frame.dataset, models, strict=True)}
 
 
 # Words ----------------------------------------------------------------------------------------------------

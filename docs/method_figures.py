@@ -69,12 +69,12 @@ def area(points, colour, opacity=0.3):
 
 def places(x, words, gap=6):
     """(left, width) of each word of a row of tokens."""
-    found = []
+    boxes = []
     for word in words:
         width = 9 * len(word) + 14
-        found.append((x, width))
+        boxes.append((x, width))
         x += width + gap
-    return found
+    return boxes
 
 
 def tokens(x, y, words, scores=None, masked=()):
