@@ -15,34 +15,34 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
     "faithlib/*.py": 1_020,
-    "faithlib/attributions": 1_235,
-    "faithlib/corpora": 495,
-    "faithlib/engine": 380,
-    "faithlib/metrics": 1_585,
-    "faithlib/models": 1_590,
-    "faithlib/report": 590,
+    "faithlib/attributions": 1_215,
+    "faithlib/corpora": 485,
+    "faithlib/engine": 385,
+    "faithlib/metrics": 1_610,
+    "faithlib/models": 1_520,
+    "faithlib/report": 600,
     "faithlib/statistics": 450,
-    "faithlib/study": 2_110,
-    "faithlib/tasks": 985,
+    "faithlib/study": 2_125,
+    "faithlib/tasks": 975,
     "faithlib/training": 835,
-    "replication": 2_355,
-    "notebooks/attributions": 170,
-    "notebooks/fmm": 845,
-    "notebooks/ground_truth": 1_435,  # leaves once the records of version 2 are in
-    "notebooks/ground_truth_2": 1_505,
-    "notebooks/noiser": 1_460,
-    "notebooks/recursive_roar": 695,
-    "notebooks/saloss": 765,
+    "replication": 2_275,
+    "notebooks/attributions": 165,
+    "notebooks/fmm": 810,
+    "notebooks/ground_truth": 1_450,  # leaves once the records of version 2 are in
+    "notebooks/ground_truth_2": 1_510,
+    "notebooks/noiser": 1_465,
+    "notebooks/recursive_roar": 645,
+    "notebooks/saloss": 730,
     "notebooks/soft_metrics": 780,
     "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
-    "notebooks' code": 3_465,
-    "workflow": 2_435,
-    "tests": 30_785,
-    "docs": 1_265,
-    "benchmarks": 1_930,
+    "notebooks' code": 3_455,
+    "workflow": 2_375,
+    "tests": 29_250,
+    "docs": 1_255,
+    "benchmarks": 1_755,
     "javascript": 240,
 }  # of faithlib 10,800 in all
-DOCSTRINGS = 10_010  # lines, of faithlib, replication, papers and workflow; 8,000 to hold at the end
+DOCSTRINGS = 7_830  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
