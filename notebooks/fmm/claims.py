@@ -179,7 +179,7 @@ def _more_epochs(history):
 
 def _of_models(claim, true):
     """A claim that more than half of the models are so: a count, with a Clopper–Pearson interval."""
-    cases = {"all models": count_interval(true)} if len(true) else {}
+    cases = {Case(part="all models"): count_interval(true)} if len(true) else {}
     return Claim(f"{claim} (models)", cases, "seeds", ">", 0.5)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from replication import papers
 from replication.papers import ENDPOINT
 
 if TYPE_CHECKING:
@@ -38,10 +39,9 @@ def check_parameters(given: dict, answers: Path) -> None:
 
     answers: the folder that keeps the answers of judges behind an endpoint.
     """
-    from notebooks.noiser.card import CARD
     from notebooks.noiser.measure.judge import KEY, EndpointJudge
 
-    CARD.check(given)
+    papers.card("noiser").check(given)
     check_endpoint(given, answers)
     judge = given["judge"]
     if judge.startswith(ENDPOINT) and not given["tokens"] and os.environ.get(KEY):
