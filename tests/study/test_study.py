@@ -9,9 +9,8 @@ import tiny
 from sklearn.metrics import average_precision_score
 from wrong import refused
 
-from faithlib import attributions, load_data, load_model
+from faithlib import attributions, load_data
 from faithlib.engine import forward
-from faithlib.engine.operators import Operator
 from faithlib.metrics import registry
 from faithlib.metrics.inputs import Inputs
 from faithlib.scores import permuted
@@ -19,23 +18,6 @@ from faithlib.statistics import crossed_interval
 from faithlib.study import COLUMNS, evaluate, explorer, plan
 
 ATTRIBUTIONS = ["gradient_l2", "random_uniform"]
-
-
-@pytest.fixture(scope="module")
-def classifier():
-    return tiny.classifier()
-
-
-@pytest.fixture
-def position():
-    """A metric by hand: the score of the first maskable token; higher is better."""
-
-    @registry.register("first_score", better="higher", range=(-np.inf, np.inf))
-    def first_score(inputs, scores):
-        return [s[e.maskable][0] for s, e in zip(scores, inputs.encodings, strict=True)]
-
-    yield "first_score"
-    registry.unregister("first_score")
 
 
 def test_a_row_for_each_attribution_and_metric(classifier, position):
@@ -50,14 +32,6 @@ def test_a_row_for_each_attribution_and_metric(classifier, position):
     wide = values.pivot(index="example", columns="baseline", values="value")
     preferred = (wide[""] > wide["matched"]) + 0.5 * (wide[""] == wide["matched"])
     assert own.diagnosticity == pytest.approx(preferred.mean())
-
-
-def test_targets_are_the_predictions_unless_given(classifier, position):
-    study = evaluate(classifier, tiny.TEXTS, ["input_x_gradient"], [position])
-    variants = [forward.unchanged(e) for e in study.encodings]
-    assert (study.targets == forward.probabilities(classifier, variants).argmax(1)).all()
-    other = evaluate(classifier, tiny.TEXTS, ["input_x_gradient"], [position], targets=[0, 1, 2, 0, 1])
-    assert other.targets.tolist() == [0, 1, 2, 0, 1] and other.table.value[0] != study.table.value[0]
 
 
 def test_the_default_is_every_metric_that_can_have_a_value(classifier):
@@ -167,31 +141,6 @@ def test_a_value_outside_a_metrics_range_is_told(classifier, value):
 # Labels, several models and the rest of a call ------------------------------------------------------
 
 
-def labelled(labels):
-    return pd.DataFrame({"text": tiny.TEXTS, "label": labels})
-
-
-def predicted(model):
-    encodings = model.encode(tiny.TEXTS)
-    return forward.probabilities(model, [forward.unchanged(e) for e in encodings]).argmax(1)
-
-
-def test_a_model_at_chance_is_said_first_and_has_no_value(capsys):
-    model = tiny.classifier(seed=4)
-    right = predicted(model)
-    assert len(set(right)) > 1
-    study = evaluate(model, labelled((right + 1) % 3), ["gradient_l2"], ["nc", "soft_nc"])
-    told = capsys.readouterr().out
-    said = "tiny-bert on these texts: at chance: Matthews' correlation -"
-    assert told.startswith(said) and told.count("\n") == 1
-    assert study.notes == [told.strip()]
-    assert study.table[["value", "ci_low", "ci_high", "diagnosticity"]].isna().all(axis=None)
-    assert study.table.flag.str.startswith("at chance").all() and study.values.value.notna().any()
-    fine = evaluate(model, labelled(right), ["gradient_l2"], ["nc", "soft_nc"])
-    assert capsys.readouterr().out == "" and fine.notes == [] and fine.table.value.notna().all()
-    assert fine.labels.tolist() == fine.predicted.tolist() == right.tolist()
-
-
 def test_erasure_that_changes_nothing_is_void(classifier, monkeypatch):
     study = evaluate(
         classifier, tiny.TEXTS, ["gradient_l2"], ["ns", "soft_ns", "equal_soft_ns"], operator="zero"
@@ -203,15 +152,6 @@ def test_erasure_that_changes_nothing_is_void(classifier, monkeypatch):
     void = (room < 0.05).sum()
     assert 0 < void < len(rows) and (study.table.void == void).all()
     assert (study.table.n + study.table.void == len(rows)).all()
-
-
-def test_flat_scores_are_flagged(classifier):
-    def flat(model, batch, target):
-        return batch.maskable * 0.5
-
-    study = evaluate(classifier, tiny.TEXTS, [flat, "gradient_l2"], ["decision_flip"])
-    assert "all scores are equal in 4 texts" in study.table.flag[0]  # the fifth has one token
-    assert "all scores" not in study.table.flag[1]
 
 
 def test_several_models_are_crossed_with_texts():
@@ -295,32 +235,6 @@ def test_an_estimate_is_one_line_where_it_takes_long(classifier, monkeypatch, ca
     assert "passes" not in "".join(capsys.readouterr())
 
 
-def test_what_is_loaded_is_read_from_its_test_split(classifier):
-    reviews = load_data("sentiment", sizes={"train": 40, "validation": 20, "test": 6})
-    model = load_model("tiny-bert", data=reviews)
-    study = evaluate(model, reviews, ["gradient_l2"], ["auprc"])
-    assert study.texts == list(reviews.splits["test"]["text"]) and study.labels is not None
-    assert len(study.tokens) == 6 and [len(t) for t in study.tokens] == [len(e.ids) for e in study.encodings]
-
-
-def test_classes_and_targets_have_names():
-    model = tiny.classifier()
-    model.model.config.id2label = dict(enumerate(tiny.LABELS))
-    study = evaluate(model, labelled([0, 1, 2, 0, 1]), ["gradient_l2"], ["ns"])
-    assert study.label_names == tiny.LABELS and study.target_names is None
-    facts = explorer.described(study)
-    assert [f["gold"] for f in facts] == ["no", "yes", "maybe", "no", "yes"]
-    assert [f["target"] for f in facts] == [tiny.LABELS[t] for t in study.targets]
-    both = evaluate(model, tiny.TEXTS[:1], ["lime"], ["aopc_sufficiency"], [0], contrast=[2], samples=5)
-    assert both.target_names == ["no − maybe"]
-
-
-def test_models_that_cannot_have_the_same_metrics_are_refused_before_work():
-    bert, lm = tiny.classifier(), tiny.causal()
-    with pytest.raises(ValueError, match="do not have the same metrics, one of them alone has 'causal_"):
-        evaluate([bert, lm], tiny.TEXTS[:2], ["gradient_l2"])
-
-
 def test_a_contrast_can_fall_by_more_than_one(monkeypatch):
     seen = []
     monkeypatch.setattr("faithlib.study.table._interval", lambda known, names, limits: seen.append(limits))
@@ -359,30 +273,6 @@ def test_evidence_without_blanks_is_that_of_the_tokens(capsys, read):
     assert not true.all() and study.table.value[0] == pytest.approx(average_precision_score(true, scores))
     evaluate(model, frame.assign(evidence=[[(0, 7)]]), ["random_uniform"], ["auprc"], progress=False)
     assert "Evidence is every token of 1 of 1 texts" in capsys.readouterr().out
-
-
-def test_equal_texts_count_once(classifier, position):
-    once = evaluate(classifier, tiny.TEXTS, ["gradient_l2"], [position], progress=False)
-    often = evaluate(classifier, tiny.TEXTS * 20, ["gradient_l2"], [position], progress=False)
-    assert often.table.n[0] == len(tiny.TEXTS) and "95 of 100 texts are equal to others" in often.notes[0]
-    for column in ("value", "ci_low", "ci_high"):
-        assert often.table[column][0] == pytest.approx(once.table[column][0])
-
-
-def test_labels_that_cannot_be_meant_are_told(classifier, position):
-    texts = tiny.TEXTS[:3]
-    predicted = evaluate(classifier, texts, ["random_uniform"], [position], progress=False).predicted
-    frame = pd.DataFrame({"text": texts[:1], "label": (predicted[:1] + 1) % 3})
-    notes = evaluate(classifier, frame, ["random_uniform"], [position], progress=False).notes
-    assert notes[0].startswith("All 1 labels are one class") and "is wrong on all 1 texts" in notes[1]
-
-
-def test_a_gap_of_integrated_gradients_is_told(classifier, tmp_path):
-    given = dict(model=classifier, data=tiny.TEXTS, attributions=["integrated_gradients"], metrics=["ns"])
-    for resume in (None, tmp_path, tmp_path):
-        notes = evaluate(**given, steps=1, resume=resume, progress=False).notes
-        assert any("scores miss their sum by more than a tenth" in note for note in notes)
-    assert not any("miss their sum" in note for note in evaluate(**given, steps=200, progress=False).notes)
 
 
 def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, capsys):
@@ -438,24 +328,3 @@ def test_one_operator_for_all_metrics(classifier):
     )
     for wrong in ("erase", ["mask"]):
         refused("operator=.* is unknown", evaluate, **given, operator=wrong, progress=False)
-
-
-def test_the_usual_operator_of_a_model_without_a_mask_token():
-    bare = tiny.classifier()
-    bare.tokenizer.mask_token = None
-    rows = evaluate(bare, tiny.TEXTS, ["gradient_l2"], ["nc", "decision_flip"], progress=False).table
-    assert rows.operator.tolist() == ["zero", "zero"]
-
-
-def test_resample_draws_from_the_split_train(classifier):
-    given = dict(attributions=["gradient_l2"], metrics=["nc"], operator="resample", progress=False)
-    texts = pd.DataFrame({"text": tiny.TEXTS})
-    study = evaluate(classifier, {"train": texts, "test": texts}, **given)
-    assert study.table.operator.tolist() == ["resample"]
-    pool = np.concatenate([e.ids[e.maskable] for e in classifier.encode(tiny.TEXTS)])
-    operator = Operator(classifier, "resample", unigrams=pool, stream="study")
-    inputs = Inputs(classifier, study.encodings, study.targets, operator=operator)
-    by_hand = registry.get("nc").resolve()(inputs, study.scores["gradient_l2"])
-    own = study.values.query("baseline == ''").value.tolist()
-    assert own == pytest.approx(by_hand, nan_ok=True)
-    refused("draws tokens of the split train", evaluate, classifier, texts, **given)

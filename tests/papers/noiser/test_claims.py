@@ -195,7 +195,9 @@ def test_smollm2_has_four_draws_of_each_prompt():
 def test_published_leads_are_those_of_the_papers_tables():
     """Noiser's value less the highest of the others, averaged over the paper's models."""
     found = claims._published_lead("noiser", ["dataset", "model"], "attribution", "table_1")
-    assert found == pytest.approx({"knowns": 1.128267, "longra": 1.903475, "wikibio": 1.86025, "wikitext_prompts": 1.86025}, abs=1e-6)
+    assert found == pytest.approx(
+        {"knowns": 1.128267, "longra": 1.903475, "wikibio": 1.86025, "wikitext_prompts": 1.86025}, abs=1e-6
+    )
     bounding = claims._published_lead("k_min", "model", "bounding", "table_2")
     assert bounding["knowns"] == pytest.approx(0.0918333, abs=1e-6)
     score = claims._published_lead("noiser", "model", "attribution", "table_3", metric="score")
