@@ -222,7 +222,7 @@ def test_what_was_saved_in_a_report_is_what_its_records_give(project):
     book = json.loads(report.read_text())
     book["cells"][-1]["outputs"][0]["text"] = "mean 0.5"
     report.write_text(json.dumps(book))
-    told = [(report, "the saved output of code cell 3 is not what the records give")]
+    told = ["notebooks/toy/report.ipynb: the saved output of code cell 3 is not what the records give"]
     assert verify.unlike(report, drawn, "quick", project) == (told, [])
     injected = {"source": 'scale = "small"', "outputs": [], "metadata": {"tags": ["injected-parameters"]}}
     book["cells"].insert(1, {**injected, "id": "injected", "cell_type": "code", "execution_count": 1})
