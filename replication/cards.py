@@ -25,6 +25,7 @@ from replication.verdicts import (
     JOIN,
     NO,
     ON_AVERAGE,
+    OPEN,
     UNDECIDED,
     UNTESTED,
     WORDS,
@@ -46,7 +47,7 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 # Of the README: a headline claim.
 FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
-LISTED = 4  # cases that a cell names; more are counted
+LISTED, IN_A_ROW = 4, 2  # cases that a cell names, and one of the headline table; more are counted
 HEADER = ("claim", "verdict", "ours, 95 % interval", "published (the paper's models and training sets)",
           "data", "p, Holm", "options")  # fmt: skip
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
@@ -144,13 +145,13 @@ def headline_table(claims, headline):
         if row["verdict"] == DEPENDS:
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
         elif row["verdict"] == UNDECIDED:
-            asked += f": {row['reason']}" if row["reason"] else ""
+            asked += f": {row['reason']}" if row["reason"] not in ("", OPEN) else ""
         if row["within_margin"] == YES:
             asked += f"; no more than ±{one.margin:g}"
         elif row["at_least_half"] == NO and row["verdict"] != FAILS:
             asked += "; less than half the effect"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
-        verdict, on = SQUARES[row["verdict"]] + asked, _cases(row["cases"])
+        verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
     return table(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
 
@@ -326,10 +327,10 @@ def write_cards(results_dir="results", scale="small"):
     return [path.parent.name for path in texts if path.parent.name]
 
 
-def _cases(names):
+def _cases(names, most=LISTED):
     """Cases in words, a data set once with all its models; of many, how many they are."""
     cases = names.split(JOIN) if names else []
-    if len(cases) > LISTED:
+    if len(cases) > most:
         return f"{len(cases)} cases"
     listed = ", ".join(cases)
     for _ in cases:
