@@ -36,8 +36,8 @@ BUDGETS = {
     "notebooks/soft_metrics": 780,
     "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_455,
-    "workflow": 2_375,
-    "tests": 29_250,
+    "workflow": 2_380,
+    "tests": 29_275,
     "docs": 1_255,
     "benchmarks": 1_755,
     "javascript": 240,

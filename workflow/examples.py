@@ -7,6 +7,7 @@ copied; paths of this machine and bars of progress are left out.
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,17 @@ NOTE = (
     "as their positions, because the data set may not be copied."
 )
 
+CELL = re.compile(r"^\S*ipykernel_\d+\S*: ")  # where a warning comes from
+
+
+def plain(output):
+    """An output without lines of progress and the kernel's temporary path; None if nothing is left."""
+    if output.output_type != "stream":
+        return output
+    lines = [line for line in output.text.splitlines() if line.strip() and BAR not in line]
+    output.text = "".join(f"{CELL.sub('', line)}\n" for line in lines)
+    return output if lines else None
+
 
 def tidy(notebook, parameters):
     """The notebook as it is committed: a note on top, no path of this machine, no bar, no time."""
@@ -35,7 +47,7 @@ def tidy(notebook, parameters):
             places = tuple(f"{name} = " for name in (*grid.PATHS, "results_dir"))
             cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith(places))
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if o.output_type != "stream" or BAR not in o.text]
+            cell.outputs = [output for output in map(plain, cell.outputs) if output]
     note = NOTE.format(task=case.dataset, model=case.model)
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="example"))
     return nbformat.validator.normalize(notebook)[1]

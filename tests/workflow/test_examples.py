@@ -63,11 +63,12 @@ def test_what_is_tidied():
     cell = nbformat.v4.new_code_cell('# Parameters\nseed = 0\ndata_dir = "/data"', id="parameters")
     cell.metadata = {"tags": ["injected-parameters"], "papermill": {"duration": 1.0}}
     bar = nbformat.v4.new_output("stream", text="training: 3/9 steps in 00:03, 00:06 left, 1.0step/s")
-    cell.outputs, cell.execution_count = [bar, nbformat.v4.new_output("stream", text="done\n")], 1
+    said = nbformat.v4.new_output("stream", text="\n/tmp/ipykernel_3/4.py:1: UserWarning: constant\n")
+    cell.outputs, cell.execution_count = [bar, said], 1
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title", id="title"), cell])
     notebook.metadata = {"kernelspec": {"name": "python3"}, "papermill": {"input_path": "/tmp/x"}}
-    tidy = examples.tidy(notebook, "sst.all-MiniLM-L6-v2.s0")
+    tidy = examples.tidy(notebook, {"task": "sst", "model": "tiny-bert"})
     assert [one.id for one in tidy.cells] == ["title", "example", "parameters"]
     assert tidy.cells[2].source == "# Parameters\nseed = 0"
-    assert [output.text for output in tidy.cells[2].outputs] == ["done\n"]
+    assert [output.text for output in tidy.cells[2].outputs] == ["UserWarning: constant\n"]
     assert "papermill" not in json.dumps(tidy) and "sst" in tidy.cells[1].source
