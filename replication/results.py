@@ -14,7 +14,7 @@ import re
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -61,9 +61,6 @@ from replication.records import (
     unit_name,
 )
 
-if TYPE_CHECKING:
-    import torch
-
 DEVICES = ("auto", "cpu", "cuda", "mps")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
@@ -83,7 +80,7 @@ class Run:
     params: dict
     folder: pathlib.Path  # of the record
     kept: pathlib.Path  # of parts that survive an interruption
-    device: "torch.device"
+    device: Any  # a torch.device, which this module does not load
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
     cpu: float = field(default_factory=cpu_seconds)  # at the start
