@@ -106,7 +106,7 @@ class Card:
             )
         return self.tasks.get(task) or Use(row.recipe, row.metric)
 
-    def metric(self, task):
+    def metric(self, task: str) -> str:
         """The metric that the paper reports for a task; micro F1 of one label a text is accuracy."""
         metric = self.use(task).metric
         return {"micro_f1": "accuracy"}.get(metric, metric)
