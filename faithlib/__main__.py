@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 from faithlib import __version__
@@ -28,7 +29,7 @@ OPTIONS = (
     "model", "data", "attributions", "metrics", "baselines", "resume", "seed", "long_texts", "operator",
     "minutes", "blank",
 )  # fmt: skip
-ATTRIBUTIONS = ["input_x_gradient", "leave_one_out", "random_uniform"]  # of any model, signed for contrasts
+TABLE = Path(__file__).with_name("commands.toml")  # of the commands and their options
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,89 +87,15 @@ def _parser():
     parser = _Parser(PROGRAM, description="Are explanations of NLP models faithful?", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command", parser_class=_Command)
-
-    def command(name, function, text):
-        subparser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        subparser.set_defaults(command=function)
-        subparser.add_argument(
-            "--plugins", type=_names, default=[], metavar="FILES", help="my.py,…, to import"
-        )
-        return subparser
-
-    evaluate = command("evaluate", _evaluate, "score attributions of a model by faithfulness metrics")
-    add = evaluate.add_argument
-    add("--model", type=_names, required=True,
-        help="a folder or a name on the hub; several, joined by commas, are seeds")  # fmt: skip
-    add("--data", required=True, help="a parquet, csv, tsv or jsonl file, a folder of them, or a task")
-    _add_columns(evaluate, COLUMNS, text="text")
-    add("--labels", type=_names, help="names of the classes in their order, joined by commas")
-    add("--attributions", type=_names, default=ATTRIBUTIONS,
-        help=f"names, or my.py:function, joined by commas ({','.join(ATTRIBUTIONS)})")  # fmt: skip
-    add("--metrics", type=_metrics_of, default="default",
-        help='names, or my.py:function that registers, joined by commas; "default" or "all"')  # fmt: skip
-    add("--long-texts", choices=("error", "truncate"), default="error",
-        help="what happens to texts longer than the model takes")  # fmt: skip
-    add(
-        "--operator",
-        help="what takes an erased token's place in all metrics: zero, mask, pad, delete or resample",
-    )
-    add("--minutes", type=float, help="stop after so many minutes; the same call goes on")
-    add("--no-blank", action="store_true", help="put no blank between a prompt and its answer")
-    add("--examples", type=_whole, default=0, help="texts that are explained, drawn at random; 0 for all")
-    add("--baselines", type=_whole, default=1, help="random orders that each attribution is compared with")
-    add("--dtype", default="", help='float32, bfloat16, float16 or "auto"; the model\'s own by default')
-    add("--device", default="cpu", help="cpu, cuda, cuda:1 or mps")
-    add("--model-dir", default="", help="a folder of models to look in first")
-    add("--data-dir", default=None, help="a folder of data sets, for a task by its name")
-    add("--seed", type=_whole, default=0)
-    _add_parameters(evaluate, "a setting of attributions, such as steps=50, or budget=4096, tokens of a pass")
-    add("-o", "--output", type=_output, default="out",
-        help="the folder of tables, figures and explorer.html (out)")  # fmt: skip
-
-    run = command("run", _run, "run a paper's experiment on data of your own; needs a clone of the project")
-    add = run.add_argument
-    add("paper", help=f"see {PROGRAM} papers")
-    add("--data", default="", help="a file or folder of your own, or a task's name")
-    _add_columns(run, COLUMNS[:-1])
-    add("--model", default="", help="a folder, a name on the hub, or tiny-bert and others of the paper")
-    _add_parameters(run, "a parameter of the notebook, such as epochs=3")
-    add("--again", action="store_true", help="compute a unit again that is finished")
-    add("-o", "--output", type=_output, default="out",
-        help="the folder of the record and the executed notebook (out)")  # fmt: skip
-
-    compare = command(
-        "compare", _compare, "show a rerun beside the committed records and the published numbers"
-    )
-    add = compare.add_argument
-    add("folder", help="of records: what `run -o` or results_dir= named; or one record")
-    add("-o", "--output", default="compare.csv", help="a CSV of all cells (compare.csv)")
-
-    truth = command("ground-truth", _ground_truth, "score a metric or an attribution by known truth")
-    add = truth.add_argument
-    add("--metric", help="a name, or my.py:function of (inputs, scores)")
-    add("--attribution", help="a name, or my.py:function of (model, batch, target)")
-    add("--better", choices=("higher", "lower"), default="higher", help="of a metric that does not register")
-    add("--seed", type=_whole, default=0)
-    add("--data-dir", default="", help="a mirror of SST and AG News, for the cells of natural texts")
-    add("-o", "--output", type=_output, default="out", help="the folder of trained models and numbers (out)")
-
-    command("attributions", _attributions, "list the attributions")
-    command("metrics", _metrics, "list the metrics")
-    command("tasks", _tasks, "list the data sets that are known by name")
-    command("papers", _papers, "list the papers and studies")
-    command("env", _env, "print versions, devices and caches, to paste into a report")
+    for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
+        about = row["about"]
+        command = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        command.set_defaults(command=COMMANDS[name])
+        command.add_argument("--plugins", type=_names, default=[], metavar="FILES", help="my.py,…, to import")
+        for option in row.get("options", ()):
+            more = {"type": TYPES[option.pop("type")]} if "type" in option else {}
+            command.add_argument(*option.pop("flags"), **option, **more)
     return parser
-
-
-def _add_columns(parser, names, text=None):
-    for name in names:
-        default = text if name == "text" else None
-        help_text = f"the column that holds {name}" + ("" if text else ", if it has another name")
-        parser.add_argument(f"--{name.replace('_', '-')}", default=default, metavar="COLUMN", help=help_text)
-
-
-def _add_parameters(parser, text):
-    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=text)
 
 
 def _names(text):
@@ -195,6 +122,9 @@ def _whole(text):
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
     return int(text)
+
+
+TYPES = {"names": _names, "metrics": _metrics_of, "number": float, "output": _output, "whole": _whole}
 
 
 def _parameters(items, texts=()):
@@ -492,6 +422,19 @@ def _table(rows):
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print("  ".join([*cells, row[-1]]).rstrip())
+
+
+COMMANDS = {
+    "evaluate": _evaluate,
+    "run": _run,
+    "compare": _compare,
+    "ground-truth": _ground_truth,
+    "attributions": _attributions,
+    "metrics": _metrics,
+    "tasks": _tasks,
+    "papers": _papers,
+    "env": _env,
+}
 
 
 if __name__ == "__main__":
