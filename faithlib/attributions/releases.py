@@ -13,16 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from faithlib.attributions import gradients
 from faithlib.attributions.attention import layers_and_slope, read_row
-from faithlib.attributions.gradients import (
-    baseline_embedding,
-    before_text_b,
-    gradient,
-    in_passes,
-    path_gradient,
-    right_ends,
-    y_at,
-)
 from faithlib.progress import ignored
 
 BY_TYPE = ("input_x_gradient_abs", "integrated_gradients")
@@ -94,9 +86,9 @@ def deeplift_of_raw_embeddings(model, batch, target):
 
     def y(e):
         with _embedding_output(model, lambda output: e.to(output.dtype)):
-            return y_at(model, batch, target)(e)
+            return gradients.y_at(model, batch, target)(e)
 
-    return {"deeplift": (embeddings * gradient(model, y, embeddings)).sum(-1)}
+    return {"deeplift": (embeddings * gradients.gradient(model, y, embeddings)).sum(-1)}
 
 
 # Recursive ROAR (Madsen et al. 2022) --------------------------------------------------------------
@@ -119,7 +111,7 @@ def weighted_from_zero(model, batch, target, steps=50, progress=ignored):
         the name that the release has for them.
     """
     embeddings = model.embed(batch.ids)
-    base = torch.where(before_text_b(batch)[..., None], 0, embeddings)
+    base = torch.where(gradients.before_text_b(batch)[..., None], 0, embeddings)
     signed = _late_points(model, batch, target, embeddings, base, steps, progress)
     return dict.fromkeys(("integrated_gradients_abs", "weighted_integrated_gradients_abs"), signed.abs())
 
@@ -135,7 +127,9 @@ def weighted_from_padding(model, batch, target, steps=20, progress=ignored):
     The factor k/K is that of Recursive ROAR's release. The multiplier is e although the path starts at b.
     """
     embeddings = model.embed(batch.ids)
-    signed = _late_points(model, batch, target, embeddings, baseline_embedding(model, "pad"), steps, progress)
+    signed = _late_points(
+        model, batch, target, embeddings, gradients.baseline_embedding(model, "pad"), steps, progress
+    )
     return {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs()}
 
 
@@ -184,7 +178,7 @@ def probability(logits, target):
 def _by_type(model, batch, target, wanted, explained, weights, progress):
     """|Input × gradient|, and integrated gradients whose 11 points 0, 0.1, …, 1 have `weights` (11,)."""
     embeddings = model.embed(batch.ids)
-    slope = gradient(model, y_at(model, batch, target, explained), embeddings)
+    slope = gradients.gradient(model, gradients.y_at(model, batch, target, explained), embeddings)
     same = (batch.ids[:, :, None] == batch.ids[:, None]).to(embeddings)  # (batch, tokens, tokens)
     scores = {"input_x_gradient_abs": (embeddings * (same @ slope)).sum(-1).abs()}
     if "integrated_gradients" in wanted:
@@ -195,20 +189,22 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
         def compute(examples, places, rows):
             block = embeddings[examples, : rows.ids.shape[1]].repeat(len(at[places]), 1, 1)
             factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
-            y = y_at(model, rows, target[examples].repeat(len(at[places])), explained, factor=factor)
-            slopes = gradient(model, y, block).unflatten(0, (len(at[places]), -1))
+            y = gradients.y_at(
+                model, rows, target[examples].repeat(len(at[places])), explained, factor=factor
+            )
+            slopes = gradients.gradient(model, y, block).unflatten(0, (len(at[places]), -1))
             total[examples, : block.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
             progress(len(block) / len(at) / len(embeddings))
 
-        in_passes(model, batch, len(at), compute)
+        gradients.in_passes(model, batch, len(at), compute)
         scores["integrated_gradients"] = (embeddings * (same @ total)).sum(-1)
     return scores
 
 
 def _late_points(model, batch, target, embeddings, base, steps, progress):
     """e_i · (1/K) Σ_k (k/K) ∂y/∂e_i at b + (k/K)(e − b): (batch, tokens)."""
-    at, weights = right_ends(steps, embeddings)
-    slope = path_gradient(model, batch, target, embeddings, base, at, at * weights, progress)
+    at, weights = gradients.right_ends(steps, embeddings)
+    slope = gradients.path_gradient(model, batch, target, embeddings, base, at, at * weights, progress)
     return (embeddings * slope).sum(-1)
 
 

@@ -16,14 +16,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from faithlib.engine.batching import (
-    batches_by_length,
-    batches_by_start,
-    border,
-    halving,
-    limits,
-    output_bytes,
-)
+from faithlib.engine import batching
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
 from faithlib.models.placement import without_gradients
@@ -244,7 +237,7 @@ def _digest(variant):
 
 def _passes(model, variants, rows):
     """Forward passes over variants[rows]: (rows of a batch, logits) pairs."""
-    bounds, side = limits(model), border(model)
+    bounds, side = batching.limits(model), batching.border(model)
     plain, shared = rows, []
     if isinstance(model, CausalLM) and model.shares:
         alike = [i for i in rows if (v := variants[i]).base is None or _same_side(v, side)]
@@ -252,13 +245,17 @@ def _passes(model, variants, rows):
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
     lengths = [len(variants[i].encoding.ids) for i in plain]
-    for batch in batches_by_length(lengths, bounds.tokens, int(bounds.bytes / output_bytes(model)), side):
+    for batch in batching.batches_by_length(
+        lengths, bounds.tokens, int(bounds.bytes / batching.output_bytes(model)), side
+    ):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
-        results = halving(model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest)
+        results = batching.halving(
+            model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest
+        )
         yield chosen, torch.cat(results)
     bases = [variants[family[0]].base for family in shared]
-    for batch in batches_by_length([len(base.ids) for base in bases], bounds.tokens, border=side):
+    for batch in batching.batches_by_length([len(base.ids) for base in bases], bounds.tokens, border=side):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch])
 
 
@@ -285,8 +282,8 @@ def _after_prefixes(model, variants, families):
     order = sorted(base_of, key=lambda i: (-variants[i].start, base_of[i]))
     starts = {i: variants[i].start for i in order}
     lengths = {i: len(variants[i].encoding.ids) for i in order}
-    copied = prefix.bytes_a_token, output_bytes(model)
-    for chosen in batches_by_start(starts, lengths, order, limits(model), *copied):
+    copied = prefix.bytes_a_token, batching.output_bytes(model)
+    for chosen in batching.batches_by_start(starts, lengths, order, batching.limits(model), *copied):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)
@@ -295,7 +292,7 @@ def _after_prefixes(model, variants, families):
             )
 
         computed = max(lengths[i] for i in chosen) - min(starts[i] for i in chosen)
-        yield chosen, torch.cat(halving(model, compute, chosen, computed))
+        yield chosen, torch.cat(batching.halving(model, compute, chosen, computed))
 
 
 def _forward(model, variants, start=0, prefix=None):

@@ -228,14 +228,18 @@ def values(
         or C; with definition "released" NS or NC as clipped there) and denominator (1 − S0).
     """
     examples = np.arange(len(encodings)) if examples is None else np.asarray(examples)
-    rows = _Rows(plan, classifier)
-    for i, encoding in enumerate(encodings):
-        rows.add_example(i, encoding, {name: s[i] for name, s in scores.items()}, int(examples[i]))
-    reference = [v for e in encodings for v in (forward.unchanged(e), rows.nothing(e))]
-    table, of = pd.DataFrame(rows.keys, columns=COLUMNS), np.array(rows.row)  # of: (variants,) their rows
+    keys, of, variants = collected(
+        ((i, *key), erased)
+        for i, encoding in enumerate(encodings)
+        for key, erased in _rows(
+            classifier, encoding, {n: s[i] for n, s in scores.items()}, plan, examples[i]
+        )
+    )
+    reference = [v for e in encodings for v in (forward.unchanged(e), _nothing(classifier, e, plan))]
+    table = pd.DataFrame(keys, columns=COLUMNS)
     place = table.example.to_numpy()  # (rows,)
     targets = np.asarray(targets)[np.concatenate([np.repeat(np.arange(len(encodings)), 2), place[of]])]
-    p = forward.target_values(classifier, reference + rows.variants, targets, "probability", cache)
+    p = forward.target_values(classifier, reference + variants, targets, "probability", cache)
     p_full, p_zero = p[: len(reference)].reshape(-1, 2).T  # (examples,) each
     kept, full, p = table.metric.str.endswith("NS").to_numpy(), p_full[place[of]], p[len(reference) :]
     raw = np.where(kept[of], erasure.sufficiency(full, p), erasure.comprehensiveness(full, p))
@@ -294,74 +298,72 @@ def softly_erased(inputs, scores, draws, keep, how):
     return variants
 
 
-class _Rows:
-    """The rows of the result, and the variants of the input whose outputs each of them averages."""
+def collected(rows):
+    """(keys, the place of each variant's key (variants,) int, variants) of [(key, its variants)]."""
+    keys, of, variants = [], [], []
+    for key, group in rows:
+        of += [len(keys)] * len(group)
+        keys.append(key)
+        variants += group
+    return keys, np.array(of, int), variants
 
-    def __init__(self, plan, model):
-        self.plan, self.model, self.width = plan, model, model.factor_width
-        self.released = plan.definition == "released"
-        self.keys, self.row, self.variants = [], [], []
 
-    def add_example(self, i, encoding, scores, example):
-        for (name, baseline, draw), s in self._sources(encoding, scores, example).items():
-            key = (i, name, baseline, draw, self.plan.definition)
-            if "hard" in self.plan.erasures:
-                self._hard(key, encoding, s)
-            if "soft" in self.plan.erasures:
-                seeds = [[SOFT_DRAWS, self.plan.seed, example, d] for d in range(self.plan.soft_draws)]
-                self._soft(key, encoding, s, seeds)
+def _rows(model, encoding, scores, plan, example):
+    """(key, the variants whose outputs its value averages) of one text; a key is COLUMNS but the first."""
+    for source, s in _sources(encoding, scores, plan, int(example)).items():
+        if "hard" in plan.erasures:
+            yield from _hard(model, encoding, s, plan, (*source, plan.definition, "hard"))
+        if "soft" in plan.erasures:
+            yield from _soft(model, encoding, s, plan, int(example), (*source, plan.definition))
 
-    def nothing(self, encoding):
-        """The input of S0: every maskable token erased; as released id 0 everywhere but in text_b."""
-        if self.released:
-            return forward.replaced(encoding, ~encoding.auxiliary, 0)
-        return self._erased(encoding, encoding.maskable)
 
-    def _sources(self, encoding, scores, example):
-        """{(attribution, baseline, draw): scores}: the attributions and what they are compared with."""
-        sources, named = {(name, "", 0): s for name, s in scores.items()}, (self.plan.seed, example)
-        for draw in range(1 if self.released else self.plan.random_draws):
-            sources["random", "normal", draw] = normal(encoding, stream("normal", *named, draw))
-            for name, s in scores.items():
-                generator = stream("matched", name, *named, draw)
-                sources[name, "matched", draw] = permuted(s, encoding, generator)
-        return sources
+def _sources(encoding, scores, plan, example):
+    """{(attribution, baseline, draw): scores}: the attributions and what they are compared with."""
+    sources, named = {(name, "", 0): s for name, s in scores.items()}, (plan.seed, example)
+    for draw in range(1 if plan.definition == "released" else plan.random_draws):
+        sources["random", "normal", draw] = normal(encoding, stream("normal", *named, draw))
+        for name, s in scores.items():
+            sources[name, "matched", draw] = permuted(s, encoding, stream("matched", name, *named, draw))
+    return sources
 
-    def _hard(self, key, encoding, scores):
-        plan, maskable = self.plan, encoding.maskable
-        ratios = (*plan.ratios, *(() if key[2] == "matched" else plan.curve_ratios))
-        for ratio in erasure.RELEASED_RATIOS if self.released else ratios:
-            chosen = erasure.rationale(scores, maskable, ratio, plan.definition)
-            self._add((*key, "hard", "NS", ratio), [self._erased(encoding, maskable & ~chosen)])
-            self._add((*key, "hard", "NC", ratio), [self._erased(encoding, chosen)])
 
-    def _erased(self, encoding, erased):
-        if self.released:
-            return forward.replaced(encoding, erased, 0)
-        return forward.erased(self.model, encoding, erased, self.plan.removal)
+def _hard(model, encoding, scores, plan, key):
+    maskable = encoding.maskable
+    ratios = (*plan.ratios, *(() if key[1] == "matched" else plan.curve_ratios))
+    for ratio in erasure.RELEASED_RATIOS if plan.definition == "released" else ratios:
+        chosen = erasure.rationale(scores, maskable, ratio, plan.definition)
+        yield (*key, "NS", ratio), [_erased(model, encoding, maskable & ~chosen, plan)]
+        yield (*key, "NC", ratio), [_erased(model, encoding, chosen, plan)]
 
-    def _soft(self, key, encoding, scores, seeds):
-        """As released, masks reach special tokens, run in the inverted direction, and are drawn once."""
-        straight = not self.released
-        plan, maskable, sigma = self.plan, encoding.maskable, self.plan.sigma
-        if self.released:
-            ns, nc = (released_probability(scores, maskable, option) for option in (1, 5))
-            positions, seeds, perturbations = np.ones(len(maskable), bool), seeds[:1], ("bernoulli",)
-        else:
-            ns = nc = to_probability(scores, maskable, plan.probability)
-            positions = ~encoding.auxiliary if plan.special_tokens else maskable
-            perturbations = plan.perturbations
-        for kind in perturbations:
-            for metric, a, retain in (("Soft-NS", ns, straight), ("Soft-NC", nc, not straight)):
-                variants = soft_variants(
-                    encoding, a, positions, retain, self.width, seeds, kind, sigma, shared=True
-                )
-                self._add((*key, kind, metric, np.nan), variants)
 
-    def _add(self, key, variants):
-        self.row += [len(self.keys)] * len(variants)
-        self.variants += variants
-        self.keys.append(key)
+def _erased(model, encoding, erased, plan):
+    if plan.definition == "released":
+        return forward.replaced(encoding, erased, 0)
+    return forward.erased(model, encoding, erased, plan.removal)
+
+
+def _nothing(model, encoding, plan):
+    """The input of S0: every maskable token erased; as released id 0 everywhere but in text_b."""
+    released = plan.definition == "released"
+    return _erased(model, encoding, ~encoding.auxiliary if released else encoding.maskable, plan)
+
+
+def _soft(model, encoding, scores, plan, example, key):
+    """As released, masks reach special tokens, run in the inverted direction, and are drawn once."""
+    maskable, straight = encoding.maskable, plan.definition == "paper"
+    draws, perturbations = plan.soft_draws, plan.perturbations
+    if straight:
+        ns = nc = to_probability(scores, maskable, plan.probability)
+        positions = ~encoding.auxiliary if plan.special_tokens else maskable
+    else:
+        ns, nc = (released_probability(scores, maskable, option) for option in (1, 5))
+        positions, draws, perturbations = np.ones(len(maskable), bool), 1, ("bernoulli",)
+    seeds = [[SOFT_DRAWS, plan.seed, example, draw] for draw in range(draws)]
+    vary = partial(soft_variants, encoding, positions=positions, width=model.factor_width, seeds=seeds)
+    for kind in perturbations:
+        for metric, a, retain in (("Soft-NS", ns, straight), ("Soft-NC", nc, not straight)):
+            variants = vary(a, retain=retain, perturbation=kind, sigma=plan.sigma, shared=True)
+            yield (*key, kind, metric, np.nan), variants
 
 
 # Registered metrics -------------------------------------------------------------------------------
@@ -386,24 +388,10 @@ def of_attribution(inputs, scores, draws=3, keep=True, how="minmax", values=_of_
     return values(inputs, softly_erased(inputs, scores, draws, keep, how), draws, keep)
 
 
-def soft_ns(inputs, scores, draws=3):
-    """Soft-NS: tokens are kept as far as they are important; (examples,) in (−∞, 1], higher is better.
-
-    Bernoulli draws are averaged, the same for all attributions; NaN where 1 − S0 is below `erasure.LEAST`.
-    """
-    return of_attribution(inputs, scores, draws)
-
-
-def soft_nc(inputs, scores, draws=3):
-    """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
-    return of_attribution(inputs, scores, draws, keep=False)
-
-
-def equal_soft_ns(inputs, scores, draws=3):
-    """`soft_ns` where every attribution keeps half of the tokens in expectation (`equal_retention`)."""
-    return of_attribution(inputs, scores, draws, how="equal")
-
-
-def equal_soft_nc(inputs, scores, draws=3):
-    """`soft_nc` where every attribution removes half of the tokens in expectation (`equal_retention`)."""
-    return of_attribution(inputs, scores, draws, keep=False, how="equal")
+# (inputs, scores, draws) -> (examples,), NaN where 1 − S0 is below `erasure.LEAST`. Soft-NS: tokens are kept
+# as far as they are important, in (−∞, 1]; Soft-NC: they are removed, from 0 on. "equal": every attribution
+# keeps, or removes, half of the tokens in expectation (`equal_retention`).
+soft_ns = of_attribution
+soft_nc = partial(of_attribution, keep=False)
+equal_soft_ns = partial(of_attribution, how="equal")
+equal_soft_nc = partial(of_attribution, keep=False, how="equal")

@@ -7,6 +7,7 @@ is continued, and every step explained.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,19 +175,24 @@ def values(
     normalisations = [
         name for name in plan.normalisations if (plan.definition, name) != ("released", "sum 1, signed")
     ]
-    keys, variants = [], []
-    for i, encoding in enumerate(encodings):
+
+    def rows(i, encoding):
+        """(key, [kept, removed]) of one prompt, for each source, normalisation and draw."""
         seed, positions = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
         of_prompt = {name: of_texts[i] for name, of_texts in scores.items()}
         for source, by_draw in _sources(encoding, of_prompt, plan, seed).items():
-            for how in normalisations:
-                for draw, s in enumerate(by_draw):
-                    q, drawn = probability(s, positions, how), [[*seed, draw]]
-                    for retain in (True, False):
-                        variants += soft.soft_variants(
-                            encoding, q, positions, retain, model.factor_width, drawn, shared=True
-                        )
-                    keys.append((i, examples[i], steps[i], *source, how, plan.definition, draw))
+            for how, (draw, s) in product(normalisations, enumerate(by_draw)):
+                q, drawn = probability(s, positions, how), [[*seed, draw]]
+                both = [
+                    variant
+                    for retain in (True, False)
+                    for variant in soft.soft_variants(
+                        encoding, q, positions, retain, model.factor_width, drawn, shared=True
+                    )
+                ]
+                yield (i, examples[i], steps[i], *source, how, plan.definition, draw), both
+
+    keys, _, variants = soft.collected(row for each in enumerate(encodings) for row in rows(*each))
     table = pd.DataFrame(keys, columns=["prompt", *KEYS, "draw"])
     prompt = table.pop("prompt").to_numpy()  # (rows,)
     p_full = forward.probabilities(model, [forward.unchanged(e) for e in encodings])  # (prompts, vocabulary)
@@ -257,24 +263,10 @@ def _of_tokens(inputs, variants, draws, keep):
     return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
 
 
+# (inputs, scores, draws) -> (examples,), higher is better; NaN where ΔP_0 is 0. Soft-NS (Eq. 7) in [0, 1],
+# Soft-NC (Eq. 8) from 0 on. "equal": every attribution keeps, or removes, half of the tokens in expectation.
 _of_attribution = partial(soft.of_attribution, values=_of_tokens)
-
-
-def causal_soft_ns(inputs, scores, draws=3):
-    """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0."""
-    return _of_attribution(inputs, scores, draws, how="clip")
-
-
-def causal_soft_nc(inputs, scores, draws=3):
-    """Soft-NC of a language model (Eq. 8): as `causal_soft_ns`, values from 0 on."""
-    return _of_attribution(inputs, scores, draws, keep=False, how="clip")
-
-
-def causal_equal_soft_ns(inputs, scores, draws=3):
-    """`causal_soft_ns` where every attribution keeps half of the tokens in expectation."""
-    return _of_attribution(inputs, scores, draws, how="equal")
-
-
-def causal_equal_soft_nc(inputs, scores, draws=3):
-    """`causal_soft_nc` where every attribution removes half of the tokens in expectation."""
-    return _of_attribution(inputs, scores, draws, keep=False, how="equal")
+causal_soft_ns = partial(_of_attribution, how="clip")
+causal_soft_nc = partial(_of_attribution, keep=False, how="clip")
+causal_equal_soft_ns = partial(_of_attribution, how="equal")
+causal_equal_soft_nc = partial(_of_attribution, keep=False, how="equal")

@@ -5,14 +5,8 @@ import re
 
 import numpy as np
 import torch
+import transformers
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
 
 from faithlib.models.bilstm import BiLSTMAttention, BiLSTMConfig
 from faithlib.scores import one_of, whole
@@ -130,7 +124,7 @@ def _read_vectors(path, ids, size, width):
 def tiny_bert(texts, classes):
     """(two-layer BERT of width 64, its tokenizer), with the words of `texts` as vocabulary."""
     tokenizer = word_tokenizer(texts)
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=len(tokenizer),
         num_labels=classes,
         **SIZES,
@@ -138,7 +132,7 @@ def tiny_bert(texts, classes):
         attention_probs_dropout_prob=0.0,  # too small to need dropout
         initializer_range=0.15,
     )  # with BERT's 0.02 so narrow a model can stay at chance for many epochs
-    model = BertForSequenceClassification(config)
+    model = transformers.BertForSequenceClassification(config)
     model.lightness = 3  # as `BiLSTMAttention.lightness`: so narrow a model is fastest with larger passes
     return model, tokenizer
 
@@ -147,13 +141,13 @@ def tiny_llama(texts):
     """(two-layer Llama of width 64, its tokenizer), with the words of `texts` as vocabulary."""
     special = {"pad": "[PAD]", "unk": "[UNK]", "bos": "[BOS]", "eos": "[EOS]"}
     tokenizer = _tokenizer(texts, special, pre_tokenizers.WhitespaceSplit(), "[BOS] $A")
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
         num_key_value_heads=2,
         initializer_range=0.1,
         **{"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **SIZES},
     )
-    return LlamaForCausalLM(config), tokenizer
+    return transformers.LlamaForCausalLM(config), tokenizer
 
 
 def word_tokenizer(texts):
@@ -180,7 +174,7 @@ def _tokenizer(texts, special, split, single, pair="", min_count=1):
     ids = [(token, words.token_to_id(token)) for token in tokens if token in single]
     pairs = {"pair": pair} if pair else {}
     words.post_processor = processors.TemplateProcessing(single=single, special_tokens=ids, **pairs)
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=words,
         model_input_names=["input_ids", *(["token_type_ids"] if pair else []), "attention_mask"],
         **{f"{role}_token": token for role, token in special.items()},

@@ -8,12 +8,7 @@ from dataclasses import replace
 from inspect import signature
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSequenceClassification,
-    PreTrainedTokenizerBase,
-)
+import transformers
 
 from faithlib.scores import first_line
 
@@ -33,7 +28,10 @@ def kind(config, architectures=None):
 
     `architectures` are names of its class, by default those that the config gives.
     """
-    for of, auto in (("classifier", AutoModelForSequenceClassification), ("causal", AutoModelForCausalLM)):
+    for of, auto in (
+        ("classifier", transformers.AutoModelForSequenceClassification),
+        ("causal", transformers.AutoModelForCausalLM),
+    ):
         classes = auto._model_mapping.get(type(config), ())
         names = {c.__name__ for c in (classes if isinstance(classes, (list, tuple)) else [classes])}
         if names & set(architectures or config.architectures or ()):
@@ -64,7 +62,7 @@ def check_runs(model):
     except Exception as error:  # a family that nobody has tried may fail in any way
         problem = f"{type(error).__name__}: {first_line(error)}"
     family = model.model.config.model_type
-    encoder = type(model.model.config) in AutoModelForMaskedLM._model_mapping
+    encoder = type(model.model.config) in transformers.AutoModelForMaskedLM._model_mapping
     if problem and not encoder and not hasattr(model, "prefix"):
         raise ValueError(
             f"model {model.name!r} ({family}) classifies by the last token of a decoder, which faithlib does "
@@ -212,7 +210,7 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
         texts: some texts of the study; without them, words of the vocabulary are tried.
         mask: whether a mask token is needed, as it is for classifiers.
     """
-    if not isinstance(tokenizer, PreTrainedTokenizerBase) or not tokenizer.is_fast:
+    if not isinstance(tokenizer, transformers.PreTrainedTokenizerBase) or not tokenizer.is_fast:
         raise ValueError(
             f"model {name!r}: tokenizer {type(tokenizer).__name__} is no fast tokenizer of transformers: "
             "give one that AutoTokenizer.from_pretrained(..., use_fast=True) returns"

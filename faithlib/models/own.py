@@ -7,23 +7,12 @@ from typing import Any
 import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
-from faithlib.models import fit, placement
+from faithlib.models import fit, loading, placement
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
-from faithlib.models.loading import (
-    BUILT,
-    TINY_CAUSAL,
-    draw_head,
-    load,
-    load_causal,
-    name_classes,
-    read,
-    read_config,
-    read_tokenizer,
-    tried,
-    with_head,
-)
+from faithlib.models.places import BUILT
 from faithlib.models.precision import DTYPES, resolve
+from faithlib.options import TINY_CAUSAL
 from faithlib.scores import one_of, whole
 
 ADAPTER = ("outputs", "embedding_table", "embed", "logits", "attentions", "encode", "collate")
@@ -106,21 +95,21 @@ def load_model(
             _no_classes(source, labels, new_head)
         return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device or "cpu", max_length)
     if isinstance(tokenizer, (str, pathlib.Path)):
-        tokenizer = read_tokenizer(tokenizer, source)
-    config = read_config(source, model_dir)
+        tokenizer = loading.read_tokenizer(tokenizer, source)
+    config = loading.read_config(source, model_dir)
     dtype = _dtype(dtype, computing, config)
     kind = fit.kind(config)
     if kind == "causal":
         _no_classes(source, labels, new_head)
         placed |= {"max_length": max_length, "dtype": str(dtype).removeprefix("torch.")}
-        return load_causal(source, texts, model_dir, seed, tokenizer=tokenizer, **placed)
+        return loading.load_causal(source, texts, model_dir, seed, tokenizer=tokenizer, **placed)
     if new_head:
         _check_new(source, asked)
-        model, tokenizer, _ = with_head(
+        model, tokenizer, _ = loading.with_head(
             source, model_dir, asked, seed, dtype, tokenizer, replace=True, **placed
         )
         _say_new(source, asked, seed)
-        name_classes(model.config, asked)
+        loading.name_classes(model.config, asked)
     else:
         if not kind:
             raise ValueError(
@@ -130,11 +119,11 @@ def load_model(
             )
         fit.check_head(config, asked, source, labels is not None)
         auto = AutoModelForSequenceClassification
-        model, tokenizer, info, place = read(auto, source, model_dir, dtype, tokenizer, **placed)
+        model, tokenizer, info, place = loading.read(auto, source, model_dir, dtype, tokenizer, **placed)
         fit.check_encoder(model, info, source, place)
         fit.check_weights(info, source, place, head=True)
         _name_unnamed(model.config, asked, source)
-    return tried(Classifier, model, tokenizer, source, max_length, dtype, texts)
+    return loading.tried(Classifier, model, tokenizer, source, max_length, dtype, texts)
 
 
 def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, ordered):
@@ -156,7 +145,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         )
     name = model.config.name_or_path or type(model).__name__
     if isinstance(tokenizer, (str, pathlib.Path)):
-        tokenizer = read_tokenizer(tokenizer, name)
+        tokenizer = loading.read_tokenizer(tokenizer, name)
     if tokenizer is None:
         raise ValueError(f"model {name!r} is in memory, without a tokenizer: give tokenizer=")
     fit.check_family(model.config, name)
@@ -167,7 +156,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
     kind = fit.kind(model.config, [type(model).__name__])
     if kind == "causal":
         _no_classes(name, asked, new_head)
-        return tried(CausalLM, model, tokenizer, name, max_length, dtype, texts)
+        return loading.tried(CausalLM, model, tokenizer, name, max_length, dtype, texts)
     if kind != "classifier":
         raise ValueError(
             f"model {name!r} is a {type(model).__name__}: give a ...ForSequenceClassification or a "
@@ -175,14 +164,14 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         )
     if new_head:
         _check_new(name, asked)
-        name_classes(model.config, asked)
+        loading.name_classes(model.config, asked)
         model.config.problem_type, model.num_labels = None, len(asked)
-        draw_head(model, seed)
+        loading.draw_head(model, seed)
         _say_new(name, asked, seed)
     else:
         fit.check_head(model.config, asked, name, ordered)
         _name_unnamed(model.config, asked, name)
-    return tried(Classifier, model, tokenizer, name, max_length, dtype, texts)
+    return loading.tried(Classifier, model, tokenizer, name, max_length, dtype, texts)
 
 
 def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
@@ -192,9 +181,9 @@ def _built(name, tokenizer, asked, texts, seed, dtype, device, max_length):
     if not texts:
         raise ValueError(f"{name!r} is built with the words of texts: give data")
     if name == TINY_CAUSAL:
-        return load_causal(name, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
+        return loading.load_causal(name, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
     _check_new(name, asked)
-    return load(name, asked, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
+    return loading.load(name, asked, texts, seed=seed, device=device, max_length=max_length, dtype=dtype)
 
 
 def _adapter(model, asked):
@@ -285,7 +274,7 @@ def _name_unnamed(config, asked, name):
     if not fit.numbered(asked):
         pairs = ", ".join(f"{i} = {label}" for i, label in enumerate(asked))
         print(f"{name} does not name its classes: taken as {pairs}; give labels if its order is another")
-    name_classes(config, asked)
+    loading.name_classes(config, asked)
 
 
 def _say_new(name, asked, seed):

@@ -7,18 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from faithlib.statistics.base import (
-    FEWEST_UNITS,
-    LEVEL,
-    check_finite,
-    check_level,
-    constant,
-    direction,
-    standard_error,
-    stream,
-    t_quantile,
-    vector,
-)
+from faithlib.statistics import base
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, stream, t_quantile
 
 ANY = -math.inf, math.inf  # limits of a statistic that has none
 DRAWS = 10_000  # of an interval of a claim
@@ -83,7 +73,7 @@ class Interval:
 
     def ends(self, level=LEVEL):
         """Both ends at a two-sided confidence level: (low, high), (NaN, NaN) where there is no interval."""
-        check_level(level)
+        base.check_level(level)
         if not self.exists:
             return math.nan, math.nan
         low, high = self._ends(1 - (1 - level) / self.looks)
@@ -94,7 +84,7 @@ class Interval:
 
         It is 1 where there is no interval. ">=" and "<=" are the same tests as ">" and "<".
         """
-        side = direction(relation)
+        side = base.direction(relation)
         return min(1.0, self.looks * self._pvalue(side, bound)) if self.exists else 1.0
 
     def two_sided(self, bound=0.0):
@@ -187,11 +177,11 @@ def seeds_interval(values: Any, unit: str = "seed", limits: tuple[float, float] 
     >>> seeds_interval([0.034, -0.031]).reason
     '2 seeds: an interval needs 3'
     """
-    x = vector(values, f"one number a {unit}")
+    x = base.vector(values, f"one number a {unit}")
     mean, n = float(x.mean()), len(x)
     if reason := _no_interval(x, n, unit):
         return Interval(mean, unit, n, design="seeds", limits=limits, reason=reason)
-    return Interval(mean, unit, n, ((standard_error(x), n - 1),), "seeds", limits=limits)
+    return Interval(mean, unit, n, ((base.standard_error(x), n - 1),), "seeds", limits=limits)
 
 
 def nested_interval(groups: Any, unit: str = "seed", limits: tuple[float, float] = ANY) -> Interval:
@@ -205,7 +195,7 @@ def nested_interval(groups: Any, unit: str = "seed", limits: tuple[float, float]
     >>> print(nested_interval([[0.1, 0.3], [0.2, 0.4, 0.6], [0.1]]))
     +0.233 [-0.146, +0.613] (3 seeds)
     """
-    means = [vector(values, "one array of texts a seed").mean() for values in groups]
+    means = [base.vector(values, "one array of texts a seed").mean() for values in groups]
     return replace(seeds_interval(means, unit, limits), design="nested")
 
 
@@ -227,7 +217,9 @@ def crossed_interval(values: Any, unit: str = "seed", limits: tuple[float, float
     >>> print(crossed_interval(0.1 * np.arange(3)[:, None] + stream("example").normal(size=(3, 100))).n_texts)
     100
     """
-    x = np.ascontiguousarray(check_finite(values))  # one order of summation: the same bits from every table
+    x = np.ascontiguousarray(
+        base.check_finite(values)
+    )  # one order of summation: the same bits from every table
     if x.ndim != 2:
         raise ValueError(f"values of shape {x.shape} are not seeds × texts: give two axes")
     seeds, texts = x.shape
@@ -235,7 +227,7 @@ def crossed_interval(values: Any, unit: str = "seed", limits: tuple[float, float
     result = Interval(mean, unit, seeds, design="crossed", n_texts=texts, limits=limits)
     if reason := _no_interval(x, seeds, unit) or (texts < FEWEST_UNITS and too_few(texts, "text")):
         return replace(result, reason=reason)
-    if constant(x - x[0], scale=x):
+    if base.constant(x - x[0], scale=x):
         return replace(result, reason=f"every {unit} has the same values: one model")
     by_seed, by_text = x.mean(axis=1), x.mean(axis=0)
     ma, mb = texts * by_seed.var(ddof=1), seeds * by_text.var(ddof=1)
@@ -274,12 +266,12 @@ def text_interval(
     >>> print(text_interval([0.2, 0.5, 0.1, 0.4]))
     +0.300 [+0.009, +0.591] (4 texts)
     """
-    x = vector(values, f"one number a {unit}")
+    x = base.vector(values, f"one number a {unit}")
     mean, n = float(x.mean()), len(x)
     result = Interval(mean, unit, n, design="texts", limits=limits)
     if reason := _no_interval(x, n, unit):
         return replace(result, reason=reason)
-    components = ((standard_error(x), n - 1),)
+    components = ((base.standard_error(x), n - 1),)
     if n < FEWEST_TEXTS:
         return replace(result, components=components)
     pivots = _pivots(x, stream(*names), n_resamples)
@@ -297,7 +289,7 @@ def _no_interval(x, n, unit):
     """Why these values of n units have no interval; "" if they have one."""
     if n < FEWEST_UNITS:
         return too_few(n, unit)
-    return EQUAL if constant(x) else ""
+    return EQUAL if base.constant(x) else ""
 
 
 def _pivots(x, rng, n_resamples):

@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from faithlib.statistics import intervals
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, direction, t_quantile, vector
-from faithlib.statistics.intervals import (
-    ANY,
-    Interval,
-    crossed_interval,
-    nested_interval,
-    seeds_interval,
-    text_interval,
-    too_few,
-)
+from faithlib.statistics.intervals import Interval
 
 DESIGNS = ("seeds", "nested", "crossed")
 
@@ -81,7 +74,7 @@ def count_interval(true, unit="model"):
     n, count = len(x), int(x.sum())
     result = CountInterval(float(x.mean()), unit, n, design="share", limits=(0.0, 1.0), count=count)
     if len(x) < FEWEST_UNITS:
-        return replace(result, reason=too_few(len(x), unit))
+        return replace(result, reason=intervals.too_few(len(x), unit))
     low, high = result._ends(LEVEL)
     return replace(result, components=(((high - low) / 2, len(x) - 1),))
 
@@ -124,7 +117,7 @@ def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> Sh
     n, p, k = len(x), float(x.mean()), len(sizes)
     result = ShareInterval(p, unit, k, design="share", limits=(0.0, 1.0))
     if k < FEWEST_UNITS:
-        return replace(result, reason=too_few(k, unit))
+        return replace(result, reason=intervals.too_few(k, unit))
     m = np.append(sizes, [n / k, n / k])
     y = np.append(np.bincount(index, weights=x), [n / k, 0])
     added = y.sum() / m.sum()  # the share with the two added clusters
@@ -136,7 +129,7 @@ def share_interval(true: Any, clusters: Any = None, unit: str = "cluster") -> Sh
     return replace(interval, components=((se, k - 1),))
 
 
-def interval_from_table(table, design, names=(), text="text", cluster=None, limits=ANY) -> Interval:
+def interval_from_table(table, design, names=(), text="text", cluster=None, limits=intervals.ANY) -> Interval:
     """The interval of a mean that the design of a long table asks for.
 
     One seed has the interval over its texts ("this model"), two seeds have none, three and more that of the
@@ -167,7 +160,7 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
     if twice.any():
         raise ValueError(f"{twice.sum()} rows repeat {' and '.join(keys)}: give one value each")
     if design == "seeds":
-        return seeds_interval(table.value.dropna(), limits=limits)
+        return intervals.seeds_interval(table.value.dropna(), limits=limits)
     unit = text
     if cluster is not None:
         table = table.groupby(["seed", cluster], as_index=False).value.mean()
@@ -176,10 +169,10 @@ def interval_from_table(table, design, names=(), text="text", cluster=None, limi
     if wide.empty:
         raise ValueError("the table has no values: give one row a value")
     if len(wide) == 1:
-        return text_interval(wide.iloc[0].dropna(), names, unit, limits=limits)
+        return intervals.text_interval(wide.iloc[0].dropna(), names, unit, limits=limits)
     if design == "nested":
-        return nested_interval([row.dropna() for _, row in wide.iterrows()], limits=limits)
+        return intervals.nested_interval([row.dropna() for _, row in wide.iterrows()], limits=limits)
     common = wide.dropna(axis=1)
     if common.empty:
         raise ValueError(f"no {unit} has a value with all {len(wide)} seeds: is the design nested?")
-    return crossed_interval(common, limits=limits)
+    return intervals.crossed_interval(common, limits=limits)

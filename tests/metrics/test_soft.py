@@ -371,8 +371,8 @@ def test_random_baselines_and_soft_draws_are_independent_streams():
     scores = {"one": np.array([0, 1, 2, 3, 0.0]), "two": np.array([0, 1, 2, 3, 0.0])}
 
     def sources(names, seed=0, example=0):
-        rows = soft._Rows(Settings(seed=seed, random_draws=2), Toy())
-        return rows._sources(ABC, {name: scores[name] for name in names}, example)
+        plan = Settings(seed=seed, random_draws=2)
+        return soft._sources(ABC, {name: scores[name] for name in names}, plan, example)
 
     found = sources(["one", "two"])
     alone = sources(["two"])
