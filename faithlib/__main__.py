@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 
 from faithlib import __version__
@@ -288,30 +289,26 @@ def _run(parsed):
         files.read(wanted["task"], card.kind)
     place = output / parsed.paper / "experiment.ipynb"
     again = ["--again"] if parsed.again else []
-    here = Path.cwd()
-    try:
-        execute.main([notebook, str(place), json.dumps(parameters), *again])
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            raise ValueError(end.code) from None
-        return end.code
-    finally:
-        os.chdir(here)
+    with chdir(Path.cwd()):  # it goes into the notebook's folder
+        try:
+            execute.main([notebook, str(place), json.dumps(parameters), *again])
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                raise ValueError(end.code) from None
+            return end.code
 
 
 def _compare(parsed):
     from faithlib import clone
 
     folder, output = Path(parsed.folder).absolute(), Path(parsed.output).absolute()
-    root, here = clone.enter(), Path.cwd()
+    root = clone.enter()
     sys.path.insert(0, str(root / "workflow"))
-    os.chdir(root)
-    try:
-        _module(root / "workflow/compare.py").compare(folder, output)
-    except SystemExit as end:
-        raise ValueError(str(end.code)) from None
-    finally:
-        os.chdir(here)
+    with chdir(root):
+        try:
+            _module(root / "workflow/compare.py").compare(folder, output)
+        except SystemExit as end:
+            raise ValueError(str(end.code)) from None
 
 
 def _renamed(data, columns, folder, kind):
@@ -392,11 +389,11 @@ def _tasks(parsed):
     from faithlib.tasks.table import TASKS
 
     _load_plugins(parsed.plugins)
-    kinds = {"generated": "generated", "hub": "hub", "": "files of your own"}
-    _table(
-        (t.name, t.kind, kinds["generated" if t.generated else "hub" if t.hub else ""], t.title)
-        for t in TASKS.values()
-    )
+
+    def source(task):
+        return "generated" if task.generated else "hub" if task.hub else "files of your own"
+
+    _table((t.name, t.kind, source(t), t.title) for t in TASKS.values())
 
 
 def _papers(parsed):

@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 import subprocess
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 PACKAGES = "faithlib torch transformers tokenizers datasets numpy pandas scipy scikit-learn".split()
@@ -158,12 +158,11 @@ def peak_memory(device):
 def _git(*arguments):
     """What git prints of this project; None where it is in no repository of its own, or there is no git."""
     root = pathlib.Path(__file__).resolve().parent.parent
-    commands, printed = (("rev-parse", "--show-toplevel"), arguments), []
+    run = partial(subprocess.run, cwd=root, capture_output=True, text=True, check=True)
     try:
-        for command in commands:
-            done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=True)
-            printed.append(done.stdout.strip())
+        top, answer = (
+            run(["git", *command]).stdout.strip() for command in (("rev-parse", "--show-toplevel"), arguments)
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
-    top, answer = printed
     return answer if pathlib.Path(top).resolve() == root else None  # else it is of a folder around this one

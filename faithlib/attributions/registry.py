@@ -13,22 +13,8 @@ from faithlib.registry import Named, Registry, read_rows
 from faithlib.scores import RANDOM, suggestion
 
 FAMILIES = ("attention", "gradient", "perturbation", "random baseline")
-COSTS = {
-    "none": "no pass of the model",
-    "constant": "one or two passes a text",
-    "steps": "as many passes a text as settings say (`steps`, `samples`, 2 `rounds` times `probes`)",
-    "tokens": "about one pass a token",
-    "steps times tokens": "as many passes a token as settings say (`steps`, or `noise` times `halvings`)",
-    "tokens squared": "about one pass for each pair of tokens",
-}
-NEEDS = {"attention": "attention weights", "rules": "layers with a rule of LRP", "values": "layers of values"}
-COLOURS = {  # Okabe and Ito's, which colour-blind readers tell apart, with a darker yellow, and three more
-    "black": "#000000", "orange": "#E69F00", "sky": "#56B4E9", "green": "#009E73", "yellow": "#D0BB00",
-    "blue": "#0072B2", "vermillion": "#D55E00", "purple": "#CC79A7", "brown": "#994F00", "rust": "#6B2E00",
-    "grey": "#777777",
-}  # fmt: skip
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (4, 1)), (0, (2, 1)))
-MARKERS = "osD^vPphd<>X*8"
+_WORDS = dict(read_rows(Path(__file__).with_name("words.toml")))
+COSTS, NEEDS, COLOURS, LOOKS = (_WORDS[name] for name in ("costs", "needs", "colours", "looks"))
 
 
 @dataclass(frozen=True)
@@ -135,13 +121,13 @@ def look(name: str) -> Attribution:
 def _with_look(entry):
     """The entry with label, colour, marker and line style filled in, chosen from its name."""
     code = zlib.crc32(str(entry.name).encode())
-    colours = [COLOURS[name] for name in ("orange", "yellow", "grey", "rust")]
+    colours, markers, lines = (LOOKS[name] for name in ("colours", "markers", "lines"))
     return replace(
         entry,
         label=entry.label or str(entry.name).replace("_", " "),
-        colour=entry.colour or colours[code % len(colours)],
-        marker=entry.marker or MARKERS[code // 4 % len(MARKERS)],
-        line=entry.line or LINES[code // 64 % len(LINES)],
+        colour=entry.colour or COLOURS[colours[code % len(colours)]],
+        marker=entry.marker or markers[code // 4 % len(markers)],
+        line=entry.line or lines[code // 64 % len(lines)],
     )
 
 

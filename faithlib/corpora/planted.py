@@ -22,12 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faithlib.corpora.grammar import choose
+from faithlib.corpora.grammar import choose, words_of
 
-CLASSES = (("copper", "velvet", "pepper", "marble"), ("cotton", "garlic", "timber", "silver"))
-DECOYS = ("walnut", "carpet", "pigeon", "turtle")
-FIRST, SECOND = ("needle", "spider"), ("violin", "basket")  # of xor: equal indices, unequal indices
-PAIR = ("rabbit", "maple")
+WORDS = words_of("planted")
+CLASSES = tuple(tuple(words.split()) for words in WORDS["classes"])
+DECOYS, FIRST, SECOND, PAIR = (tuple(WORDS[n].split()) for n in ("decoys", "first", "second", "pair"))
 CONTEXT, NEAR = "harbor", 2  # the word that others count near, and the largest distance
 GRADES = 4, 2, 1  # weights of the words of a class, where evidence is graded
 PLANTED = frozenset((*CLASSES[0], *CLASSES[1], *DECOYS, *FIRST, *SECOND, *PAIR, CONTEXT))
@@ -36,18 +35,15 @@ SINGLE = 0.25  # share of the texts of `redundant` with one copy, which teach a 
 FILLERS = 2  # neutral words that are inserted into a text, at most
 LEAST = 6  # words of a text that words are planted into
 
-SUBJECTS = "teacher driver farmer doctor singer sailor painter writer baker student".split()
-VERBS = "saw met found moved carried bought sold kept painted cleaned followed left".split()
-OBJECTS = "chair table lamp box letter coat boat wheel door bottle map clock".split()
-PLACES = "station river market school bridge garden office castle hotel museum".split()
-TIMES = "today later again yesterday often early late once twice soon".split()
+SUBJECTS, VERBS, OBJECTS, PLACES, TIMES, ONSETS, VOWELS = (
+    WORDS[name].split() for name in "subjects verbs objects places times onsets vowels".split()
+)
 TAGS = {  # parts of speech; any other word is a made-up name
     **dict.fromkeys((*SUBJECTS, *OBJECTS, *PLACES, *PLANTED), "NOUN"),
     **dict.fromkeys(VERBS, "VERB"),
     **dict.fromkeys(TIMES, "ADV"),
     **{"the": "DET", "near": "ADP", "and": "CCONJ"},
 }
-ONSETS, VOWELS = "b d f g k l m n p r s t v z br dr kr tr fl sl".split(), "a e i o u".split()
 
 
 @dataclass(frozen=True)
@@ -66,19 +62,7 @@ class Mechanism:
     control: bool = False
 
 
-MECHANISMS = {
-    m.name: m
-    for m in (
-        Mechanism("one_word"),
-        Mechanism("redundant", words=2, needs="one"),
-        Mechanism("xor", words=2),
-        Mechanism("ordered_pair", words=2),
-        Mechanism("in_context", words=2),
-        Mechanism("graded", words=3, needs="sum"),
-        Mechanism("decoy"),
-        Mechanism("blind", control=True),
-    )
-}
+MECHANISMS = {name: Mechanism(name, **row) for name, row in WORDS["mechanisms"].items()}
 
 
 def make(

@@ -3,6 +3,7 @@
 What is built in has a row in metrics.toml; a metric of your own joins with the decorator `register`.
 """
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -10,16 +11,8 @@ from pathlib import Path
 
 from faithlib.registry import Named, Registry, read_rows
 
-NEEDS = {  # what a metric asks of the study that it takes part in
-    "classifier": "a model of classes",
-    "causal": "a causal language model",
-    "mask": "a mask token",
-    "evidence": "words that are known to decide each text",
-    "judge": "a second model that answers",
-    "masked": "a model trained with masks, fine_tune(model, data, masking='half'), and data with labels and "
-    "a split 'validation' of 40 texts",
-    "retraining": "models trained again on masked texts, as its paper's notebook trains",
-}
+# What a metric asks of the study that it takes part in.
+NEEDS = tomllib.loads(Path(__file__).with_name("needs.toml").read_text(encoding="utf-8"))
 LEVELS = ("example", "data set")
 
 

@@ -14,7 +14,7 @@ from faithlib.report import figures
 from faithlib.report.display import figure_style, in_notebook, show_drawn
 from faithlib.report.style import cell_text
 from faithlib.scores import whole
-from faithlib.statistics import FEWEST_UNITS, LEVEL, stream
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, stream
 
 DRAWS = 500  # resamples of an interval
 COLUMNS = ["over", "metric_a", "metric_b", "rho", "ci_low", "ci_high", "n"]

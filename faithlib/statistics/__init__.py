@@ -18,26 +18,13 @@ equal, have no interval.
 Intervals of figures and of single table cells: `mean_interval` (BCa bootstrap).
 """
 
-from faithlib.statistics.base import (
-    DRAW_COUNTS,
-    FEWEST_UNITS,
-    LEVEL,
-    direction,
-    holm,
-    monte_carlo_error,
-    stream,
-    t_quantile,
-)
-from faithlib.statistics.bootstrap import RESAMPLES, mean_interval, rank_sum, t_test
+from faithlib.statistics.base import DRAW_COUNTS, FEWEST_UNITS, direction, holm, monte_carlo_error, stream
+from faithlib.statistics.bootstrap import mean_interval, rank_sum, t_test
 from faithlib.statistics.intervals import (
-    BORDERLINE,
-    DRAWS,
-    FEWEST_TEXTS,
-    BootstrapInterval,
     Interval,
     crossed_interval,
     nested_interval,
     seeds_interval,
     text_interval,
 )
-from faithlib.statistics.shares import ShareInterval, count_interval, interval_from_table, share_interval
+from faithlib.statistics.shares import count_interval, interval_from_table, share_interval

@@ -3,7 +3,6 @@
 from faithlib.lazy import offers
 
 _HOME = {
-    "CHOICES": "fine_tuning",
     "Recipe": "fine_tuning",
     "evaluate": "fine_tuning",
     "fine_tune": "fine_tuning",

@@ -17,13 +17,11 @@ from faithlib.metrics.performance import performance
 from faithlib.models import fit
 from faithlib.models.placement import offloaded, without_gradients
 from faithlib.models.precision import quantised
-from faithlib.options import MASKINGS, SELECTIONS
+from faithlib.options import SELECTIONS
 from faithlib.progress import bar
 from faithlib.scores import one_of, suggestion
 from faithlib.training.minibatches import VALIDATION, MaskedSplit, Split, masked, shuffled_by_length
 from faithlib.training.salience import Guide
-
-CHOICES = {"masking": MASKINGS, "selection": SELECTIONS}
 
 
 @dataclass(frozen=True)
