@@ -10,11 +10,7 @@ import torch
 
 import faithlib.attributions.releases_inseq  # noqa: F401, registers what it has
 from faithlib import options
-from faithlib.attributions import registry
-from faithlib.attributions.gradients import RULES
-from faithlib.attributions.releases import RELEASED
-from faithlib.attributions.relevance import check_rules
-from faithlib.attributions.value_zeroing import check_values
+from faithlib.attributions import gradients, registry, releases, relevance, value_zeroing
 from faithlib.engine import batching, forward
 from faithlib.models.base import Encoding
 from faithlib.models.causal import CausalLM
@@ -51,7 +47,7 @@ def check(
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {names}")
     entries = [registry.get(name) for name in wanted]
     functions = [registry.get(name).resolve() for name in registry.names()]
-    functions += [release.function for release in RELEASED.values()]
+    functions += [release.function for release in releases.RELEASED.values()]
     known_settings = sorted(
         {p for f in set(functions) for p in signature(f).parameters}
         - {"model", "batch", "target", "wanted", "cache", "progress"}
@@ -60,18 +56,18 @@ def check(
         if setting not in known_settings:
             raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, known_settings)}")
     options.check(settings, options.SETTINGS)
-    one_of("rule", settings.get("rule", "midpoint"), tuple(RULES))
+    one_of("rule", settings.get("rule", "midpoint"), tuple(gradients.RULES))
     one_of("definition", definition, DEFINITIONS)
     if definition == "released":
-        one_of("paper", paper, sorted({of for of, _ in RELEASED}))
-    used = [RELEASED.get((paper, e.name), e) if definition == "released" else e for e in entries]
+        one_of("paper", paper, sorted({of for of, _ in releases.RELEASED}))
+    used = [releases.RELEASED.get((paper, e.name), e) if definition == "released" else e for e in entries]
     needs = {need for entry in used for need in entry.needs} if model is not None else ()
     if "attention" in needs:
         model.check_attention("choose attributions that need none")
     if "rules" in needs:
-        check_rules(model)
+        relevance.check_rules(model)
     if "values" in needs:
-        check_values(model)
+        value_zeroing.check_values(model)
 
 
 @torch.inference_mode(False)  # gradients exist wherever it is called
@@ -186,7 +182,7 @@ def _functions(wanted, definition, paper):
     """The functions that yield `wanted`, {function: names to take}, and those that need attention weights."""
     functions, attending = {}, set()
     for name in wanted:
-        release = RELEASED.get((paper, name)) if definition == "released" else None
+        release = releases.RELEASED.get((paper, name)) if definition == "released" else None
         function = release.function if release else registry.get(name).resolve()
         functions.setdefault(function, set()).add(name)
         if "attention" in (release or registry.get(name)).needs:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from faithlib.engine import forward
-from faithlib.engine.batching import out_of_memory, shares_prefix, shrink, token_budget
+from faithlib.engine import batching, forward
 from faithlib.progress import ignored
 from faithlib.scores import generator
 
@@ -215,7 +214,7 @@ def in_passes(model, batch, points, compute):
     """
     lengths, first = batch.present.sum(1).tolist(), 0
     while first < len(lengths):
-        budget, last, longest = token_budget(model), first + 1, lengths[first]
+        budget, last, longest = batching.token_budget(model), first + 1, lengths[first]
         while last < len(lengths) and (last + 1 - first) * points * max(longest, lengths[last]) <= budget:
             last, longest = last + 1, max(longest, lengths[last])
         most = max(1, budget // ((last - first) * longest))
@@ -234,9 +233,9 @@ def _pass(model, batch, examples, places, longest, compute):
         compute(examples, places, batch.at(index, stop=longest))
         return
     except (RuntimeError, MemoryError) as error:
-        if not out_of_memory(error) or n * k == 1:
+        if not batching.out_of_memory(error) or n * k == 1:
             raise
-    shrink(model, n * k * longest)
+    batching.shrink(model, n * k * longest)
     half = places.start + k // 2 if k > 1 else examples.start + n // 2
     for part in (slice(None, half), slice(half, None)):
         if k > 1:
@@ -280,7 +279,7 @@ def sequential_paths(model, batch, target, base, at, weights, positions, progres
     """
     embeddings = model.embed(batch.ids)
     scores, difference = torch.zeros_like(embeddings), embeddings - base
-    prefix = model.prefix(batch)[1] if shares_prefix(model) else None
+    prefix = model.prefix(batch)[1] if batching.shares_prefix(model) else None
     columns = positions.any(0).nonzero()[:, 0].tolist()
     for i in columns:
         index = positions[:, i].nonzero()[:, 0]  # (examples,)

@@ -12,12 +12,9 @@ import numpy as np
 import torch
 from sklearn.linear_model import Ridge
 
-from faithlib.attributions.attention import read_row, rollout
-from faithlib.attributions.gradients import drawn_points, gradient, path_gradient, sequential_paths, y_at
+from faithlib.attributions import attention, gradients, occlusion, surrogates
 from faithlib.attributions.noiser import Noised, search
-from faithlib.attributions.occlusion import losses, unknown_id
 from faithlib.attributions.releases import probability, released, shares
-from faithlib.attributions.surrogates import filled_probabilities
 from faithlib.engine.forward import padded, replaced
 from faithlib.progress import ignored
 from faithlib.scores import generator
@@ -29,8 +26,8 @@ def attention_softmaxed(model, batch, target):
     """Softmax of the attention weights over all tokens of the prompt, in (0, 1): nearly uniform."""
     _, layers = model.attentions(batch)
     rows = {
-        "attention": read_row(model, batch, layers[-1]).mean(1),
-        "attention_rollout": rollout(model, batch, layers),
+        "attention": attention.read_row(model, batch, layers[-1]).mean(1),
+        "attention_rollout": attention.rollout(model, batch, layers),
     }
     return {name: row.masked_fill(~batch.present, -torch.inf).softmax(-1) for name, row in rows.items()}
 
@@ -40,7 +37,7 @@ def attention_softmaxed(model, batch, target):
 def lengths_of_one_pass(model, batch, target):
     """inseq's input × gradient, ‖e_i ⊙ ∂p/∂e_i‖₂, and DeepLift, ‖(e_i − b_i) ⊙ ∂p/∂e_i‖₂, as shares."""
     embeddings = model.embed(batch.ids)
-    slope = gradient(model, y_at(model, batch, target, probability), embeddings)
+    slope = gradients.gradient(model, gradients.y_at(model, batch, target, probability), embeddings)
     return {
         "input_x_gradient": _length_shares(embeddings * slope, batch),
         "deeplift": _length_shares((embeddings - _unknown(model, batch)) * slope, batch),
@@ -61,7 +58,7 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=ignored
     """inseq's sequential integrated gradients, by Gauss-Legendre quadrature with K = `steps` points each."""
     base = _unknown(model, batch)
     at, weights = _gauss_legendre(steps, base)
-    scores = sequential_paths(model, batch, target, base, at, weights, batch.present, progress)
+    scores = gradients.sequential_paths(model, batch, target, base, at, weights, batch.present, progress)
     return {"sequential_integrated_gradients": _length_shares(scores, batch)}
 
 
@@ -69,7 +66,7 @@ def lengths_of_sequential_paths(model, batch, target, steps=50, progress=ignored
 @torch.no_grad()
 def lengths_of_gradient_shap(model, batch, target, samples=5, seed=0, progress=ignored):
     """inseq's GradientSHAP, `samples` draws for each prompt."""
-    points = drawn_points(batch, samples, seed, model.embed(batch.ids))
+    points = gradients.drawn_points(batch, samples, seed, model.embed(batch.ids))
     return {"gradient_shap": _path_lengths(model, batch, target, *points, progress)}
 
 
@@ -124,11 +121,11 @@ def lime_of_inseq(model, batch, target, samples=50, seed=0, progress=ignored):
     the coefficient of a single feature: ‖e_i − c‖ where the token is kept. The regression therefore has
     `tokens` unknowns, not tokens · width.
     """
-    rows, filler = [], float(unknown_id(model))
+    rows, filler = [], float(occlusion.unknown_id(model))
     for e, row, y in zip(batch.encodings, batch.ids, target, strict=True):
         kept = generator(e, seed).random((samples, len(e.ids))) >= 0.3  # (samples, tokens)
         embeddings = model.embed(row[: len(e.ids)]).detach()  # (tokens, width)
-        p = filled_probabilities(model, e, embeddings, kept, filler, y)  # (samples,)
+        p = surrogates.filled_probabilities(model, e, embeddings, kept, filler, y)  # (samples,)
         scale = (embeddings.cpu().double() - filler).norm(dim=-1).numpy()  # (tokens,)
         changing = (embeddings != filler).sum(-1).cpu().numpy()  # (tokens,)
         weight = embeddings.numel() - ~kept @ changing  # (samples,)
@@ -147,8 +144,8 @@ def occlusion_of_inseq(model, batch, target, cache=None, progress=None):
     values, so signed scores cannot be had.
     """
     everywhere = [np.ones(len(e.ids), bool) for e in batch.encodings]
-    unknown = partial(replaced, token_id=unknown_id(model))
-    loss = losses(model, batch, target, everywhere, unknown, "probability", cache, progress).abs()
+    unknown = partial(replaced, token_id=occlusion.unknown_id(model))
+    loss = occlusion.losses(model, batch, target, everywhere, unknown, "probability", cache, progress).abs()
     return dict.fromkeys(("leave_one_out", "leave_one_out_abs"), shares(loss))
 
 
@@ -162,13 +159,13 @@ def _unknown(model, batch):
     """The unknown token's embedding at each position, e_i at end-of-text tokens: (batch, tokens, width)."""
     end = model.tokenizer.eos_token_id
     ends = batch.ids == (-1 if end is None else end)
-    return model.embed(torch.where(ends, batch.ids, unknown_id(model)))
+    return model.embed(torch.where(ends, batch.ids, occlusion.unknown_id(model)))
 
 
 def _path_lengths(model, batch, target, at, weights, progress):
     """Norms, as shares, of e − b times the gradient on the path from b to e at points `at`."""
     embeddings, base = model.embed(batch.ids), _unknown(model, batch)
-    slope = path_gradient(model, batch, target, embeddings, base, at, weights, progress)
+    slope = gradients.path_gradient(model, batch, target, embeddings, base, at, weights, progress)
     return _length_shares((embeddings - base) * slope, batch)
 
 

@@ -5,8 +5,7 @@ import torch
 from sklearn.linear_model import Ridge
 
 from faithlib.attributions.occlusion import removable
-from faithlib.engine.batching import batches_by_length, halving, token_budget
-from faithlib.engine.forward import erased, padded, target_values
+from faithlib.engine import batching, forward
 from faithlib.models.placement import without_gradients
 from faithlib.progress import ignored
 from faithlib.scores import generator
@@ -45,11 +44,11 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=ign
             for e, at in zip(encodings, positions, strict=True)
         ]
         variants = [
-            erased(model, e, _scattered(at, ~z), removal)
+            forward.erased(model, e, _scattered(at, ~z), removal)
             for e, at, zs in zip(encodings, positions, neighbours, strict=True)
             for z in zs
         ]
-        p = target_values(
+        p = forward.target_values(
             model,
             variants,
             np.repeat(targets, samples),
@@ -60,7 +59,7 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=ign
             _scattered(at, _coefficients(zs, ps))
             for at, zs, ps in zip(positions, neighbours, p.reshape(-1, samples), strict=True)
         ]
-    return {"lime": padded(rows, batch)}
+    return {"lime": forward.padded(rows, batch)}
 
 
 def _neighbours(draw, tokens, samples):
@@ -99,6 +98,6 @@ def filled_probabilities(model, encoding, embeddings, kept, filler, target):
         return logits.float().softmax(-1)[:, target]
 
     p = np.empty(len(kept))
-    for rows in batches_by_length([kept.shape[1]] * len(kept), token_budget(model)):
-        p[rows] = torch.cat(halving(model, compute, rows, kept.shape[1])).cpu().numpy()
+    for rows in batching.batches_by_length([kept.shape[1]] * len(kept), batching.token_budget(model)):
+        p[rows] = torch.cat(batching.halving(model, compute, rows, kept.shape[1])).cpu().numpy()
     return p

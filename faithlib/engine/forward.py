@@ -168,22 +168,24 @@ def target_values(model, variants, targets, of, cache=None, progress=None):
     return _evaluate(model, variants, tags, chosen, cache, progress)[:, 0].astype(float)
 
 
-def distances(model, variants, references, reference_of, distance):
+def distances(model, variants, references, reference_of, distance, cache=None):
     """The distance between each variant's probabilities p and a reference distribution q: (variants,).
 
     Args:
         references: (n, outputs) probabilities.
         reference_of: (len(variants),) int, the index in `references` of each variant's q.
         distance: (p, q), each (batch, outputs) -> (batch,); tensors on the model's device.
+        cache: a Cache to read from and to fill, or None.
     """
+    digests = [hashlib.blake2b(q.tobytes(), digest_size=16).digest() for q in np.asarray(references)]
+    tags = [(distance, digests[row]) for row in reference_of]
     references, rows_of = torch.as_tensor(references, device=model.device), torch.as_tensor(reference_of)
 
     def compared(logits, rows):  # on the device, because moving a vocabulary of outputs is slow
         q = references[rows_of[rows].to(references.device)]
         return distance(logits.float().softmax(-1), q)[:, None]
 
-    tags = [("distance", int(row)) for row in reference_of]
-    return _evaluate(model, variants, tags, compared)[:, 0].astype(float)
+    return _evaluate(model, variants, tags, compared, cache)[:, 0].astype(float)
 
 
 def padded(rows, batch):

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.scores import RANDOM
-from faithlib.statistics import mean_interval
-from faithlib.statistics.base import DRAW_COUNTS
+from faithlib.statistics import DRAW_COUNTS, mean_interval
 
 RESAMPLES = 9999  # of the paper's intervals; cheap, as seeds are few
 FLAT = 0.02  # a mean drop that 1000 test examples do not tell from none: their standard error is up to 0.016

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithlib.engine import batching, forward
-from faithlib.engine.operators import Operator
+from faithlib.engine import batching, forward, operators
 from faithlib.options import REMOVALS
 from faithlib.progress import bar
 from faithlib.scores import check_scores, one_of, ranking
@@ -33,7 +32,7 @@ def steps(n: int, step: float = 0.05) -> np.ndarray:
 def decision_flip(
     model: Any, encodings: Sequence, scores: Mapping[str, Sequence], step: float = 0.05,
     removal: str = "mask", never: float = 1.0, cache: forward.Cache | None = None,
-    operator: Operator | None = None,
+    operator: operators.Operator | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Fraction of tokens removed until the predicted class changes: a DataFrame with COLUMNS.
 
@@ -48,7 +47,7 @@ def decision_flip(
     """
     _check(model, encodings, step, removal, never, operator)
     check_scores(encodings, scores)
-    operator = operator or Operator(model, removal)
+    operator = operator or operators.Operator(model, removal)
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from faithlib.engine import forward
-from faithlib.engine.operators import Operator
+from faithlib.engine import forward, operators
 from faithlib.metrics.registry import NEEDS
 from faithlib.models.causal import CausalLM
 
@@ -37,7 +36,7 @@ class Inputs:
         self, model: Any, encodings: Sequence, targets: Sequence[int] | np.ndarray,
         evidence: Sequence | None = None, seed: int = 0, cache: forward.Cache | None = None,
         answers: Sequence | None = None, contrast: Sequence | None = None, masking: str = "",
-        operator: Operator | str | None = None, usual: str = "",
+        operator: operators.Operator | str | None = None, usual: str = "",
     ) -> None:  # fmt: skip
         self.model, self.encodings, self.targets = model, encodings, np.asarray(targets)
         self.evidence, self.seed = evidence, seed
@@ -45,8 +44,7 @@ class Inputs:
         self.cache = forward.Cache() if cache is None else cache
         self.usual = usual
         self._kept: dict = {}
-        self._distances: dict = {}
-        self.operator = Operator(model, operator) if isinstance(operator, str) else operator
+        self.operator = operators.Operator(model, operator) if isinstance(operator, str) else operator
         if self.operator is not None:
             self.operator.check(encodings)
 
@@ -75,7 +73,7 @@ class Inputs:
     def erasing(self, default, soft=False):
         """The `operators.Operator` of a metric whose paper names `default`; soft: of parts of tokens."""
         name = default if soft else self.usual or default
-        return self.operator or self.once(("operator", name), lambda: Operator(self.model, name))
+        return self.operator or self.once(("operator", name), lambda: operators.Operator(self.model, name))
 
     def erased_by(self, metric):
         """The name of the operator with which a `Metric` erases here, "" for none."""
@@ -118,28 +116,17 @@ class Inputs:
     def distances(self, variants, examples, distance):
         """How far the next-token distribution of each variant is from that of its text: (len(variants),).
 
-        A mean over the distributions that predict the tokens of the answer; those of variants that have a key
-        are computed once a study. distance: (p, q), each (batch, vocabulary) -> (batch,).
+        A mean over the distributions that predict the tokens of the answer. distance: (p, q), each (batch,
+        vocabulary) -> (batch,).
         """
         answers = [(0,)] * len(self.encodings) if self.answers is None else self.answers
         places = [(i, step) for i, answer in enumerate(answers) for step in range(len(answer))]
         row_of = {place: row for row, place in enumerate(places)}
         whole = self.once("next tokens", lambda: self._next_tokens(places, answers))
         rows = [(row, step) for row, i in enumerate(examples) for step in range(len(answers[i]))]
-        keys = []  # of what is equal; a number where a variant has none
-        for n, (row, step) in enumerate(rows):
-            ids, key = variants[row].encoding.ids.tobytes(), variants[row].key
-            keys.append(n if key is None else (distance, int(examples[row]), step, ids, key))
-        last = {key: n for n, key in enumerate(keys) if key not in self._distances}
-        computed, missing = {}, sorted(last.values())
-        if missing:
-            places = [rows[n] for n in missing]
-            steps = [continued(variants[row], answers[examples[row]][:step]) for row, step in places]
-            references = [row_of[int(examples[row]), step] for row, step in places]
-            values = forward.distances(self.model, steps, whole, references, distance)
-            computed = {keys[n]: value for n, value in zip(missing, values, strict=True)}
-        self._distances |= {key: value for key, value in computed.items() if isinstance(key, tuple)}
-        values = [computed.get(key, self._distances.get(key)) for key in keys]
+        steps = [continued(variants[row], answers[examples[row]][:step]) for row, step in rows]
+        references = [row_of[int(examples[row]), step] for row, step in rows]
+        values = forward.distances(self.model, steps, whole, references, distance, self.cache)
         of = [row for row, _ in rows]
         return np.bincount(of, values) / np.bincount(of)
 

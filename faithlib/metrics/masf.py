@@ -120,8 +120,7 @@ def fit(reference: np.ndarray, definition: str = "paper", resolution: float = 0.
     a reference too small for it or not of three axes, NaN, and a layer that is constant. Warns of single
     embeddings that are: Eq. 2 makes their p 0 for all, and with it their layer's ("calibrated": a large p).
     """
-    if definition not in DEFINITIONS:
-        raise ValueError(f"definition={definition!r} is unknown: use {', '.join(map(repr, DEFINITIONS))}")
+    one_of("definition", definition, DEFINITIONS)
     if not 0 < resolution < 1:
         raise ValueError(f"resolution={resolution!r} must be in (0, 1), such as 0.05")
     reference = _checked("the reference", reference)

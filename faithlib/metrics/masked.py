@@ -5,11 +5,9 @@ Where MaSF says that masked texts are not in the model's distribution, RACU mean
 
 import numpy as np
 
-from faithlib.metrics import curves, masf
-from faithlib.metrics.recursion import RATIOS, performance, random_masking, recursive_masking
+from faithlib.metrics import curves, masf, recursion
 from faithlib.scores import mask
-from faithlib.training.minibatches import VALIDATION
-from faithlib.training.minibatches import masked as randomly_masked
+from faithlib.training import minibatches
 
 DRAWS = 8  # random orders that the baseline's curve is the mean of
 LEAST = 40  # texts of the reference, for p-values below REJECTED
@@ -21,8 +19,8 @@ def reference(model, encodings, masking, seed=0):
 
     encodings: LEAST texts of the validation split at least; masking: "half" or "all"; seed: of the masks.
     """
-    generator = np.random.default_rng([seed, VALIDATION])
-    calibration = masf.signals(model, randomly_masked(model, encodings, generator, masking))
+    generator = np.random.default_rng([seed, minibatches.VALIDATION])
+    calibration = masf.signals(model, minibatches.masked(model, encodings, generator, masking))
     return masf.fit(calibration, "calibrated", REJECTED, seed)
 
 
@@ -41,11 +39,13 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
         masking levels below 100 % with p < REJECTED)}.
     """
     model, encodings, seed = inputs.model, inputs.encodings, inputs.seed
-    masked_levels = recursive_masking(model, encodings, scores_of, families, RATIOS, once, seed)
-    drawn = random_masking(model, encodings, RATIOS, seed, DRAWS)
+    masked_levels = recursion.recursive_masking(
+        model, encodings, scores_of, families, recursion.RATIOS, once, seed
+    )
+    drawn = recursion.random_masking(model, encodings, recursion.RATIOS, seed, DRAWS)
     names = [name for family in families for name in family]
     masked_at = {name: masked_levels[name] for name in names} | {k: draw for k, draw in enumerate(drawn)}
-    table, _ = performance(model, encodings, labels, masked_at, RATIOS, inputs.cache)
+    table, _ = recursion.performance(model, encodings, labels, masked_at, recursion.RATIOS, inputs.cache)
     accuracy = table[table.metric == "accuracy"].pivot(index="measure", columns="step", values="value")
     share, random = accuracy.columns.to_numpy() / 100, accuracy.loc[list(range(DRAWS))].mean().to_numpy()
     flat = curves.racu_denominator(share, random) < curves.FLAT
@@ -54,7 +54,7 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
         area = np.nan if flat else float(curves.racu(share, accuracy.loc[name].to_numpy(), random))
         levels = [
             mask(encodings, [at <= ratio for at in masked_levels[name]], model.mask_id)
-            for ratio in RATIOS
+            for ratio in recursion.RATIOS
             if ratio < 100
         ]
         p = np.array([calibration.p_values(masf.signals(model, masked)) for masked in levels])

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from faithlib.models import placement
-from faithlib.models.precision import quantised, widened
+from faithlib.models import placement, precision
 from faithlib.scores import HALF, HALVED, first_line, one_of
 
 
@@ -119,7 +118,7 @@ class Transformer:
 
     def embed(self, ids):
         """Word embeddings of token ids: (batch, tokens) -> (batch, tokens, width) float32."""
-        return widened(self.model.get_input_embeddings()(ids))
+        return precision.widened(self.model.get_input_embeddings()(ids))
 
     @contextmanager
     def computing(self):
@@ -155,7 +154,7 @@ class Transformer:
     def cast(self, dtype):
         """Convert the weights: not the buffers (rotary frequencies are float32), and no quantised ones."""
         for weight in self.model.parameters():
-            if weight.dtype != dtype and not quantised(weight):
+            if weight.dtype != dtype and not precision.quantised(weight):
                 weight.data = weight.data.to(dtype)
 
     def _entered(self, embeddings):

@@ -10,12 +10,9 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
-from faithlib.models import fit, placement
-from faithlib.models.built import bilstm, tiny_bert, tiny_llama
+from faithlib.models import built, fit, placement, places, precision
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
-from faithlib.models.places import BUILT, locate
-from faithlib.models.precision import resolve
 from faithlib.options import BILSTM, TINY, TINY_CAUSAL
 from faithlib.progress import say_once
 from faithlib.scores import first_line, whole
@@ -67,17 +64,17 @@ def load(
     dtype = _checked(name, seed, dtype, **placed)
     with seeded(seed):
         if name == TINY:
-            model, tokenizer = tiny_bert(texts, len(label_names))
+            model, tokenizer = built.tiny_bert(texts, len(label_names))
         elif name == BILSTM:
             sizes = {"precision": str(dtype).removeprefix("torch."), "model_dir": model_dir, **sizes}
-            model, tokenizer = bilstm(texts, len(label_names), **sizes)
+            model, tokenizer = built.bilstm(texts, len(label_names), **sizes)
             dtype = torch.float32  # its LSTMs alone compute in another dtype
         else:
             model, tokenizer, fresh = with_head(name, model_dir, label_names, seed, **placed)
             if fresh:
                 say_once(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
     name_classes(model.config, label_names)
-    if name in BUILT:
+    if name in places.BUILT:
         return wrapped(Classifier, model.to(device), tokenizer, name, max_length, dtype)
     return tried(Classifier, model, tokenizer, name, max_length, dtype)
 
@@ -114,7 +111,7 @@ def load_causal(
     dtype = _checked(name, seed, dtype, **placed)
     if name == TINY_CAUSAL:
         with seeded(seed):
-            model, tokenizer = tiny_llama(texts)
+            model, tokenizer = built.tiny_llama(texts)
         return wrapped(CausalLM, model.to(device), tokenizer, name, max_length, dtype)
     if fit.kind(read_config(name, model_dir)) == "classifier":
         raise ValueError(f"model {name!r} is a classifier, not a language model: load it with load_model")
@@ -126,7 +123,9 @@ def load_causal(
 def _checked(name, seed, dtype, **placed):
     """The `torch.dtype` to compute in; ValueError for what `placement.check` refuses and for a wrong seed."""
     whole("seed", seed)
-    return resolve(dtype, placement.check(**placed, dtype=dtype, built=name if name in BUILT else ""))
+    return precision.resolve(
+        dtype, placement.check(**placed, dtype=dtype, built=name if name in places.BUILT else "")
+    )
 
 
 def wrapped(kind, model, tokenizer, name, max_length, dtype):
@@ -196,7 +195,7 @@ def draw_head(model, seed):
 
 def read_config(name, model_dir=""):
     """A model's config, without running code of its folder; FileNotFoundError where there is none."""
-    source = locate(name, model_dir)
+    source = places.locate(name, model_dir)
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except (OSError, ValueError, KeyError, RecursionError, TypeError, AttributeError) as error:
@@ -213,7 +212,7 @@ def read(
     Weights are read from safetensors alone, and no code of the model's folder is run. `tokenizer` is in place
     of the one that is saved with the model; `settings` are those of `from_pretrained`.
     """
-    source = locate(name, model_dir)
+    source = places.locate(name, model_dir)
     settings = {key: value for key, value in settings.items() if value is not None}
     verbosity = logging.get_verbosity()
     logging.disable_progress_bar()

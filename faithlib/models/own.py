@@ -7,11 +7,9 @@ from typing import Any
 import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
-from faithlib.models import fit, loading, placement
+from faithlib.models import fit, loading, placement, places, precision
 from faithlib.models.causal import CausalLM
 from faithlib.models.classifier import Classifier
-from faithlib.models.places import BUILT
-from faithlib.models.precision import DTYPES, resolve
 from faithlib.options import TINY_CAUSAL
 from faithlib.scores import one_of, whole
 
@@ -88,7 +86,7 @@ def load_model(
         )
     placed: dict[str, Any] = {"device": device or "cpu", "device_map": device_map}
     placed["attn_implementation"] = attn_implementation
-    built = source if source in BUILT else ""
+    built = source if source in places.BUILT else ""
     computing = placement.check(**placed, dtype=dtype or "float32", built=built)
     if built:
         if source == TINY_CAUSAL:
@@ -150,7 +148,7 @@ def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, ma
         raise ValueError(f"model {name!r} is in memory, without a tokenizer: give tokenizer=")
     fit.check_family(model.config, name)
     weights_dtype = next(model.parameters()).dtype
-    dtype = resolve(dtype, device or "cpu") if dtype else weights_dtype
+    dtype = precision.resolve(dtype, device or "cpu") if dtype else weights_dtype
     if device:
         model = model.to(placement.existing(device))
     kind = fit.kind(model.config, [type(model).__name__])
@@ -199,7 +197,7 @@ def _adapter(model, asked):
 
 
 def _check_settings(new_head, seed, dtype, max_length):
-    one_of("dtype", dtype, ("", *DTYPES, "auto"))
+    one_of("dtype", dtype, ("", *precision.DTYPES, "auto"))
     if not isinstance(new_head, bool):
         raise ValueError(f"new_head={new_head!r} must be True or False")
     whole("seed", seed)
@@ -227,7 +225,8 @@ def _asked(labels, data):
             )
     if labels is None:
         return named, texts
-    if isinstance(labels, str) or not all(isinstance(x, str) for x in _listed(labels)):
+    listed = hasattr(labels, "__iter__") and not isinstance(labels, str)
+    if not listed or not all(isinstance(name, str) for name in labels):
         raise ValueError(f"labels={labels!r} are no names: give a list such as ['negative', 'positive']")
     labels = tuple(labels)
     if len(labels) < 2 or len(set(labels)) < len(labels):
@@ -241,19 +240,12 @@ def _asked(labels, data):
     return labels, texts
 
 
-def _listed(labels):
-    try:
-        return list(labels)
-    except TypeError:
-        return [None]
-
-
 def _dtype(dtype, device, config):
     """The `torch.dtype` asked for, or that of the saved weights."""
     if dtype:
-        return resolve(dtype, device)
+        return precision.resolve(dtype, device)
     saved = str(getattr(config, "dtype", None) or "float32").removeprefix("torch.")
-    return resolve(saved if saved in DTYPES else "float32", device)
+    return precision.resolve(saved if saved in precision.DTYPES else "float32", device)
 
 
 def _no_classes(name, labels, new_head):

@@ -10,9 +10,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from faithlib.metrics import registry
-from faithlib.report import figures
-from faithlib.report.display import figure_style, in_notebook, show_drawn
-from faithlib.report.style import cell_text
+from faithlib.report import display, figures, style
 from faithlib.scores import whole
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, stream
 
@@ -44,9 +42,9 @@ def agreement(study, draws=DRAWS):
         ValueError: no draws.
     """
     table = computed(study, draws)
-    if len(table) and in_notebook():
-        with figure_style():
-            show_drawn(figure(table), CAPTION)
+    if len(table) and display.in_notebook():
+        with display.figure_style():
+            display.show_drawn(figure(table), CAPTION)
     return table
 
 
@@ -89,7 +87,7 @@ def figure(table):
         part = table[table.over == over]
         ends = part[["ci_low", "ci_high"]].to_numpy() if few else np.full((len(part), 2), np.nan)
         texts = [
-            cell_text(r, *end, precision=2).replace(" ", "\n", 1)
+            style.cell_text(r, *end, precision=2).replace(" ", "\n", 1)
             for r, end in zip(part.rho, ends, strict=True)
         ]
         part = part.assign(cell=[text.replace("-", "−") for text in texts])

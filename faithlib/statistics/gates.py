@@ -4,8 +4,7 @@ from dataclasses import dataclass, fields
 
 import pandas as pd
 
-from faithlib.statistics.base import ROUNDING
-from faithlib.statistics.intervals import seeds_interval
+from faithlib.statistics import base, intervals
 
 GATE_MARGIN = 0.05  # of balanced accuracy above chance
 
@@ -58,7 +57,7 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score") -> Gate
     >>> gate([0.02, 0.02, 0.03], [0.51, 0.50, 0.52], classes=2).reason
     'balanced accuracy 0.510 is less than 0.05 above chance (0.500)'
     """
-    score, balanced = seeds_interval(scores), seeds_interval(balanced_accuracies)
+    score, balanced = intervals.seeds_interval(scores), intervals.seeds_interval(balanced_accuracies)
     if score.n_units != balanced.n_units:
         raise ValueError(f"{score.n_units} scores, {balanced.n_units} balanced accuracies: give one a seed")
     if classes < 2:
@@ -66,14 +65,14 @@ def gate(scores, balanced_accuracies, classes, chance=0.0, name="score") -> Gate
     if not all(0 <= value <= 1 for value in balanced_accuracies):
         raise ValueError("balanced accuracies lie within [0, 1]: give fractions")
     margin = balanced.value - 1 / classes
-    above = score.low - chance > ROUNDING
+    above = score.low - chance > base.ROUNDING
     if not score.exists:
-        above = score.value > chance + ROUNDING
+        above = score.value > chance + base.ROUNDING
     reasons = []
     if not above:
         ends = f" [{score.low:.3f}, {score.high:.3f}]" if score.exists else ""
         reasons.append(f"{name} {score.value:.3f}{ends} is not above chance ({chance:.3f})")
-    if margin < GATE_MARGIN - ROUNDING:
+    if margin < GATE_MARGIN - base.ROUNDING:
         text = f"balanced accuracy {balanced.value:.3f} is less than {GATE_MARGIN:.2f} above chance"
         reasons.append(f"{text} ({1 / classes:.3f})")
     return Gate(

@@ -101,13 +101,10 @@ def read(data) -> Texts:
                 raise ValueError(f"data: {column} of row {row} is {text!r}: give a text, or drop the row")
             if HALF.search(text):
                 raise ValueError(f"data: {column} of row {row} {HALVED}")
-    if "evidence" in frame:
-        evidence = (
-            [np.array(list(row)).tolist() for row in frame.evidence] if loaded else list(frame.evidence)
-        )
-        if not loaded:
-            evidence = columns.evidence(evidence, list(frame.text), "evidence", "data")
-        frame["evidence"] = evidence
+    if "evidence" in frame and loaded:
+        frame["evidence"] = [np.array(list(row)).tolist() for row in frame.evidence]
+    elif "evidence" in frame:
+        frame["evidence"] = columns.evidence(list(frame.evidence), list(frame.text), "evidence", "data")
     for column in {"target", "contrast"} & set(frame):
         cells = columns.answers(frame[column], column, "data")
         frame[column] = pd.Series(cells, dtype=object)  # None stays None

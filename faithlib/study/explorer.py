@@ -82,16 +82,10 @@ def data(study):
     for i, facts in enumerate(described(study)):
         scores = [_steps(study.scores[name][i], study.encodings[i].maskable) for name in names]
         rows = [wide.loc[(i, name)].to_numpy(float) if (i, name) in wide.index else [] for name in names]
-        texts.append(
-            facts
-            | {"scores": [steps for steps, _ in scores], "largest": [largest for _, largest in scores]}
-            | {
-                "curves": [
-                    [round(float(p), 3) for p in curves[name][i]] if name in curves else [] for name in names
-                ]
-            }
-            | {"values": [[_rounded(value) for value in row] or [None] * len(metrics) for row in rows]}
-        )
+        facts["scores"], facts["largest"] = ([part[k] for part in scores] for k in (0, 1))
+        facts["curves"] = [[round(float(p), 3) for p in curves[n][i]] if n in curves else [] for n in names]
+        facts["values"] = [[_rounded(value) for value in row] or [None] * len(metrics) for row in rows]
+        texts.append(facts)
     about = f"{len(texts)} texts, {len(names)} attributions, {len(metrics)} metrics."
     if model := getattr(study, "model_name", ""):
         about = f"{model}: {about}"

@@ -123,9 +123,7 @@ class _Aligner:
                 f"scores of type {type(results).__name__}: give a list with an array for each text"
             )
         results = list(results)
-        if results and all(
-            np.ndim(value) == 0 and isinstance(value, (int, float, np.number)) for value in results
-        ):
+        if results and all(isinstance(value, (int, float, np.number)) for value in results):
             raise self.error(f"{len(results)} single numbers: give a list with an array for each text")
         return results
 

@@ -5,14 +5,13 @@ import pandas as pd
 
 from faithlib import attributions
 from faithlib.engine import batching
-from faithlib.metrics import registry
-from faithlib.metrics.masked import LEAST, masked_metrics, reference
+from faithlib.metrics import masked, registry
 from faithlib.statistics import seeds_interval
 from faithlib.study import table
 
 REASON = (
     "RACU and MaSF are left out: they need a model trained with masks, fine_tune(model, data, "
-    f"masking='half'), labels, and a split 'validation' of {LEAST} texts or more"
+    f"masking='half'), labels, and a split 'validation' of {masked.LEAST} texts or more"
 )
 METRICS = [registry.get(name) for name in ("masked_racu", "masf")]  # one says whether to believe the other
 GIVEN, SINGLE = "scores that are given cannot be asked again", "one value of the data set: no interval"
@@ -26,7 +25,7 @@ def could(model):
 def masking(model, texts, labels):
     """How a model was trained with masks; "" where it was not, or for want of labels or validation texts."""
     trained = getattr(getattr(model.model, "config", None), "masked_training", "none")
-    enough = labels is not None and texts is not None and len(texts) >= LEAST
+    enough = labels is not None and texts is not None and len(texts) >= masked.LEAST
     return trained if trained in ("half", "all") and enough and could(model) else ""
 
 
@@ -51,9 +50,9 @@ def measured(part):
         )
 
     with batching.limited(model, part.asked.budget):
-        of_training = reference(model, encodings, part.inputs.masking, settings["seed"])
+        of_training = masked.reference(model, encodings, part.inputs.masking, settings["seed"])
         groups = [tuple(family) for family in families.values()]
-        results = masked_metrics(part.inputs, part.labels, of_training, scores_of, groups, orders)
+        results = masked.masked_metrics(part.inputs, part.labels, of_training, scores_of, groups, orders)
     about = {"model": part.name, "metric": "masf", "baseline": "", "draw": 0}
     rows = []
     for label, name in part.wanted.computed.items():

@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 
 from faithlib import attributions, scores
-from faithlib.engine import batching
-from faithlib.engine.operators import Operator
+from faithlib.engine import batching, operators
 from faithlib.metrics import normalised
 from faithlib.progress import bar
-from faithlib.study import chunks
+from faithlib.study import chunks, prepare
 from faithlib.study import targets as explained
-from faithlib.study.prepare import usual
 
 BLOCK = 10  # texts whose scores and values are kept together
 GAPPED = ("integrated_gradients", "integrated_gradients_abs")
@@ -58,9 +56,9 @@ def in_blocks(parts):
 def _erasing(part):
     """What tells the operators of a study from those of another, whatever its metrics."""
     operator = part.asked.operator
-    if isinstance(operator, Operator):
+    if isinstance(operator, operators.Operator):
         operator = operator.name, operator.by, operator.stream, operator.texts, operator.unigrams.tolist()
-    return f"{operator}, usually {usual(part.model)}"
+    return f"{operator}, usually {prepare.usual(part.model)}"
 
 
 def _measured(part, rows):

@@ -63,15 +63,14 @@ def joined(wanted):
 
 def _pairs(wanted):
     """[(name in the table, name, function or scores)]."""
+    if isinstance(wanted, str) or callable(wanted):
+        wanted = [wanted]
     if isinstance(wanted, Mapping):
         pairs = list(wanted.items())
-    elif isinstance(wanted, str) or callable(wanted):
-        pairs = [(wanted if isinstance(wanted, str) else _name(wanted), wanted)]
-    elif not isinstance(wanted, (list, tuple)):
-        raise ValueError(f"attributions of type {type(wanted).__name__}: give names and functions in a list")
+    elif isinstance(wanted, (list, tuple)):
+        pairs = list(dict.fromkeys((_name(what), what) for what in wanted))
     else:
-        unique = list(dict.fromkeys(w if isinstance(w, str) or callable(w) else _refused(w) for w in wanted))
-        pairs = [(w if isinstance(w, str) else _name(w), w) for w in unique]
+        raise ValueError(f"attributions of type {type(wanted).__name__}: give names and functions in a list")
     if not pairs:
         names = ", ".join(sorted(registry.names()))
         raise ValueError(f"attributions=[] leaves nothing to explain with: give some of {names}")
@@ -83,14 +82,15 @@ def _pairs(wanted):
     return pairs
 
 
-def _refused(what):
-    raise ValueError(
-        f"attributions: {type(what).__name__} in a list: give names and functions, or {{name: scores}}"
-    )
-
-
-def _name(function):
-    name = getattr(function, "__name__", type(function).__name__)
+def _name(what):
+    """The name of an attribution that is given without one."""
+    if isinstance(what, str):
+        return what
+    if not callable(what):
+        raise ValueError(
+            f"attributions: {type(what).__name__} in a list: give names and functions, or {{name: scores}}"
+        )
+    name = getattr(what, "__name__", type(what).__name__)
     if name.isidentifier():
         return name
     raise ValueError(f"attributions: {name} has no name of its own: give {{name: function}}")

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from faithlib import attributions, scores
-from faithlib.engine import batching
-from faithlib.engine.operators import Operator, takes_factor
+from faithlib.engine import batching, operators
 from faithlib.metrics.inputs import Inputs
 from faithlib.models import placement
-from faithlib.study import chunks, masked, plan
+from faithlib.study import chunks, imports, masked, plan
 from faithlib.study import targets as explained
 from faithlib.study.data import Texts, labels
-from faithlib.study.imports import align
 from faithlib.study.methods import Methods, unused
 
 
@@ -26,7 +24,7 @@ class Asked:
     targets: Sequence | np.ndarray | None
     contrast: Sequence | np.ndarray | None
     baselines: int
-    operator: str | Operator | None
+    operator: str | operators.Operator | None
     minutes: float | None
     budget: int | None
     resume: str | Path | None
@@ -93,7 +91,9 @@ def prepare(model, name, texts, wanted, asked):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
     if asked.operator == "resample":
         stream = texts.name or "study"
-        asked = replace(asked, operator=Operator(model, "resample", "", texts.unigrams(model), stream))
+        asked = replace(
+            asked, operator=operators.Operator(model, "resample", "", texts.unigrams(model), stream)
+        )
     targets = _targets(model, texts, encodings, asked)
     explained.check(targets, wanted.names)
     aligned = _aligned(model, texts, wanted, encodings, targets)
@@ -115,7 +115,7 @@ def usual(model):
     """The name of the operator for whole tokens where none was asked for, "" for that of each metric."""
     if model.mask_id is not None:
         return "mask"
-    return "zero" if takes_factor(model) else ""
+    return "zero" if operators.takes_factor(model) else ""
 
 
 def _targets(model, texts, encodings, asked, predicted=None):
@@ -137,7 +137,7 @@ def _aligned(model, texts, wanted, encodings, targets):
     if not wanted.scores:
         return {}
     pairs = texts.column("text_b")
-    aligned = align(wanted.scores, texts.column("text"), model, targets.first, pairs, encodings)
+    aligned = imports.align(wanted.scores, texts.column("text"), model, targets.first, pairs, encodings)
     scores.check_scores(encodings, aligned)
     return aligned
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithlib.attributions import segments
-from faithlib.attributions.occlusion import removable
+from faithlib.attributions import occlusion, segments
 from faithlib.engine import forward
 from faithlib.metrics.inputs import Inputs
 from faithlib.options import REMOVALS
@@ -70,7 +69,10 @@ def by_segment(
     for i, losses in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
         e, part = encodings[i], parts[i]
         scores = {int(n): losses.get(n, 0.0) for n in np.unique(part[part >= 0])}
-        words, free = _words(e, part, texts[i], unit, model), removable(model, e, removal) & (part >= 0)
+        words, free = (
+            _words(e, part, texts[i], unit, model),
+            occlusion.removable(model, e, removal) & (part >= 0),
+        )
         for rank, n in enumerate(ranked := _ranked(scores), 1):
             rows.append([i, rank, n, words[n], scores[n], inputs.p_full[i]])
             top = np.isin(part, ranked[:rank]) & free
@@ -175,9 +177,8 @@ def _fixed(fixed, texts):
         try:
             of_phrases = {x: columns.occurrences(x, text) for x in phrases}
             evidence += columns.evidence([part], [text], "fixed", "data")
-        except ValueError as error:
-            reason = str(error).partition(": evidence ")[2] or str(error).removeprefix("evidence ")
-            raise ValueError(f"fixed of text {i}: {reason}") from None
+        except columns.NotEvidence as error:
+            raise ValueError(f"fixed of text {i}: {error.reason}") from None
         if often := [x for x, spans in of_phrases.items() if len(spans) > 1]:
             raise ValueError(
                 f"fixed of text {i}: {often[0][:40]!r} stands {len(of_phrases[often[0]])} times in it: give "

@@ -33,6 +33,8 @@ from faithlib.study import explorer
 __all__ = ["agreement", "as_text", "chosen_texts", "figure", "notes", "save", "show", "wide"]
 
 NUMBERS = ("value", "ci_low", "ci_high", "diagnosticity")  # of the table
+KEPT = {"text": "texts", "target": "targets", "target_name": "target_names"}  # columns of a text, and fields
+OPTIONAL = {"predicted": "predicted", "label": "labels", "p": "p"}
 TOP = 5  # tokens of a text that a terminal shows
 DIAGNOSTICITY = (
     "Diagnosticity: share of texts on which the attribution's value is better than that of its own scores in "
@@ -153,15 +155,15 @@ def _show_html(study, chosen, rule):
     display(HTML(html.escape(rule)))
     facts, (metric, of_metric) = explorer.described(study), _first_metric(study)
     means = of_metric.groupby(["example", "attribution"]).value.mean()
+    labels = _distinct({name: label(name) for name in study.scores})
     for i in chosen:
-        cells = {name: cell_text(means.get((i, name), np.nan)) or "–" for name in study.scores}
-        values = {
-            name: f"{_metrics(study)[metric.name]} {text}" if metric else "" for name, text in cells.items()
-        }
-        rows = {name: of_texts[i] for name, of_texts in study.scores.items()}
-        labels = _distinct({name: label(name) for name in rows})
+        rows, values = {}, {}
+        for name, text in labels.items():
+            cell = cell_text(means.get((i, name), np.nan)) or "–"
+            rows[text] = study.scores[name][i]
+            values[text] = f"{_metrics(study)[metric.name]} {cell}" if metric else ""
         display(HTML(f"<b>{html.escape(_about(i, facts[i]))}</b>"))
-        display(heat(facts[i]["tokens"], _renamed(rows, labels), _renamed(values, labels)))
+        display(heat(facts[i]["tokens"], rows, values))
 
 
 def _first_metric(study):
@@ -203,10 +205,6 @@ def _distinct(labels):
     """Labels, with the name behind those that several names share."""
     shared = list(labels.values())
     return {n: text if shared.count(text) == 1 else f"{text} ({n})" for n, text in labels.items()}
-
-
-def _renamed(values, names):
-    return {names[name]: value for name, value in values.items()}
 
 
 def _sign(metric):
@@ -364,9 +362,7 @@ def _scores(study):
 
 def _texts(study):
     """A row for each text: text, target, target_name, predicted and label, of what the study has."""
-    names = {"text": "texts", "target": "targets", "target_name": "target_names"}
-    names |= {"predicted": "predicted", "label": "labels", "p": "p"}
-    columns = {name: getattr(study, field, None) for name, field in names.items()}
+    columns = {name: getattr(study, field, None) for name, field in (KEPT | OPTIONAL).items()}
     columns |= {f"curve.{name}": rows for name, rows in (getattr(study, "curves", None) or {}).items()}
     return pd.DataFrame({name: list(values) for name, values in columns.items() if values is not None})
 
@@ -381,8 +377,6 @@ def read(folder):
         raise ValueError(f"{str(folder)!r} holds no study of this version: evaluate and save it again")
     values, scores, texts = (pd.read_parquet(path.with_name(name)) for name in record["files"])
     parts = [part for _, part in scores.groupby("example", sort=True)]
-    columns = {name: texts[name].to_numpy() for name in ("label", "predicted", "p") if name in texts}
-    named = list(texts.target_name) if "target_name" in texts else None
     return {
         "table": pd.DataFrame(record["table"]).astype(dict.fromkeys(NUMBERS, float)),
         "values": values,
@@ -394,11 +388,9 @@ def read(folder):
         "model_name": record["model"],
         "notes": record["own_notes"],
         "label_names": tuple(record["label_names"]),
-        "labels": columns.get("label"),
-        "predicted": columns.get("predicted"),
-        "target_names": named,
-        "p": columns.get("p"),
+        "target_names": list(texts.target_name) if "target_name" in texts else None,
         "curves": {n: list(texts[f"curve.{n}"]) for n in record["attributions"] if f"curve.{n}" in texts},
+        **{field: texts[name].to_numpy() for name, field in OPTIONAL.items() if name in texts},
     }
 
 

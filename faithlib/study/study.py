@@ -12,14 +12,11 @@ import numpy as np
 import pandas as pd
 
 from faithlib import scores
-from faithlib.engine import forward
-from faithlib.engine.operators import OPERATORS, Operator
+from faithlib.engine import forward, operators
 from faithlib.models.base import Transformer
 from faithlib.progress import silent
-from faithlib.study import chunks, masked, plan, remarks, show, table
+from faithlib.study import chunks, masked, measure, methods, plan, remarks, show, table
 from faithlib.study.data import check_model, read
-from faithlib.study.measure import in_blocks
-from faithlib.study.methods import joined
 from faithlib.study.prepare import Asked, check_metrics, predict, prepare
 
 
@@ -100,7 +97,7 @@ def evaluate(
     contrast: Sequence | np.ndarray | None = None,
     baselines: int = 1,
     seed: int = 0,
-    operator: str | Operator | None = None,
+    operator: str | operators.Operator | None = None,
     minutes: float | None = None,
     budget: int | None = None,
     resume: str | Path | None = None,
@@ -160,7 +157,7 @@ def evaluate(
         metrics, targets, contrast, baselines, operator, minutes, budget, resume, long_texts, blank,
         {"seed": seed, **settings},
     )  # fmt: skip
-    with joined(attributions) as wanted:
+    with methods.joined(attributions) as wanted:
         parts = [
             prepare(m, name, texts, wanted, asked) for m, name in zip(models, _names(models), strict=True)
         ]
@@ -184,7 +181,7 @@ def _study(parts, estimate, progress):
         counts = f"{len(first.encodings)} texts, {len(first.wanted.order)} attributions"
         line = f"{counts}, {len(first.metrics)} metrics: {estimate}{estimate.advice(first)}"
         print(line, file=sys.stderr if sys.stderr.isatty() else sys.stdout, flush=True)
-    done, measured = in_blocks(parts)
+    done, measured = measure.in_blocks(parts)
     if len(done) < len(first.encodings):
         notes.append(
             f"{len(done)} of {len(first.encodings)} texts, in a random order, were done in "
@@ -292,6 +289,6 @@ def _check(models, baselines, seed, resume, minutes, operator):
     above = isinstance(minutes, Real) and not isinstance(minutes, bool) and minutes > 0
     if minutes is not None and not above:
         raise ValueError(f"minutes={minutes!r}: give a number above 0, or leave it out")
-    if not isinstance(operator, Operator | None):
-        scores.one_of("operator", operator, OPERATORS)
+    if not isinstance(operator, operators.Operator | None):
+        scores.one_of("operator", operator, operators.OPERATORS)
     chunks.check(resume)

@@ -5,8 +5,7 @@ import pandas as pd
 
 from faithlib.metrics.diagnosticity import indicator
 from faithlib.metrics.performance import performance
-from faithlib.statistics import crossed_interval, text_interval
-from faithlib.statistics.gates import gate
+from faithlib.statistics import crossed_interval, gates, text_interval
 
 COLUMNS = [
     "attribution", "metric", "value", "ci_low", "ci_high", "n", "void", "diagnosticity", "unit", "operator",
@@ -125,5 +124,5 @@ def chance(labels, predicted):
         performance(np.asarray(p), np.asarray(gold)) for gold, p in zip(labels, predicted, strict=True)
     ]
     scores, recalls = ([of_model[name] for of_model in measured] for name in ("mcc", "balanced_accuracy"))
-    verdict = gate(scores, recalls, classes, name="Matthews' correlation")
+    verdict = gates.gate(scores, recalls, classes, name="Matthews' correlation")
     return "" if verdict.accepted else f"{AT_CHANCE}: {verdict.reason}"

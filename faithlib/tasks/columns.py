@@ -92,6 +92,11 @@ def classes(columns, name, place, labels=None):
     if absent := [i for _, i, v in rows if _blank(v)]:
         raise ValueError(f"{place}: column {name!r} has no label in {_rows(absent)}: fill or remove them")
     labelled = [v for _, _, v in rows]
+
+    def wrong(which):
+        of = _rows([rows[i][1] for i in which])
+        return f"{place}: column {name!r} has {_shown(labelled[which[0]])} in {of}"
+
     strings = all(isinstance(v, str) for v in labelled)
     if strings and not set(labelled) <= set(labels or ()) and all(re.fullmatch(NUMBER, v) for v in labelled):
         labelled, strings = [int(float(v)) for v in labelled], False  # of a csv file
@@ -106,18 +111,11 @@ def classes(columns, name, place, labels=None):
     else:
         numbers = [whole(v) for v in labelled]
         if odd := [i for i, n in enumerate(numbers) if n is None]:
-            rows_of = _rows([rows[i][1] for i in odd])
-            raise ValueError(
-                f"{place}: column {name!r} has {_shown(labelled[odd[0]])} in {rows_of}: give names, or whole "
-                "numbers from 0"
-            )
+            raise ValueError(f"{wrong(odd)}: give names, or whole numbers from 0")
         names = tuple(labels or map(str, range(min(MOST, max(2, max(numbers) + 1)))))
         allowed = ", ".join(f"{i} = {label}" for i, label in enumerate(names[:SHOWN]))
     if bad := [i for i, n in enumerate(numbers) if not 0 <= n < len(names)]:
-        rows_of = _rows([rows[i][1] for i in bad])
-        raise ValueError(
-            f"{place}: column {name!r} has {_shown(labelled[bad[0]])} in {rows_of}: allowed are {allowed}"
-        )
+        raise ValueError(f"{wrong(bad)}: allowed are {allowed}")
     left = iter(numbers)
     return {split: list(islice(left, len(column))) for split, column in columns.items()}, names
 
@@ -158,23 +156,24 @@ def evidence(values, of_texts, name, place):
             words.append((spans, bounds))
     if inside:
         return [[list(span) for span in sorted(set(spans))] for spans, _ in words]
-    return [
-        [
-            w
-            for w, (first, last) in enumerate(bounds)
-            if any(first < end and start < last for start, end in spans)
-        ]
-        for spans, bounds in words
-    ]
+    return [sorted({word for span in spans for word in _touched(span, bounds)}) for spans, bounds in words]
+
+
+class NotEvidence(ValueError):
+    """A cell is no evidence of its text: the reason, and where it stands."""
+
+    def __init__(self, reason, place=""):
+        super().__init__(f"{place}evidence {reason}")
+        self.reason = reason
 
 
 @contextmanager
 def _row(place, name, i):
-    """Inside, a ValueError names the row."""
+    """Inside, what is no evidence names its row."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(f"{place}: column {name!r}, row {i}: {error}") from None
+    except NotEvidence as error:
+        raise NotEvidence(error.reason, f"{place}: column {name!r}, row {i}: ") from None
 
 
 def missing(value):
@@ -199,14 +198,14 @@ def _cell(value, text):
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, (list, tuple, np.ndarray)):
-        raise ValueError(f"evidence {_shown(value)} is no list: give words, spans or substrings")
+        raise NotEvidence(f"{_shown(value)} is no list: give words, spans or substrings")
     if isinstance(value, tuple) and len(value) == 2 and all(whole(v) is not None for v in value):
-        raise ValueError(
-            f"evidence {value} may be two words or a span: give {list(value)} for words, [{value}] for a span"
+        raise NotEvidence(
+            f"{value} may be two words or a span: give {list(value)} for words, [{value}] for a span"
         )
     count = len(_bounds(text))
     if any(isinstance(v, (bool, np.bool_)) for v in value) and not _is_mask(value, count):
-        raise ValueError(f"evidence {_shown(value)} is no mask of {count} words: give true or false for each")
+        raise NotEvidence(f"{_shown(value)} is no mask of {count} words: give true or false for each")
     return list(value)
 
 
@@ -236,8 +235,8 @@ def _masks(cells, texts):
         elif count > 1:  # [0] of a single word is that word: a mask would mark nothing
             possible.append(cell)
     if possible and not certain and not indices:
-        raise ValueError(
-            f"evidence {_shown(possible[0])} may be a mask or indices of words: give true and false for a "
+        raise NotEvidence(
+            f"{_shown(possible[0])} may be a mask or indices of words: give true and false for a "
             "mask, substrings for words"
         )
     return certain and not indices
@@ -250,15 +249,15 @@ def _spans(cell, text, masks):
         return [span for span, marked in zip(bounds, cell, strict=True) if marked]
     numbers = [n for n in map(whole, cell) if n is not None]
     if twice := [n for n in numbers if numbers.count(n) > 1]:
-        raise ValueError(
-            f"evidence names word {twice[0]} twice: give each word once, or in every row a mask with a 0 or "
+        raise NotEvidence(
+            f"names word {twice[0]} twice: give each word once, or in every row a mask with a 0 or "
             f"1 for each word (this text has {len(bounds)})"
         )
     for item in cell:
         if (word := whole(item)) is not None:
             if not 0 <= word < len(bounds):
-                raise ValueError(
-                    f"evidence names word {word}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
+                raise NotEvidence(
+                    f"names word {word}, the text has {len(bounds)}: give 0 to {len(bounds) - 1}"
                 )
             spans.append(bounds[word])
         else:
@@ -266,13 +265,17 @@ def _spans(cell, text, masks):
     return spans
 
 
+def _touched(span, bounds):
+    """The words, by their numbers, that a span of characters touches."""
+    start, end = span
+    return [word for word, (first, last) in enumerate(bounds) if first < end and start < last]
+
+
 def _cuts(span, bounds, text):
     """Whether a span leaves letters or digits of a word outside."""
     start, end = span
-    touched = [(first, last) for first, last in bounds if first < end and start < last]
-    return any(
-        c.isalnum() for first, last in touched for c in text[first:start] + text[max(first, end) : last]
-    )
+    words = (bounds[word] for word in _touched(span, bounds))
+    return any(c.isalnum() for first, last in words for c in text[first:start] + text[max(first, end) : last])
 
 
 def _parsed(value):
@@ -281,33 +284,33 @@ def _parsed(value):
             return read(value)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-    raise ValueError(f"evidence {_shown(value)} cannot be read: write a list as JSON, such as [[0, 5]]")
+    raise NotEvidence(f"{_shown(value)} cannot be read: write a list as JSON, such as [[0, 5]]")
 
 
 def _span(item, text):
     pair = isinstance(item, (list, tuple, np.ndarray)) and len(item) == 2
     fits = pair and None not in map(whole, item)
     if not fits:
-        raise ValueError(f"evidence {_shown(item)} is no word, span or substring: give 3, (0, 5) or 'great'")
+        raise NotEvidence(f"{_shown(item)} is no word, span or substring: give 3, (0, 5) or 'great'")
     start, end = map(whole, item)
     if not 0 <= start < end <= len(text):
-        raise ValueError(
-            f"evidence ({start}, {end}) is no span of a text of {len(text)} characters: give 0 <= start < end"
+        raise NotEvidence(
+            f"({start}, {end}) is no span of a text of {len(text)} characters: give 0 <= start < end"
         )
     if not text[start:end].strip():
-        raise ValueError(f"evidence ({start}, {end}) holds blanks alone: correct the span")
+        raise NotEvidence(f"({start}, {end}) holds blanks alone: correct the span")
     return start, end
 
 
 def occurrences(item, text):
     """Spans of a substring: those that are whole words, else all."""
     if not item.strip():
-        raise ValueError("evidence has an empty substring: remove it")
+        raise NotEvidence("has an empty substring: remove it")
     plain = re.escape(item.strip())
     for pattern in (rf"(?<!\w){plain}(?!\w)", plain):
         if spans := [match.span() for match in re.finditer(pattern, text)]:
             return spans
-    raise ValueError(f"evidence {_shown(item)} is not in the text: correct it")
+    raise NotEvidence(f"{_shown(item)} is not in the text: correct it")
 
 
 def whole(value):

@@ -17,12 +17,11 @@ from faithlib.tasks import columns
 from faithlib.tasks.sources import readable
 from faithlib.tasks.table import SPLITS, SUFFIXES, TASKS, Task
 
+COLUMNS = ("text_b", "label", "evidence", "target", "contrast")  # ours, beside text
 KINDS = "a task's name, a parquet, csv, tsv or jsonl file, a folder of them, a table or a list of texts"
 
 
-def read(
-    source, labels=None, text="text", text_b=None, label=None, evidence=None, target=None, contrast=None
-):
+def read(source, labels=None, **named):
     """One's own data with our columns, checked: (Task, {split: DataFrame}, where the rows come from).
 
     Arguments and errors are those of `own.load_data`. A column that is called as ours are and not named here
@@ -32,8 +31,8 @@ def read(
         >>> read(["a great film"])[1]["test"].to_dict("list")
         {'text': ['a great film'], 'target': ['']}
     """
-    named = {"text": text, "text_b": text_b, "label": label, "evidence": evidence, "target": target}
-    named, labels = _check({**named, "contrast": contrast}, labels)
+    named, labels = _check({"text": "text", **dict.fromkeys(COLUMNS), **named}, labels)
+    label = named["label"]
     kind, name, tables = read_source(source)
     columns_given = {ours: theirs for ours, theirs in named.items() if theirs is not None}
     for split, table in tables.items():
@@ -42,7 +41,7 @@ def read(
     labels = _named_classes(tables, label, labels, name)
     frames, label_names = _frames(tables, named, labels, name)
     task_kind = "classification" if label else "prompts"
-    task = Task(_slug(name), name, label_names, text, text_b or "", kind=task_kind)
+    task = Task(_slug(name), name, label_names, named["text"], named["text_b"] or "", kind=task_kind)
     source_rows = {split: len(frame) for split, frame in frames.items()}
     return task, frames, {"source": kind, "file": name, "columns": columns_given, "source_rows": source_rows}
 

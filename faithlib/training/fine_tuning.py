@@ -14,9 +14,7 @@ from torch.nn.functional import cross_entropy
 from faithlib import options
 from faithlib.engine.batching import batches_by_length, halving, out_of_memory, token_budget
 from faithlib.metrics.performance import performance
-from faithlib.models import fit
-from faithlib.models.placement import offloaded, without_gradients
-from faithlib.models.precision import quantised
+from faithlib.models import fit, placement, precision
 from faithlib.options import SELECTIONS
 from faithlib.progress import bar
 from faithlib.scores import one_of, suggestion
@@ -270,7 +268,7 @@ def _splits(classifier, data):
     return splits
 
 
-@without_gradients
+@placement.without_gradients
 def evaluate(classifier: Any, encodings: Sequence, labels: Sequence[int] | np.ndarray) -> dict[str, Any]:
     """Performance of a classifier, which is put into evaluation mode, on a split with labels (examples,) int.
 
@@ -303,15 +301,11 @@ class _Evaluations:
         self.classifier, self.copies, self.best, self.selection = classifier, copies, best, selection
         self.history, self.weights, self.top = [], None, -math.inf
 
-    def of(self, name, shared):
-        """The performance on one copy of the validation split, from `shared` where another rule asked."""
-        if name not in shared:
-            shared[name] = evaluate(self.classifier, *self.copies[name])
-        return shared[name]
-
     def performance(self, shared):
         """The performance that selects, and further entries for the history's row."""
-        measured = {name: self.of(name, shared) for name in self.copies}
+        for name in [name for name in self.copies if name not in shared]:
+            shared[name] = evaluate(self.classifier, *self.copies[name])
+        measured = {name: shared[name] for name in self.copies}
         if len(measured) == 1:
             return measured["unmasked"], {}
         one, other = measured.values()
@@ -425,9 +419,9 @@ def _check(classifier, recipe, guided):
         raise ValueError("checkpointing=True and a salience, which keeps attention weights: leave one out")
     if recipe.checkpointing and not getattr(model, "supports_gradient_checkpointing", False):
         raise ValueError(f"checkpointing=True: {name} cannot recompute its layers: leave it out")
-    if offloaded(model):
+    if placement.offloaded(model):
         raise ValueError(f"{name} has offloaded weights: load it without device_map to train it")
-    if any(map(quantised, model.parameters())):
+    if any(map(precision.quantised, model.parameters())):
         raise ValueError(f"{name} has quantised weights: load it without quantisation to train it")
     if guided and not recipe.plain:
         raise ValueError(

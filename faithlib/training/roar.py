@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
@@ -189,10 +188,14 @@ def run(
     with bar(len(jobs), "training models", "model") as progress:
         progress.n = progress.initial = len(jobs) - len(todo)  # so that the rate is that of the jobs to do
         if workers == 1 or len(todo) < 2:
-            with _one_thread():
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
                 for job in todo.values():
                     trainer.train(job)
                     progress.update()
+            finally:
+                torch.set_num_threads(threads)
         else:
             _in_processes(unit, trainer.folder, todo, min(workers, len(todo)), progress)
     n = np.array([e.maskable.sum() for e in trainer.encodings])
@@ -250,7 +253,8 @@ class Trainer:
             encodings = mask(self.encodings, self.masks(job), self.model.mask_id)
             start = time.perf_counter()
             self.model.model.load_state_dict(self.initial)
-            data = self._by_split(encodings)
+            ends = zip(SPLITS, self.sizes, np.cumsum(self.sizes), strict=True)
+            data = {s: (encodings[end - n : end], self.labels[end - n : end]) for s, n, end in ends}
             history = fine_tuning.fine_tune(self.model, data, **self.settings, seed=self.seed)
             performance = fine_tuning.evaluate(self.model, *data["test"])
             trained = time.perf_counter()
@@ -303,14 +307,6 @@ class Trainer:
             test = [s[e.maskable] for s, e in zip(rows, encodings, strict=True)][-self.sizes[-1] :]
             shares += [{"measure": measure, **row} for row in sparsity(test)]
         return shares
-
-    def _by_split(self, encodings):
-        """{split: (encodings, labels)} of the encodings of all splits, in order."""
-        stops = np.cumsum(self.sizes)
-        return {
-            split: (encodings[stop - size : stop], self.labels[stop - size : stop])
-            for split, size, stop in zip(SPLITS, self.sizes, stops, strict=True)
-        }
 
     def has_done(self, job):
         """Whether a job's results, and the masking orders that later jobs need, are stored and intact."""
@@ -371,17 +367,6 @@ def _train(job, folder):
         )
     with silent():  # the bar of all models is that of the process that waits for them
         _trainer.train(job)
-
-
-@contextmanager
-def _one_thread():
-    """Context in which torch uses one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _check(make_model, splits, workers):
