@@ -101,9 +101,8 @@ def code_provenance() -> dict[str, Any]:
     """
     versions = {"python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    changed = _git(
-        "status", "--porcelain", "--", "faithlib", "notebooks/*/measure*", "notebooks/*/experiment.ipynb"
-    )
+    computing = "faithlib", "notebooks/*/measure*", "notebooks/*/experiment.ipynb"
+    changed = _git("status", "--porcelain", "--", *computing)
     return {
         "git": _git("rev-parse", "HEAD") or "unknown",
         "dirty": "unknown" if changed is None else bool(changed),
@@ -160,9 +159,8 @@ def _git(*arguments):
     root = pathlib.Path(__file__).resolve().parent.parent
     run = partial(subprocess.run, cwd=root, capture_output=True, text=True, check=True)
     try:
-        top, answer = (
-            run(["git", *command]).stdout.strip() for command in (("rev-parse", "--show-toplevel"), arguments)
-        )
+        top = run(["git", "rev-parse", "--show-toplevel"]).stdout.strip()
+        answer = run(["git", *arguments]).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
     return answer if pathlib.Path(top).resolve() == root else None  # else it is of a folder around this one

@@ -30,6 +30,7 @@ from safetensors import SafetensorError, safe_open
 from faithlib.provenance import code_digest, digest, file_digest
 
 FORMAT = 2  # of a record, see above
+PARQUET = {"compression": "zstd", "index": False}
 SPENT = ("seconds", "cpu_seconds")  # what a part says of its making
 
 
@@ -174,9 +175,7 @@ def save_record(path, record, frames) -> bool:
         record: what it says, without `files` and its own hashes; NaN is a ValueError.
         frames: {name of a parquet file: DataFrame}.
     """
-    contents = {
-        name: frame.to_parquet(None, compression="zstd", index=False) for name, frame in frames.items()
-    }
+    contents = {name: frame.to_parquet(None, **PARQUET) for name, frame in frames.items()}
     files = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     record = json.loads(as_text(record | {"files": files}))  # as it is read: keys are texts, tuples lists
     record |= {"sha256": record_digest(record), "volatile_sha256": digest(record["volatile"])}
@@ -236,7 +235,7 @@ def write_atomically(path, write):
 
 def write_parquet(path, frame):
     """A DataFrame as parquet, whole or absent; the form that every record and every part has."""
-    write_atomically(path, partial(frame.to_parquet, compression="zstd", index=False))
+    write_atomically(path, partial(frame.to_parquet, **PARQUET))
 
 
 def read_part(path):

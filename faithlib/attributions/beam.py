@@ -37,9 +37,8 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=ignored):
     full = target_values(model, [unchanged(e) for e in batch.encodings], targets, model.explains, cache)
     for done, share in enumerate(_work_shares(free, beam)):
         extended = [_extended(orders, tokens) for orders, tokens in zip(best, free, strict=True)]
-        variants = [
-            _masked(model, e, order) for e, g in zip(batch.encodings, extended, strict=True) for _, order in g
-        ]
+        groups = zip(batch.encodings, extended, strict=True)
+        variants = [_masked(model, e, order) for e, group in groups for _, order in group]
         sizes = [len(g) for g in extended]
         # Other attributions share the inputs of the first round only; later rounds are too many to store.
         y = target_values(
@@ -52,9 +51,8 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=ignored):
         )
         for i, (g, masked) in enumerate(zip(extended, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
             if g:  # otherwise all tokens of the example are masked
-                sums = [
-                    (total + full[i] - value, order) for (total, order), value in zip(g, masked, strict=True)
-                ]
+                pairs = zip(g, masked, strict=True)
+                sums = [(total + full[i] - value, order) for (total, order), value in pairs]
                 best[i] = best_first(sums, TIE[model.explains])[:beam]
     ranks = [_ranks(e, orders[0][1]) for e, orders in zip(batch.encodings, best, strict=True)]
     return {"beam": padded(ranks, batch)}
@@ -101,9 +99,7 @@ def _ranks(encoding, order):
 
 def _work_shares(free, beam):
     """Each round's share of the work, from the largest number of inputs that it can have."""
-    rounds = max(len(tokens) for tokens in free)
-    work = [
-        sum(min(beam, comb(len(tokens), done)) * max(len(tokens) - done, 0) for tokens in free)
-        for done in range(rounds)
-    ]
+    sizes = [len(tokens) for tokens in free]
+    rounds = range(max(sizes))
+    work = [sum(min(beam, comb(n, done)) * max(n - done, 0) for n in sizes) for done in rounds]
     return [w / sum(work) for w in work]

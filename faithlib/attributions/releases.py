@@ -127,9 +127,8 @@ def weighted_from_padding(model, batch, target, steps=20, progress=ignored):
     The factor k/K is that of Recursive ROAR's release. The multiplier is e although the path starts at b.
     """
     embeddings = model.embed(batch.ids)
-    signed = _late_points(
-        model, batch, target, embeddings, gradients.baseline_embedding(model, "pad"), steps, progress
-    )
+    base = gradients.baseline_embedding(model, "pad")
+    signed = _late_points(model, batch, target, embeddings, base, steps, progress)
     return {"integrated_gradients": signed, "integrated_gradients_abs": signed.abs()}
 
 
@@ -187,12 +186,11 @@ def _by_type(model, batch, target, wanted, explained, weights, progress):
         at = torch.arange(1, 10).to(embeddings) / 10
 
         def compute(examples, places, rows):
-            block = embeddings[examples, : rows.ids.shape[1]].repeat(len(at[places]), 1, 1)
+            n = len(at[places])
+            block = embeddings[examples, : rows.ids.shape[1]].repeat(n, 1, 1)
             factor = at[places].repeat_interleave(examples.stop - examples.start)[:, None, None]
-            y = gradients.y_at(
-                model, rows, target[examples].repeat(len(at[places])), explained, factor=factor
-            )
-            slopes = gradients.gradient(model, y, block).unflatten(0, (len(at[places]), -1))
+            y = gradients.y_at(model, rows, target[examples].repeat(n), explained, factor=factor)
+            slopes = gradients.gradient(model, y, block).unflatten(0, (n, -1))
             total[examples, : block.shape[1]] += torch.tensordot(weights[1:10][places], slopes, 1)
             progress(len(block) / len(at) / len(embeddings))
 

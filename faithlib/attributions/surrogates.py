@@ -39,10 +39,8 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=ign
         encodings, targets = batch.encodings[start : start + size], target[start : start + size].tolist()
         share = len(encodings) / len(batch.encodings)
         positions = [removable(model, e, removal) for e in encodings]  # each (tokens,) bool
-        neighbours = [
-            _neighbours(generator(e, seed), at.sum(), samples)
-            for e, at in zip(encodings, positions, strict=True)
-        ]
+        pairs = zip(encodings, positions, strict=True)
+        neighbours = [_neighbours(generator(e, seed), at.sum(), samples) for e, at in pairs]
         variants = [
             forward.erased(model, e, _scattered(at, ~z), removal)
             for e, at, zs in zip(encodings, positions, neighbours, strict=True)

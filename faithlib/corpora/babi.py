@@ -83,10 +83,8 @@ class Story:
 
     def questions_on_people(self):
         """Questions such as "where is mary": the support is her last walk."""
-        return [
-            (f"where is {person} ?", walks[-1][0], (walks[-1][1],), "walked")
-            for person, walks in self.walks.items()
-        ]
+        last = {person: walks[-1] for person, walks in self.walks.items()}
+        return [(f"where is {person} ?", place, (at,), "walked") for person, (place, at) in last.items()]
 
     def questions_on_things(self):
         """Questions such as "where is the milk": who took or left it, and that person's last walk before."""

@@ -135,10 +135,8 @@ class Biographies:
         first, second, missing = rng.permutation(list(LIVES)).tolist()
         marks = {"*": person, "+": ("she", "he")[PEOPLE.index(person) % 2]}
         opening = f"{LIVES[first][0]} ./PUNCT"
-        follows = (
-            f"+/PRON was/AUX born/VERB in/ADP {choose(rng, MONTHS)}/PROPN and/CCONJ "
-            f"{LIVES[second][1]} ./PUNCT"
-        )
+        born = f"+/PRON was/AUX born/VERB in/ADP {choose(rng, MONTHS)}/PROPN and/CCONJ"
+        follows = f"{born} {LIVES[second][1]} ./PUNCT"
         text = [
             *_filled(opening, marks | {"&": FACTS[first, person]}, evidence=True),
             *_filled(follows, marks | {"&": FACTS[second, person]}),

@@ -64,9 +64,8 @@ def zeroed(encoding: Encoding, erased: np.ndarray) -> Variant:
     """The input with the embedding output at `erased` (tokens,) bool set to the zero vector."""
     if not erased.any():
         return unchanged(encoding)
-    return Variant(
-        encoding, factor=lambda: ~erased, key=erased.tobytes(), base=encoding, start=int(erased.argmax())
-    )
+    start = int(erased.argmax())
+    return Variant(encoding, lambda: ~erased, key=erased.tobytes(), base=encoding, start=start)
 
 
 def erased(model: Any, encoding: Encoding, positions: np.ndarray, removal: str = "mask") -> Variant:
@@ -247,15 +246,15 @@ def _passes(model, variants, rows):
         members = {i for family in shared for i in family}
         plain = [i for i in rows if i not in members]
     lengths = [len(variants[i].encoding.ids) for i in plain]
-    for batch in batching.batches_by_length(
-        lengths, bounds.tokens, int(bounds.bytes / batching.output_bytes(model)), side
-    ):
+    most = int(bounds.bytes / batching.output_bytes(model))
+
+    def compute(rows):
+        return _forward(model, [variants[i] for i in rows])
+
+    for batch in batching.batches_by_length(lengths, bounds.tokens, most, side):
         chosen = [plain[i] for i in batch]
         longest = len(variants[chosen[0]].encoding.ids)  # batches are by length
-        results = batching.halving(
-            model, lambda r: _forward(model, [variants[i] for i in r]), chosen, longest
-        )
-        yield chosen, torch.cat(results)
+        yield chosen, torch.cat(batching.halving(model, compute, chosen, longest))
     bases = [variants[family[0]].base for family in shared]
     for batch in batching.batches_by_length([len(base.ids) for base in bases], bounds.tokens, border=side):
         yield from _after_prefixes(model, variants, [shared[i] for i in batch])
@@ -289,9 +288,8 @@ def _after_prefixes(model, variants, families):
 
         def compute(rows):
             start = min(variants[i].start for i in rows)
-            return _forward(
-                model, [variants[i] for i in rows], start, prefix.rows([base_of[i] for i in rows], start)
-            )
+            before = prefix.rows([base_of[i] for i in rows], start)
+            return _forward(model, [variants[i] for i in rows], start, before)
 
         computed = max(lengths[i] for i in chosen) - min(starts[i] for i in chosen)
         yield chosen, torch.cat(batching.halving(model, compute, chosen, computed))

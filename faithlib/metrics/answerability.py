@@ -155,9 +155,7 @@ def minimum_rows(values: pd.DataFrame, judge: str) -> list[dict]:
     """Means of `minimum_top_k` with top=1 as rows for a record, over the n prompts that can be answered."""
     shares = values.dropna(subset="share").groupby("attribution", sort=False).share
     common = {"metric": "min_top_k", "top": 1, "judge": judge}
-    return [
-        {**common, "attribution": name, "value": float(part.mean()), "n": len(part)} for name, part in shares
-    ]
+    return [{**common, "attribution": name, "value": float(of.mean()), "n": len(of)} for name, of in shares]
 
 
 def _path(n):

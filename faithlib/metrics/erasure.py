@@ -44,10 +44,8 @@ def released_normalisation(s, c, s_zero, nc_first=False):
     """
     lowered = s_zero - 1e-4
     first = np.where(s_zero == 1, -1e-5, 1 - s_zero)  # as the release has it; C / -1e-5 is clipped to 0
-    return (
-        np.clip((s - lowered) / (1 - lowered), 0, 1),
-        np.clip(c / np.where(nc_first, first, 1 - lowered), 0, 1),
-    )
+    ns, nc = (s - lowered) / (1 - lowered), c / np.where(nc_first, first, 1 - lowered)
+    return np.clip(ns, 0, 1), np.clip(nc, 0, 1)
 
 
 def rationale(

@@ -51,10 +51,9 @@ def decision_flip(
     counts = [steps(int(e.maskable.sum()), step) for e in encodings]
     classes = forward.probabilities(model, [forward.unchanged(e) for e in encodings], cache).argmax(1)
     pairs = [(name, i) for name in scores for i in range(len(encodings))]
-    places = {
-        (name, i): ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
-        for name, i in pairs
-    }
+    places = {}
+    for name, i in pairs:
+        places[name, i] = ranking(np.asarray(scores[name][i], float), encodings[i].maskable, False)
     removed: dict = {}
     pending, done = pairs, 0
     with bar(sum(len(counts[i]) for _, i in pairs), "removing tokens", "step") as progress:
@@ -63,10 +62,9 @@ def decision_flip(
             variants = []
             for pair, k in tried:
                 variants += operator.variants(encodings[pair[1]], places[pair] < k)
-            p = forward.probabilities(
-                model, variants, cache, lambda share: progress.update(share * len(tried))
-            )
-            return p.reshape(len(tried), operator.texts, -1).mean(1).argmax(1)  # (tried,)
+            n = len(tried)
+            p = forward.probabilities(model, variants, cache, lambda share: progress.update(share * n))
+            return p.reshape(n, operator.texts, -1).mean(1).argmax(1)  # (tried,)
 
         while pending:
             tokens = sum(len(encodings[i].ids) for _, i in pending)

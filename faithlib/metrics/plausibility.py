@@ -56,11 +56,8 @@ def chance(n, h):
     """
     harmonic = (1 / np.arange(1, n + 1)).sum()
     others = (h - 1) / (n - 1) if n > 1 else 0.0
-    return {
-        "auprc": float((harmonic + (n - harmonic) * others) / n),
-        "precision": h / n,
-        "first_hit": (n + 1) / (h + 1),
-    }
+    area = (harmonic + (n - harmonic) * others) / n
+    return {"auprc": float(area), "precision": h / n, "first_hit": (n + 1) / (h + 1)}
 
 
 def evidence_tokens(encoding: Any, words: Sequence) -> np.ndarray:
@@ -107,9 +104,8 @@ def without_evidence(encodings: Sequence, evidence: Sequence) -> list[dict]:
     """What evidence there is not, as rows for a record's `excluded`: {what, why, n}, each with n > 0."""
     units = [np.unique(words, axis=0) for words in evidence]  # words, or spans
     marked = np.array([len(of_text) for of_text in units])
-    left = np.array(
-        [sum(evidence_tokens(e, [u]).any() for u in of) for e, of in zip(encodings, units, strict=True)]
-    )
+    pairs = zip(encodings, units, strict=True)
+    left = np.array([sum(evidence_tokens(e, [unit]).any() for unit in of) for e, of in pairs])
     cut = "the end of the text was cut"
     rows = [
         ("no value: no evidence", "none is marked in the text", marked == 0),

@@ -46,9 +46,8 @@ def recursive_masking(
     masked_at = {RANDOM: random_masking(model, encodings, ratios, seed)[0]}
     for family in families:
         straight, recursive = ([m for m in family if (m in once) == kind] for kind in (True, False))
-        total = len(straight) * len(encodings) + len(recursive) * sum(
-            len(due) for _, due, _ in _steps(encodings, ratios)
-        )
+        anew = sum(len(due) for _, due, _ in _steps(encodings, ratios))
+        total = len(straight) * len(encodings) + len(recursive) * anew
         with bar(total, f"masking by {family[0]}", "text") as progress:
             ask = partial(_ask, model, scores_of, seconds, progress)
             if straight:
@@ -97,9 +96,8 @@ def performance(
             before = np.zeros(len(encodings), int)
             for step in (0, *ratios):
                 masks = [a <= step for a in at]
-                variants = [
-                    forward.replaced(e, m, model.mask_id) for e, m in zip(encodings, masks, strict=True)
-                ]
+                pairs = zip(encodings, masks, strict=True)
+                variants = [forward.replaced(e, m, model.mask_id) for e, m in pairs]
                 p = forward.probabilities(model, variants, cache, progress.update)  # (examples, classes)
                 predicted, masked = p.argmax(-1), np.array([m.sum() for m in masks])
                 point = {"measure": measure, "step": step}
@@ -123,11 +121,8 @@ def _recursive(model, encodings, ask, measures, ratios):
     levels = {m: [np.where(e.maskable, rest, NEVER) for e in encodings] for m in measures}
     for step, due, k in _steps(encodings, ratios):
         for alike, examples in _alike(levels, due, step).items():
-            inputs = mask(
-                [encodings[i] for i in examples],
-                [levels[alike[0]][i] < step for i in examples],
-                model.mask_id,
-            )
+            before = [levels[alike[0]][i] < step for i in examples]
+            inputs = mask([encodings[i] for i in examples], before, model.mask_id)
             for m, scores in ask(inputs, examples, alike).items():
                 for i, e, s in zip(examples, inputs, scores, strict=True):
                     chosen = top(s, e.maskable, _masked(model, e), k[i])

@@ -274,10 +274,8 @@ def soft_variants(
     draw = partial(factor, perturbation, a, positions, retain, width, sigma=sigma)
     drawn = f"{perturbation} {retain} {sigma}".encode() + a.tobytes() + positions.tobytes()
     keys = [drawn + repr(seed).encode() if shared else None for seed in seeds]
-    return [
-        forward.Variant(encoding, factor=partial(draw, seed=seed), key=key)
-        for seed, key in zip(seeds, keys, strict=True)
-    ]
+    pairs = zip(seeds, keys, strict=True)
+    return [forward.Variant(encoding, factor=partial(draw, seed=seed), key=key) for seed, key in pairs]
 
 
 def softly_erased(inputs, scores, draws, keep, how):

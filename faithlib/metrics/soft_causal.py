@@ -172,9 +172,8 @@ def values(
         raise ValueError(f"scores {RANDOM!r}: this is the baseline's name, call them something else")
     examples = np.arange(len(encodings)) if examples is None else np.asarray(examples)
     steps = np.zeros(len(encodings), int) if steps is None else np.asarray(steps)
-    normalisations = [
-        name for name in plan.normalisations if (plan.definition, name) != ("released", "sum 1, signed")
-    ]
+    left_out = "sum 1, signed" if plan.definition == "released" else ""
+    normalisations = [name for name in plan.normalisations if name != left_out]
 
     def rows(i, encoding):
         """(key, [kept, removed]) of one prompt, for each source, normalisation and draw."""

@@ -54,9 +54,8 @@ class CausalLM(Transformer):
     baseline = "token"  # a path from the zero vector is ill-posed under scale-invariant norms (Llama, Qwen2)
 
     def __init__(self, model, tokenizer, name="", max_length=None, dtype=None):
-        if getattr(model.config, "attn_logit_softcapping", None) and (
-            model.config._attn_implementation not in placement.FLASH
-        ):
+        capped = getattr(model.config, "attn_logit_softcapping", None)
+        if capped and model.config._attn_implementation not in placement.FLASH:
             model.set_attn_implementation("eager")  # sdpa silently omits Gemma-2's soft cap
         takes = inspect.signature(model.forward).parameters
         self._past = "cache" if "cache" in takes else "past_key_values"  # renamed in transformers 5.24

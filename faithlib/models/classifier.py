@@ -143,9 +143,8 @@ class Classifier(Transformer):
             if mask is not None and mask.dtype == torch.bool:
                 mask = torch.zeros_like(bias).masked_fill(~mask, torch.finfo(bias.dtype).min)
             least = torch.finfo(bias.dtype).min  # the sum of two would be infinite
-            return args, keywords | {
-                "attention_mask": bias if mask is None else (mask + bias).clamp(min=least)
-            }
+            both = bias if mask is None else (mask + bias).clamp(min=least)
+            return args, keywords | {"attention_mask": both}
 
         with ExitStack() as hooks:
             for layer in [] if weight is None else self._windows:

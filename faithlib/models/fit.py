@@ -233,9 +233,8 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
             "or give another tokenizer"
         )
     special = set(tokenizer.all_special_ids)
-    tried = list(texts)[:100] or [
-        tokenizer.decode([i]) for i in [i for i in vocabulary.values() if i not in special][:100]
-    ]
+    ordinary = [i for i in vocabulary.values() if i not in special][:100]
+    tried = list(texts)[:100] or [tokenizer.decode([i]) for i in ordinary]
     ids = tokenizer(tried, add_special_tokens=False, verbose=False)["input_ids"] if tried else []
     if not any(i != tokenizer.unk_token_id for row in ids for i in row):
         raise ValueError(

@@ -123,9 +123,8 @@ def load_causal(
 def _checked(name, seed, dtype, **placed):
     """The `torch.dtype` to compute in; ValueError for what `placement.check` refuses and for a wrong seed."""
     whole("seed", seed)
-    return precision.resolve(
-        dtype, placement.check(**placed, dtype=dtype, built=name if name in places.BUILT else "")
-    )
+    fresh = name if name in places.BUILT else ""
+    return precision.resolve(dtype, placement.check(**placed, dtype=dtype, built=fresh))
 
 
 def wrapped(kind, model, tokenizer, name, max_length, dtype):

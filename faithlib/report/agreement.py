@@ -80,27 +80,17 @@ def figure(table):
     size, few = len(order) - 1, len(order) <= BESIDE
     shape = (1, len(LEVELS)) if few else (len(LEVELS), 1)
     height = 1.2 + 0.42 * size if few else len(LEVELS) * (0.5 + 0.25 * size) + 0.7
-    drawn, axes = plt.subplots(
-        *shape, figsize=(figures.WIDTH, height), sharex=True, sharey=True, squeeze=False
-    )
+    inches = figures.WIDTH, height
+    drawn, axes = plt.subplots(*shape, figsize=inches, sharex=True, sharey=True, squeeze=False)
     for axis, (over, title) in zip(axes.flat, LEVELS.items(), strict=True):
         part = table[table.over == over]
         ends = part[["ci_low", "ci_high"]].to_numpy() if few else np.full((len(part), 2), np.nan)
-        texts = [
-            style.cell_text(r, *end, precision=2).replace(" ", "\n", 1)
-            for r, end in zip(part.rho, ends, strict=True)
-        ]
-        part = part.assign(cell=[text.replace("-", "−") for text in texts])
-        square = {
-            column: part.pivot(index="metric_b", columns="metric_a", values=column).reindex(
-                index=order[1:], columns=order[:-1]
-            )
-            for column in ("rho", "cell")
-        }
-        cells = square["cell"].fillna("").to_numpy()
-        artist = figures.heat(
-            axis, square["rho"].rename(labels).rename(columns=labels), cells, (-1, 1), "PuOr"
-        )
+        texts = [style.cell_text(r, *end, precision=2) for r, end in zip(part.rho, ends, strict=True)]
+        part = part.assign(cell=[text.replace(" ", "\n", 1).replace("-", "−") for text in texts])
+        pivoted = (part.pivot(index="metric_b", columns="metric_a", values=c) for c in ("rho", "cell"))
+        rho, cells = (square.reindex(index=order[1:], columns=order[:-1]) for square in pivoted)
+        rho = rho.rename(index=labels, columns=labels)
+        artist = figures.heat(axis, rho, cells.fillna("").to_numpy(), (-1, 1), "PuOr")
         axis.tick_params(axis="x", rotation=90)
         axis.set_facecolor("none")  # of the half that is left out
         counts = part.n.unique()

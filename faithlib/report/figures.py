@@ -242,11 +242,9 @@ def heat(axis, values, marked=None, limits=(0, 1), colours="Blues"):
     import seaborn as sns
 
     texts = {"annot": marked, "fmt": "", "annot_kws": {"fontsize": 6}}
-    every = {"xticklabels": True, "yticklabels": True}
+    every = {"xticklabels": True, "yticklabels": True, "linewidths": 0.5, "cbar": False}
     low, high = limits
-    sns.heatmap(
-        values, vmin=low, vmax=high, cmap=colours, linewidths=0.5, ax=axis, cbar=False, **texts, **every
-    )
+    sns.heatmap(values, vmin=low, vmax=high, cmap=colours, ax=axis, **texts, **every)
     axis.set(xlabel="", ylabel="")
     axis.grid(False)
     axis.set_facecolor("#DDDDDD")  # of a cell without a value

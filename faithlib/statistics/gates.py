@@ -108,8 +108,7 @@ def gate_table(scores):
     for (dataset, model), part in scores.groupby(["dataset", "model"], sort=False):
         if part.classes.nunique() > 1 or part.chance.nunique() > 1:
             raise ValueError(f"{dataset}, {model}: seeds differ in classes or chance")
-        verdict = gate(
-            part.score, part.balanced_accuracy, int(part.classes.iloc[0]), float(part.chance.iloc[0])
-        )
+        classes, chance = int(part.classes.iloc[0]), float(part.chance.iloc[0])
+        verdict = gate(part.score, part.balanced_accuracy, classes, chance)
         rows.append({"dataset": dataset, "model": model, **vars(verdict)})
     return pd.DataFrame(rows, columns=["dataset", "model", *(field.name for field in fields(Gate))])

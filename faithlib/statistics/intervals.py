@@ -146,10 +146,8 @@ class BootstrapInterval(Interval):
     def _errors(self, level):
         """Standard errors of both ends: half the distance of the order statistics one error away."""
         (se, _), tail = self.components[0], (1 - level) / 2
-        spread = math.sqrt(tail * (1 - tail) / len(self.pivots))
-        return tuple(
-            se * (self._quantile(p + spread) - self._quantile(p - spread)) / 2 for p in (1 - tail, tail)
-        )
+        spread, at = math.sqrt(tail * (1 - tail) / len(self.pivots)), self._quantile
+        return tuple(se * (at(p + spread) - at(p - spread)) / 2 for p in (1 - tail, tail))
 
     def _quantile(self, p):
         """The order statistic at p, rounded away from the median."""

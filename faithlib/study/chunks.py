@@ -34,9 +34,8 @@ class Chunks:
             columns = {"scores": [list(map(float, row)) for row in compute()[name]]}
             return pd.DataFrame(columns | notes)
 
-        frame = self.store.table(
-            _file(name, "scores"), make, name, source(function), sorted(settings.items())
-        )
+        about = name, source(function), sorted(settings.items())
+        frame = self.store.table(_file(name, "scores"), make, *about)
         notes.update({note: np.array(frame[note]) for note in set(frame) - {"scores"}})
         return [np.array(row, float) for row in frame.scores]
 

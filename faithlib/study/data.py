@@ -84,9 +84,8 @@ def read(data) -> Texts:
             validation = read({"validation": data["validation"]}).frame
         train = data.get("train") if "test" in data else None
         data = data["test"] if "test" in data else next(iter(data.values()))
-    label_names = label_names or tuple(
-        getattr(getattr(data, "features", {}).get("label"), "names", None) or ()
-    )
+    feature = getattr(data, "features", {}).get("label")
+    label_names = label_names or tuple(getattr(feature, "names", None) or ())
     frame = _frame(data)
     if "text" not in frame:
         raise ValueError(f"data has columns {', '.join(map(str, frame))}: name the column of texts 'text'")

@@ -45,18 +45,13 @@ def page(study, title=""):
         >>> page(study).count("</script>")  # of the page itself
         2
     """
-    title = title or " ".join(
-        filter(None, ["Explanations of", getattr(study, "model_name", "") or "a model"])
-    )
+    model = getattr(study, "model_name", "") or "a model"
+    title = title or f"Explanations of {model}"
     style, script = (_part(f"explorer.{kind}") for kind in ("css", "js"))
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_fingerprint(script)}'"
-    content = {
-        "POLICY": policy,
-        "TITLE": html.escape(title),
-        "STYLE": style,
-        "SCRIPT": script,
-        "DATA": _json(data(study)),
-    }
+    content = dict(
+        POLICY=policy, TITLE=html.escape(title), STYLE=style, SCRIPT=script, DATA=_json(data(study))
+    )
     return re.sub("@@([A-Z]+)@@", lambda match: content[match[1]], _part("explorer.html"))
 
 
@@ -74,9 +69,8 @@ def data(study):
     names = list(study.scores)
     of_methods = study.values[study.values.baseline == ""]
     metrics = [registry.get(name) for name in of_methods.metric.unique()]
-    wide = of_methods.pivot_table(
-        index=["example", "attribution"], columns="metric", values="value", dropna=False
-    )
+    index = ["example", "attribution"]
+    wide = of_methods.pivot_table(index=index, columns="metric", values="value", dropna=False)
     wide = wide.reindex(columns=[metric.name for metric in metrics])
     texts, curves = [], getattr(study, "curves", None) or {}
     for i, facts in enumerate(described(study)):

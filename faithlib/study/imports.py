@@ -56,10 +56,8 @@ def align(scores, texts, model, targets=None, texts_b=None, encodings=None):
     pairs = [list(texts_b)] if texts_b is not None and any(texts_b) else []
     whole = model.encode(texts, *pairs)
     used = whole if encodings is None else encodings
-    return {
-        name: _Aligner(name, texts, model, whole, used, targets).rows(results)
-        for name, results in scores.items()
-    }
+    about = texts, model, whole, used, targets
+    return {name: _Aligner(name, *about).rows(results) for name, results in scores.items()}
 
 
 class _Aligner:

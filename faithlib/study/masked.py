@@ -88,6 +88,5 @@ def added(frame, metrics, values, areas, data="", chance=""):
             row = (name, metric.name, value, *ends, *counts, np.nan, unit, "mask", "", flag)
             rows.append(pd.DataFrame([row], columns=table.COLUMNS))
     whole = pd.concat([part for part in rows if len(part)], ignore_index=True)
-    return whole.sort_values(
-        "attribution", key=lambda c: c.map(names.index), kind="stable", ignore_index=True
-    )
+    order = whole.attribution.map(names.index).argsort(kind="stable")
+    return whole.iloc[order].reset_index(drop=True)

@@ -95,10 +95,8 @@ def _explain(part, kept):
 
 def _attributed(part, names, notes):
     """Scores {attribution: [(tokens,)]}; the notes on their completeness are added to `notes`."""
-    of_call, about = {}, {"cache": part.inputs.cache, "budget": part.asked.budget}
-    computed = explained.attribute(
-        part.model, part.encodings, part.targets, names, of_call, **about, **part.asked.settings
-    )
+    of_call, more = {}, {"cache": part.inputs.cache, "budget": part.asked.budget, **part.asked.settings}
+    computed = explained.attribute(part.model, part.encodings, part.targets, names, of_call, **more)
     notes.update({note: values for note, values in of_call.items() if note.startswith("completeness")})
     return computed
 

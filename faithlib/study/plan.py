@@ -39,9 +39,8 @@ class Estimate:
         each = self.seconds / n
         fewer = [f"{count} texts {_span(count * each)}" for count in (20, 50) if count < n]
         metrics = {m.name for m in part.metrics}
-        dearest = [
-            max(names, key=self.by_name.get) for names in (metrics, set(self.by_name) - metrics) if names
-        ]
+        groups = metrics, set(self.by_name) - metrics
+        dearest = [max(names, key=self.by_name.get) for names in groups if names]
         parts = [", ".join(fewer), f"dearest: {' and '.join(dearest)}"]
         if minutes and 20 * each > 60 * minutes:
             over = _span(20 * each - 60 * minutes)

@@ -90,10 +90,8 @@ def prepare(model, name, texts, wanted, asked):
     for setting in unused(wanted.names, asked.settings):
         print(f"{setting}={asked.settings[setting]!r}: no attribution of {', '.join(wanted.order)} takes it")
     if asked.operator == "resample":
-        stream = texts.name or "study"
-        asked = replace(
-            asked, operator=operators.Operator(model, "resample", "", texts.unigrams(model), stream)
-        )
+        unigrams, stream = texts.unigrams(model), texts.name or "study"
+        asked = replace(asked, operator=operators.Operator(model, "resample", "", unigrams, stream))
     targets = _targets(model, texts, encodings, asked)
     explained.check(targets, wanted.names)
     aligned = _aligned(model, texts, wanted, encodings, targets)

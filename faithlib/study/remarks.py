@@ -76,11 +76,9 @@ def _remarks(part, at_chance):
     if again := repeated(part):
         yield f"{len(again)} of {n} texts are equal to others: they count once."
     if part.evidence is not None:
-        pairs = zip(part.encodings, part.evidence, strict=True)
-        whole = sum(
-            e.maskable.any() and (evidence_tokens(e, words) == e.maskable).all() for e, words in pairs
-        )
-        if whole:
+        marked = map(evidence_tokens, part.encodings, part.evidence)
+        pairs = [(tokens, e.maskable) for tokens, e in zip(marked, part.encodings, strict=True)]
+        if whole := sum(maskable.any() and (tokens == maskable).all() for tokens, maskable in pairs):
             yield f"Evidence is every token of {whole} of {n} texts: all attributions are alike there."
         for row in without_evidence(part.encodings, part.evidence) if part.cut else ():
             yield f"Texts with {row['what']} ({row['why']}): {row['n']} of {n}."

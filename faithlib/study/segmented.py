@@ -62,17 +62,14 @@ def by_segment(
     one_of("unit", unit, segments.UNITS)
     texts, encodings, of, wanted, cache = _prepared(model, data, [unit], targets, contrast, removal, fixed)
     parts = of[unit]
-    inputs = Inputs(
-        model, encodings, wanted.first, cache=cache, answers=wanted.answers, contrast=wanted.contrast
-    )
+    of_answers = {"answers": wanted.answers, "contrast": wanted.contrast}
+    inputs = Inputs(model, encodings, wanted.first, cache=cache, **of_answers)
     rows, variants = [], []
     for i, losses in enumerate(explained.left_out(model, encodings, wanted, parts, removal, cache)):
         e, part = encodings[i], parts[i]
         scores = {int(n): losses.get(n, 0.0) for n in np.unique(part[part >= 0])}
-        words, free = (
-            _words(e, part, texts[i], unit, model),
-            occlusion.removable(model, e, removal) & (part >= 0),
-        )
+        words = _words(e, part, texts[i], unit, model)
+        free = occlusion.removable(model, e, removal) & (part >= 0)
         for rank, n in enumerate(ranked := _ranked(scores), 1):
             rows.append([i, rank, n, words[n], scores[n], inputs.p_full[i]])
             top = np.isin(part, ranked[:rank]) & free

@@ -88,9 +88,8 @@ def notes(study):
     if "flag" in table:
         flags = table[table.flag.fillna("") != ""].groupby("flag", sort=False)
         for flag, rows in flags:
-            cells = [
-                f"{label(row.attribution)} × {registry.get(row.metric).label}" for row in rows.itertuples()
-            ]
+            pairs = zip(rows.attribution, rows.metric, strict=True)
+            cells = [f"{label(name)} × {registry.get(metric).label}" for name, metric in pairs]
             sentences.append(f"{flag}: {store.listed(cells)}." if len(rows) < len(table) else f"{flag}.")
     return sentences
 
@@ -231,9 +230,8 @@ def figure(study):
         figures.guide(axis, 0)
         for name in names:
             rows = part[part.attribution == name]
-            figures.points(
-                axis, rows, "value", figures.place(rows.attribution, names), line(name), ("ci_low", "ci_high")
-            )
+            heights = figures.place(rows.attribution, names)
+            figures.points(axis, rows, "value", heights, line(name), ("ci_low", "ci_high"))
         figures.attribution_rows(axis, names)
     model = getattr(study, "model_name", "")
     drawn.name_axes("mean over texts")
@@ -396,7 +394,5 @@ def read(folder):
 
 def _encoding(part):
     """What is shown of an encoding: which tokens are maskable, and of which word; ids are not kept."""
-    n = len(part)
-    return Encoding(
-        np.arange(n), np.zeros(n, int), part.maskable.to_numpy(), np.zeros(n, bool), part.word.to_numpy()
-    )
+    n, maskable, words = len(part), part.maskable.to_numpy(), part.word.to_numpy()
+    return Encoding(np.arange(n), np.zeros(n, int), maskable, np.zeros(n, bool), words)

@@ -158,9 +158,8 @@ def evaluate(
         {"seed": seed, **settings},
     )  # fmt: skip
     with methods.joined(attributions) as wanted:
-        parts = [
-            prepare(m, name, texts, wanted, asked) for m, name in zip(models, _names(models), strict=True)
-        ]
+        named = zip(models, _names(models), strict=True)
+        parts = [prepare(one, name, texts, wanted, asked) for one, name in named]
         check_metrics(parts)
         with nullcontext() if progress else silent():
             predicted, estimates = zip(*map(predict, parts), strict=True)

@@ -31,9 +31,8 @@ def table(values, metrics, data="", chance="", flat=None, contrast=False, operat
     for name in values.attribution.unique():
         for metric in metrics:
             part = grouped[name, metric.name]
-            wide = (
-                part[part.baseline == ""].pivot(index="model", columns="example", values="value").loc[models]
-            )
+            of_method = part[part.baseline == ""]
+            wide = of_method.pivot(index="model", columns="example", values="value").loc[models]
             defined = wide.loc[:, wide.notna().all()]
             n, void = defined.shape[1], wide.shape[1] - defined.shape[1]
             flags = [AT_CHANCE] if chance else []
@@ -120,9 +119,8 @@ def chance(labels, predicted):
     classes = len(set(labels[0]))
     if classes < 2:
         return ""
-    measured = [
-        performance(np.asarray(p), np.asarray(gold)) for gold, p in zip(labels, predicted, strict=True)
-    ]
+    pairs = zip(labels, predicted, strict=True)
+    measured = [performance(np.asarray(p), np.asarray(gold)) for gold, p in pairs]
     scores, recalls = ([of_model[name] for of_model in measured] for name in ("mcc", "balanced_accuracy"))
     verdict = gates.gate(scores, recalls, classes, name="Matthews' correlation")
     return "" if verdict.accepted else f"{AT_CHANCE}: {verdict.reason}"

@@ -73,9 +73,9 @@ def resolve(model, texts, encodings, wanted=None, contrast=None, predicted=None,
         contrast = texts.column("contrast")
     filled = np.zeros(len(encodings), int) if predicted is None else predicted
     answers = _listed(model, texts, encodings, wanted, "targets", filled if of_data else None, blank)
-    foils = (
-        contrast if contrast is None else _listed(model, texts, encodings, contrast, "contrast", None, blank)
-    )
+    foils = contrast
+    if contrast is not None:
+        foils = _listed(model, texts, encodings, contrast, "contrast", None, blank)
     for i, (foil, value) in enumerate(zip(foils or (), answers if wanted is None else wanted, strict=False)):
         resolved = predicted is not None or wanted is not None and not _blank(value)
         if resolved and foil == answers[i]:

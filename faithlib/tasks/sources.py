@@ -57,9 +57,8 @@ def read_hub(task, recipe):
 def _download(hub, split):
     if not huggingface_hub.constants.HF_HUB_OFFLINE:  # fails at once; datasets would retry for 30 s
         huggingface_hub.dataset_info(hub.id, revision=hub.revision, timeout=10)
-    return datasets.load_dataset(
-        hub.id, hub.config, split=split, revision=hub.revision, data_files=hub.data_files
-    )
+    pinned = {"revision": hub.revision, "data_files": hub.data_files}
+    return datasets.load_dataset(hub.id, hub.config, split=split, **pinned)
 
 
 def _first_sentences(text, count):

@@ -133,9 +133,8 @@ def _table(source):
         return source.reset_index(drop=True)
     if isinstance(source, datasets.Dataset):
         frame = source.with_format(None).to_pandas()
-        frame.attrs["names"] = {
-            c: f.names for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)
-        }
+        classes = {c: f for c, f in source.features.items() if isinstance(f, datasets.ClassLabel)}
+        frame.attrs["names"] = {c: f.names for c, f in classes.items()}
         return frame
     if isinstance(source, (list, tuple, pd.Series)):
         if any(isinstance(row, (dict, list, tuple)) for row in source):

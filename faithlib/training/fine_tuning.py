@@ -437,10 +437,8 @@ def _groups(model, learning_rate, head_learning_rate, weight_decay, undecayed):
         decay = 0.0 if any(text in name for text in undecayed) else weight_decay
         groups.setdefault((id(p) not in encoder, decay), []).append(p)
     rates = {True: head_learning_rate, False: learning_rate}  # whether it is the head's
-    return [
-        {"params": groups[head, decay], "lr": rates[head], "weight_decay": decay}
-        for head, decay in sorted(groups)
-    ]
+    keys = sorted(groups)
+    return [{"params": groups[key], "lr": rates[key[0]], "weight_decay": key[1]} for key in keys]
 
 
 def _rate(warmup_steps, total):

@@ -104,7 +104,5 @@ def _random_masks(encodings, generator, masking):
     ratios = generator.random(n)
     if masking == "half":  # at random: a fixed half of a batch sorted by length would be the longer texts
         ratios[generator.permutation(n) >= n // 2] = 0
-    return [
-        (e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r)
-        for e, r in zip(encodings, ratios, strict=True)
-    ]
+    pairs = zip(encodings, ratios, strict=True)
+    return [(e.maskable | e.auxiliary) & (generator.random(len(e.ids)) < r) for e, r in pairs]

@@ -214,9 +214,8 @@ def costs(run: Any, curves: pd.DataFrame, workers: int) -> dict[str, Any]:
     earlier = seconds[spent.read_back].to_numpy().sum()
     run.earlier += earlier / workers  # they were trained in parallel
     run.earlier_cpu += earlier  # one thread each
-    values: dict[str, Any] = {
-        "seconds_of_models": {job: list(of) for job, *of in seconds.round(2).itertuples()}
-    }
+    of_models = {job: list(of) for job, *of in seconds.round(2).itertuples()}
+    values: dict[str, Any] = {"seconds_of_models": of_models}
     if workers > 1:
         largest = int(spent.peak_memory_mib.max())
         values["peak_memory_mib"] = provenance.peak_memory_mib() + workers * largest
