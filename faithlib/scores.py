@@ -90,10 +90,8 @@ def sparsity(scores):
             shares.append(held[np.append(counts.clip(max=n), ratios * n // 100)])
     mean = np.mean(shares, axis=0) if shares else np.full(len(counts) + len(ratios), np.nan)
     tops = [("count", top) for top in COUNTS] + [("ratio", top) for top in RATIOS]
-    return [
-        {"by": by, "top": top, "share": float(share), "examples": len(shares)}
-        for (by, top), share in zip(tops, mean, strict=True)
-    ]
+    rows = zip(tops, mean, strict=True)
+    return [{"by": by, "top": top, "share": float(s), "examples": len(shares)} for (by, top), s in rows]
 
 
 # Random baselines ---------------------------------------------------------------------------------

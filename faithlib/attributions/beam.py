@@ -41,14 +41,12 @@ def beam_search(model, batch, target, beam=10, cache=None, progress=ignored):
         variants = [_masked(model, e, order) for e, group in groups for _, order in group]
         sizes = [len(g) for g in extended]
         # Other attributions share the inputs of the first round only; later rounds are too many to store.
-        y = target_values(
-            model,
-            variants,
-            np.repeat(targets, sizes),
-            model.explains,
-            None if done else cache,
-            lambda fraction, share=share: progress(fraction * share),
-        )
+        kept = None if done else cache
+
+        def seen(fraction, share=share):
+            progress(fraction * share)
+
+        y = target_values(model, variants, np.repeat(targets, sizes), model.explains, kept, seen)
         for i, (g, masked) in enumerate(zip(extended, np.split(y, np.cumsum(sizes)[:-1]), strict=True)):
             if g:  # otherwise all tokens of the example are masked
                 pairs = zip(g, masked, strict=True)

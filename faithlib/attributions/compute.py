@@ -48,10 +48,8 @@ def check(
     entries = [registry.get(name) for name in wanted]
     functions = [registry.get(name).resolve() for name in registry.names()]
     functions += [release.function for release in releases.RELEASED.values()]
-    known_settings = sorted(
-        {p for f in set(functions) for p in signature(f).parameters}
-        - {"model", "batch", "target", "wanted", "cache", "progress"}
-    )
+    parameters = {p for f in set(functions) for p in signature(f).parameters}
+    known_settings = sorted(parameters - {"model", "batch", "target", "wanted", "cache", "progress"})
     for setting in settings:
         if setting not in known_settings:
             raise ValueError(f"setting {setting!r} is unknown: {suggestion(setting, known_settings)}")

@@ -48,10 +48,8 @@ def noiser(
     noised, tokens = Noised(model, batch, target, vectors, progress, halvings + 1), batch.maskable.cpu()
     low, p, notes = noised.at_zero(), noised.clean, {"tied": noised.tied}
     if bounding.startswith("k_"):
-        keys = [
-            (e.ids.tobytes(), e.types.tobytes(), int(t), noise, halvings, seed)
-            for e, t in zip(batch.encodings, target, strict=True)
-        ]
+        pairs = zip(batch.encodings, target, strict=True)
+        keys = [(e.ids.tobytes(), e.types.tobytes(), int(t), noise, halvings, seed) for e, t in pairs]
         kept_tokens, every = {} if cache is None else cache.of(model), bounding != "k_min"
         cached = cached_search(kept_tokens, keys, tokens)
         low, p, smallest = cached or search(noised, tokens, halvings, every)

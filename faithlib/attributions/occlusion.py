@@ -50,10 +50,8 @@ def losses(model, batch, target, positions, remove, of, cache, progress):
         remove: (encoding, where (tokens,) bool) -> the Variant without these tokens.
         of: what y is, "logit" or "probability".
     """
-    variants = [
-        [remove(e, mask) for mask in np.eye(len(wanted), dtype=bool)[wanted]]
-        for e, wanted in zip(batch.encodings, positions, strict=True)
-    ]
+    pairs = zip(batch.encodings, positions, strict=True)
+    variants = [[remove(e, mask) for mask in np.eye(len(at), dtype=bool)[at]] for e, at in pairs]
     rows = [np.zeros(len(wanted)) for wanted in positions]
     values = drops(model, batch.encodings, target.tolist(), variants, of, cache, progress)
     for row, wanted, drop in zip(rows, positions, values, strict=True):

@@ -17,7 +17,8 @@ def random(model, batch, target, seed=0):
         >>> (random(model, batch, None)["random_uniform"] > 0).tolist()
         [[False, True, True, True, True, False]]
     """
-    return {
-        name: padded([draw(e, generator(e, seed)) for e in batch.encodings], batch)
-        for name, draw in (("random_uniform", uniform), ("random_normal", normal))
-    }
+
+    def rows(draw):
+        return padded([draw(e, generator(e, seed)) for e in batch.encodings], batch)
+
+    return {"random_uniform": rows(uniform), "random_normal": rows(normal)}

@@ -47,13 +47,9 @@ def reagent(model, batch, target, probes=8, rounds=100, seed=0, progress=ignored
     runs = [(text, probe) for text in range(len(texts)) for probe in range(probes)]
 
     def outputs(positions):
-        return probabilities(
-            model,
-            [
-                filled(texts[t], at, draws[t].choice(fillers, sizes[t]))
-                for (t, _), at in zip(runs, positions, strict=True)
-            ],
-        )
+        pairs = zip(runs, positions, strict=True)
+        inputs = [filled(texts[t], at, draws[t].choice(fillers, sizes[t])) for (t, _), at in pairs]
+        return probabilities(model, inputs)
 
     for _ in range(rounds):
         positions = [draws[text].random(sizes[text]) < RATIO for text, _ in runs]

@@ -99,12 +99,8 @@ def noiser_of_the_release(model, batch, target, norm="none", noise=10, halvings=
     noised, tokens = Noised(model, batch, target, vectors, progress, halvings), batch.present.cpu()
     low, p, smallest = search(noised, tokens, halvings - 1)
     k = smallest + 0.5**halvings  # tried last, after which no bound is read
-    return {
-        "noiser": shares(noised.losses(tokens, k[:, None], low, p)),
-        "k": k,
-        "flipped": smallest < 1 - 2 * 0.5**halvings,
-        "tied": noised.tied,
-    }
+    scores, flipped = shares(noised.losses(tokens, k[:, None], low, p)), smallest < 1 - 2 * 0.5**halvings
+    return {"noiser": scores, "k": k, "flipped": flipped, "tied": noised.tied}
 
 
 @released("noiser", "lime")

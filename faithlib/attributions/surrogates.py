@@ -41,22 +41,17 @@ def lime(model, batch, target, samples=500, removal="mask", seed=0, progress=ign
         positions = [removable(model, e, removal) for e in encodings]  # each (tokens,) bool
         pairs = zip(encodings, positions, strict=True)
         neighbours = [_neighbours(generator(e, seed), at.sum(), samples) for e, at in pairs]
+        rows_of = zip(encodings, positions, neighbours, strict=True)
         variants = [
-            forward.erased(model, e, _scattered(at, ~z), removal)
-            for e, at, zs in zip(encodings, positions, neighbours, strict=True)
-            for z in zs
+            forward.erased(model, e, _scattered(at, ~z), removal) for e, at, zs in rows_of for z in zs
         ]
-        p = forward.target_values(
-            model,
-            variants,
-            np.repeat(targets, samples),
-            "probability",
-            progress=lambda fraction, share=share: progress(fraction * share),
-        )
-        rows += [
-            _scattered(at, _coefficients(zs, ps))
-            for at, zs, ps in zip(positions, neighbours, p.reshape(-1, samples), strict=True)
-        ]
+
+        def done(fraction, share=share):
+            progress(fraction * share)
+
+        p = forward.target_values(model, variants, np.repeat(targets, samples), "probability", progress=done)
+        fitted = zip(positions, neighbours, p.reshape(-1, samples), strict=True)
+        rows += [_scattered(at, _coefficients(zs, ps)) for at, zs, ps in fitted]
     return {"lime": forward.padded(rows, batch)}
 
 

@@ -38,10 +38,8 @@ def generate(rng):
         order = rng.permutation(3 if rng.integers(3) == 0 else 2)  # mostly without the filler
         near = [_negate(cue, evidence=True), neutral, filler]
         far = [cue, _negate(neutral, evidence=False), filler]
-        return [
-            example(join([near[i] for i in order]), not positive, kind),
-            example(join([far[i] for i in order]), positive, kind),
-        ]
+        twins = (near, not positive), (far, positive)
+        return [example(join([clauses[i] for i in order]), label, kind) for clauses, label in twins]
     clauses = [cue, filler]
     if kind == "redundant":
         clauses.append(_cue(rng, aspects[2], positive))

@@ -132,10 +132,8 @@ def minimum_top_k(
         while wanted:
             asked = [(key, k) for key, sizes in wanted.items() for k in sizes]
             answers = judge([_shown(pairs[key], k) for key, k in asked])
-            right = {
-                (key, k): 0 < place(answer, golds[key[1]], definition) <= top
-                for (key, k), answer in zip(asked, answers, strict=True)
-            }
+            pairs_of = zip(asked, answers, strict=True)
+            right = {(key, k): 0 < place(a, golds[key[1]], definition) <= top for (key, k), a in pairs_of}
             for key, sizes in list(wanted.items()):
                 calls[key] += len(sizes)
                 try:

@@ -75,9 +75,8 @@ def signals(model: Any, encodings: Sequence, factors: Sequence | None = None) ->
     with bar(len(missing), "hidden states", "text") as progress:
         for part in batching.batches_by_length(lengths, batching.token_budget(model)):
             rows = [missing[k] for k in part]
-            values = (
-                torch.cat(batching.halving(model, compute, rows, lengths[part[0]])).cpu().numpy()
-            )  # (batch, layers, width)
+            pieces = batching.halving(model, compute, rows, lengths[part[0]])
+            values = torch.cat(pieces).cpu().numpy()  # (batch, layers, width)
             if not np.isfinite(values).all():
                 raise FloatingPointError("NaN or infinite hidden states: the weights of the model are broken")
             if not maxima.size:
@@ -196,12 +195,8 @@ class MaSF:
 
     def _simes(self, signals, inside=False):
         """z2 (M, layers), one layer after the other: the p-values of all would take too much memory."""
-        return self._settled(
-            np.stack(
-                [simes(self._two_sided(signals[:, k], layer, inside)) for k, layer in enumerate(self.first)],
-                1,
-            )
-        )
+        p = (self._two_sided(signals[:, k], layer, inside) for k, layer in enumerate(self.first))
+        return self._settled(np.stack(list(map(simes, p)), 1))
 
     def _two_sided(self, z, columns, inside=False):
         """min(P, 1 − P) of z (M, columns) among the sorted columns (columns, N); inside: z are among them."""

@@ -52,11 +52,8 @@ def masked_metrics(inputs, labels, calibration, scores_of, families, once=()):
     result = {}
     for name in names:
         area = np.nan if flat else float(curves.racu(share, accuracy.loc[name].to_numpy(), random))
-        levels = [
-            mask(encodings, [at <= ratio for at in masked_levels[name]], model.mask_id)
-            for ratio in recursion.RATIOS
-            if ratio < 100
-        ]
+        masks = [[at <= ratio for at in masked_levels[name]] for ratio in recursion.RATIOS if ratio < 100]
+        levels = [mask(encodings, of_level, model.mask_id) for of_level in masks]
         p = np.array([calibration.p_values(masf.signals(model, masked)) for masked in levels])
         result[name] = area, (p < REJECTED).mean(0)
     return result

@@ -147,14 +147,10 @@ def _search(inputs, examples, beam, sign):
     for step in range(LEVELS):
         added = {i: k[step + 1] - k[step] for i, k in points.items() if step + 1 < len(k)}
         free = {i: [places[i][~mask[places[i]]] for _, mask in best[i]] for i in added}
-        singles = {
-            i: [
-                (total, _with(mask, [j]))
-                for (total, mask), rest in zip(best[i], free[i], strict=True)
-                for j in rest
-            ]
-            for i in added
-        }
+        singles = {}
+        for i in added:
+            pairs = zip(best[i], free[i], strict=True)
+            singles[i] = [(total, _with(mask, [j])) for (total, mask), rest in pairs for j in rest]
         values, several = _of_each(inputs, singles, sign), {}
         for i in added:
             if added[i] > 1:

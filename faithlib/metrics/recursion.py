@@ -102,15 +102,10 @@ def performance(
                 predicted, masked = p.argmax(-1), np.array([m.sum() for m in masks])
                 point = {"measure": measure, "step": step}
                 about = {"masked_tokens": masked.sum(), "unchanged_texts": (masked == before).sum()}
-                curves += [
-                    {**point, "metric": metric, "value": value, **about}
-                    for metric, value in metrics_of(predicted, labels).items()
-                ]
-                predictions.append(
-                    pd.DataFrame(
-                        {**point, "example": examples, "predicted": predicted, "p_gold": p[examples, labels]}
-                    )
-                )
+                measured = metrics_of(predicted, labels).items()
+                curves += [{**point, "metric": metric, "value": v, **about} for metric, v in measured]
+                of_texts = {"example": examples, "predicted": predicted, "p_gold": p[examples, labels]}
+                predictions.append(pd.DataFrame({**point, **of_texts}))
                 before = masked
     return pd.DataFrame(curves), pd.concat(predictions, ignore_index=True)
 
@@ -132,13 +127,11 @@ def _recursive(model, encodings, ask, measures, ratios):
 
 def _ranked(model, encodings, scores, ratios):
     """The ratios of measures whose scores of the unmasked input, {measure: [(tokens,)]}, rank all tokens."""
-    masked_at = {}
+    masked_at, levels = {}, np.append(ratios, NEVER)
     for m, of_texts in scores.items():
         places = [ranking(s, e.maskable, _masked(model, e)) for s, e in zip(of_texts, encodings, strict=True)]
-        masked_at[m] = [
-            np.append(ratios, NEVER)[np.searchsorted(k, place, side="right")]
-            for k, place in zip(_totals(encodings, ratios).T, places, strict=True)
-        ]
+        pairs = zip(_totals(encodings, ratios).T, places, strict=True)
+        masked_at[m] = [levels[np.searchsorted(k, place, side="right")] for k, place in pairs]
     return masked_at
 
 
@@ -150,11 +143,8 @@ def _totals(encodings, ratios):
 def _steps(encodings, ratios):
     """Each ratio below 100, the texts of which it masks more than the one before, and totals (texts,)."""
     totals = _totals(encodings, ratios)
-    return [
-        (step, np.flatnonzero(new), k)
-        for step, new, k in zip(ratios, np.diff(totals, axis=0, prepend=0) > 0, totals, strict=True)
-        if step < 100
-    ]
+    rows = zip(ratios, np.diff(totals, axis=0, prepend=0) > 0, totals, strict=True)
+    return [(step, np.flatnonzero(new), k) for step, new, k in rows if step < 100]
 
 
 def _alike(levels, due, step):

@@ -243,11 +243,8 @@ def values(
     p_full, p_zero = p[: len(reference)].reshape(-1, 2).T  # (examples,) each
     kept, full, p = table.metric.str.endswith("NS").to_numpy(), p_full[place[of]], p[len(reference) :]
     raw = np.where(kept[of], erasure.sufficiency(full, p), erasure.comprehensiveness(full, p))
-    means = [
-        (row, n, part[:n].mean())
-        for row, part in enumerate(np.split(raw, np.flatnonzero(np.diff(of)) + 1))
-        for n in draw_counts(len(part))
-    ]
+    parts = enumerate(np.split(raw, np.flatnonzero(np.diff(of)) + 1))
+    means = [(row, n, part[:n].mean()) for row, part in parts for n in draw_counts(len(part))]
     row, draws, raw = (np.array(column) for column in zip(*means, strict=True))
     table, kept, soft = table.iloc[row], kept[row], (table.perturbation != "hard").to_numpy()[row]
     s_zero = erasure.sufficiency(p_full, p_zero)[place[row]]

@@ -178,17 +178,15 @@ def values(
     def rows(i, encoding):
         """(key, [kept, removed]) of one prompt, for each source, normalisation and draw."""
         seed, positions = [plan.seed, int(examples[i]), int(steps[i])], encoding.maskable
+        width = model.factor_width
         of_prompt = {name: of_texts[i] for name, of_texts in scores.items()}
         for source, by_draw in _sources(encoding, of_prompt, plan, seed).items():
             for how, (draw, s) in product(normalisations, enumerate(by_draw)):
                 q, drawn = probability(s, positions, how), [[*seed, draw]]
-                both = [
-                    variant
-                    for retain in (True, False)
-                    for variant in soft.soft_variants(
-                        encoding, q, positions, retain, model.factor_width, drawn, shared=True
-                    )
-                ]
+                vary = partial(
+                    soft.soft_variants, encoding, q, positions, width=width, seeds=drawn, shared=True
+                )
+                both = [*vary(retain=True), *vary(retain=False)]
                 yield (i, examples[i], steps[i], *source, how, plan.definition, draw), both
 
     keys, _, variants = soft.collected(row for each in enumerate(encodings) for row in rows(*each))

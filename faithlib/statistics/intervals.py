@@ -94,10 +94,8 @@ class Interval:
     def borderline(self, bound=0.0, level=LEVEL):
         """Is an end so near the bound that another stream may cross it? Never without a bootstrap."""
         errors = self._errors(1 - (1 - level) / self.looks) if self.exists else (0.0, 0.0)
-        return any(
-            error > 0 and abs(end - bound) <= BORDERLINE * error
-            for end, error in zip(self.ends(level), errors, strict=True)
-        )
+        pairs = zip(self.ends(level), errors, strict=True)
+        return any(error > 0 and abs(end - bound) <= BORDERLINE * error for end, error in pairs)
 
     def out_of_reach(self, relation=">", bound=0.0):
         """Could no result of so few units show the claim? Never where the units say how far they vary."""

@@ -148,10 +148,8 @@ def _prepared(model, data, units, targets, contrast, removal, fixed):
     texts, cache = read(data), forward.Cache()
     (encodings, _), of_texts = texts.encode(model), texts.column("text")
     never = _fixed(fixed, of_texts)
-    parts = {
-        unit: [segments.segments(*text, unit, f) for *text, f in zip(encodings, of_texts, never, strict=True)]
-        for unit in units
-    }
+    rows = list(zip(encodings, of_texts, never, strict=True))
+    parts = {unit: [segments.segments(e, text, unit, f) for e, text, f in rows] for unit in units}
     if nothing := [i for i, part in enumerate(parts[units[-1]]) if not (part >= 0).any()]:
         raise ValueError(f"fixed of text {nothing[0]} is all of it: leave out what may be removed")
     explained.resolve(model, texts, encodings, targets, contrast)

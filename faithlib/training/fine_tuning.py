@@ -310,10 +310,8 @@ class _Evaluations:
             return measured["unmasked"], {}
         one, other = measured.values()
         predicted = np.concatenate([copy["probabilities"].argmax(-1) for copy in (one, other)])
-        measured["both"] = {
-            "loss": (one["loss"] + other["loss"]) / 2,
-            **performance(predicted, np.tile(self.copies["unmasked"][1], 2)),
-        }
+        both = performance(predicted, np.tile(self.copies["unmasked"][1], 2))
+        measured["both"] = {"loss": (one["loss"] + other["loss"]) / 2, **both}
         extra = {f"validation_{self.best}_{name}": measured[name][self.best] for name in self.copies}
         return measured[self.selection], extra
 
@@ -372,10 +370,8 @@ def _step(classifier, data, rows, stepper, clip, guide, accumulate=1):
     while True:
         stepper.zero_grad()
         try:
-            losses = [
-                _backward(classifier, batch, labels, rows, piece, guide)
-                for piece in np.array_split(np.arange(len(rows)), pieces)
-            ]
+            parts = np.array_split(np.arange(len(rows)), pieces)
+            losses = [_backward(classifier, batch, labels, rows, part, guide) for part in parts]
             break
         except (RuntimeError, MemoryError) as error:
             whole = guide is not None and guide.definition == "released"  # squares a sum over the batch

@@ -77,10 +77,8 @@ def masked(
     """
     one_of("masking", masking, ("half", "all"))
     check_mask(classifier)
-    return [
-        replaced(e, mask, classifier.mask_id).encoding
-        for e, mask in zip(encodings, _random_masks(encodings, generator, masking), strict=True)
-    ]
+    pairs = zip(encodings, _random_masks(encodings, generator, masking), strict=True)
+    return [replaced(e, mask, classifier.mask_id).encoding for e, mask in pairs]
 
 
 def shuffled_by_length(lengths, batch_size, generator, pool=50) -> list:

@@ -296,11 +296,9 @@ class Trainer:
         """Store the next masking order by each attribution of job.explains; returns the rows of sparsity."""
         shares, settings = [], {"seed": self.seed, **self.plan.settings}
         scores = attributions.attribute(self.model, encodings, self.labels, job.explains, **settings)
+        masked = [e.maskable & (e.ids == self.model.mask_id) for e in encodings]
         for measure, rows in scores.items():
-            places = [
-                ranking(s, e.maskable, e.maskable & (e.ids == self.model.mask_id))
-                for s, e in zip(rows, encodings, strict=True)
-            ]
+            places = [ranking(s, e.maskable, m) for s, e, m in zip(rows, encodings, masked, strict=True)]
             table = pd.DataFrame({"place": np.concatenate(places).astype(np.int32)})
             store.write_parquet(self.folder / f"{job.name}.{measure}.parquet", table)
             test = [s[e.maskable] for s, e in zip(rows, encodings, strict=True)][-self.sizes[-1] :]
@@ -404,10 +402,8 @@ def _tables(plan, folder, n):
                 "unchanged_texts": (masked == before).sum(),
                 "classes_predicted": classes[name],
             }
-            curves += [
-                {**common, "metric": metric, "value": value, **job_values}
-                for metric, value in rows[name]["metrics"].items()
-            ]
+            measured = rows[name]["metrics"].items()
+            curves += [{**common, "metric": metric, "value": v, **job_values} for metric, v in measured]
             before = masked
     of_jobs = [{"job": name, **share} for name in names for share in rows[name]["sparsity"]]
     shares = [s for s in of_jobs if s["measure"] in jobs[s["job"]].explains]  # a run before explained more
