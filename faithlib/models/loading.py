@@ -70,13 +70,13 @@ def load(
             model, tokenizer = built.bilstm(texts, len(label_names), **sizes)
             dtype = torch.float32  # its LSTMs alone compute in another dtype
         else:
-            model, tokenizer, fresh = with_head(name, model_dir, label_names, seed, **placed)
-            if fresh:
-                say_once(f"{name} {fresh}: it gets a fresh one of {len(label_names)} classes, to be trained")
+            model, tokenizer, why = with_head(name, model_dir, label_names, seed, **placed)
+            if why:
+                say_once(f"{name} {why}: it gets a fresh one of {len(label_names)} classes, to be trained")
     name_classes(model.config, label_names)
-    if name in places.BUILT:
-        return wrapped(Classifier, model.to(device), tokenizer, name, max_length, dtype)
-    return tried(Classifier, model, tokenizer, name, max_length, dtype)
+    fresh = name in places.BUILT
+    model = model.to(device) if fresh else model
+    return tried(Classifier, model, tokenizer, name, max_length, dtype, fresh=fresh)
 
 
 def load_causal(
@@ -112,7 +112,7 @@ def load_causal(
     if name == TINY_CAUSAL:
         with seeded(seed):
             model, tokenizer = built.tiny_llama(texts)
-        return wrapped(CausalLM, model.to(device), tokenizer, name, max_length, dtype)
+        return tried(CausalLM, model.to(device), tokenizer, name, max_length, dtype, fresh=True)
     if fit.kind(read_config(name, model_dir)) == "classifier":
         raise ValueError(f"model {name!r} is a classifier, not a language model: load it with load_model")
     model, tokenizer, info, source = read(AutoModelForCausalLM, name, model_dir, dtype, tokenizer, **placed)
@@ -127,19 +127,18 @@ def _checked(name, seed, dtype, **placed):
     return precision.resolve(dtype, placement.check(**placed, dtype=dtype, built=fresh))
 
 
-def wrapped(kind, model, tokenizer, name, max_length, dtype):
-    """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`."""
-    model_of_kind = kind(model, tokenizer, name, max_length, dtype)
-    model_of_kind.cast(dtype)
-    return model_of_kind
+def tried(kind, model, tokenizer, name, max_length, dtype, texts=(), fresh=False):
+    """The model as a Classifier or CausalLM (`kind`) that computes in `dtype`.
 
-
-def tried(kind, model, tokenizer, name, max_length, dtype, texts=()):
-    """As `wrapped`, of a model that was not built here: tried on texts and on short inputs."""
-    fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
-    model_of_kind = wrapped(kind, model, tokenizer, name, max_length, dtype)
-    fit.check_runs(model_of_kind)
-    return model_of_kind
+    One that was not built here, with fresh weights, is tried on `texts` and on short inputs.
+    """
+    if not fresh:
+        fit.check_tokenizer(tokenizer, model, name, texts, mask=kind is Classifier)
+    ready = kind(model, tokenizer, name, max_length, dtype)
+    ready.cast(dtype)
+    if not fresh:
+        fit.check_runs(ready)
+    return ready
 
 
 @contextmanager

@@ -86,42 +86,45 @@ def load_model(
         )
     placed: dict[str, Any] = {"device": device or "cpu", "device_map": device_map}
     placed["attn_implementation"] = attn_implementation
-    built = source if source in places.BUILT else ""
-    computing = placement.check(**placed, dtype=dtype or "float32", built=built)
-    if built:
-        if source == TINY_CAUSAL:
-            _no_classes(source, labels, new_head)
+    fresh = source if source in places.BUILT else ""
+    computing = placement.check(**placed, dtype=dtype or "float32", built=fresh)
+    if source == TINY_CAUSAL:
+        _no_classes(source, labels, new_head)
+    if fresh:
         return _built(source, tokenizer, asked, texts, seed, dtype or "float32", device or "cpu", max_length)
     if isinstance(tokenizer, (str, pathlib.Path)):
         tokenizer = loading.read_tokenizer(tokenizer, source)
     config = loading.read_config(source, model_dir)
     dtype = _dtype(dtype, computing, config)
-    kind = fit.kind(config)
-    if kind == "causal":
+    if fit.kind(config) == "causal":
         _no_classes(source, labels, new_head)
         placed |= {"max_length": max_length, "dtype": str(dtype).removeprefix("torch.")}
         return loading.load_causal(source, texts, model_dir, seed, tokenizer=tokenizer, **placed)
+    placed |= {"model_dir": model_dir, "dtype": dtype, "tokenizer": tokenizer}
     if new_head:
         _check_new(source, asked)
-        model, tokenizer, _ = loading.with_head(
-            source, model_dir, asked, seed, dtype, tokenizer, replace=True, **placed
-        )
+        model, tokenizer, _ = loading.with_head(source, labels=asked, seed=seed, replace=True, **placed)
         _say_new(source, asked, seed)
         loading.name_classes(model.config, asked)
     else:
-        if not kind:
-            raise ValueError(
-                f"model {source!r} ({', '.join(config.architectures or ['no architecture'])}) has no "
-                "classification head and is no causal language model: fine-tune it first, or give "
-                "new_head=True and labels to draw a head at random"
-            )
-        fit.check_head(config, asked, source, labels is not None)
-        auto = AutoModelForSequenceClassification
-        model, tokenizer, info, place = loading.read(auto, source, model_dir, dtype, tokenizer, **placed)
-        fit.check_encoder(model, info, source, place)
-        fit.check_weights(info, source, place, head=True)
-        _name_unnamed(model.config, asked, source)
+        model, tokenizer = _with_own_head(source, config, asked, labels is not None, placed)
     return loading.tried(Classifier, model, tokenizer, source, max_length, dtype, texts)
+
+
+def _with_own_head(name, config, asked, ordered, placed):
+    """(model, tokenizer) of a saved classifier as it is, with names for its classes if it has none."""
+    if not fit.kind(config):
+        raise ValueError(
+            f"model {name!r} ({', '.join(config.architectures or ['no architecture'])}) has no "
+            "classification head and is no causal language model: fine-tune it first, or give "
+            "new_head=True and labels to draw a head at random"
+        )
+    fit.check_head(config, asked, name, ordered)
+    model, tokenizer, info, place = loading.read(AutoModelForSequenceClassification, name, **placed)
+    fit.check_encoder(model, info, name, place)
+    fit.check_weights(info, name, place, head=True)
+    _name_unnamed(model.config, asked, name)
+    return model, tokenizer
 
 
 def _in_memory(model, tokenizer, asked, texts, new_head, seed, dtype, device, max_length, ordered):
