@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 from functools import cache, partial
 from typing import Any
@@ -127,6 +128,19 @@ def device_name(device: Any) -> str:
     import torch
 
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def processor():
+    """The kind of processor, by which sums are rounded: its name, generation, and what torch uses of it."""
+    import torch
+
+    path = pathlib.Path("/proc/cpuinfo")
+    text = path.read_text() if path.is_file() else ""  # not on macOS and Windows
+    facts = dict(re.findall(r"^(model name|cpu family|model)\s*: (.+)$", text, re.MULTILINE))
+    name = facts.get("model name") or platform.processor() or platform.machine()
+    if {"cpu family", "model"} <= set(facts):  # one name may stand for several generations
+        name += f" (family {facts['cpu family']}, model {facts['model']})"
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}"
 
 
 def peak_memory_mib():

@@ -15,8 +15,9 @@ Besides what every record has (`faithlib.store`), that of a unit has
     metrics         [{metric, value, ...}] of the whole unit
     excluded        [{what, why, n}] that was cut or left out
     provenance      git commit and dirty ("unknown" outside git), code (hash of faithlib's source), versions,
-                    device, data (source, rows and a hash of each split), hashes of weights, origins (what
-                    `make fetch` wrote of where models and vectors come from)
+                    device, processor (which earlier records lack), data (source, rows and a hash of each
+                    split), hashes of weights, origins (what `make fetch` wrote of where models and vectors
+                    come from)
 
 A record is never overwritten: `results.start` refuses parameters other than those of the record that has the
 unit's name, and what `save` replaces is kept as `*.replaced`.

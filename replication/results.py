@@ -26,6 +26,7 @@ from faithlib.provenance import (
     device_name,
     paper_of,
     peak_memory,
+    processor,
     sources,
     weights_digest,
 )
@@ -173,6 +174,7 @@ class Run:
             "provenance": {
                 **code_provenance(),
                 "device": device_name(self.device),
+                "processor": processor(),
                 "dtype": self.dtype,
                 **{name: value for name, value in read.items() if value},
                 **(provenance or {}),

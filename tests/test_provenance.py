@@ -22,6 +22,24 @@ def test_code_in_git_has_a_commit_and_versions():
     assert {"python", "faithlib", "torch", "numpy"} <= set(found["versions"])
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("model\t\t: 17\nmodel name\t: A CPU\ncpu family\t: 25\nMHz : 2\n", "A CPU (family 25, model 17)"),
+        ("BogoMIPS : 50\nCPU part : 0xd0c\n", "arm64"),
+        (None, "arm64"),
+    ],
+)
+def test_a_processor_is_known_by_its_generation_and_instructions(tmp_path, monkeypatch, text, name):
+    if text:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(provenance.pathlib, "Path", lambda path: tmp_path / "cpuinfo")
+    monkeypatch.setattr(provenance.platform, "processor", lambda: "")
+    monkeypatch.setattr(provenance.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "NEON")
+    assert provenance.processor() == f"{name}, NEON"
+
+
 def test_the_hash_of_code_depends_on_the_parts_that_are_named():
     parts = ("metrics",), ("models",), ("engine/forward.py",), ()
     assert len({provenance.code_digest(*names) for names in parts}) == 4

@@ -1,11 +1,13 @@
 """Compute one committed unit again and compare it with its record: python workflow/rerun.py
 
 The unit is drawn at random from those of generated corpora that took at most five minutes on a CPU. With the
-record's version of torch, on a CPU, every value has to be the same to the last bit; elsewhere values that
-differ by up to 1e-6 are equal, and larger differences are named as not comparable.
+record's version of torch, on its kind of processor, every value has to be the same to the last bit; elsewhere
+values that differ by up to 1e-6 are equal, and larger differences are named as not comparable. A record that
+lacks a column, or has another one, is not this code's on any machine.
 """
 
 import json
+import math
 import os
 import random
 import tempfile
@@ -13,7 +15,6 @@ from pathlib import Path
 
 import execute
 import pandas as pd
-import torch
 from verify import committed
 
 from replication import records, results
@@ -21,6 +22,7 @@ from replication.parameters import defaults
 
 LONGEST = 300  # seconds of CPU
 CLOSE = 1e-6
+SHOWN = 40  # letters of a text that differs
 
 
 def candidates(files):
@@ -45,32 +47,84 @@ def again(path, folder):
     experiment = f"notebooks/{old['paper']}/experiment.ipynb"
     takes = defaults(experiment)
     execute.run(experiment, str(folder / "unit.ipynb"), {k: v for k, v in parameters.items() if k in takes})
-    return folder.joinpath(*path.parts)
+    return folder.joinpath(*path.parts[-4:])
 
 
 def compare(path, new):
-    """(largest difference of a value, lines that say what differs) of a record and of the same unit again."""
+    """What differs between a record and that of the same unit computed again: [(where and how, by how much)].
+
+    By how much is the largest difference of numbers, infinite of texts, rows and weights, and None where the
+    form differs: a file or a column that only one of them has.
+    """
     old, now = (results.read_record(name) for name in (path, new))
-    then, weights = old["provenance"].get("weights") or {}, now["provenance"].get("weights") or {}
-    other = [name for name, digest in then.items() if weights.get(name, digest) != digest]
-    lines = [f"{name}: other weights" for name in other]
-    largest = 0.0
+    then, weights = (set((record["provenance"].get("weights") or {}).values()) for record in (old, now))
+    differences = [("other weights", math.inf)] * (not then <= weights)
     for name in old["files"]:
-        one, other = (pd.read_parquet(folder / name) for folder in (path.parent, new.parent))
-        if list(one) != list(other) or len(one) != len(other):
-            return float("inf"), [*lines, f"{name}: other rows or columns"]
-        for column in one:
-            largest = max(largest, _difference(one[column], other[column]))
-    return largest, lines
+        if name not in now["files"]:
+            differences.append((f"{name}: is not made any more", None))
+            continue
+        tables = [pd.read_parquet(record.with_name(name)) for record in (path, new)]
+        differences += [(f"{name}: {how}", size) for how, size in _differences(*tables)]
+    metrics = [pd.DataFrame(record.get("metrics", [])) for record in (old, now)]
+    return differences + [(f"{path.name}, metrics: {how}", size) for how, size in _differences(*metrics)]
 
 
-def _difference(one, other):
-    """The largest difference of two columns; infinite where texts differ or values are missing in one."""
-    if one.equals(other):
-        return 0.0
-    if not pd.api.types.is_numeric_dtype(one) or (one.isna() != other.isna()).any():
-        return float("inf")
-    return float((one.astype(float) - other.astype(float)).abs().max())
+def _differences(one, other):
+    """What differs between two tables, as `compare` has it."""
+    differences = [(f"column {name} is missing now", None) for name in one if name not in other]
+    differences += [(f"column {name} is new", None) for name in other if name not in one]
+    if len(one) != len(other):
+        return [*differences, (f"{len(one)} rows, now {len(other)}", math.inf)]
+    for name in one.columns.intersection(other.columns, sort=False):
+        then, now = one[name], other[name]
+        if then.equals(now):
+            continue
+        numbers = all(map(pd.api.types.is_numeric_dtype, (then, now)))
+        if numbers and (then.isna() == now.isna()).all():
+            size = float((then.astype(float) - now.astype(float)).abs().max())
+            differences += [(f"column {name} by up to {size:g}", size)] * (size > 0)
+            continue
+        rows = [row for row, pair in enumerate(zip(then, now, strict=True)) if not _same(*pair)]
+        was, became = (repr(column.iloc[rows[0]])[:SHOWN] for column in (then, now))
+        how = f"column {name} in {len(rows)} of {len(then)} rows, the first {was}, now {became}"
+        differences.append((how, math.inf))
+    return differences
+
+
+def _same(one, other):
+    """Whether two values of a table are equal, lists and missing values too."""
+    return pd.Series([one], dtype=object).equals(pd.Series([other], dtype=object))
+
+
+def incomparable(then, now):
+    """Why the values of two records may differ although the code is the same; "" where they may not.
+
+    then, now: their provenance. A record that does not name its processor may be of any.
+    """
+    torch, torch_now = (about["versions"]["torch"] for about in (then, now))
+    if torch != torch_now:
+        return f"another version of torch (record: {torch}, here: {torch_now})"
+    if "processor" not in then:
+        return f"processor of the record unknown (here: {now['processor']})"
+    if then["processor"] != now["processor"]:
+        return f"another kind of processor (record: {then['processor']}, here: {now['processor']})"
+    return ""
+
+
+def judged(differences, reason):
+    """One line on what `compare` found; SystemExit where the record is not this code's.
+
+    reason: from `incomparable`.
+    """
+    sizes = [size for _, size in differences]
+    if not sizes:
+        return "Every value and every weight is the same, bit for bit."
+    if None in sizes or not reason:
+        raise SystemExit("\n".join([*(how for how, _ in differences), "the record is not this code's"]))
+    if max(sizes) <= CLOSE:
+        return f"Every value is the same to {CLOSE:g} (largest difference {max(sizes):g})."
+    largest = max(differences, key=lambda difference: difference[1])[0]
+    return f"Not comparable: {reason}; {len(differences)} differences, such as {largest}."
 
 
 def main(arguments=()):
@@ -80,20 +134,11 @@ def main(arguments=()):
             f"{Path.cwd()} has no committed unit of a generated corpus that is computed in minutes"
         )
     path = random.choice(paths)
-    torch_then = results.read_record(path)["provenance"]["versions"]["torch"]
-    same = torch_then == torch.__version__
-    print(f"Computed again: {path}, with torch {torch.__version__} (then {torch_then})", flush=True)
+    print(f"Computed again: {path}", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        largest, lines = compare(path, again(path, Path(name)))
-    if same and not largest and not lines:
-        return print("Every value and every weight is the same, bit for bit.")
-    if largest <= CLOSE and not (same and lines):
-        return print(f"Every value is the same to {CLOSE:g} (largest difference {largest:g}).")
-    if same:
-        raise SystemExit(
-            "\n".join([*lines, f"values differ by up to {largest:g}: the record is not this code's"])
-        )
-    print(f"Not comparable: another version of torch; values differ by up to {largest:g}.")
+        new = again(path, Path(name))
+        abouts = [results.read_record(record)["provenance"] for record in (path, new)]
+        print(judged(compare(path, new), incomparable(*abouts)))
 
 
 if __name__ == "__main__":
