@@ -35,7 +35,7 @@ from faithlib.tasks.files import task_slug
 
 PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "device")  # where, not what
 # Parameters that not all records have, and what is the same as to lack them.
-EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05}
+EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05, "definitions": ["paper", "released"]}
 HOW = ("workers",)  # parameters that change no value
 DESIGNS = ("crossed", "nested")
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim

@@ -85,12 +85,14 @@ class Settings:
     "released": the squared distance, and special tokens (BOS) are scored, erased and zeroed like others.
     normalisations: of NORMALISATIONS; for "released", whose scores have the sum 1, "sum 1, signed" is what
     "none" is, and left out. soft_draws: Bernoulli draws for one value, with new random and permuted scores.
+    matched: whether permuted scores are measured too, the baseline "matched".
     """
 
     definition: str = "paper"
     normalisations: tuple = ("none",)
     soft_draws: int = 3
     seed: int = 0
+    matched: bool = True
 
     def __post_init__(self):
         one_of("definition", self.definition, DEFINITIONS)
@@ -238,7 +240,7 @@ def _sources(encoding, scores, plan, seed):
     if plan.definition == "released":
         random = [soft.to_probability(s, encoding.maskable, "softmax") for s in random]
     sources[RANDOM, RANDOM] = random
-    for name, s in scores.items():
+    for name, s in scores.items() if plan.matched else ():
         shuffled = [permuted(s, encoding, np.random.default_rng([*seed, draw, 2])) for draw in draws]
         sources[name, "matched"] = shuffled
     return sources

@@ -12,6 +12,8 @@ def check(parameters):
 
     if "noiser" not in (parameters["attributions"] or ["noiser"]):  # [] stands for the paper's own
         refuse("attributions", parameters["attributions"], "'noiser' is missing", "add it")
+    if "paper" not in parameters["definitions"]:
+        refuse("definitions", parameters["definitions"], "'paper' is missing", "add it")
     if "k_min" in parameters["boundings"]:
         refuse("boundings", parameters["boundings"], "'k_min' is always there", "leave it out")
     judge, task = parameters["judge"], TASKS.get(parameters["task"])

@@ -56,8 +56,13 @@ def leads(table: pd.DataFrame, scale: str = "", question: str = "method") -> Fig
     table = table.assign(row=_cases(table, 40), column=table.normalisation)
     known = list(dict.fromkeys(table.row))
     grid = panels(table, ["baseline"], names=BASELINES.get, height=0.5 + 0.24 * len(known), left=2.2,
-                  columns=("definition", LEADS))  # fmt: skip
+                  columns=("definition", _there(LEADS, table.definition)))  # fmt: skip
     return _heats(grid, "lead", known, "lead (log ratio) ↑", scale)
+
+
+def _there(titles, column):
+    """Those of {name: title} that a column has: of a unit with the paper's table alone not all."""
+    return {name: titles[name] for name in titles if name in set(column)}
 
 
 def _cases(table, width):
@@ -77,7 +82,7 @@ def _heats(grid, value, rows, words, scale):
             texts.pivot(index="row", columns="column", values=name).reindex(index=rows, columns=columns)
             for name in (value, "text")
         )
-        artist = heat(axis, shown.astype(float), marked.fillna(""), COLOURED, "PuOr")
+        artist = heat(axis, shown.astype(float), marked.astype(object).fillna(""), COLOURED, "PuOr")
         axis.tick_params(labelleft=i % grid.across == 0, labelsize=6)
         axis.tick_params(axis="x", rotation=90)
     if artist:
@@ -154,7 +159,8 @@ def agreement(
     columns = ["task", "model", "method", "baseline", "log_ratio", *INTERVAL]
     both = answers.drop(columns="baseline").merge(kept[columns], on=["task", "model", "method"])
     known = in_order(both.method.unique(), names())
-    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", BASELINES), sharey="row")
+    baselines = _there(BASELINES, both.baseline)
+    grid = panels(both, ["task", "model"], height=1.9, columns=("baseline", baselines), sharey="row")
     for axis, part in grid:
         guide(axis, 0)
         axis.set_xlim(LIMITS[0] - 0.4, LIMITS[1] + 0.4)

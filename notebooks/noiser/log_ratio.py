@@ -43,6 +43,8 @@ def faithfulness(values: pd.DataFrame, within: Sequence[str] = ()) -> pd.DataFra
         for key, named in part[part.baseline != "random"].groupby(method, sort=False):
             own, matched = named[named.baseline == ""], named[named.baseline == "matched"]
             for baseline, drawn in zip(BASELINES, (random, matched), strict=True):
+                if baseline == "matched" and matched.empty:
+                    continue  # of a unit with options="none"
                 names = dict(
                     zip([*within, "definition", "normalisation", *method], [*place, *key], strict=True)
                 )
@@ -64,6 +66,8 @@ def by_number_of_draws(draws, within=()):
     for key, own in wide.xs("", level="baseline").iterrows():
         for baseline in BASELINES:
             random = (*key[:-2], "random", "") if baseline == "random" else key
+            if (*random, baseline) not in wide.index:
+                continue
             compared = [
                 own.soft_ns,
                 own.soft_nc,

@@ -243,6 +243,10 @@ def test_rows_tell_what_they_are(model, encodings):
     assert ((values.kept <= 1) & (values.soft_nc >= 0)).all() and values.draw.unique().tolist() == [0, 1]
     matched = values[values.baseline == "matched"].groupby("example").kept
     assert (matched.nunique() > 1).any()  # each draw has an order of its own
+    alone = Settings(soft_draws=2, matched=False)
+    alone = soft_causal.values(model, encodings, {"a": scored(encodings)}, alone)
+    kept = values[values.baseline != "matched"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, kept, rtol=1e-5)  # others meet the same draws without them
 
 
 def test_more_draws_are_steadier(model, encodings):

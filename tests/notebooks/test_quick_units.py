@@ -26,6 +26,8 @@ noiser:
   - {task: world_agreement, model: tiny-llama, seed: 0, examples: 12, boundings: [k_max, none]}
   - {task: world_biographies, model: tiny-llama, seed: 0, examples: 6, tokens: 10, every: 5, epochs: 6,
      boundings: [k_max, none]}
+  - {task: world_facts, model: tiny-llama, seed: 0, examples: 6, boundings: [], definitions: [paper],
+     options: none}
 ground_truth:
   - {task: planted, model: compiled, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}
   - {task: planted, model: bilstm, epochs: 12, seed: 0, attributions: [gradient_l2, leave_one_out_abs]}

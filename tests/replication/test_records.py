@@ -12,6 +12,7 @@ from wrong import refused, tells
 
 from faithlib import store
 from replication import results
+from replication.records import EARLIER
 
 VALUES = pd.DataFrame(
     {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
@@ -167,6 +168,11 @@ def test_what_tells_parameters_apart():
     assert results.differences({"precision": "bfloat16"}, {"dtype": "bfloat16"}) == []
     assert results.differences({}, {"dtype": "bfloat16"}) == ["dtype=unknown, not 'bfloat16'"]
     assert results.differences({"workers": 1}, {"workers": 2}) == []
+    both = ["paper", "released"]
+    assert (
+        results.differences({}, {"definitions": both, "options": ""}) == []
+    )  # what earlier records measured
+    assert results.differences({}, {"definitions": ["paper"]}) == ["definitions=unknown, not ['paper']"]
 
 
 # What a report reads -------------------------------------------------------------------------------
@@ -247,6 +253,13 @@ def test_a_copy_of_a_seed_under_another_name_is_refused(project, given):
 def test_seeds_may_have_other_attributions(project, given):
     save(given | {"seed": 2, "attributions": ["lime"], "plugins": []})
     assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s2"]
+
+
+def test_a_parameter_that_earlier_records_lack_separates_no_seeds(project, given, capsys):
+    save(given | EARLIER | {"seed": 2, "options": "", "plugins": []})
+    capsys.readouterr()
+    assert [unit for unit, _ in units(project)] == ["sst.tiny.s1", "sst.tiny.s2"]
+    assert "Left out" not in capsys.readouterr().out
 
 
 def test_a_folder_of_ones_own_is_read_whole(project, capsys):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from ast import literal_eval
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
@@ -281,38 +282,41 @@ def scores(
     boundings: list[str],
     samples: int,
     settings: dict,
+    definitions: Sequence[str],
+    paths: Sequence[str],
 ) -> dict[str, list]:
-    """Scores of all methods in all settings, by both definitions: {column: values}, a row for each prompt.
+    """Scores of all methods in all settings, by each definition: {column: values}, a row for each prompt.
 
     LIME's line is fitted to `samples` texts, by the release to its own 50. GradientSHAP has the 20 random
     points of its default, the release 5.
 
     Columns: <definition>.<attribution>.<setting>, where the setting is a bounding of Noiser, the baseline of
-    integrated gradients ("zero", as the paper has it, and "token", the model's own), or "". Boundings other
-    than k_min are not in the release: "released" are those of all tokens, divided by their signed sum. Beside
-    them k.<bounding> and flipped.<bounding>, what the search for the noise's scale has found;
-    completeness_gap.<baseline>; tied. All of them share the passes of the model.
+    integrated gradients (of `paths`: "zero", as the paper has it, and "token", the model's own), or "".
+    Boundings other than k_min are not in the release: "released" are those of all tokens, divided by their
+    signed sum. Beside them k.<bounding> and flipped.<bounding>, what the search for the noise's scale has
+    found; completeness_gap.<baseline>; tied. All of them share the passes of the model.
     """
     from faithlib.attributions import attribute
     from faithlib.engine import forward
     from faithlib.metrics.soft_causal import NORMALISATIONS, everywhere
 
-    columns, cache, whole = {}, forward.Cache(), everywhere(encodings)
+    columns, cache, whole = {}, forward.Cache(), everywhere(encodings)  # the release scores all tokens
     by_sum = NORMALISATIONS["sum 1, signed"]
     for bounding in sorted(boundings, reverse=True, key=lambda name: name.startswith("k_max")):
         how: dict = dict(bounding=bounding, cache=cache, **settings)
         notes: dict = {}
-        released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]  # of all tokens
-        columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
-        own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
-        if bounding.startswith("k_"):  # the scale depends on which tokens are maskable
+        by_tokens = bounding.startswith("k_")  # the scale depends on which tokens are maskable
+        if "released" in definitions or not by_tokens:
+            released = attribute(lm, whole, targets, ["noiser"], notes=notes, **how)["noiser"]
+            columns[f"released.noiser.{bounding}"] = [by_sum(s) for s in released]
+            own = [np.where(e.maskable, s, 0) for e, s in zip(encodings, released, strict=True)]
+        if by_tokens:
             own = attribute(lm, encodings, targets, ["noiser"], notes=notes, **how)["noiser"]
         columns[f"paper.noiser.{bounding}"] = own
         columns |= {f"{note}.{bounding}": notes[note] for note in ("k", "flipped") if note in notes}
     integral = "integrated_gradients"
     groups: list[tuple] = [  # of attributions with settings of their own, and what tells them apart
-        ({integral}, {"baseline": "zero"}, "zero"),
-        ({integral}, {"baseline": "token"}, "token"),
+        *(({integral}, {"baseline": path}, path) for path in paths),
         ({"lime"}, {"samples": samples}, ""),
         ({*attributions} - {integral, "lime"}, {}, ""),
     ]
@@ -327,6 +331,8 @@ def scores(
         columns |= {"tied": notes["tied"]} if "tied" in notes else {}
         if setting:
             columns[f"completeness_gap.{setting}"] = notes["completeness_gap"]
+    if "released" not in definitions:
+        return columns
     how = dict(definition="released", paper="noiser", cache=cache, **settings)
     found = attribute(lm, whole, targets, attributions, **how)
     return columns | {f"released.{a}.{'k_min' if a == 'noiser' else ''}": found[a] for a in attributions}

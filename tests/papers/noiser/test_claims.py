@@ -4,13 +4,14 @@ import json
 import re
 from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from sample.choices import main_alone, with_choices
 from sample.noiser import N, agreement, found, judged, soft
 
-from notebooks.noiser import claims
+from notebooks.noiser import claims, figures, tables
 from replication.claims import CLAIMS
 from replication.results import project_root
 
@@ -27,6 +28,31 @@ def values(values):
     of = [values.dataset, values.attribution, values.setting, values.baseline]
     wave -= wave.groupby(of).transform("mean")
     return values.assign(soft_nc=values.soft_nc + 0.01 * wave)
+
+
+def test_units_of_the_papers_table_alone_stand_beside_those_with_options(values):
+    """A record with definitions: [paper] and options: none; one from before these parameters."""
+    paper = values[(values.definition == "paper") & (values.baseline != "matched")]
+    alone = paper[paper.dataset == "world_agreement"]
+    mixed = pd.concat([values[values.dataset == "world_facts"], alone], ignore_index=True)
+    for given, shuffled in ((mixed, {"world_facts"}), (alone, set())):
+        drawn = tables.faithfulness(given)
+        assert set(drawn[drawn.baseline == "matched"].task) == shuffled
+        whole = tables.faithfulness(values)
+        of_paper = whole[(whole.definition == "paper") & (whole.baseline == "random")]
+        theirs = of_paper[of_paper.task.isin(given.dataset)].reset_index(drop=True)
+        ours = drawn[(drawn.definition == "paper") & (drawn.baseline == "random")].reset_index(drop=True)
+        pd.testing.assert_frame_equal(ours, theirs)
+        leads = tables.normalisations(given)
+        figures.faithfulness(drawn)
+        figure = figures.leads(leads)
+        assert len(figure.axes) == 1 + (4 if shuffled else 1)  # the bar of colours, and no empty panel
+        figures.agreement(drawn, tables.answerability(judged("world_agreement")))
+        every, _ = claims.claims(given)
+        lead = every[(every.claim == FAITHFUL) & (every.definition == "paper")].set_index("baseline")
+        assert set(lead.index) == {"random", *(["matched"] if shuffled else [])}
+        assert lead.verdict["random"] != "not tested"
+    plt.close("all")
 
 
 table_of = partial(main_alone, claims, index=["claim", "definition", "baseline"])

@@ -101,6 +101,8 @@ def test_the_first_draws_are_averaged_before_the_logarithm():
     expected = {("random", 1): 1, ("random", 2): 2, ("matched", 1): 2, ("matched", 2): 3}
     assert ratios.to_dict() == pytest.approx({key: np.log(ratio) for key, ratio in expected.items()})
     logs = np.log([2, 4, 9])
+    alone = by_number_of_draws(by_draws({("a", ""): own["a", ""], ("random", "random"): random}))
+    assert alone.equals(found[found.baseline == "random"])  # of a unit without shuffled scores
     error = found[found.baseline == "matched"].mc_error
     assert error.tolist() == pytest.approx([logs.std(ddof=1) / 3**0.5] * 2)
 

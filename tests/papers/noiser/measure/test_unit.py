@@ -14,6 +14,7 @@ from wrong import refused
 
 from faithlib.attributions import attribute
 from faithlib.metrics.soft_causal import everywhere
+from faithlib.options import DEFINITIONS
 from notebooks.noiser.card import CARD
 from notebooks.noiser.measure import unit as measure
 from notebooks.noiser.measure.judge import TEMPLATES
@@ -22,6 +23,7 @@ GIVEN = {
     "task": "world_facts",
     "model": "tiny-llama",
     "attributions": list(CARD.attributions),
+    "definitions": ["paper", "released"],
     "boundings": ["k_max"],
     "bounding_examples": 0,
     "tokens": 0,
@@ -49,6 +51,7 @@ def test_the_card_names_ten_methods_and_noiser_last():
     ("wrong", "message"),
     [
         ({"attributions": ["lime"]}, "attributions = ['lime']: 'noiser' is missing; add it"),
+        ({"definitions": ["released"]}, "definitions = ['released']: 'paper' is missing; add it"),
         ({"boundings": ["k_min"]}, "boundings = ['k_min']: 'k_min' is always there; leave it out"),
         ({"judge": "api:"}, "judge = 'api:': the model behind the endpoint has no name"),
         ({"judge": "api: "}, "judge = 'api: ': the model behind the endpoint has no name"),
@@ -196,7 +199,9 @@ def test_scores_have_a_column_for_each_definition_attribution_and_setting():
     model = tiny.causal("llama")
     encodings, settings = model.encode(tiny.PROMPTS[:2]), dict(steps=3, noise=2, seed=0)
     targets, wanted = np.array([5, 6]), ["integrated_gradients", "lime", "leave_one_out", "noiser"]
-    found = measure.scores(model, encodings, targets, wanted, ["random", "k_max"], 9, settings)
+    given = model, encodings, targets, wanted, ["random", "k_max"], 9, settings
+    found = measure.scores(*given, DEFINITIONS, ["zero", "token"])
+    alone_in_the_paper = measure.scores(*given, ["paper"], ["zero"])
 
     def alone(name, texts=encodings, **given):
         return attribute(model, texts, targets, [name], **given, **settings)[name]
@@ -218,6 +223,11 @@ def test_scores_have_a_column_for_each_definition_attribution_and_setting():
     }
     for column, scores in expected.items():
         for one, other in zip(found[column], scores, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9, err_msg=column)
+    own = [name for name in expected if name.startswith("paper.") and not name.endswith(".token")]
+    assert {name for name in alone_in_the_paper if name.startswith("paper.")} == {*own}
+    for column in own:
+        for one, other in zip(alone_in_the_paper[column], found[column], strict=True):
             np.testing.assert_allclose(one, other, atol=1e-9, err_msg=column)
     notes = {row["metric"] + "." + row["setting"]: row for row in measure.searched(pd.DataFrame(found))}
     assert set(notes) >= {"k.k_min", "k.k_max", "k.random", "flipped.k_min", "completeness_gap.zero", "tied."}
