@@ -88,6 +88,7 @@ class Run:
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
+    longest: float = 0.0  # seconds of the longest of these trainings: none goes on where it was cut
     own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
     origins: dict = field(default_factory=dict)  # `origins` of what it reads
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
@@ -129,6 +130,7 @@ class Run:
         self._unchanged()
         store = Store(self.kept, ("training",), key, classifier.name, self.dtype)
         path, history, self.trained = store.weights("weights", classifier.model, train)
+        self.longest = max(self.longest, self.trained)
         if path.name not in self.weights:  # else it was trained, or counted, by this process
             self._read_back(store.spent)
         self.weights[path.name] = weights_digest(classifier.model)
@@ -183,6 +185,7 @@ class Run:
                 "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "seconds": round(time.monotonic() - self.started + self.earlier, 1),
                 "cpu_seconds": round(cpu_seconds() - self.cpu + self.earlier_cpu, 1),
+                **({"longest_training": round(self.longest, 1)} if self.longest else {}),
                 **peak_memory(self.device),
                 "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                 **(volatile or {}),

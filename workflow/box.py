@@ -1,6 +1,10 @@
 """A command that is stopped once some minutes are over, as by Ctrl-C: what is finished is kept.
 
-python workflow/box.py 10 snakemake --config scale=small
+    python workflow/box.py 10 snakemake --config scale=small
+
+Of the units that are left it starts those that end in this time by the plan (`plan.unit_seconds`), then those
+that keep a piece of their work in it and go on the next time, and those without an estimate. Others wait,
+which a line says.
 """
 
 import math
@@ -8,6 +12,9 @@ import os
 import signal
 import subprocess
 
+import grid
+import missing
+import plan
 from execute import command
 
 LEAST = 1  # minutes: the start of a unit alone takes part of it
@@ -24,6 +31,67 @@ def minutes(text):
         fix = f"give a number of minutes from {LEAST} on, or leave it out"
         raise ValueError(f"MINUTES={text} {reason}: {fix}")
     return number
+
+
+def choose(estimates, seconds):
+    """(units that end in so many seconds, units that are started after them, units that wait), each a list.
+
+    estimates: {unit: `plan.unit_seconds`}, of what is left. Those that end do so together, one after another,
+    the shortest first.
+    """
+    known = {unit: of for unit, of in estimates.items() if of}
+    ends, later, spent = [], [unit for unit in estimates if unit not in known], 0.0
+    for unit in sorted(known, key=known.get):
+        if spent + known[unit][0] <= seconds:
+            ends.append(unit)
+            spent += known[unit][0]
+        elif known[unit][1] < known[unit][0] and known[unit][1] <= seconds:
+            later.append(unit)  # it keeps what it finished, and no piece is longer than the box
+    return ends, later, [unit for unit in known if unit not in (*ends, *later)]
+
+
+def said(estimates, waiting, started, number):
+    """What is told of the units that wait; ValueError where no other is there."""
+    if not waiting:
+        return ""
+    shortest = math.ceil(min(estimates[unit][0] for unit in waiting) / 60)
+    why = f"would be cut with nothing kept, the shortest after {shortest} minutes by the plan"
+    if not started:
+        raise ValueError(
+            f"MINUTES={number:g} is too short for any of the {len(waiting)} units left: each {why}; give "
+            f"MINUTES={shortest} or more, or leave it out"
+        )
+    return f"{len(waiting)} of {len(estimates)} units left are not started in {number:g} minutes: each {why}."
+
+
+def narrowed(words, number):
+    """Snakemake's command for what `choose` starts; words: as given, with its --config last."""
+    config = grid.of_arguments(words[words.index("--config") + 1 :])
+    scale, papers, paths = grid.read_all(config)
+    lacking = missing.find(papers, scale, paths)
+    able = [
+        (name, unit) for name, of in papers.items() for unit in of.units if unit not in lacking.get(name, ())
+    ]
+    state, computed = plan.status(config) if able else {}, plan.measured()
+    place = {(name, unit): f"results/{scale}/{name}/{unit}.json" for name, unit in able}
+    left = [key for key in able if state.get(place[key], ("missing", True))[1]]
+    kind = plan.device_kind(paths)
+    estimates = {
+        (name, unit): plan.unit_seconds(papers[name].units[unit], papers[name], scale, kind, computed)
+        for name, unit in left
+    }
+    ends, later, waiting = choose(estimates, 60 * number)
+    if line := said(estimates, waiting, [*ends, *later], number):
+        print(line, flush=True)
+    held = {name for name, _ in waiting}
+    reports = [
+        f"results/{scale}/{name}/claims.csv"
+        for name in {name: None for name, _ in able}
+        if not held & {name, *papers[name].card.reads}
+    ]
+    targets = [*(place[key] for key in (*ends, *later)), *reports] if waiting else []
+    first = ["--prioritize", *(place[key] for key in ends)] if ends and later else []
+    return [words[0], *targets, *first, *words[1:]]
 
 
 def run(words, seconds):
@@ -45,7 +113,7 @@ def run(words, seconds):
 
 def main(arguments):
     number = minutes(arguments[0])
-    status, over = run(arguments[1:], 60 * number)
+    status, over = run(narrowed(arguments[1:], number), 60 * number)
     if over:
         print(
             f"{number:g} minutes are over: stopped. Finished units, trained models and examples are kept, "

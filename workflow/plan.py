@@ -24,6 +24,7 @@ import grid
 import missing
 import pandas as pd
 
+from faithlib.models.places import BUILT
 from faithlib.tasks import SPLITS
 from replication.parameters import defaults
 from replication.results import listed, slug
@@ -51,12 +52,16 @@ def status(config):
 
 
 def measured(folder="results"):
-    """One row a record: paper, scale, unit, task, model (its short name), kind of device, seconds."""
+    """One row a record: paper, scale, unit, task, model (its short name), kind of device, seconds, piece.
+
+    piece: seconds of the longest training, of which an interrupted unit keeps nothing; all if unknown.
+    """
     rows = []
     for path in sorted(Path(folder).glob("*/*/*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            seconds, device = record["volatile"]["seconds"], record["provenance"]["device"]
+            volatile, device = record["volatile"], record["provenance"]["device"]
+            seconds = volatile["seconds"]
         except (ValueError, KeyError, TypeError):  # no record, or a damaged one, which its report tells
             continue
         rows.append(
@@ -68,12 +73,63 @@ def measured(folder="results"):
                 "unit": path.stem,
                 "kind": KINDS[device != "cpu"],
                 "seconds": seconds,
+                "piece": min(seconds, longest_training(volatile) or seconds),
                 "params": record["params"],
                 "rows": record["provenance"].get("data", {}).get("rows", {}),
             }
         )
-    names = ["task", "model", "variant", "paper", "scale", "unit", "kind", "seconds", "params", "rows"]
+    names = [
+        "task",
+        "model",
+        "variant",
+        "paper",
+        "scale",
+        "unit",
+        "kind",
+        "seconds",
+        "piece",
+        "params",
+        "rows",
+    ]
     return pd.DataFrame(rows, columns=names)
+
+
+def longest_training(volatile):
+    """Seconds of the longest training of a unit, of what its record holds under `volatile`; 0 if unknown."""
+    of_models = [seconds[0] for seconds in volatile.get("seconds_of_models", {}).values()]
+    of_strategies = [of.get("fine_tuning", 0) for of in volatile.get("seconds_of_measures", {}).values()]
+    return max([volatile.get("longest_training", 0), *of_models, *of_strategies])
+
+
+def device_kind(paths):
+    """The kind of device that units get on this machine, of KINDS; paths: of `grid.read`."""
+    if paths.get("device", "auto") != "auto":
+        return KINDS[paths["device"] != "cpu"]
+    from faithlib.models import placement  # which loads torch
+
+    return KINDS[placement.best() != "cpu"]
+
+
+def unit_seconds(parameters, entry, scale, kind, computed):
+    """(seconds of a unit, of its longest piece of which nothing is kept) by the plan; None if not known.
+
+    kind: of KINDS; computed: of `measured`. What trains no model is kept text by text: its piece is 0.
+    """
+    name = entry.card.name
+    here = computed[(computed.paper == name) & (computed.kind == kind)]
+    of_scale = here[here.scale == scale]
+    near = nearest(of_scale, **named(parameters), variant=parameters.get("variant", ""))
+    if near is not None:
+        seconds, piece = near.seconds, near.piece
+    elif kind == "CPU":
+        return None
+    else:
+        printed = entry.card.hours() if entry.card.hours else {}
+        if not (found := gpu_hours(parameters, entry, (of_scale, here), printed, own_units(name))):
+            return None
+        seconds = piece = 3600 * found[0]
+    untrained = entry.card.kind == "prompts" and parameters["model"] not in BUILT
+    return seconds, 0 if untrained else piece
 
 
 def texts(parameters, rows):
