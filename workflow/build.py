@@ -97,6 +97,21 @@ def stories(parts, made, file):
     return written(made / file, pd.DataFrame({"text": [story for story in rows if story]}))
 
 
+def vectors(parts, made, file):
+    """Take a text of word vectors as it is, if it has the words that its header counts, and whole lines."""
+    path, count, last = next(parts.glob("*/*")), 0, ""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next(lines).split()
+        for count, last in enumerate(lines, 1):  # noqa: B007 (what is left of the last)
+            pass
+    header = len(first) == 2 and all(field.isdecimal() for field in first)
+    words, width = map(int, first) if header else (count, len(first) - 1)
+    numbers = [float(number) for number in last.split()[-width:]]
+    if (count, len(numbers)) != (words, width):
+        raise ValueError(f"{count} vectors, the last of {len(numbers)} numbers, not {words} of {width}")
+    return path.rename(made / file)
+
+
 def written(path, frame):
     """Write a table; its path."""
     write_parquet(path, frame)

@@ -53,7 +53,7 @@ def get(source, folder, consent=()):
         for step in source.steps:
             try:
                 path = STEPS[step.work](parts, made, step.file)
-            except (ValueError, LookupError, StopIteration) as error:
+            except (ValueError, LookupError, StopIteration, SyntaxError) as error:
                 raise ValueError(another(source, f"it cannot be read ({error!r})")) from error
             check_file(source, path, step.sha256)
         check_rows(source, made)
@@ -342,6 +342,7 @@ STEPS = {
     "facts": build.facts,
     "analogies": build.analogies,
     "stories": build.stories,
+    "vectors": build.vectors,
     "join": join,
     "unzip": unzip,
     "round to bfloat16": round_weights,

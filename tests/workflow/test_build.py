@@ -2,21 +2,26 @@
 
 import io
 import json
+import shutil
 import tarfile
 import zipfile
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import fetch
 import packages
 import pandas as pd
 import pytest
 from sources import SOURCES, Source, Step
+from toy import ROOT
 
 from faithlib import tasks
 from faithlib.store import file_digest
 from faithlib.tasks.loading import hash_rows
 from replication import papers
 
+REAL = ROOT.parent / "shared" / "data"
 STORY = """1 Mary moved to the bathroom.
 2 John went to the hallway.
 3 Where is Mary? \tbathroom\t1
@@ -54,6 +59,8 @@ FILES = {  # of each row of the table: what its addresses answer, {file: text}
     "longra": {"questions-words.txt": PAIRS, "data_utils.py": TEMPLATES},
     "wikitext_prompts": {"wikitext.txt": "Super Mario Land is\nThe island\n"},
     "tinystories": {"tiny_stories.txt": TALES},
+    "wiki.simple.vec": {"wiki.simple.vec": "2 3\nthe 1 2 3 \na 0.5 -1 0 \n"},
+    "glove.840B.300d.txt": {"glove.840B.300d.txt": "the 1 2\n. . . 3 4\n"},
 }  # fmt: skip
 
 
@@ -63,7 +70,12 @@ def row(tmp_path, monkeypatch):
 
     def make(name):
         source, files = SOURCES[name], FILES[name]
-        if source.members:
+        if source.kind == "vectors" and source.members:
+            paths = [tmp_path / "v.zip"]
+            with zipfile.ZipFile(paths[0], "w") as target:
+                for path, text in files.items():
+                    target.writestr(path, text)
+        elif source.members:
             archive = tmp_path / f"{name}.tar.gz"
             with tarfile.open(archive, "w:gz") as target:
                 for path, text in files.items():
@@ -124,12 +136,20 @@ def test_what_authors_publish_becomes_the_rows_that_a_paper_reads(row, name, pap
     assert json.loads(packages.origin_file(source, folder).read_text())["from"] == "addresses"
 
 
-def test_vectors_of_an_archive_are_kept_as_they_are(tmp_path):
-    with zipfile.ZipFile(tmp_path / "v.zip", "w") as target:
-        target.writestr("glove.840B.300d.txt", "the 1 2\n")
-    source = replace(SOURCES["glove.840B.300d.txt"], links={(tmp_path / "v.zip").as_uri(): ""}, megabytes=1)
-    assert packages.get(source, tmp_path).startswith("made from")
-    assert (tmp_path / source.name).read_text() == "the 1 2\n"
+@pytest.mark.parametrize("name", ["glove.840B.300d.txt", "wiki.simple.vec"])
+def test_vectors_are_kept_as_they_are(row, name):
+    source, _, folder = row(name)
+    assert packages.get(source, folder).startswith("made from")
+    assert (folder / name).read_text() == FILES[name][name]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the data sets are not at hand")
+@pytest.mark.parametrize("name", [name for name, row in SOURCES.items() if row.rows])
+def test_the_digests_of_the_table_are_those_of_the_real_rows(name):
+    source = SOURCES[name]
+    known = {split: of for split, of in source.rows.items() if of[1]}
+    assert known
+    packages.check_rows(replace(source, rows=known), packages.home(source, REAL))
 
 
 def shorten(path):
@@ -168,3 +188,32 @@ def test_a_source_that_answers_otherwise_is_one_line_and_leaves_nothing(row, spo
     with pytest.raises((ValueError, OSError), match=told) as error:
         packages.get(spoiled if isinstance(spoiled, Source) else source, folder)
     assert "\n" not in str(error.value) and "'babi_1'" in str(error.value) and not any(folder.iterdir())
+
+
+ANSWERS = {  # another answer than the whole file, as bytes of the whole one
+    "cut": lambda whole: whole[: len(whole) * 2 // 3],
+    "page": lambda whole: b"<!DOCTYPE html>\n<html><body>\nNot here any more.\n</body></html>\n",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize(("name", "number"), [(n, i) for n in FILES for i in range(len(SOURCES[n].links))])
+def test_each_address_may_be_cut_or_answer_with_another_file(row, name, number, answer):
+    """With the digests that the table has: of the addresses that have none, the form of the file must do."""
+    tiny, _, folder = row(name)
+    packages.get(tiny, folder)
+    made = packages.home(tiny, folder)
+    rows = {}
+    for split, (_, digest) in SOURCES[name].rows.items():
+        names = {theirs: ours for ours, theirs in tasks.TASKS[name].columns.items()}
+        frame = pd.read_parquet(made / f"{split}.parquet").rename(columns=names)
+        rows[split] = (len(frame), digest and hash_rows(frame))
+    digests = zip(tiny.links.items(), SOURCES[name].links.values(), strict=True)
+    source = replace(tiny, rows=rows, links={link: fixed and own for (link, own), fixed in digests})
+    shutil.rmtree(folder)
+    folder.mkdir()
+    path = Path(unquote(urlsplit(list(source.links)[number]).path))
+    path.write_bytes(ANSWERS[answer](path.read_bytes()))
+    with pytest.raises((ValueError, OSError)) as error:
+        packages.get(source, folder)
+    assert "\n" not in str(error.value) and repr(name) in str(error.value) and not any(folder.iterdir())
