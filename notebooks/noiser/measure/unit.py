@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 TINY = "tiny-llama"  # a language model that learns the generated prompts
 BATCH_SIZE, LEARNING_RATE = 32, 3e-3  # of the tiny models
+CAPITALS = "capital-world"  # the kind of LongRA's prompts that Figure 2 is of
 MAIN = {"noiser": "k_min", "integrated_gradients": "zero"}  # the paper's setting of what has several
 
 
@@ -133,6 +134,12 @@ def select_prompts(data: Loaded, given: dict) -> tuple[pd.DataFrame, dict[str, i
         counts["malformed as released"] = int((~rows.noiser_prompt_ok).sum())
         if given["released_prompts"]:
             rows["text"] = rows.prompt_noiser
+    if types := given["types"]:
+        kinds = set(rows["type"]) if "type" in rows else set()
+        if unknown := [name for name in types if name not in kinds]:
+            raise ValueError(f"types={unknown[0]!r}: no prompt of {task!r} is of it; use {sorted(kinds)}")
+        rows = rows[rows["type"].isin(types)].reset_index(drop=True)
+        counts["of these types"] = len(rows)
     if tokens and "kind" in rows:  # a generated biography has rows that continue its prompt
         rows = rows[rows.kind == "prompt"].reset_index(drop=True)
         counts["all"] = len(rows)
@@ -363,7 +370,10 @@ def in_dtype(lm: CausalLM, dtype: str) -> CausalLM:
 
 
 def prompt_parts(rows: pd.DataFrame) -> list[dict] | None:
-    """The words of each prompt's subject, relation and distractor: [{part: [index of a word]}], or None."""
+    """The words of each prompt's subject, relation and distractor: [{part: [index of a word]}], or None.
+
+    Prompts that ask for a country's capital have the part "country and capital" as well.
+    """
     from faithlib.metrics.plausibility import words_of
 
     subjects = rows.get("subject", rows.get("antecedent"))
@@ -373,6 +383,8 @@ def prompt_parts(rows: pd.DataFrame) -> list[dict] | None:
     for i, distractor in enumerate(rows.get("distractor", [])):
         if distractor and distractor in rows.text[i]:
             parts[i]["distractor"] = words_of(rows.text[i], distractor)
+    for i in np.flatnonzero(rows["type"] == CAPITALS) if "type" in rows else ():
+        parts[i]["country and capital"] = parts[i]["subject"] + words_of(rows.text[i], "capital")
     if "evidence" in rows:
         for part, evidence in zip(parts, rows.evidence, strict=True):
             part["relation"] = [int(word) for word in evidence if word not in part["subject"]]

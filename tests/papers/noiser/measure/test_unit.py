@@ -24,6 +24,7 @@ GIVEN = {
     "model": "tiny-llama",
     "attributions": list(CARD.attributions),
     "definitions": ["paper", "released"],
+    "types": [],
     "boundings": ["k_max"],
     "bounding_examples": 0,
     "tokens": 0,
@@ -139,6 +140,11 @@ def test_prompts_are_selected_and_counted():
     assert counts == {"all": 2, "malformed as released": 1} and list(frame.text) == ["a b", "c d"]
     frame, _ = measure.select_prompts(loaded(rows), {**GIVEN, "released_prompts": True})
     assert list(frame.text) == ["a b", "c"]
+    frame, counts = measure.select_prompts(loaded(rows | {"type": ["x", "y"]}), {**GIVEN, "types": ["y"]})
+    assert list(frame.text) == ["c d"] and counts["of these types"] == 1
+    for given in (rows, rows | {"type": ["x", "y"]}):
+        with pytest.raises(ValueError, match="types='z': no prompt of 'world_facts' is of it; use "):
+            measure.select_prompts(loaded(given), {**GIVEN, "types": ["z"]})
 
 
 def test_prompts_that_cannot_be_explained_are_refused():
@@ -168,6 +174,10 @@ def test_parts_are_the_words_of_subject_distractor_and_relation():
     first, second = {"subject": [0], "distractor": [3], "relation": [4]}, {"subject": [0], "relation": [1]}
     assert parts == [first, second]
     assert measure.prompt_parts(rows[["text"]]) is None
+    texts = ["in Japan, ( a dream ). The capital,", "a big boy"]
+    pairs = pd.DataFrame({"text": texts, "antecedent": ["Japan", "big"], "type": ["capital-world", "x"]})
+    first, second = measure.prompt_parts(pairs)
+    assert first == {"subject": [1], "country and capital": [1, 7]} and second == {"subject": [1]}
 
 
 def test_summaries_have_a_row_for_each_attribution_and_random():
