@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 
+from faithlib import store
 from replication import results
 
 BOTH = ("cpu", "cuda")
@@ -72,7 +73,7 @@ def save(options, name, table, **about):
         **results.code_provenance(),
     }
     write = partial(table.to_csv, index=False, float_format="%.4g", lineterminator="\n")
-    results.write_atomically(options.folder / f"{name}{suffix}.csv", write)
+    store.write_atomically(options.folder / f"{name}{suffix}.csv", write)
     text = json.dumps(where, indent=1) + "\n"
-    results.write_atomically(options.folder / f"{name}{suffix}.json", lambda path: path.write_text(text))
+    store.write_atomically(options.folder / f"{name}{suffix}.json", lambda path: path.write_text(text))
     print(table.to_string(index=False), flush=True)

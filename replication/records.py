@@ -157,6 +157,12 @@ def differences(old, new):
     return changed
 
 
+def departures(params, wanted):
+    """As `differences`, of those of the parameters that are wanted."""
+    params = current_names(params)
+    return differences({name: params[name] for name in wanted if name in params}, wanted)
+
+
 def current_names(params):
     """Parameters by their present names: `dtype` was called `precision` in one notebook."""
     return {"dtype" if name == "precision" else name: value for name, value in params.items()}

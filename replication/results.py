@@ -2,7 +2,7 @@
 
 `start` makes the `Run` that a notebook computes a unit with, `load` reads the records of all units. What a
 record is stands in `records` and in `faithlib.store`, what it says of code and machine in
-`faithlib.provenance`; what notebooks need of these is offered here as well.
+`faithlib.provenance`; what notebooks need of these is here as well.
 """
 
 import copy
@@ -18,33 +18,11 @@ from typing import Any
 
 import pandas as pd
 
-from faithlib import options, plugins
+from faithlib import options, plugins, provenance, store
 from faithlib.progress import bar
-from faithlib.provenance import (
-    code_digest,
-    code_provenance,
-    device_name,
-    paper_of,
-    peak_memory,
-    processor,
-    sources,
-    weights_digest,
-)
+from faithlib.provenance import code_digest, code_provenance, device_name, processor, weights_digest
 from faithlib.scores import one_of
-from faithlib.store import (
-    FORMAT,
-    Store,
-    cpu_seconds,
-    digest,
-    file_digest,
-    listed,
-    project_root,
-    read_record,
-    save_record,
-    shown,
-    write_atomically,
-    write_parquet,
-)
+from faithlib.store import digest, listed, project_root, read_record, shown
 from faithlib.tasks.files import is_path, task_slug
 from replication.parameters import check
 from replication.records import (
@@ -52,7 +30,7 @@ from replication.records import (
     PLACES,
     Case,
     check_scale,
-    current_names,
+    departures,
     design,
     design_of,
     differences,
@@ -68,7 +46,7 @@ FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch
 
 def measuring(paper):
     """The files of a paper that compute, as parts of `code_digest`."""
-    return [name for name in sources() if paper_of(name) == paper]
+    return [name for name in provenance.sources() if provenance.paper_of(name) == paper]
 
 
 @dataclass
@@ -84,7 +62,7 @@ class Run:
     device: Any  # a torch.device, which this module does not load
     dtype: str = "float32"  # what models compute in; of dtype="auto", what it stands for here
     started: float = field(default_factory=time.monotonic)  # which no change of the clock moves
-    cpu: float = field(default_factory=cpu_seconds)  # at the start
+    cpu: float = field(default_factory=store.cpu_seconds)  # at the start
     earlier: float = 0.0  # seconds that interrupted runs spent on what was read back
     earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
@@ -113,13 +91,13 @@ class Run:
         """
         self._unchanged()
         code = ("attributions", "metrics", *measuring(self.paper))
-        store, parts = Store(self.kept, code, key, size, self.dtype), []
+        kept, parts = store.Store(self.kept, code, key, size, self.dtype), []
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
                 stop = min(start + size, count)
-                parts.append(store.table(f"{name}.{start:05d}", partial(make, start, stop)))
+                parts.append(kept.table(f"{name}.{start:05d}", partial(make, start, stop)))
                 progress.update(stop - start)
-        self._read_back(store.spent)
+        self._read_back(kept.spent)
         return pd.concat(parts, ignore_index=True)
 
     def keep_weights(self, classifier, train, key):
@@ -128,11 +106,11 @@ class Run:
         key: everything that training depends on (plain values). Weights are kept as safetensors.
         """
         self._unchanged()
-        store = Store(self.kept, ("training",), key, classifier.name, self.dtype)
-        path, history, self.trained = store.weights("weights", classifier.model, train)
+        kept = store.Store(self.kept, ("training",), key, classifier.name, self.dtype)
+        path, history, self.trained = kept.weights("weights", classifier.model, train)
         self.longest = max(self.longest, self.trained)
         if path.name not in self.weights:  # else it was trained, or counted, by this process
-            self._read_back(store.spent)
+            self._read_back(kept.spent)
         self.weights[path.name] = weights_digest(classifier.model)
         return history
 
@@ -140,6 +118,17 @@ class Run:
         """Count the seconds that an interrupted run spent on what is read back."""
         self.earlier += spent["seconds"]
         self.earlier_cpu += spent["cpu_seconds"]
+
+    def _spent(self):
+        """When and where the unit was finished, and what it took: what differs when it is run again."""
+        return {
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "seconds": round(time.monotonic() - self.started + self.earlier, 1),
+            "cpu_seconds": round(store.cpu_seconds() - self.cpu + self.earlier_cpu, 1),
+            **({"longest_training": round(self.longest, 1)} if self.longest else {}),
+            **provenance.peak_memory(self.device),
+            "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        }
 
     def save(self, metrics, values, excluded=(), provenance=None, volatile=None, design=None, **tables):
         """Write the record, as `records` describes it; see `store.save_record`. The path of its JSON.
@@ -164,7 +153,7 @@ class Run:
         one_of("design", design, (None, *DESIGNS))
         read = {"weights": self.weights, "own": self.own, "origins": self.origins}
         record = {
-            "format": FORMAT,
+            "format": store.FORMAT,
             "paper": self.paper,
             "unit": self.unit,
             "scale": self.scale,
@@ -181,20 +170,12 @@ class Run:
                 **{name: value for name, value in read.items() if value},
                 **(provenance or {}),
             },
-            "volatile": {
-                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "seconds": round(time.monotonic() - self.started + self.earlier, 1),
-                "cpu_seconds": round(cpu_seconds() - self.cpu + self.earlier_cpu, 1),
-                **({"longest_training": round(self.longest, 1)} if self.longest else {}),
-                **peak_memory(self.device),
-                "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-                **(volatile or {}),
-            },
+            "volatile": self._spent() | (volatile or {}),
         }
         path = self.folder / f"{self.unit}.json"
         frames = {f"{self.unit}.parquet": values}
         frames |= {f"{self.unit}.{name}.parquet": table for name, table in tables.items()}
-        if not save_record(path, record, frames):
+        if not store.save_record(path, record, frames):
             print(f"{shown(path)} is there and says the same: it stays as it is.")
             return path
         pattern = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
@@ -290,7 +271,7 @@ def origins(params, model_dir):
 
 def _contents(path):
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-    return digest([(file.name, file_digest(file)) for file in files])
+    return digest([(file.name, store.file_digest(file)) for file in files])
 
 
 def check_device(device):
@@ -379,7 +360,7 @@ def load(
             of_variants.append(unit)
             continue
         asked = {key: value for key, value in units[unit].items() if key not in PLACES}
-        if changed := differences({k: v for k, v in current_names(params).items() if k in asked}, asked):
+        if changed := departures(params, asked):
             print(f"Unit {unit} is not what {shown(config)} asks for: {listed(changed)}.")
             unasked.append(unit)
         files = params.get("plugins", [])

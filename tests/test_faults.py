@@ -19,6 +19,7 @@ import torch
 import toy
 import yaml
 
+from faithlib import store
 from faithlib.engine.batching import halving, out_of_memory
 from faithlib.training import fine_tuning as training
 from replication import results
@@ -107,7 +108,7 @@ def test_a_full_disk_is_told_in_a_line_and_leaves_nothing_half(processes, undist
 def test_a_folder_that_may_not_be_written_is_told_in_a_line(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(OSError, match="cannot be written.*correct the folder's rights"):
-        results.write_atomically(tmp_path / "deep/file", lambda part: part.write_text("x"))
+        store.write_atomically(tmp_path / "deep/file", lambda part: part.write_text("x"))
 
 
 @linux

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from faithlib.store import write_parquet
 from faithlib.tasks import TASKS
-from replication.results import write_parquet
 
 SPLITS = {"train": "train", "validation": "dev", "test": "test"}  # of files of abstracts
 ABSTRACTS = {"document": "text", "query": "text_b", "rationale": "rationale_spans"}

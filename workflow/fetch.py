@@ -22,11 +22,11 @@ from sources import CONSENTS, GATED, SOURCES
 
 from faithlib.models.places import BUILT
 from faithlib.scores import first_line
+from faithlib.store import write_parquet
 from faithlib.tasks import TASKS
 from faithlib.tasks.files import is_path
 from faithlib.tasks.sources import read_hub, read_mirror
 from replication import papers
-from replication.results import write_parquet
 
 # Config, weights that are no pickles, tokenizer and its chat template:
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]

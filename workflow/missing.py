@@ -16,10 +16,10 @@ from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from sources import GATED, SOURCES
 
 from faithlib.models.places import BUILT, locate
+from faithlib.store import listed
 from faithlib.tasks.files import is_path
 from faithlib.tasks.table import TASKS
-from replication.records import current_names, differences
-from replication.results import PLACES, listed
+from replication.records import PLACES, departures
 
 INDEX = "model.safetensors.index.json"  # names the files of weights where there are several
 FOLDERS = ("data_dir", "model_dir")
@@ -75,8 +75,7 @@ def is_done(record, parameters):
     except (OSError, ValueError, KeyError, TypeError):
         return False
     wanted = {name: value for name, value in parameters.items() if name not in PLACES}
-    there = current_names(there)
-    return not differences({name: there[name] for name in wanted if name in there}, wanted)
+    return not departures(there, wanted)
 
 
 def lacks(card, parameters, fetch, data_dir="", model_dir=""):

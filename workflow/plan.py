@@ -25,9 +25,10 @@ import missing
 import pandas as pd
 
 from faithlib.models.places import BUILT
+from faithlib.store import listed
 from faithlib.tasks import SPLITS
 from replication.parameters import defaults
-from replication.results import listed, slug
+from replication.records import slug
 
 KINDS = ("CPU", "GPU")
 FACTOR = 1.0  # by which printed hours are multiplied: they are of a V100, of ROAR's RoBERTa an A100

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sample.soft_metrics import record, unit
 
+from faithlib import store
 from notebooks.soft_metrics import tables
-from replication import results
 from replication.claims import CLAIMS
 
 
@@ -27,7 +27,7 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
         part = part.drop(columns=["dataset", "model", "seed"])
         path = folder / f"{done['unit'].replace('/', '-')}.parquet"
         part.to_parquet(path)
-        done |= {"unit": path.stem, "files": {path.name: results.file_digest(path)}}
+        done |= {"unit": path.stem, "files": {path.name: store.file_digest(path)}}
         done["provenance"] |= {
             "git": None,
             "dirty": False,

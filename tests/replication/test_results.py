@@ -9,6 +9,7 @@ import tiny
 import torch
 from wrong import refused, tells
 
+from faithlib import store
 from faithlib.provenance import peak_memory_mib
 from replication import results
 
@@ -268,7 +269,7 @@ def test_a_training_that_fails_keeps_nothing(run):
 
 def test_digests_tell_contents_apart(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
-    assert results.file_digest(tmp_path / "empty").startswith("e3b0c44298fc1c149afbf4c8996fb924")
+    assert store.file_digest(tmp_path / "empty").startswith("e3b0c44298fc1c149afbf4c8996fb924")
     assert results.digest({"a": 1, "b": [2]}) == results.digest({"b": [2], "a": 1})
     assert results.digest({"a": 1}) != results.digest({"a": 2})
     one, same, other = (results.weights_digest(tiny.classifier(seed=s).model) for s in (0, 0, 1))

@@ -52,7 +52,7 @@ def project(tmp_path, monkeypatch):
     git("commit", "-qm", "code")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
     sources = [
-        (name, results.file_digest(tmp_path / "faithlib" / name))
+        (name, store.file_digest(tmp_path / "faithlib" / name))
         for name in ("__init__.py", "metrics/one.py", "metrics.py")
     ]
     shutil.rmtree(tmp_path / "faithlib")  # the report's kernel wants the real one
@@ -151,7 +151,7 @@ def test_a_published_table_that_was_edited_is_named(project):
     table.parent.mkdir(parents=True)
     table.write_text("dataset,value\nsst,0.5\n")
     assert len(verify.transcribed()) == 1  # not listed
-    verify.SUMS.write_text(f"{results.file_digest(table)}  {table}\n")
+    verify.SUMS.write_text(f"{store.file_digest(table)}  {table}\n")
     assert verify.transcribed() == []
     table.write_text("dataset,value\nsst,0.6\n")
     (told,) = verify.transcribed()
@@ -301,7 +301,7 @@ def test_a_changed_record_changes_only_the_rows_that_lead_to_it(tmp_path, monkey
     values.assign(value=values.value * 0.9).to_parquet(f"{stem}.parquet", index=False)
     changed(
         Path(f"{stem}.json"),
-        lambda r: r["files"].update({f"{stem.name}.parquet": results.file_digest(f"{stem}.parquet")}),
+        lambda r: r["files"].update({f"{stem.name}.parquet": store.file_digest(f"{stem}.parquet")}),
     )
     (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     monkeypatch.chdir(tmp_path)

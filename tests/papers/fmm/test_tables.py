@@ -5,9 +5,10 @@ import pytest
 from sample.fmm import MASKED, PLAIN, curves_of, epochs_of, every, masf_of, record
 from sample.rows import cell
 
+from faithlib import store
 from notebooks.fmm import areas, claims, tables
 from notebooks.fmm.card import CARD
-from replication import papers, results
+from replication import papers
 
 
 def test_names_are_those_of_the_published_tables():
@@ -100,7 +101,7 @@ def test_parts_are_read_where_there_are_any(records, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = "sst2.MiniLM.s0.masf.parquet"
     own = masf_of()
-    results.write_parquet(tmp_path / "results/quick/fmm" / name, own.drop(columns=["dataset", "model"]))
+    store.write_parquet(tmp_path / "results/quick/fmm" / name, own.drop(columns=["dataset", "model"]))
     with_part = records[0] | {"files": {name: "digest"}}
     found = tables.load_parts("results", "quick", [with_part, records[1]], "masf")
     assert len(found) == len(own) and set(found.model) == {"MiniLM"} and found.converged.all()

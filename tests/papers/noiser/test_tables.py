@@ -6,6 +6,7 @@ import pytest
 from sample.noiser import N, agreement, found, judged, needed, record, soft
 from sample.rows import cell
 
+from faithlib import store
 from faithlib.metrics.plausibility import chance
 from faithlib.statistics import seeds_interval
 from notebooks.noiser import tables
@@ -186,7 +187,7 @@ def test_evidence_parts_and_prompts():
 def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "results" / "quick" / "noiser"
-    results.write_parquet(folder / "world_facts.tiny.s0.answers.parquet", judged()[["judge", "mass"]])
+    store.write_parquet(folder / "world_facts.tiny.s0.answers.parquet", judged()[["judge", "mass"]])
     with_part = record() | {"files": {"world_facts.tiny.s0.answers.parquet": "digest"}}
     frame = results.load_tables("results", "quick", "noiser", [with_part, record(seed=1)], "answers")
     assert set(frame.seed) == {0} and set(frame.dataset) == {"world_facts"} and len(frame) == len(judged())

@@ -6,6 +6,7 @@ import pytest
 from sample.rows import cell
 from sample.saloss import FLIPPED, UNITS, N, record, tags
 
+from faithlib import store
 from faithlib.statistics import rank_sum
 from notebooks.saloss import tables
 from replication import results
@@ -155,7 +156,7 @@ def test_examples_show_each_models_rationale():
 def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "results" / "quick" / "saloss"
-    results.write_parquet(folder / "sst.tiny.s0.pos.parquet", tags()[["tag", "importance"]])
+    store.write_parquet(folder / "sst.tiny.s0.pos.parquet", tags()[["tag", "importance"]])
     with_part = record() | {"files": {"sst.tiny.s0.pos.parquet": "digest"}}
     found = results.load_tables("results", "quick", "saloss", [with_part, record(seed=1)], "pos")
     assert set(found.seed) == {0} and set(found.dataset) == {"sst"} and len(found) == len(tags())
