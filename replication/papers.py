@@ -1,13 +1,13 @@
 """The papers and studies: each is a folder in notebooks/ with a card, found by its name.
 
-A folder `notebooks/<name>/` holds `card.py` (what the paper is, what it does with each data set),
-`tables.py`, `claims.py`, `figures.py` and, in `published/`, the printed numbers as tidy CSV: data sets,
-attributions and metrics carry faithlib's names, numbers are as printed, and a row's `note` says where the
-paper contradicts itself. Of faithlib only the command line imports a paper.
+A folder `notebooks/<name>/` holds `card.py` (what the paper is and does with each data set; texts may stand
+in `card.yaml`), `tables.py`, `claims.py`, `figures.py` and, in `published/`, the printed numbers as tidy CSV:
+data sets, attributions and metrics carry faithlib's names, numbers are as printed, and a row's `note` says
+where the paper contradicts itself. Of faithlib only the command line imports a paper.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,8 @@ import pandas as pd
 from faithlib.scores import suggestion
 from faithlib.tasks.table import TASKS, Use
 
-SHARE, SCORE, LOG_RATIO = 0.01, 0.02, math.log(1.1)  # margins: of fractions and ACU, of F1, of log ratios
+# Of headline claims, by name: of fractions and ACU, of F1, of log ratios.
+MARGINS = {"share": 0.01, "score": 0.02, "log ratio": math.log(1.1)}
 ENDPOINT = "api:"  # what the name of a model behind an endpoint begins with
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
@@ -61,7 +62,7 @@ class Card:
             and what begins with ENDPOINT is asked over the network.
         headline: the `Headline`s, at most eight, frozen before a scale's first unit.
         figure: the figure that the card shows, by the name of its file.
-        looks: {scale: {(data set, model, variant): numbers of seeds with which its verdicts were or will be
+        looks: {scale: {"data set model variant": numbers of seeds with which its verdicts were or will be
             drawn}}, where they are several; the last one is the number planned.
         zeros: parameters for which 0 stands for the paper's own value, such as ("learning_rate",).
         check: (parameters of a unit) -> None; raises ValueError for what its notebook would refuse.
@@ -72,24 +73,33 @@ class Card:
     title: str
     citation: str
     url: str
-    claims: tuple[str, ...]
-    tables: tuple[str, ...]
+    claims: Sequence[str]
+    tables: Sequence[str]
     kind: str = "classification"
     attributions: tuple[str, ...] = ()
     tasks: dict = field(default_factory=dict)
-    reads: tuple[str, ...] = ()
+    reads: Sequence[str] = ()
     choices: dict = field(default_factory=dict)
     models: tuple[str, ...] = ()
     minutes: dict = field(default_factory=dict)
     memory: dict = field(default_factory=dict)
     beside: dict = field(default_factory=dict)
-    zeros: tuple = ()
+    zeros: Sequence[str] = ()
     headline: tuple = ()
     figure: str = ""
     looks: dict = field(default_factory=dict)
     hours: Callable | None = None
     check: Callable | None = None
     demand: Callable | None = None
+
+    @classmethod
+    def read(cls, file, **entries):
+        """The card that card.yaml beside a file holds, margins by their names, and `entries` of Python."""
+        folder = Path(file).parent
+        texts = layout(folder, "card.yaml")
+        rows = texts.pop("headline", [])
+        headline = [Headline(**row | {"margin": MARGINS.get(row.get("margin"))}) for row in rows]
+        return cls(folder.name, headline=tuple(headline), **texts, **entries)
 
     def use(self, task):
         """How the paper splits and scores a task: its own way, or the task's where the paper has none.

@@ -54,10 +54,11 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
     rows = []
     for case, places in units.items():
         key = case.dataset, case.model, case.variant
-        declared = card.looks.get(scale, {}).get(key, ())
+        name = " ".join(filter(None, key))
+        declared = card.looks.get(scale, {}).get(name, ())
         computed = {(place["device"], place["versions"]["torch"]) for place in places}
         if scale in VERDICT_SCALES:
-            _check(key, len(places), computed, declared, before.get(case, 0))
+            _check(name, len(places), computed, declared, before.get(case, 0))
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
         rows.append((*key, len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
@@ -72,9 +73,8 @@ def by_case(seeds):
     }
 
 
-def _check(key, count, computed, declared, before):
+def _check(name, count, computed, declared, before):
     """Raise ValueError for a case that mixes places, and for a look that is not declared."""
-    name = " ".join(filter(None, key))
     if len(computed) > 1:
         places = "; ".join(f"{device}, torch {torch}" for device, torch in sorted(computed))
         raise ValueError(

@@ -48,12 +48,4 @@ BLIND, SEES = 0.60, 0.90  # of claim 6
 GHOST = 0.10  # of claim 8: share of what erasing all words does
 HOLM = 0.025  # one-sided, over the eight claims
 
-CARD = Card(
-    name="ground_truth_2",
-    title="Which faithfulness metric can be believed, and when?",
-    citation="a study of faithlib; shortcuts that are planted into texts from Bastings et al. (2022), EMNLP",
-    url="https://arxiv.org/abs/2111.07367",
-    claims=("A faithfulness metric notices each kind of error of an explanation.",),
-    figure="cells",
-    tables=("cells", "entries", "gates", "conditions", "transfer", "ties"),
-)
+CARD = Card.read(__file__)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from faithlib.tasks.table import PROMPTS, TASKS, Use
-from replication.papers import ENDPOINT, LOG_RATIO, SHARE, Card, Headline, published, refuse
+from replication.papers import ENDPOINT, Card, published, refuse
 
 
 def check(parameters):
@@ -32,54 +32,11 @@ def demand(units):
         check_endpoint({"judge": "", "tokens": 0} | given, Path("checkpoints/judges"))
 
 
-CARD = Card(
-    name="noiser",
-    title="Noiser: Bounded Input Perturbations for Attributing Large Language Models",
-    citation="Ghasemi Madani, Gema, Sarti, Zhao, Minervini and Passerini (2025), COLM",
-    url="https://arxiv.org/abs/2504.02911",
-    claims=(
-        "Noiser's scores are more faithful than those of nine other methods, on all models and data sets.",
-        "k_min is the best of seven ways to bound the noise.",
-        "The words that Noiser holds important let a second model name the completion.",
-    ),
-    kind="prompts",
-    beside={"judge": "prompts"},
+CARD = Card.read(
+    __file__,
     check=check,
     demand=demand,
     attributions=tuple(published("noiser", "table_1").attribution.unique()),
-    # Frozen on 2026-11-28. The margins were set after the first data of the small scale were seen; new data
-    # sets, models and scales are tested with them unchanged.
-    headline=(
-        Headline("Noiser is the most faithful (lead over the best other, log ratio)", LOG_RATIO, "random"),
-        Headline("Noiser is the most faithful everywhere", LOG_RATIO, "random"),
-        Headline("k_min is the best bounding (lead over the best other, log ratio)", LOG_RATIO, "random"),
-        Headline("Noiser has the highest answerability score (top 1, lead over the next)", SHARE),
-        Headline("Noiser has the highest answerability score (top 5, lead over the next)", SHARE),
-        Headline("occlusion has the highest answerability rate (top 1, lead over the next)", SHARE),
-        Headline("occlusion has the highest answerability rate (top 5, lead over the next)", SHARE),
-        Headline(
-            "Noiser ignores the distractor (its share of tokens less its share of scores)", SHARE, "matched"
-        ),
-    ),
-    looks={
-        "small": {
-            ("world_agreement", "tiny-llama", ""): (3, 5),
-            ("world_biographies", "tiny-llama", ""): (3, 5),
-            ("world_facts", "tiny-llama", ""): (3, 5),
-        }
-    },
-    figure="lead_by_normalisation",
-    tables=("prompts", "faithfulness", "boundings", "normalisations", "draws"),
-    # Main setting first. It is what the paper prints, where it prints anything: scores as they are
-    # (section 3), integrated gradients from all zero embeddings (section 4.2).
-    choices={
-        "scores": ("as printed", "as released"),
-        "random baseline": ("uniform", "matched"),
-        "prompts of a fact": ("averaged", "independent"),
-        "normalisation": ("none", "sum 1, signed", "|s| / sum", "min-max"),
-        "baseline of integrated gradients": ("zero", "token"),
-        "clip": ("each draw", "the mean"),
-    },
     tasks={
         "knowns": Use(PROMPTS, "soft_ns_nc", (None, None, 1208)),
         "longra": Use(PROMPTS, "soft_ns_nc", (None, None, 573)),

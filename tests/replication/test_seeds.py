@@ -12,7 +12,7 @@ from replication.claims import Claim
 from replication.records import Case
 from replication.verdicts import sentence
 
-CARD = SimpleNamespace(name="fmm", looks={"small": {("sst", "bert", ""): (3, 5)}}, headline=(), choices={})
+CARD = SimpleNamespace(name="fmm", looks={"small": {"sst bert": (3, 5)}}, headline=(), choices={})
 UNITS = "units: [{task: sst, model: org/bert, seed: [0, 1, 2, 3, 4]}]"
 CONFIG = f"scale: small\npapers: {{fmm: {{{UNITS}}}}}\n"
 
