@@ -46,24 +46,23 @@ STEPS = {  # step: (definition of the metrics, of the attributions, whether the 
 }
 
 
-class Rows(soft._Rows):
-    """The rows of the attributions and of one draw of N(0, 1) scores; no other baseline."""
-
-    def _sources(self, encoding, scores, example):
-        sources = super()._sources(encoding, scores, example)
-        return {key: values for key, values in sources.items() if key[1] != "matched"}
+SOURCES = soft._sources
 
 
-class KeptSeparator(Rows):
+def one_baseline(encoding, scores, plan, example):
+    """The scores of the attributions and of one draw of N(0, 1); no other baseline."""
+    sources = SOURCES(encoding, scores, plan, example)
+    return {key: values for key, values in sources.items() if key[1] != "matched"}
+
+
+def kept_separator(model, encoding, scores, plan, key):
     """The release's rationales: they may hold the separator, which hard erasure leaves in place."""
-
-    def _hard(self, key, encoding, scores):
-        words = encoding.maskable.copy()
-        words[-1] = False
-        for ratio in erasure.RELEASED_RATIOS:
-            chosen = erasure.rationale(scores, encoding.maskable, ratio)
-            self._add((*key, "hard", "NS", ratio), [self._erased(encoding, words & ~chosen)])
-            self._add((*key, "hard", "NC", ratio), [self._erased(encoding, words & chosen)])
+    words = encoding.maskable.copy()
+    words[-1] = False
+    for ratio in erasure.RELEASED_RATIOS:
+        chosen = erasure.rationale(scores, encoding.maskable, ratio)
+        yield (*key, "NS", ratio), [soft._erased(model, encoding, words & ~chosen, plan)]
+        yield (*key, "NC", ratio), [soft._erased(model, encoding, words & chosen, plan)]
 
 
 def with_separator(encoding):
@@ -99,7 +98,8 @@ def measured(classifier, encodings, targets, step, seed, cache):
         encodings = [with_separator(e) for e in encodings]
     scores = attribute(classifier, encodings, targets, NAMES, code, "soft_metrics", steps=20)
     plan = soft.Settings(definition=definition, soft_draws=1, random_draws=1, seed=seed)
-    with mock.patch.object(soft, "_Rows", KeptSeparator if separator else Rows):
+    hard = {"_hard": kept_separator} if separator else {}
+    with mock.patch.multiple(soft, _sources=one_baseline, **hard):
         values = soft.values(classifier, encodings, targets, scores, plan, cache=cache)
     means = values.groupby(["example", "attribution", "baseline", "metric"]).raw.mean().reset_index()
     random = means[means.baseline == "normal"][["example", "metric", "raw"]]

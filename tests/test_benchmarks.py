@@ -338,8 +338,9 @@ def test_the_soft_metrics_release_step_by_step(benchmarks, tmp_path):
     assert (table.strict <= table.half).all() and (table.half <= table.at_least).all()
     classifier, (encoding, *_), *_ = steps.fine_tuned(SimpleNamespace(**SMALL))
     scored = steps.with_separator(encoding)
-    rows = steps.KeptSeparator(steps.soft.Settings(definition="released"), classifier)
-    rows._hard((0, "a", "", 0, "released"), scored, np.arange(len(scored.ids), dtype=float))
-    sufficient, comprehensive = (variant.encoding.ids for variant in rows.variants[:2])  # of 1 % of tokens
+    plan, scores = steps.soft.Settings(definition="released"), np.arange(len(scored.ids), dtype=float)
+    rows = steps.kept_separator(classifier, scored, scores, plan, ("a", "", 0, "released", "hard"))
+    variants = [variant for _, (variant,) in rows]
+    sufficient, comprehensive = (variant.encoding.ids for variant in variants[:2])  # of 1 % of tokens
     assert comprehensive.tolist() == encoding.ids.tolist()  # the separator ranks first, and nothing is erased
     assert sufficient[-1] == encoding.ids[-1] and (sufficient[1:-1] == 0).all()

@@ -13,19 +13,19 @@ from sklearn.metrics import pairwise_distances
 from wrong import refused
 
 from faithlib.attributions import attribute, releases_inseq, surrogates
-from faithlib.engine import batching
+from faithlib.engine import batching, forward
 
 
 @pytest.fixture
 def seen(monkeypatch):
     """The variants that LIME evaluates."""
-    variants, evaluate = [], surrogates.target_values
+    variants, evaluate = [], forward.target_values
 
     def recorded(model, given, *args, **settings):
         variants.extend(given)
         return evaluate(model, given, *args, **settings)
 
-    monkeypatch.setattr(surrogates, "target_values", recorded)
+    monkeypatch.setattr(forward, "target_values", recorded)
     return variants
 
 
