@@ -340,7 +340,6 @@ def test_the_soft_metrics_release_step_by_step(benchmarks, tmp_path):
     scored = steps.with_separator(encoding)
     plan, scores = steps.soft.Settings(definition="released"), np.arange(len(scored.ids), dtype=float)
     rows = steps.kept_separator(classifier, scored, scores, plan, ("a", "", 0, "released", "hard"))
-    variants = [variant for _, (variant,) in rows]
-    sufficient, comprehensive = (variant.encoding.ids for variant in variants[:2])  # of 1 % of tokens
+    sufficient, comprehensive = (variant.encoding.ids for _, (variant,) in [*rows][:2])  # of 1 % of tokens
     assert comprehensive.tolist() == encoding.ids.tolist()  # the separator ranks first, and nothing is erased
     assert sufficient[-1] == encoding.ids[-1] and (sufficient[1:-1] == 0).all()

@@ -17,13 +17,13 @@ BUDGETS = {
     "faithlib/*.py": 955,
     "faithlib/attributions": 1_153,
     "faithlib/corpora": 461,
-    "faithlib/engine": 380,
+    "faithlib/engine": 376,
     "faithlib/metrics": 1_528,
-    "faithlib/models": 1_492,
+    "faithlib/models": 1_487,
     "faithlib/report": 584,
     "faithlib/statistics": 413,
     "faithlib/study": 2_069,
-    "faithlib/tasks": 968,
+    "faithlib/tasks": 966,
     "faithlib/training": 803,
     "replication": 2_275,
     "notebooks/attributions": 165,
@@ -41,8 +41,7 @@ BUDGETS = {
     "docs": 1_255,
     "benchmarks": 1_755,
     "javascript": 240,
-}
-FAITHLIB = 10_800  # lines of all its packages together
+}  # of faithlib at most 10,800 in all
 DOCSTRINGS = 7_830  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
@@ -106,11 +105,7 @@ def test_a_package_stays_within_its_budget(name):
     lines = sum(code_lines(ROOT / path) for path in COUNTED[name])
     assert name in BUDGETS, f"{name} has {lines} lines and no budget: give it one"
     assert lines <= BUDGETS[name], f"{name} has {lines} lines: what a feature adds, it takes elsewhere in it"
-
-
-def test_faithlib_stays_thin():
-    files = [path for path in FILES if path.parts[0] == "faithlib" and path.suffix == ".py"]
-    assert sum(code_lines(ROOT / path) for path in files) <= FAITHLIB
+    assert sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_800
 
 
 def test_docstrings_stay_within_their_budget():

@@ -371,8 +371,7 @@ def test_random_baselines_and_soft_draws_are_independent_streams():
     scores = {"one": np.array([0, 1, 2, 3, 0.0]), "two": np.array([0, 1, 2, 3, 0.0])}
 
     def sources(names, seed=0, example=0):
-        plan = Settings(seed=seed, random_draws=2)
-        return soft._sources(ABC, {name: scores[name] for name in names}, plan, example)
+        return soft._sources(ABC, {n: scores[n] for n in names}, Settings(seed=seed, random_draws=2), example)
 
     found = sources(["one", "two"])
     alone = sources(["two"])
