@@ -30,6 +30,7 @@ PAPER = "saloss"
 SALIENCES = ("none", "textrank", "tfidf", "chi2", "uniform")  # as tables and figures list them
 THRESHOLDERS = {"top_k": "table_3", "contiguous": "table_7"}
 SIGNIFICANT = 0.05
+TEXTS = {"sst": 672, "ag_news": 239}  # rows of the test splits, from 0, whose rationales Table 4 marks
 MODEL = ["dataset", "model", "salience", "definition"]  # what one trained model is, but for its seed
 CASE = ["thresholder", "attribution", "ratio", "unit"]  # a model's rationales, and their columns in `fresh`
 FRESH = [*MODEL, *CASE, "macro_f1", "sd", "seeds", "p_value", "full_text", "published"]
@@ -81,6 +82,30 @@ def decision_flip(values: pd.DataFrame) -> pd.DataFrame:
         }
         rows.append(row)
     return _sorted(pd.DataFrame(rows))
+
+
+def table_4(values: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
+    """The texts of the paper's Table 4 by number: how many of their tokens go until the prediction flips.
+
+    A row a text that some record explains, salience and attribution: fraction, a mean over seeds, and the
+    share of these whose prediction flips and is right. Records of a part of the test split tell no row.
+    """
+    parts = []
+    for record in records:
+        params, count = record["params"], record["provenance"]["examples"]
+        drawn = np.random.default_rng(0).permutation(count["of"])[: count["n"]]  # as the experiment does
+        number = TEXTS.get(params["task"])
+        if number in drawn and not params["test_size"]:
+            own = select(
+                main_setting(values), dataset=params["task"], model=params["model"], seed=params["seed"]
+            )
+            parts.append(own[own.example == (drawn < number).sum()].assign(row=number))
+    if not parts:
+        return pd.DataFrame()
+    by_text = pd.concat(parts).groupby(["dataset", "model", "row", *MODEL[2:], "attribution"], sort=False)
+    table = by_text[["fraction", "flipped", "correct"]].mean().assign(seeds=by_text.seed.nunique())
+    table = table.reset_index()
+    return _sorted(table.assign(model=_slugs(table.model)))
 
 
 def options(values: pd.DataFrame) -> pd.DataFrame:

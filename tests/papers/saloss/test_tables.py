@@ -23,6 +23,25 @@ def test_performance_stands_beside_the_published(records):
     assert np.isnan(cell(table, dataset="sst", salience="tfidf").published)
 
 
+def test_the_papers_texts_are_found_by_number(values, records):
+    """Row 672 is the 95th of the 300 of 1,821 texts that the experiment draws."""
+    count = {"examples": {"n": 300, "of": 1821}}
+    whole = [r | {"provenance": count, "params": r["params"] | {"test_size": 0}} for r in records]
+    moved = values.assign(example=values.example + 94 - 3)  # it is the fourth made text
+    table = tables.table_4(moved, whole)
+    assert set(table.dataset) == {"sst"} and set(table.row) == {672}
+    row = cell(table, salience="textrank", definition="paper", attribution="attention")
+    own = tables.main_setting(values).query(
+        "dataset == 'sst' and salience == 'textrank' and definition == 'paper' and attribution == 'attention'"
+    )
+    assert row.fraction == pytest.approx(own[own.example == 3].fraction.mean())
+    assert (row.flipped, row.correct, row.seeds) == (1, 1, 2)
+    part = [r | {"params": r["params"] | {"test_size": 1821}} for r in whole]
+    few = [r | {"provenance": {"examples": {"n": 94, "of": 1821}}} for r in whole]
+    few_drawn = np.random.default_rng(0).permutation(1821)[:94]
+    assert 672 not in few_drawn and tables.table_4(moved, part).empty and tables.table_4(moved, few).empty
+
+
 def test_decision_flips_by_hand(values):
     table = tables.decision_flip(values)
     assert table.attribution[:5].tolist() == list(FLIPPED)
