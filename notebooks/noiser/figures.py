@@ -28,6 +28,7 @@ from replication.papers import layout
 from replication.tables import in_order
 
 PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
+PARTS |= {"country and capital": "share on the country and “capital” ↑"}
 BASELINES = {"random": "against random scores", "matched": "against its own scores, shuffled"}
 MEASURES = {"rate": "answers right (rate) ↑", "score_all": "answerability score ↑"}
 LIMITS = (-6, 6)  # of the log ratio; what lies beyond is marked

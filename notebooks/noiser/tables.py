@@ -30,6 +30,7 @@ BOUNDINGS = ("random", "none", "l2", "linf", "k_max_per_token", "k_max", "k_min"
 PRINTED_AS = {"wikitext_prompts": "wikibio"}
 TOPS = {1: "table_3", 5: "table_6"}
 PROMPTS = {"": "well formed", "malformed-prompts": "as released"}  # by variant of the units
+CAPITALS = "capital-world"  # the variant of LongRA's prompts that Figure 2 is of
 FAITHFULNESS = ["task", "model", "method", "setting", "definition", "normalisation", "baseline", "soft_ns"]
 FAITHFULNESS += ["soft_nc", "log_ratio", "ci_low", "ci_high", "n", "published", "log_ns", "log_nc"]
 FAITHFULNESS += ["undefined"]
@@ -65,6 +66,7 @@ def by_prompts(values: pd.DataFrame) -> pd.DataFrame:
     A third of the released prompts are malformed. Rows of `faithfulness` where nothing is normalised, with
     the column `prompts`; none for tasks and models that have no record of both variants.
     """
+    values = values[values.variant.isin(PROMPTS)]
     cases = values.groupby(["dataset", "model"]).variant.transform("nunique") == len(PROMPTS)
     parts = [
         faithfulness(own).assign(prompts=PROMPTS[variant])

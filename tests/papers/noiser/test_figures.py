@@ -10,11 +10,16 @@ from notebooks.noiser import figures, tables
 
 def test_figures_have_a_panel_for_everything(values):
     figure = figures.parts(tables.parts(found()), scale="quick")
-    assert [axis.get_xlabel() for axis in figure.axes] == list(figures.PARTS.values())
+    assert [axis.get_xlabel() for axis in figure.axes] == list(figures.PARTS.values())[:2]
     shares = tables.parts(found())
     without = shares[shares.part != "distractor"].assign(task="world_facts")
     figure = figures.parts(pd.concat([shares, without]))
     assert [axis.get_visible() for axis in figure.axes] == [True, True, True]
+    capitals = found().replace({"part": {"subject": "country and capital"}})
+    figure = figures.parts(tables.parts(capitals))
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        figures.PARTS[name] for name in ("country and capital", "distractor")
+    ]
     answers = tables.answerability(judged(), needed())
     (axis,) = figures.minimum(answers).axes
     assert axis.get_title().replace("\n", " ").startswith("generated facts in several wordings")

@@ -60,6 +60,10 @@ def test_released_prompts_stand_beside_well_formed_ones(values):
     known = cell(alone, task="longra", method="noiser", setting="k_min", baseline="random").log_ratio
     assert own["well formed"] == known
     assert tables.by_prompts(values.assign(variant="")).empty
+    beside = pd.concat(
+        [both, values.assign(variant=tables.CAPITALS)]
+    )  # prompts of Figure 2, of no interest here
+    pd.testing.assert_frame_equal(tables.by_prompts(beside), table)
 
 
 def test_prompts_without_a_value_are_counted(values):
