@@ -22,7 +22,7 @@ from gallery_page import anchor, title  # noqa: E402
 from faithlib.report.markdown import table  # noqa: E402
 from faithlib.report.style import cell_text, dataset_title, model_title  # noqa: E402
 from faithlib.tasks.table import TASKS  # noqa: E402
-from replication import papers, printed, records  # noqa: E402
+from replication import papers, printed, records, sizes  # noqa: E402
 
 PAGE = """# Coverage
 
@@ -62,7 +62,8 @@ Together: {printed} hours printed, ≈ {estimated} GPU hours.
 
 def page():
     """The page as Markdown: for each paper its tables and figures, then its data sets and models."""
-    return PAGE + "\n".join(section(paper) for paper in papers.names() if coverage_file(paper).is_file())
+    of_papers = [section(paper) for paper in papers.names() if coverage_file(paper).is_file()]
+    return PAGE + "\n".join([*of_papers, f"(sizes)=\n## Does size matter?\n\n{sizes.section(ROOT)}\n"])
 
 
 def section(paper):

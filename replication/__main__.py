@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from faithlib.report.io import save_figure
+from replication import sizes
 from replication.cards import counts, read_claims, write_cards
 from replication.multiverse import summary
 from replication.records import VERDICT_SCALES, check_scale, scales
@@ -48,6 +50,8 @@ def main(arguments=None):
     if not papers:
         print(screen(options.results_dir, options.figures_dir, options.scale, claims))
     if options.cards:
+        if (figure := sizes.draw(project_root())) is not None:
+            save_figure(figure, project_root() / sizes.FILE.with_suffix(""))
         print(f"\nCards written: {', '.join(write_cards(options.results_dir, options.scale)) or 'none'}")
 
 

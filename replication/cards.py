@@ -290,7 +290,11 @@ def with_counts(text, folder):
         if not path.is_file():
             return f"{match[1]}no results yet{match[3]}"
         claims, headline = read_claims(path), papers.headline(match[2])
-        return f"{match[1]}{strip(claims, headline) if headline else counts(claims)}{match[3]}"
+        said = strip(claims, headline) if headline else counts(claims)
+        larger = folder.with_name("base") / match[2] / "claims.csv"  # a second strip, see `sizes`
+        if headline and folder.name == "small" and larger.is_file():
+            said = f"small {said}<br>base {strip(read_claims(larger), headline)}"
+        return f"{match[1]}{said}{match[3]}"
 
     def finding_of(match):
         path = folder / match[2] / "claims.csv"

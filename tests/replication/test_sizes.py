@@ -1,0 +1,58 @@
+"""Headline claims at the scales small and base, side by side, from made claims."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from replication import papers, sizes
+from replication.cards import NO_RECORD, WHOLE, with_counts
+from replication.claims import CLAIMS
+
+ROW = dict.fromkeys(CLAIMS, "") | {"published": 0.5, "borderline": False, "headline": True, "cases": "sst"}
+ROW |= dict.fromkeys(WHOLE, 0) | {"n_units": 3, "looks": 1}
+HEADLINE = papers.headline("saloss")
+README = "| <!-- verdicts: saloss --><!-- end --> |"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project with claims of SaLoss at both scales; base lacks the second headline claim."""
+    for scale, verdict, shift, lacks in (("small", "holds", 0, None), ("base", "does not hold", -0.5, 1)):
+        numbers = {"value": 0.2 + shift, "ci_low": 0.1 + shift, "ci_high": 0.3 + shift}
+        about = ROW | numbers | {"verdict": verdict, "model": scale}
+        rows = [
+            about | {"claim": one.claim, "definition": one.definition, "baseline": one.baseline}
+            for i, one in enumerate(HEADLINE)
+            if i != lacks
+        ]
+        folder = tmp_path / "results" / scale / "saloss"
+        folder.mkdir(parents=True)
+        pd.DataFrame(rows).to_csv(folder / "claims.csv", index=False)
+    return tmp_path
+
+
+def test_without_a_record_of_base_one_sentence_says_so_and_nothing_is_drawn(root):
+    (root / "results/base/saloss/claims.csv").unlink()
+    assert sizes.section(root) == sizes.NONE and sizes.draw(root) is None and sizes.beside(root) == {}
+    text = with_counts(README, root / "results/small")
+    assert text == f"| <!-- verdicts: saloss -->{'🟩' * len(HEADLINE)}<!-- end --> |"
+
+
+def test_claims_of_both_scales_stand_side_by_side(root):
+    text = sizes.section(root)
+    first, second = [line for line in text.splitlines() if line.startswith("| ")][2:4]
+    assert "🟩 **Holds**" in first and "+0.200 [+0.100, +0.300] (small)" in first
+    assert "🟥 **Does not hold**" in first and "-0.300 [-0.400, -0.200] (base)" in first
+    assert "🟩 **Holds**" in second and second.endswith(f"| {NO_RECORD} |")
+    base = "🟥" + NO_RECORD + "🟥" * (len(HEADLINE) - 2)
+    told = with_counts(README, root / "results/small")
+    assert told == f"| <!-- verdicts: saloss -->small {'🟩' * len(HEADLINE)}<br>base {base}<!-- end --> |"
+
+
+def test_the_figure_has_a_mark_a_claim_and_scale(root):
+    figure = sizes.draw(root)
+    (axis,) = figure.axes
+    marks = [line for line in axis.lines if line.get_marker() == "o"]
+    assert [len(line.get_xdata()) for line in marks] == [len(HEADLINE), len(HEADLINE) - 1]
+    assert len(axis.get_yticks()) == len(HEADLINE)
+    plt.close(figure)
