@@ -11,9 +11,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from checks import CHECKS, INSTEAD, _imports, steps_of
 from nbclient import NotebookClient
-from tutorials.said import SAID
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIALS = ROOT / "notebooks/tutorials"
@@ -26,6 +26,7 @@ PART = {"unit": "texts", "texts": 60, "value": 0.1, "low": 0.05, "high": 0.2, "v
 # What a solution takes from its lesson.
 GIVEN = {"pages": {"nc": PART, "decision_flip": PART}, "accuracy": 0.8}
 VISIBLE = 12  # lines a cell
+SAID = yaml.safe_load(Path(__file__).with_name("said.yaml").read_text(encoding="utf-8"))
 LESSONS = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem[:2])
 
 
