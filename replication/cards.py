@@ -13,25 +13,13 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
-from replication import papers
+from replication import papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level, planned
 from replication.tables import counted
-from replication.verdicts import (
-    DEPENDS,
-    FAILS,
-    JOIN,
-    NO,
-    ON_AVERAGE,
-    OPEN,
-    UNDECIDED,
-    UNTESTED,
-    WORDS,
-    YES,
-    sentence,
-)
+from replication.verdicts import JOIN, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
@@ -114,24 +102,28 @@ def answer(claims, headline):
     return in_words([row["verdict"] for row in rows], claimed)
 
 
-def in_words(verdicts, claimed):
+def in_words(words_of_claims, claimed):
     """How many of some claims have which verdict.
 
     >>> in_words(["holds", "holds", "depends"], "3 claims")
     '**Of 3 claims, 2 hold and 1 depends on a choice.**'
     """
     parts = []
-    for count, word, words in _counted(verdicts):
+    for count, word, words in _counted(words_of_claims):
         verb = "" if word in SEVERAL else "are " if count > 1 else "is "
-        parts.append(f"{count} {verb}{words}{' on a choice' if word == DEPENDS else ''}")
+        parts.append(f"{count} {verb}{words}{' on a choice' if word == verdicts.DEPENDS else ''}")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     return f"**Of {claimed}, {listed}.**"
 
 
-def _counted(verdicts):
+def _counted(words_of_claims):
     """[(how many, verdict, the verdict in words that fit so many)] in the order of WORDS."""
-    of = Counter(verdicts)
-    return [(of[word], word, SEVERAL.get(word, word) if of[word] > 1 else word) for word in WORDS if of[word]]
+    of = Counter(words_of_claims)
+    return [
+        (of[word], word, SEVERAL.get(word, word) if of[word] > 1 else word)
+        for word in verdicts.WORDS
+        if of[word]
+    ]
 
 
 def headline_table(claims, headline):
@@ -142,13 +134,13 @@ def headline_table(claims, headline):
             rows.append([f"{NO_RECORD} no record yet", labelled(one.claim), "", "", ""])
             continue
         asked = f" {row['verdict']}"
-        if row["verdict"] == DEPENDS:
+        if row["verdict"] == verdicts.DEPENDS:
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
-        elif row["verdict"] == UNDECIDED:
-            asked += f": {row['reason']}" if row["reason"] not in ("", OPEN) else ""
-        if row["within_margin"] == YES:
+        elif row["verdict"] == verdicts.UNDECIDED:
+            asked += f": {row['reason']}" if row["reason"] not in ("", verdicts.OPEN) else ""
+        if row["within_margin"] == verdicts.YES:
             asked += f"; no more than ±{one.margin:g}"
-        elif row["at_least_half"] == NO and row["verdict"] != FAILS:
+        elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
             asked += "; less than half the effect"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
@@ -161,14 +153,12 @@ def strip(claims, headline):
     return "".join(SQUARES[row["verdict"]] if row else NO_RECORD for _, row in of_headline(claims, headline))
 
 
-def claims_table(claims, folded=""):
+def claims_table(claims):
     """Every claim beside what the paper published, ours and the verdict: a table of Markdown.
 
     A column that is empty in every row is left out.
 
-    Args:
-        claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
-        folded: words behind which a long table is folded.
+    claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
     """
     rows = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
@@ -176,7 +166,7 @@ def claims_table(claims, folded=""):
             rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
         rows += map(_cells, part.itertuples())
     filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
-    return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows], folded)
+    return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows])
 
 
 def claims_tables(claims: pd.DataFrame) -> str:
@@ -394,14 +384,14 @@ def _about(definition, baseline, claims):
 def _cells(row):
     cells = row._asdict()
     verdict = labelled(sentence(cells)) + (", borderline" if row.borderline else "")
-    if row.failing_cases and row.quantifier == ON_AVERAGE:
+    if row.failing_cases and row.quantifier == verdicts.ON_AVERAGE:
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
     on = "" if row.published_cases == row.cases else f" on {of}"
     published = of if math.isnan(row.published) else _number(row.published) + on
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-    options = "" if row.verdict == UNTESTED else summary(cells)
+    options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
     return labelled(row.claim), verdict, _ours(cells), published, _data(row), holm, options
 
 

@@ -14,22 +14,9 @@ import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL, ROUNDING, direction, holm, t_quantile
 from faithlib.statistics.intervals import EQUAL, Interval
+from replication import verdicts
 from replication.records import titles
-from replication.verdicts import (
-    ALPHA,
-    DEPENDS,
-    EVERYWHERE,
-    FAILS,
-    HOLDS,
-    ON_AVERAGE,
-    SOMEWHERE,
-    UNDECIDED,
-    UNTESTED,
-    Verdict,
-    decide,
-    judge,
-    satisfies,
-)
+from replication.verdicts import ALPHA, Verdict, decide, judge, satisfies
 
 CASES = ["case", "value", "ci_low", "ci_high", "unit", "n_units", "p", "p_holm", "reason"]
 
@@ -92,16 +79,17 @@ def somewhere(cases, relation=">", bound=0.0):
     low, high = tested[leading].ends(level)
     critical = t_quantile(1 - ALPHA / len(cases) / alone[leading].looks, alone[leading].df)
     if rejected:
-        word, reason = HOLDS, ""
-    elif not others and all(decide(*case.ends(), relation, bound) == FAILS for case in tested.values()):
-        word, reason = FAILS, ""
+        word, reason = verdicts.HOLDS, ""
+    elif not others and all(
+        decide(*case.ends(), relation, bound) == verdicts.FAILS for case in tested.values()
+    ):
+        word, reason = verdicts.FAILS, ""
     else:
-        word, unit = UNDECIDED, tested[leading].unit
+        word, unit = verdicts.UNDECIDED, tested[leading].unit
         reason = f"too few {unit}s: critical t {critical:.1f} over {len(cases)} case{'s' * (len(cases) > 1)}"
     ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
     about = {"word": word, "reason": reason, "shown_on": rejected, "critical_t": critical}
-    about |= {"quantifier": SOMEWHERE} if len(cases) > 1 else {}
-    return _verdict(tested[leading], cases, relation, bound, **ends, **about)
+    return _verdict(tested[leading], cases, relation, bound, verdicts.SOMEWHERE, **ends, **about)
 
 
 def pooled(cases):
@@ -218,20 +206,24 @@ def on_average(cases, relation=">", bound=0.0):
     cases = {name: steady(case) if case.unit in units else case for name, case in cases.items()}
     within, others = _split(cases)
     mean = _mean(within)
-    verdict = _verdict(mean, cases, relation, bound, quantifier=ON_AVERAGE if len(cases) > 1 else "")
+    verdict = _verdict(mean, cases, relation, bound, verdicts.ON_AVERAGE)
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
     if mixed(varying, bound):
-        return replace(verdict, word=DEPENDS, depends_on=("the data set",), reason=_sides(varying, bound))
+        return replace(
+            verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=_sides(varying, bound)
+        )
     if judge(_mean(varying), relation, bound).word != verdict.word:
-        return replace(verdict, word=UNDECIDED, reason="depends on data sets whose values are all equal")
+        return replace(
+            verdict, word=verdicts.UNDECIDED, reason="depends on data sets whose values are all equal"
+        )
     if others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
         few = mean.unit == "seed" and all(
             x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
         )
         kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
-        verdict = replace(verdict, word=UNDECIDED, reason=f"depends on {kind}")
+        verdict = replace(verdict, word=verdicts.UNDECIDED, reason=f"depends on {kind}")
     return verdict
 
 
@@ -253,20 +245,19 @@ def everywhere(cases, relation=">", bound=0.0):
     words = {name: decide(*case.ends(), relation, bound) for name, case in tested.items()}
     opposite = "<" if direction(relation) > 0 else ">"
     adjusted = _adjusted(_pvalues(tested, opposite, bound))
-    against = [name for name in tested if adjusted[name] <= ALPHA and words[name] == FAILS]
+    against = [name for name in tested if adjusted[name] <= ALPHA and words[name] == verdicts.FAILS]
     weakest = max(tested, key=lambda name: tested[name].pvalue(relation, bound))
-    unshown = [name for name in cases if words.get(name) != HOLDS]
-    word = FAILS if against else UNDECIDED if unshown else HOLDS
+    unshown = [name for name in cases if words.get(name) != verdicts.HOLDS]
+    word = verdicts.FAILS if against else verdicts.UNDECIDED if unshown else verdicts.HOLDS
     reason = f"violated on {_listed(against, cases)}" if against else ""
-    if word == UNDECIDED:
+    if word == verdicts.UNDECIDED:
         reason = f"not shown on {_listed(unshown, cases)}"
         without = [tested[name] for name in unshown if name in tested]
         if without and all(case.out_of_reach(relation, bound) for case in without):
             reason += f", and cannot be with so few {tested[weakest].unit}s"
     borderline = any(case.borderline(bound) for case in tested.values())
     about = {"word": word, "reason": reason, "borderline": borderline}
-    about |= {"quantifier": EVERYWHERE} if len(cases) > 1 else {}
-    return _verdict(tested[weakest], cases, relation, bound, **about)
+    return _verdict(tested[weakest], cases, relation, bound, verdicts.EVERYWHERE, **about)
 
 
 def behind(rivals, relation=">", bound=0.0, averaged=True):
@@ -292,7 +283,7 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
             compared[name] = _mean(within)
         else:
             compared |= {(name, case): interval for case, interval in within.items()}
-    return bool(compared) and everywhere(compared, relation, bound).word == FAILS
+    return bool(compared) and everywhere(compared, relation, bound).word == verdicts.FAILS
 
 
 def mixed(cases, bound=0.0):
@@ -367,11 +358,12 @@ def _mean_value(cases):
     return float(np.mean(values)) if values else math.nan
 
 
-def _verdict(interval, cases, relation, bound, **changes):
+def _verdict(interval, cases, relation, bound, quantifier, **changes):
     """The verdict of an interval that stands for several cases; what else it says is in `changes`."""
     within, others = _split(cases)
     about = {"units": tuple(case.n_units for case in within.values()), "cases": tuple(within)}
     about |= {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(others)}
+    about["quantifier"] = quantifier if len(cases) > 1 else ""
     return replace(judge(interval, relation, bound), **about, **changes)
 
 
@@ -380,4 +372,6 @@ def _untested(cases, relation, bound):
     reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
     about = {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(cases)}
     about |= {"reason": "; ".join(reasons) or "no record has what it needs", "relation": relation}
-    return Verdict(UNTESTED if math.isnan(value) else UNDECIDED, value, bound=bound, **about)
+    return Verdict(
+        verdicts.UNTESTED if math.isnan(value) else verdicts.UNDECIDED, value, bound=bound, **about
+    )

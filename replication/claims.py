@@ -2,7 +2,7 @@
 
 A paper states each claim as a `Claim`: a sentence, one value a seed (and text) that is larger the more it
 supports the sentence, a relation to a threshold, the data sets that it is about (`on average`, `somewhere`,
-`everywhere`) and the same statistic of the published cells. `table` does the rest:
+`everywhere`) and the same statistic of the published cells. `options.multiverse_tables` does the rest:
 
 1. data sets × models that fail the gate are left out (`gates`);
 2. every data set gets the interval of its design (`intervals`);
@@ -20,22 +20,13 @@ import pandas as pd
 from faithlib.statistics import direction, interval_from_table
 from faithlib.statistics.gates import gate_table
 from faithlib.tasks.table import TASKS, generated
+from replication import verdicts
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import behind, everywhere, on_average, somewhere
 from replication.multiverse import COUNTS
 from replication.records import VERDICT_SCALES, Case, slug, titles
 from replication.seeds import Seeds
-from replication.verdicts import (
-    DEPENDS,
-    FAILS,
-    JOIN,
-    ROW,
-    UNDECIDED,
-    UNTESTED,
-    Verdict,
-    at_least_half,
-    within_margin,
-)
+from replication.verdicts import JOIN, ROW, Verdict, at_least_half, within_margin
 
 CLAIMS = ["claim", "model", "definition", "baseline", "headline", *ROW, *COUNTS, "at_least_half",
           "within_margin", "looks", "to_come", "device", "published", "published_cases"]  # fmt: skip
@@ -72,8 +63,8 @@ class Claim:
 
     >>> values = pd.DataFrame({"seed": [0, 1, 2], "value": [0.1, 0.2, 0.3]})
     >>> claim = Claim("A above B", values.assign(dataset="sst", model="bert"), "seeds")
-    >>> table([claim], "small").verdict.tolist()
-    ['undecided']
+    >>> judged(claim)[0].word
+    'undecided'
     """
 
     claim: str
@@ -226,7 +217,7 @@ def of_accepted(claim, gate):
 
 
 def judged(claim, gate=None, seeds=None):
-    """(Verdict, {Case: Interval}) of a claim; gate and seeds as of `rows`.
+    """(Verdict, {Case: Interval}) of a claim; gate: from `gates` or None, seeds: from `seeds.by_case`.
 
     It is "not tested" where no data set passes the gate; the value is then that of all, without an interval.
     """
@@ -236,41 +227,36 @@ def judged(claim, gate=None, seeds=None):
         every = intervals(claim)
         value = float(np.mean([case.value for case in every.values()])) if every else math.nan
         about = {"other_cases": tuple(every), "relation": claim.relation, "bound": claim.threshold}
-        return Verdict(UNTESTED, value, reason="no data set passes the gate", **about), {}
+        return Verdict(verdicts.UNTESTED, value, reason="no data set passes the gate", **about), {}
     verdict = QUANTIFIERS[claim.quantifier](cases, claim.relation, claim.threshold)
     if not claim.tested:
-        return replace(verdict, word=UNTESTED), cases
-    if verdict.word in (FAILS, DEPENDS) and claim.rivals:
-        averaged, each = claim.quantifier == "on average" and verdict.word == FAILS, {}
+        return replace(verdict, word=verdicts.UNTESTED), cases
+    if verdict.word in (verdicts.FAILS, verdicts.DEPENDS) and claim.rivals:
+        averaged, each = claim.quantifier == "on average" and verdict.word == verdicts.FAILS, {}
         for name, values in claim.rivals.items():
             lead = replace(kept, claim=f"{claim.claim}: {name}", values=accepted(values, gate))
             each[name] = intervals(lead, seeds)
         if not behind(each, claim.relation, claim.threshold, averaged):
             reason = "no single other is shown to be ahead"
-            verdict = replace(verdict, word=UNDECIDED, depends_on=(), reason=reason)
+            verdict = replace(verdict, word=verdicts.UNDECIDED, depends_on=(), reason=reason)
     return verdict, cases
 
 
-def rows(claim, scale, gate=None, card=None, seeds=None):
-    """The rows of claims.csv of one claim.
+def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
+    """The rows of claims.csv of one claim, with the columns CLAIMS.
 
     Args:
-        claim: a Claim.
+        claim: `of_accepted`.
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
-        gate: from `gates`, or None where every data set takes part.
+        verdict, cases: from `judged`.
+        over: its Multiverse, where it has options.
         card: the paper's `Card`, whose headline claims are asked two further questions.
         seeds: from `seeds.by_case`.
 
     Returns:
-        List of dicts with the columns CLAIMS. A claim on average whose interval leaves out data sets with one
-        or two seeds has a second row, the mean of all data sets, without an interval or verdict.
+        List of dicts. A claim on average whose interval leaves out data sets with one or two seeds has a
+        second row, the mean of all data sets, without an interval or verdict.
     """
-    verdict, cases = judged(claim, gate, seeds)
-    return judged_rows(of_accepted(claim, gate), scale, verdict, cases, None, card, seeds)
-
-
-def judged_rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
-    """`rows` of a claim `of_accepted` that is judged; over: its Multiverse, where it has options."""
     names = dict(zip(("claim", "definition", "baseline"), claim.key, strict=True))
     headline = card.headline if card else ()
     margin = {(h.claim, h.definition, h.baseline): h.margin for h in headline}
@@ -291,7 +277,7 @@ def judged_rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
         first |= dict.fromkeys(UNSAID, "") | dict.fromkeys(COUNTS, 0) | {"borderline": False}
     if math.isnan(verdict.value_all):
         return [first]
-    second = dict.fromkeys(CLAIMS, "") | names | Verdict(UNTESTED, verdict.value_all).row()
+    second = dict.fromkeys(CLAIMS, "") | names | Verdict(verdicts.UNTESTED, verdict.value_all).row()
     second |= dict.fromkeys((*COUNTS, "looks", "to_come"), 0) | {"published": math.nan}
     second |= {"claim": f"{claim.claim} ({WITHOUT_INTERVAL})", "model": "", "headline": False, "verdict": ""}
     return [first, second | {"cases": JOIN.join(titles(cases).values())}]
@@ -304,13 +290,11 @@ def _seeds_of(claim, verdict, cases, seeds):
     if not isinstance(claim.values, dict):
         used = [seeds[case] for case in verdict.cases if case in seeds]
         to_come = sum(max(0, case.planned - case.computed) for case in used)
-    return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
-
-
-def table(claims, scale, gate=None, card=None, seeds=None):
-    """claims.csv, with the columns CLAIMS: the `rows` of all claims that are `stated`."""
-    lines = [line for claim in stated(claims, scale) for line in rows(claim, scale, gate, card, seeds)]
-    return pd.DataFrame(lines, columns=CLAIMS)
+    return {
+        "looks": looks,
+        "to_come": to_come,
+        "device": JOIN.join(sorted({case.device for case in used})),
+    }
 
 
 def stated(claims, scale):

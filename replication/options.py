@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from replication.claims import CLAIMS, judged, judged_rows, of_accepted, stated
+from replication import claims
+from replication.claims import CLAIMS, judged, of_accepted, stated
 from replication.multiverse import CHOICES, combinations, multiverse
 from replication.records import VERDICT_SCALES
 from replication.seeds import by_case
@@ -39,8 +40,8 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
     @cache
     def changed(*options):
         names = {choice.replace(" ", "_"): option for choice, option in options}
-        claims = state(**names) if options else main
-        return None if claims is None else {claim.key: claim for claim in claims}
+        there = state(**names) if options else main
+        return None if there is None else {claim.key: claim for claim in there}
 
     rows, options_of = [], []
     for claim in stated(main, scale):
@@ -61,11 +62,11 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every
         if not options:
-            rows += judged_rows(kept, scale, one, cases, card=card, seeds=counted)
+            rows += claims.rows(kept, scale, one, cases, card=card, seeds=counted)
             continue
         grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
         over = multiverse(claim.claim, one, options, grid)
-        rows += judged_rows(kept, scale, one, cases, over, card, counted)
+        rows += claims.rows(kept, scale, one, cases, over, card, counted)
         options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)

@@ -6,7 +6,6 @@ verdict becomes a sentence only where it is printed (`sentence`).
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
@@ -25,6 +24,10 @@ TOST = 0.90  # level of the interval of two one-sided tests at .05
 OPEN = "the interval contains the threshold"
 JOIN = "; "  # between names in a column
 ON_AVERAGE, SOMEWHERE, EVERYWHERE = "on average", "somewhere", "everywhere"  # of a claim over data sets
+ROW = ["verdict", "reason", "depends_on", "not_shown_with", "shown_on", "failing_cases", "value", "ci_low",
+       "ci_high", "unit", "n_units", "most_units", "cases", "other_cases", "quantifier",
+       "borderline"]  # columns of claims.csv that a verdict fills  # fmt: skip
+FIELDS = {"verdict": "word", "ci_low": "low", "ci_high": "high"}  # of a Verdict, where called otherwise
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ class Verdict:
         """Units of the case that has the fewest; 0 where no case has an interval."""
         return min(self.units, default=0)
 
+    @property
+    def most_units(self):
+        """As `n_units`, of the case that has the most."""
+        return max(self.units, default=0)
+
     def text(self, model=""):
         """The verdict as a sentence: see `sentence`."""
         return sentence(self.row() | {"model": model})
@@ -93,27 +101,11 @@ class Verdict:
     def row(self):
         """The columns of claims.csv that a verdict fills: {column: value}, cases by their titles."""
         title = titles((*self.cases, *self.other_cases, *self.failing_cases))
-        return {
-            "verdict": self.word,
-            "reason": self.reason,
-            "depends_on": JOIN.join(self.depends_on),
-            "not_shown_with": JOIN.join(self.not_shown_with),
-            "shown_on": JOIN.join(map(title.get, self.shown_on)),
-            "failing_cases": JOIN.join(map(title.get, self.failing_cases)),
-            "value": self.value,
-            "ci_low": self.low,
-            "ci_high": self.high,
-            "unit": self.unit,
-            "n_units": self.n_units,
-            "most_units": max(self.units, default=0),
-            "cases": JOIN.join(map(title.get, self.cases)),
-            "other_cases": JOIN.join(map(title.get, self.other_cases)),
-            "quantifier": self.quantifier,
-            "borderline": self.borderline,
-        }
-
-
-ROW = list(Verdict(UNTESTED).row())
+        row = {}
+        for column in ROW:
+            value = getattr(self, FIELDS.get(column, column))
+            row[column] = JOIN.join(title.get(x, x) for x in value) if isinstance(value, tuple) else value
+        return row
 
 
 def sentence(row):
@@ -173,8 +165,8 @@ def decide(low, high, relation=">", bound=0.0):
     return FAILS if far < -ROUNDING else UNDECIDED
 
 
-def judge(interval: Interval, relation: str = ">", bound: float = 0.0, name: Case | str = "") -> Verdict:
-    """The verdict on one case, an Interval of this name.
+def judge(interval: Interval, relation: str = ">", bound: float = 0.0) -> Verdict:
+    """The verdict on one case, without its name.
 
     It is "undecided" where there is a value without an interval, "not tested" without a value.
 
@@ -185,17 +177,15 @@ def judge(interval: Interval, relation: str = ">", bound: float = 0.0, name: Cas
     'undecided (2 seeds: an interval needs 3)'
     """
     low, high = interval.ends()
-    word, named = decide(low, high, relation, bound), (name,) if name else ()
-    failing = () if satisfies(interval.value, relation, bound) else named
+    word = decide(low, high, relation, bound)
     reason = OPEN if word == UNDECIDED else interval.reason
     if word == UNTESTED and not math.isnan(interval.value):
         word = UNDECIDED
-    about: dict[str, Any] = {"relation": relation, "bound": bound, "reason": reason, "failing_cases": failing}
-    verdict = Verdict(word, interval.value, **about)
+    verdict = Verdict(word, interval.value, relation=relation, bound=bound, reason=reason)
     if not interval.exists:
-        return replace(verdict, other_cases=named)
+        return verdict
     about = {"unit": interval.unit, "units": (interval.n_units,), "borderline": interval.borderline(bound)}
-    return replace(verdict, low=low, high=high, cases=named, interval=interval, **about)
+    return replace(verdict, low=low, high=high, interval=interval, **about)
 
 
 def within_margin(verdict, margin):

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sample.statistics import AG, SST
+from sample.statistics import AG, SST, rows
 from sample.statistics import seeds_of as seeds
 from wrong import refused
 
 from faithlib import statistics
 from replication import claims
-from replication.claims import CLAIMS, Claim, intervals, judged, rows, table
+from replication.claims import CLAIMS, Claim, intervals, judged, stated
 from replication.records import Case, titles
 from replication.verdicts import sentence
 
@@ -199,5 +199,5 @@ def test_claims_with_intervals_of_their_own():
 def test_bad_claims_are_told():
     refused("'often': use one of on average, somewhere, everywhere", claim, SST, quantifier="often")
     refused("no column example", claim, SST, design="crossed")
-    assert sentence(table([claim(SST[:0])], "small").loc[0]) == "not tested (no record has what it needs)"
-    assert table([claim(SST[:0])], "quick").empty
+    assert sentence(rows(claim(SST[:0]), "small")[0]) == "not tested (no record has what it needs)"
+    assert stated([claim(SST[:0])], "small") and not stated([claim(SST[:0])], "quick")

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from sample.statistics import rows
 
 from faithlib.statistics import seeds_interval
-from replication import claims, seeds
+from replication import seeds
 from replication.claims import Claim
 from replication.records import Case
 from replication.verdicts import sentence
@@ -71,7 +72,7 @@ def test_a_verdict_after_two_looks_has_the_wider_interval_and_says_what_is_to_co
     )
     claim = Claim("A above B", values, "seeds")
     known = {Case("sst", "bert"): seeds.Seeds(3, 5, 2, "cpu")}
-    once, twice = (claims.rows(claim, "small", seeds=given)[0] for given in ({}, known))
+    once, twice = (rows(claim, "small", seeds=given)[0] for given in ({}, known))
     interval = seeds_interval([0.03, 0.05, 0.07])
     assert (once["ci_low"], once["ci_high"]) == interval.ends() and once["verdict"] == "holds"
     assert (twice["ci_low"], twice["ci_high"]) == pytest.approx(interval.ends(0.975))

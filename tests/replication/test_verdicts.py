@@ -44,18 +44,18 @@ def test_decide(interval, relation, bound, expected):
 
 
 def test_judge_fills_the_columns_of_the_claims_table():
-    verdict = verdicts.judge(UP, name="sst")
+    verdict = cases.on_average({"sst": UP})
     row = verdict.row()
     assert list(row) == verdicts.ROW
     assert row["verdict"] == HOLDS and verdict.text("MiniLM") == "holds (MiniLM, 3 seeds)"
     assert (row["ci_low"], row["ci_high"]) == UP.ends()
     assert (row["unit"], row["n_units"], row["cases"], row["failing_cases"]) == ("seed", 3, "sst", "")
-    assert verdicts.judge(DOWN, name="sst").failing_cases == ("sst",)
+    assert cases.on_average({"sst": DOWN}).failing_cases == ("sst",)
 
 
 def test_without_an_interval_a_claim_is_undecided_and_without_a_value_not_tested():
     for interval, reason in ((TWO, "2 seeds: an interval needs 3"), (EQUAL, "all values are equal")):
-        found = verdicts.judge(interval, name="sst")
+        found = cases.on_average({"sst": interval})
         assert found.text("MiniLM") == f"undecided ({reason})"
         assert found.value == interval.value and math.isnan(found.low)
         assert found.row()["n_units"] == 0 and found.row()["other_cases"] == "sst"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from faithlib.statistics import seeds_interval
-from replication import verdicts
+from replication import claims, verdicts
 
 HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED = verdicts.WORDS
 UP = seeds_interval([0.10, 0.11, 0.12])
@@ -21,6 +21,12 @@ def seeds_of(dataset, values, model="org/bert"):
 
 
 SST, AG = seeds_of("sst", [0.10, 0.12, 0.11]), seeds_of("ag_news", [0.2, 0.24, 0.22])
+
+
+def rows(claim, scale, gate=None, seeds=None):
+    """The rows of claims.csv of a claim in the main setting."""
+    verdict, cases = claims.judged(claim, gate, seeds)
+    return claims.rows(claims.of_accepted(claim, gate), scale, verdict, cases, seeds=seeds)
 
 
 def scores_of_models(**changed):
