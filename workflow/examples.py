@@ -26,11 +26,11 @@ NOTE = (
 CELL = re.compile(r"^\S*ipykernel_\d+\S*: ")  # where a warning comes from
 
 
-def plain(output):
+def cleaned(output):
     """An output without lines of progress and the kernel's temporary path; None if nothing is left."""
     if output.output_type != "stream":
         return output
-    lines = [line for line in output.text.splitlines() if line.strip() and BAR not in line]
+    lines = [line for line in output.text.splitlines() if line.strip() and not BAR.search(line)]
     output.text = "".join(f"{CELL.sub('', line)}\n" for line in lines)
     return output if lines else None
 
@@ -47,7 +47,7 @@ def tidy(notebook, parameters):
             places = tuple(f"{name} = " for name in (*grid.PATHS, "results_dir"))
             cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith(places))
         if cell.cell_type == "code":
-            cell.outputs = [output for output in map(plain, cell.outputs) if output]
+            cell.outputs = [output for output in map(cleaned, cell.outputs) if output]
     note = NOTE.format(task=case.dataset, model=case.model)
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="example"))
     return nbformat.validator.normalize(notebook)[1]

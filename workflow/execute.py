@@ -32,7 +32,7 @@ FOLDERS = ("data_dir", "model_dir")  # arguments that are paths
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # SIGHUP: the terminal was closed
 ATTEMPTS = 3  # for a kernel that dies or loses the race for its ports; a failing cell fails at once
 EVERY = 60  # seconds between the lines of progress that a unit writes on the terminal
-BAR = " left, "  # what a bar of faithlib.progress says, and no other line
+BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # jsonschema, which papermill and the grid load, would check web addresses by it; no schema here has one, and
 # it takes three seconds to load.
@@ -94,7 +94,7 @@ class Log:
     def write(self, text):
         for line in filter(str.strip, text.splitlines()):
             print(time.strftime("%Y-%m-%d %H:%M:%S"), line, file=self.file, flush=True)
-            if BAR in line and time.monotonic() >= self.next:
+            if BAR.search(line) and time.monotonic() >= self.next:
                 print(f"{self.name}: {line.strip()}", flush=True)
                 self.next = time.monotonic() + EVERY
 

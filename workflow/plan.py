@@ -65,33 +65,11 @@ def measured(folder="results"):
             seconds = volatile["seconds"]
         except (ValueError, KeyError, TypeError):  # no record, or a damaged one, which its report tells
             continue
-        rows.append(
-            {
-                **named(record["params"]),
-                "variant": record["params"].get("variant", ""),
-                "paper": path.parent.name,
-                "scale": path.parent.parent.name,
-                "unit": path.stem,
-                "kind": KINDS[device != "cpu"],
-                "seconds": seconds,
-                "piece": min(seconds, longest_training(volatile) or seconds),
-                "params": record["params"],
-                "rows": record["provenance"].get("data", {}).get("rows", {}),
-            }
-        )
-    names = [
-        "task",
-        "model",
-        "variant",
-        "paper",
-        "scale",
-        "unit",
-        "kind",
-        "seconds",
-        "piece",
-        "params",
-        "rows",
-    ]
+        params, sizes = record["params"], record["provenance"].get("data", {}).get("rows", {})
+        place = params.get("variant", ""), path.parent.name, path.parent.parent.name, path.stem
+        piece = min(seconds, longest_training(volatile) or seconds)
+        rows.append((*named(params).values(), *place, KINDS[device != "cpu"], seconds, piece, params, sizes))
+    names = "task model variant paper scale unit kind seconds piece params rows".split()
     return pd.DataFrame(rows, columns=names)
 
 

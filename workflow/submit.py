@@ -21,19 +21,14 @@ import plan
 
 def pending(scale, entries, paths, state):
     """{paper: [notebook, output, parameters, paths], as execute.py takes them, of each unit not done}."""
-    return {
-        paper: [
-            [
-                entry.experiment,
-                f"runs/{scale}/{paper}/{unit}.ipynb",
-                json.dumps(parameters),
-                json.dumps(paths),
-            ]
-            for unit, parameters in entry.units.items()
-            if state[f"results/{scale}/{paper}/{unit}.json"][1]
-        ]
-        for paper, entry in entries.items()
-    }
+    jobs = {}
+    for paper, entry in entries.items():
+        jobs[paper] = []
+        for unit, parameters in entry.units.items():
+            if state[f"results/{scale}/{paper}/{unit}.json"][1]:
+                output = f"runs/{scale}/{paper}/{unit}.ipynb"
+                jobs[paper].append([entry.experiment, output, json.dumps(parameters), json.dumps(paths)])
+    return jobs
 
 
 def slurm(*command):
@@ -87,9 +82,7 @@ def submit(scale, entries, paths, config, further):
 def run(listed):
     """Compute the unit of a list that this job of the array is for."""
     units = json.loads(Path(listed).read_text(encoding="utf-8"))
-    os.environ.setdefault(
-        "HF_HUB_OFFLINE", "1"
-    )  # a compute node has no network; `make fetch` has filled the cache
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no network there; `make fetch` has filled the cache
     execute.main(units[int(os.environ["SLURM_ARRAY_TASK_ID"])])
 
 

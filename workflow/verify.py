@@ -43,7 +43,6 @@ from replication.tables import unit_columns
 
 SHOWN = {".csv", ".png"}  # what is committed; PDF, SVG, LaTeX and HTML are made on demand
 SUMS = Path("notebooks/published.sha256")  # of the tables copied from the papers, as sha256sum writes it
-BAR = re.compile(r"[^\r\n]*\d/\d+ \w+ in \d+:\d\d[^\r\n]*")  # a line of faithlib.progress
 
 
 def committed():
@@ -104,6 +103,15 @@ def code_of(commit):
     return results.digest(named + [(path.as_posix(), hashes[path]) for path in others])
 
 
+def without_hashes(data, data_dir):
+    """Why the hashes of a record's data cannot be checked; "" where they can."""
+    if "task" not in data:
+        return "which the unit generates itself"
+    if data["source"] == "file":
+        return "a file of the user's own"
+    return "" if data_dir or data["source"] == "generated" else "which need data_dir=<folder>"
+
+
 def check_record(path, data_dir="", with_data=True):
     """(what is wrong with a record: lines, what could not be checked: pairs of its path and what)."""
     try:
@@ -125,14 +133,7 @@ def check_record(path, data_dir="", with_data=True):
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
     if not with_data:
         return wrong, unchecked
-    reason = ""
-    if "task" not in data:
-        reason = "which the unit generates itself"
-    elif data["source"] == "file":
-        reason = "a file of the user's own"
-    elif data["source"] != "generated" and not data_dir:
-        reason = "which need data_dir=<folder>"
-    if reason:
+    if reason := without_hashes(data, data_dir):
         return wrong, [*unchecked, (path, f"the hashes of its data, {reason}")]
     card = papers.card(data["paper"]) if data["paper"] else None
     seed = data.get("subset_seed", data.get("seed", params["seed"]))
@@ -186,7 +187,7 @@ def plain(outputs, folder=None):
                 kind: "".join(v) if isinstance(v, list) else v for kind, v in output.get("data", {}).items()
             }
             others.append({**output, "data": data, "execution_count": None})
-    streams = {name: BAR.sub("", text).strip() for name, text in streams.items()}
+    streams = {name: execute.BAR.sub("", text).strip() for name, text in streams.items()}
     streams = {name: text for name, text in streams.items() if text}
     text = json.dumps([streams, others], sort_keys=True, ensure_ascii=False)
     text = text.replace(f"{folder}/", "") if folder else text
