@@ -243,13 +243,11 @@ def judged(claim, gate=None, seeds=None):
 
 
 def rows(claim, scale, verdict, cases, over=None, card=None, seeds=None):
-    """The rows of claims.csv of one claim, with the columns CLAIMS.
+    """The rows of claims.csv, with the columns CLAIMS, of one claim `of_accepted`.
 
     Args:
-        claim: `of_accepted`.
         scale: where it is none of `VERDICT_SCALES` there are numbers, no verdict and no published value.
-        verdict, cases: from `judged`.
-        over: its Multiverse, where it has options.
+        verdict, cases, over: from `judged`, and its Multiverse where it has options.
         card: the paper's `Card`, whose headline claims are asked two further questions.
         seeds: from `seeds.by_case`.
 
