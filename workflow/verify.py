@@ -1,6 +1,6 @@
 """Check what is committed under results/ and figures/: hashes anew, tables and figures anew, byte for byte.
 
-    python workflow/verify.py                   every committed scale and paper
+    python workflow/verify.py                   every committed scale and paper; papers=fmm: this one
     python workflow/verify.py data_dir=<folder> the hashes of real data sets as well
 
 No model is run. A record must be as it was written (by its own hashes; one of format 1 as git has it) and
@@ -79,16 +79,12 @@ def edited():
     return set((ask_git("diff", "--name-only", "-z", "--", "results") or "").split("\0"))
 
 
-def papers_of(commit):
-    """The files of papers that compute, at a commit; none where they stood in faithlib."""
-    names = ask_git("ls-tree", "-r", "--name-only", commit, "notebooks") or ""
-    return [name for name in names.splitlines() if provenance.paper_of(name)]
-
-
 @cache
 def code_of(commit):
     """What `provenance.code_digest()` was at a commit; None where git does not have it."""
-    done = subprocess.run(["git", "archive", commit, "faithlib", *papers_of(commit)], capture_output=True)
+    names = ask_git("ls-tree", "-r", "--name-only", commit, "notebooks") or ""
+    of_papers = [name for name in names.splitlines() if provenance.paper_of(name)]  # what computes there
+    done = subprocess.run(["git", "archive", commit, "faithlib", *of_papers], capture_output=True)
     if done.returncode:
         return None
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
@@ -316,11 +312,12 @@ def summed_up(pairs):
     return [f"{results.listed(of, 1)}: {what}" for what, of in paths.items()]
 
 
-def each(files, data_dir):
-    """(scale, paper, what `verify` returns) of all papers, which all cores verify, paper by paper."""
+def each(files, data_dir, wanted=None):
+    """(scale, paper, what `verify` returns) of all or the wanted papers, verified on all cores."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # of each process, as when reports were drawn
     with ProcessPoolExecutor(min(len(files), os.cpu_count()), get_context("spawn")) as pool:
-        jobs = {key: pool.submit(verify, *key, files, data_dir) for key in sorted(files)}
+        keys = [key for key in sorted(files) if wanted is None or key[1] in wanted]
+        jobs = {key: pool.submit(verify, *key, files, data_dir) for key in keys}
         try:
             for (scale, paper), job in jobs.items():
                 yield scale, paper, job.result()
@@ -330,12 +327,14 @@ def each(files, data_dir):
 
 
 def main(arguments):
-    data_dir = grid.options(grid.of_arguments(arguments))[2].get("data_dir", "")
+    _, wanted, paths = grid.options(grid.of_arguments(arguments))
     files = committed()
     by_key, bad = by_paper(files), 0
     if not by_key:
         raise SystemExit(f"{Path.cwd()} has no committed results: there was nothing to verify")
-    for scale, paper, (wrong, unchecked) in each(by_key, data_dir):
+    if unknown := set(wanted or ()) - {paper for _, paper in by_key}:
+        raise ValueError(f"papers={min(unknown)}: nothing of it is committed")
+    for scale, paper, (wrong, unchecked) in each(by_key, paths.get("data_dir", ""), wanted):
         records, outputs = by_key[scale, paper]
         made = f"{len(records)} files of records, {len(outputs)} tables and figures"
         print(f"{scale}/{paper}: {made}, {len(wrong)} differences", flush=True)
