@@ -98,8 +98,9 @@ class Card:
         folder = Path(file).parent
         texts = layout(folder, "card.yaml")
         rows = texts.pop("headline", [])
+        choices = {name: tuple(options) for name, options in texts.pop("choices", {}).items()}
         headline = [Headline(**row | {"margin": MARGINS.get(row.get("margin"))}) for row in rows]
-        return cls(folder.name, headline=tuple(headline), **texts, **entries)
+        return cls(folder.name, headline=tuple(headline), choices=choices, **texts, **entries)
 
     def use(self, task):
         """How the paper splits and scores a task: its own way, or the task's where the paper has none.
