@@ -24,13 +24,8 @@ ZIP = f"!unzip -q faithlib.zip -d faithlib  # upload it; in a clone: {MADE}"
 def repository():
     """owner/name of the repository, "" while pyproject.toml names none."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return (
-        project.get("urls", {})
-        .get("Repository", "")
-        .partition("github.com/")[2]
-        .removesuffix(".git")
-        .strip("/")
-    )
+    address = project.get("urls", {}).get("Repository", "")
+    return address.partition("github.com/")[2].removesuffix(".git").strip("/")
 
 
 def opened():

@@ -13,6 +13,8 @@ import coverage_page  # noqa: E402
 import gallery_page  # noqa: E402
 import registry_pages  # noqa: E402
 
+from replication import cards  # noqa: E402
+
 GENERATED = {
     "metrics": registry_pages.metrics_page,
     "methods": registry_pages.methods_page,
@@ -34,23 +36,7 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**", "notebooks/**", "benchmarks/*.md"]
-exclude_patterns = [
-    *(
-        ".*",
-        "build",
-        "checkpoints",
-        "config",
-        "docs/_*",
-        "faithlib",
-        "notebooks/*/published",
-        "replication",
-        "figures",
-        "results",
-        "runs",
-        "tests",
-    ),
-    *("workflow", "**/.ipynb_checkpoints"),
-]
+exclude_patterns = [".*", "build", "docs/_*", "notebooks/*/published", "**/.ipynb_checkpoints"]
 templates_path = [str(DOCS / "_templates")]  # autosummary looks beside the pages, not beside this file
 
 nb_execution_mode = "off"
@@ -95,10 +81,13 @@ BARE = re.compile(
 )
 CARD = re.compile(r"notebooks/\w+/README")
 UNDER_A_CARD = ("experiment", "example", "report")  # notebooks, where they are there
+SQUARE = "<span class='square {0}' role='img' aria-label='{1}' title='{1}'></span>"  # no font has to have it
+SQUARES = {sign: SQUARE.format(word.replace(" ", "-"), word) for word, sign in cards.SQUARES.items()}
+SQUARES[cards.NO_RECORD] = SQUARE.format("no-record", "no record yet")
 
 
 def linked(app, docname, source):
-    """Links to what is no page: Python files go to their reference, others to the repository, if any."""
+    """Links to what is no page, bare outputs, the notebooks of a card, squares that are verdicts."""
     source[0] = LINK.sub(lambda match: _link(app, (ROOT / docname).parent, match), source[0])
     source[0] = BARE.sub("[]", source[0])
     if CARD.fullmatch(docname):
@@ -106,16 +95,22 @@ def linked(app, docname, source):
         pages = [name for name in UNDER_A_CARD if (folder / f"{name}.ipynb").is_file()]
         entries = "\n".join(f"{name.capitalize()} <{name}>" for name in pages)
         source[0] += f"\n```{{toctree}}\n:hidden:\n{entries}\n```\n"
+    if docname.endswith("README"):
+        for sign, square in SQUARES.items():
+            source[0] = source[0].replace(sign, square)
 
 
 def _link(app, folder, match):
-    words, target, _ = match.groups()
+    """Python files go to their reference, others to a target of the site, or to the repository, if any."""
+    words, target, anchor = match.groups()
     path = (folder / target).resolve()
     if not path.is_relative_to(ROOT) or not path.exists():
         return match[0]  # Sphinx names it if it is wrong
     place = path.relative_to(ROOT)
     if place.with_suffix("").as_posix() in app.env.found_docs and path.is_file():
         return match[0]
+    if anchor:  # of a file whose words a page of the site has, such as metrics.toml#metric-ns
+        return f"[{words}]({anchor})"
     module = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
     page = f"docs/generated/{module}"
     if page in app.env.found_docs:

@@ -24,7 +24,8 @@ from faithlib.report.style import cell_text, dataset_title, model_title  # noqa:
 from faithlib.tasks.table import TASKS  # noqa: E402
 from replication import papers, printed, records, sizes  # noqa: E402
 
-PAGE = """# Coverage
+PAGE = """(coverage)=
+# Coverage
 
 Each table and figure of the five papers: how much of it is here, and why the rest is missing. A *cell* is a
 data set with a model, as in the paper. The *small* scale has the papers' data sets with smaller models; it
@@ -95,7 +96,8 @@ def item(paper, row):
         here.append(f"[{row['table']}](../../{table.relative_to(ROOT).as_posix()})")
     if row["figure"]:
         pictures = sorted((ROOT / f"figures/small/{paper}").glob(f"{row['figure']}*.png"))
-        here += [f"[{title(path.stem)}](#{anchor(paper, path.stem)})" for path in pictures]
+        more = f" and {len(pictures) - 1} more" if len(pictures) > 1 else ""
+        here += [f"[{title(path.stem)}](#{anchor(paper, path.stem)}){more}" for path in pictures[:1]]
     if not row["datasets"]:
         return *first, "all" if here else "none", "—", ", ".join(here), last
     wanted = [

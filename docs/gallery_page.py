@@ -1,16 +1,20 @@
 """The page "Gallery": each figure of figures/small with its caption."""
 
+from html import escape
 from pathlib import Path
 
+import pandas as pd
+
 from faithlib.report.display import beginning
-from replication import bridge, papers
-from replication.choices import CAPTION
+from faithlib.report.style import labelled
+from replication import bridge, choices, papers
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "figures/small"
-CHOICES = {"claims_by_choice": CAPTION}
+CHOICES = {choices.NAME: choices.CAPTION}
 CHOICES["bridge"] = f"**From our number to the published one.** {bridge.CAPTION}"
-PAGE = """# Gallery
+PAGE = """(gallery)=
+# Gallery
 
 All figures of the committed scale, `small`, as the reports draw them, with their captions. A colour and a
 marker mean the same attribution everywhere. `make figures` draws them anew, as PDF and SVG too. This page is
@@ -37,8 +41,34 @@ def section(paper):
         words = beginning(caption)
         place = path.relative_to(ROOT).as_posix()
         heading = f"({anchor(paper, path.stem)})=\n### {title(path.stem)}"
-        parts.append(f"{heading}\n\n![{words}](../../{place})\n\n{caption}\n")
+        values = strip(paper) if path.stem == choices.NAME else ""
+        parts.append(f"{heading}\n\n![{words}](../../{place})\n\n{caption}\n{values}")
     return "\n".join(parts)
+
+
+def strip(paper):
+    """A paper's claims × options once more, as an HTML table with values on hover."""
+    table = pd.read_csv(ROOT / f"results/small/{paper}/choices.csv", keep_default_na=False, dtype=str)
+    baseline = "random" if "random" in set(table.baseline) else None
+    headline = [one.claim for one in papers.headline(paper)]
+    words = choices.verdicts(table, baseline, headline)
+    texts = table.verdict + ": " + table.value + " [" + table.ci_low + ", " + table.ci_high + "]"
+    tested = table.verdict.isin(choices.COLOURS)
+    values = choices.verdicts(table.assign(verdict=table.verdict.mask(tested, texts)), baseline, headline)
+    lines = ["<th></th>" + "".join(f"<th><span>{escape(name)}</span></th>" for name in words)]
+    for claim in words.index:
+        cells = zip(words.loc[claim], values.loc[claim], strict=True)
+        lines.append(f"<th>{escape(labelled(claim))}</th>" + "".join(_cell(*cell) for cell in cells))
+    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"\nThe same with values: hover over a cell.\n\n<table class='strip'>{rows}</table>\n"
+
+
+def _cell(verdict, text):
+    """A cell of `strip`; one without a verdict is grey."""
+    if pd.isna(verdict):
+        return "<td title='no verdict with this option'></td>"
+    colour, sign = choices.COLOURS[verdict]
+    return f"<td style='background:{colour}' title='{escape(text)}'>{sign}</td>"
 
 
 def caption_of(stem, captions):

@@ -32,7 +32,8 @@ DRAWN = {  # part of an entry's module and name: the drawing of its idea, the fi
 TRUTH_WORDS = "{} (chance is .50; [ground truth](../../notebooks/ground_truth/README.md))"
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Example|Examples|Note|Attributes):|^>>> ", re.MULTILINE)
 ITEM = re.compile(r"^- (\w+(?:, \w+)*): (.*(?:\n  .*)*)\n*", re.MULTILINE)
-METRICS = """# Metrics A–Z
+METRICS = """(metrics-a-z)=
+# Metrics A–Z
 
 What each metric measures, when to use it, and what misleads it. *Ranks pairs correctly*: the share of pairs
 of explanations, of which one is known to be better, that it ranks correctly, the lowest and the highest over
@@ -41,7 +42,8 @@ value that means nothing is NaN; it is excluded from the mean, and `void` counts
 from `faithlib.metrics.registry`; [Adding a metric](../adding.md#a-metric) says how yours joins.
 
 """
-METHODS = """# Methods A–Z
+METHODS = """(methods-a-z)=
+# Methods A–Z
 
 What each attribution method computes and costs. A *signed* method says which tokens speak for the target
 (above 0) and which against it. This page is generated from `faithlib.attributions.registry`;

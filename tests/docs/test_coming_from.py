@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 from docs.page import BLOCK, ROOT
-from docs.test_readme import targets
 
 from faithlib import attributions
 from faithlib.metrics import registry
@@ -61,9 +60,3 @@ def test_the_names_of_the_tables_are_registered():
     known = {*attributions.names(), *registry.names()}
     named = set(re.findall(r"`((?:n?aopc|soft|gradient|input|leave|auprc|lime)[a-z_]*)`", PAGE))
     assert named - {"aopc_compr", "aopc_suff", "auprc_plau"} <= known
-
-
-def test_its_links_lead_to_files():
-    """Those of `generated/` are made with the site."""
-    files = {file for file, _, _ in targets("docs/coming-from.md") if not file.startswith("generated/")}
-    assert files and all((ROOT / "docs" / file).is_file() for file in files)

@@ -116,6 +116,8 @@ def test_the_gallery_has_every_committed_figure_with_its_caption(load):
     assert figures
     for path in figures:
         assert page.count(f"](../../{path.relative_to(ROOT).as_posix()})") == 1
+    assert page.count("<table class='strip'>") == len(list(ROOT.glob("figures/small/*/claims_by_choice.png")))
+    assert "title='holds: 0." in page and "title='does not hold: -" in page
     with pytest.raises(ValueError, match="figure 'new' has no caption"):
         gallery.caption_of("new", {"other": ""})
     assert not doctest.testmod(gallery).failed

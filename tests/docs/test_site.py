@@ -112,6 +112,7 @@ def link(conf, monkeypatch):
         ("[a](../notebooks/fmm/report.ipynb)", "[a](../notebooks/fmm/report.ipynb)"),
         ("[a](../faithlib/metrics/soft.py)", "[a](/docs/generated/faithlib.metrics.soft.rst)"),
         ("[a](../Makefile) b", "a b"),  # no page, and no repository to show it
+        ("[a](../faithlib/metrics/metrics.toml#metric-ns)", "[a](#metric-ns)"),
         ("[a](no_such_page.md)", "[a](no_such_page.md)"),  # Sphinx names it
         ("[a](https://example.org) [b](#c)", "[a](https://example.org) [b](#c)"),
         ("![a](../figures/small)", "![a](../figures/small)"),
@@ -122,7 +123,8 @@ def test_links(link, text, read):
 
 
 def test_a_card_has_its_notebooks_below_it_and_bare_names_are_no_output(conf, link):
-    assert "Report <report>" in link("# Title", "notebooks/fmm/README") and "<report>" not in link("# Title")
+    card = link("# Title 🟩", "notebooks/fmm/README")
+    assert "Report <report>" in card and "title='holds'" in card and "<report>" not in link("# Title")
     path = ROOT / "notebooks/fmm/experiment.ipynb"
     text = path.read_text(encoding="utf-8")
     tidy = link(text, "notebooks/fmm/experiment")
