@@ -33,7 +33,6 @@ from replication.results import project_root
 CHOICES = (  # in the order of the steps
     "definition", "attributions' code", "baseline", "ties", "texts", "data set", "training", "model",
 )  # fmt: skip
-SHARE = 0.1  # of the difference; a choice that explains less is not named in the sentence
 CAPTION = "Each bar changes one choice and keeps those above it; the hatched one is what no step explains."
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
 OURS, LEFT, PUBLISHED = "ours", "left", "published"
@@ -73,20 +72,19 @@ class Bridge:
         """Why ours differs, in words: the difference, what the steps explain of it, what nobody measured.
 
         >>> steps = [("ties", "as losses", -0.2), ("texts", "60 of them", 0.05)]
-        >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence())
-        Published 0.41, ours 0.72: -0.31. Explained: -0.15 (ties -0.2, texts +0.05). Left: -0.16.
+        >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence().partition(". ")[2])
+        The steps measured add up to -0.15 (ties -0.2, texts +0.05). -0.16 is not explained.
         """
         gap, by_choice = self.published - self.ours, self.explained()
         if abs(gap) <= self.margin:
             return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
-        largest = by_choice[by_choice.abs() >= SHARE * abs(gap)]
-        named = ", ".join(f"{choice} {difference:+.2g}" for choice, difference in largest.items())
-        text = f"Published {self.published:.2g}, ours {self.ours:.2g}: {gap:+.2g}. "
-        text += f"Explained: {by_choice.sum():+.2g} ({named or 'no choice a tenth of it'}). "
+        parts = ", ".join(f"{choice} {by:+.2g}" for choice, by in by_choice[by_choice != 0].items())
+        text = f"Published {self.published:.2g}, ours {self.ours:.2g}: a difference of {gap:+.2g}. "
+        text += f"The steps measured add up to {by_choice.sum():+.2g} ({parts or 'none changes it'}). "
         if abs(self.left) <= self.margin:
-            return f"{text}The published value is reached."
-        unknown = f", unmeasured: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{text}Left: {self.left:+.2g}{unknown}."
+            return f"{text}With them the published value is reached."
+        unknown = f"; not measured: {', '.join(self.unknown)}" if self.unknown else ""
+        return f"{text}{self.left:+.2g} is not explained{unknown}."
 
     def table(self):
         """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""
@@ -191,6 +189,8 @@ def draw(bridge):
 
 def _words(row):
     """What stands beside a row of the staircase."""
+    if row.choice == LEFT:
+        return "not explained"
     return fill(f"{row.choice}: {row.what}" if row.what and not np.isnan(row.value) else row.choice, 42)
 
 

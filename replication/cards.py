@@ -65,7 +65,8 @@ def card_block(claims, headline=(), notes=(), before=()):
     """
     judged = claims[claims.verdict != ""]
     if headline:
-        texts = [answer(judged, headline), *before, headline_table(judged, headline)]
+        shown = headline_table(judged, headline)
+        texts = [answer(judged, headline), *before, shown, *looks_note(judged)]
     else:
         first = judged[judged.definition == claims.definition.iloc[0]]
         texts = [in_words(first.verdict, counted(len(first), "claim")), *before]
@@ -137,15 +138,23 @@ def headline_table(claims, headline):
         if row["verdict"] == verdicts.DEPENDS:
             asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
         elif row["verdict"] == verdicts.UNDECIDED:
-            asked += f": {row['reason']}" if row["reason"] not in ("", verdicts.OPEN) else ""
+            crossed = row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold"))
+            asked += f": interval contains {row['threshold']:g}" if crossed else f": {row['reason']}"
         if row["within_margin"] == verdicts.YES:
-            asked += f"; no more than ±{one.margin:g}"
+            asked += f"; effect within ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
-            asked += "; less than half the effect"
+            asked += "; less than half the published"
         published = "" if math.isnan(row["published"]) else _number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
     return table(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
+
+
+def looks_note(claims):
+    """[why some intervals have another level than 95 %]; [] where none has."""
+    levels = ", ".join(f"{100 * level(n):.4g} % for {n:.0f}" for n in sorted(set(claims.looks)) if n > 1)
+    text = f"Wider intervals are of claims judged again as seeds are added: {levels} judgements."
+    return [text] if levels else []
 
 
 def strip(claims, headline):
@@ -154,9 +163,7 @@ def strip(claims, headline):
 
 
 def claims_table(claims):
-    """Every claim beside what the paper published, ours and the verdict: a table of Markdown.
-
-    A column that is empty in every row is left out.
+    """Every claim beside what the paper published, ours and the verdict: a table without empty columns.
 
     claims: DataFrame with the columns `replication.claims.CLAIMS`; with `p_holm`, it has a column too.
     """
@@ -175,7 +182,7 @@ def claims_tables(claims: pd.DataFrame) -> str:
     tables = [claims_table(first)]
     for name, part in others:
         tables.append(fold(claims_table(part), f"Definition {name}: {counted(len(part), 'claim')}"))
-    return "\n".join(tables)
+    return "\n".join(tables + looks_note(claims))
 
 
 def read_claims(path):
@@ -187,12 +194,22 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims, headline = read_claims(folder / "claims.csv"), papers.headline(folder.name)
+    claims = _with_thresholds(read_claims(folder / "claims.csv"), folder)
+    headline = papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     notes = [*_computed(records), *_untested(folder, records), *_judged(folder)]
     models = _models(folder, records, of_headline(claims, headline))
-    before = [*_claimed(folder), *models, *_why(folder), *_picture(folder)]
+    before = [*models, *_claimed(folder), *_why(folder), *_picture(folder)]
     return card_block(claims, headline, notes, before)
+
+
+def _with_thresholds(claims, folder):
+    """The claims with a column `threshold`, which those with options have in choices.csv."""
+    path, key = folder / "choices.csv", ["claim", "definition", "baseline"]
+    if not path.is_file():
+        return claims
+    options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float}).drop_duplicates(key)
+    return claims.merge(options[[*key, "threshold"]], on=key, how="left")
 
 
 def _claimed(folder):
@@ -202,7 +219,7 @@ def _claimed(folder):
 
 
 def _models(folder, records, headline):
-    """[a sentence: which models stand for the paper's]; [] where the paper's are not in config/paper.yaml."""
+    """[which models stand for the paper's, and what was not run]; [] without models in config/paper.yaml."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name) or ("", {})
     ours = [row["model"] for _, row in headline if row]
     if not all(ours):  # a claim about several models
@@ -211,12 +228,16 @@ def _models(folder, records, headline):
     ours, theirs = (list(dict.fromkeys(model_title(slug(name)) for name in some)) for some in names)
     if not ours or not theirs:
         return []
-    verb = "stand" if len(ours) > 1 else "stands"
-    missing = [name for name in theirs if name not in ours]
-    end = f"; {', '.join(missing)} was not run" if missing else ""
-    if missing == theirs:
-        end = ", of which none was run"
-    return [f"**Models.** {', '.join(ours)} {verb} for the paper's {', '.join(theirs)}{end}."]
+    absent = ", ".join(name for name in theirs if name not in ours)
+    there = ", ".join(name for name in ours if name in theirs)
+    others = ", ".join(name for name in ours if name not in theirs)
+    if not (papers.FOLDER / folder.name / "published").is_dir():
+        return [f"**Models.** {', '.join(ours)}; the larger ones, {absent}, have not been run."]
+    instead = f"{others} {'stand' if ', ' in others else 'stands'} for {absent}"
+    if not there:
+        return [f"**Models.** None of the paper's own models was run: {instead}."]
+    end = f"; {instead}, not run" if absent else ""
+    return [f"**Models.** {there}, trained here as in the paper{end}."]
 
 
 def _why(folder):
@@ -335,8 +356,7 @@ def _cases(names, most=LISTED):
 def _computed(records):
     """[a sentence: the units on each device, and their hours]; [] without records.
 
-    Hours of a processor are those of one core where all its records have them, else of wall time,
-    pauses included.
+    Hours of a processor are core hours where all its records have them, else wall time with its pauses.
     """
     spent, parts = pd.DataFrame([r["volatile"] | r["provenance"] for r in records if "volatile" in r]), []
     for device, rows in spent.groupby("device") if len(spent) else ():
@@ -401,7 +421,7 @@ def _ours(row):
         return ""
     if math.isnan(row["ci_low"]):
         return _number(row["value"])
-    wider = f" ({100 * level(row['looks']):.4g} %, {row['looks']:.0f} looks)" if row["looks"] > 1 else ""
+    wider = f" ({100 * level(row['looks']):.4g} %)" if row["looks"] > 1 else ""
     return f"{_number(row['value'])} [{_number(row['ci_low'])}, {_number(row['ci_high'])}]{wider}"
 
 

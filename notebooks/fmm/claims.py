@@ -324,9 +324,7 @@ def _roar(found, roar, area):
         if len(both) and all(map(len, means)):
             case = difference(*map(seeds_interval, means))
             if variant:
-                case = Interval(
-                    case.value, "seed", 0, reason=f"Recursive ROAR has its variant {variant} alone"
-                )
+                case = Interval(case.value, "seed", 0, reason=f"Recursive ROAR was run with {variant} only")
             cases[Case(dataset, model)] = case
             wider = (other[both].std() - table[both].std()).mean()
             reason = case.reason or "a spread over so few seeds has no interval"

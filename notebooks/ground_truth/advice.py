@@ -40,7 +40,7 @@ def sentences(
     near = own[own.accuracy >= own.accuracy.iloc[0] - NO_DIFFERENCE]
     cheapest = cost.passes.reindex(near.index).astype(float).idxmin()
     found = [
-        f"**In general** {_of(best, own)} orders most pairs right and {_of(last, own)} fewest "
+        f"**In general** {_of(best, own)} ranks most pairs correctly and {_of(last, own)} fewest "
         f"(at most {models} models a mechanism; chance is .50). Within {NO_DIFFERENCE} of the best: "
         f"{_list(near.index)}. The cheapest of them is {label(cheapest)}, with "
         f"{cost.passes[cheapest]:.0f} passes a text.",
@@ -78,7 +78,7 @@ def of_papers(scored: pd.DataFrame, retrained: pd.DataFrame, scale: str) -> pd.D
             shares = ", ".join(_with_null(name, accuracy[name], whole) for name in known)
             text = (
                 "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
-                f"better, they order right: {shares} (chance is 50 %{null}; at most {count} {kind} a "
+                f"better, they rank correctly: {shares} (chance is 50 %{null}; at most {count} {kind} a "
                 "mechanism, which use planted words and nothing else; ties within 1e-6 and one shape of "
                 "scores; exploratory, so no intervals are given; "
                 f"[{CARD.title}](../{CARD.name}/README.md))."

@@ -22,9 +22,10 @@ from faithlib.report.figures import (
     points,
     title,
 )
-from faithlib.report.style import label, line, note_scale
+from faithlib.report.style import label, line, model_title, note_scale
 from notebooks.noiser.ratios import MAIN
 from replication.papers import layout
+from replication.results import slug
 from replication.tables import in_order
 
 PARTS = {"subject": "share on the subject ↑", "distractor": "share on the distractor ↓"}
@@ -121,8 +122,8 @@ def minimum(table: pd.DataFrame, scale: str = "", top: int = 1) -> Figure:
     """
     table = table[(table.top == top) & table.min_top_k.notna()]
     known = in_order(table.method.unique(), names())
-    several = table.judge.nunique() > 1
-    table = table.assign(words=table.judge.map(lambda judge: f"judge {judge}") if several else "")
+    judges = table.judge.map(lambda name: f"judge {model_title(slug(name))}")
+    table = table.assign(words=judges if judges.nunique() > 1 else "")
     grid = panels(table, ["task", "model", "words"], across=2, left=1.7, height=0.4 + 0.17 * len(known))
     for axis, part in grid:
         shuffled = part[part.baseline == "matched"]

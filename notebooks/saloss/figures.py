@@ -93,7 +93,7 @@ def doses(table: pd.DataFrame, scale: str = "", definition: str = "paper") -> Fi
             lines(axis, part[part.attribution == name], "place", "fraction", line(name), ("low", "high"))
         axis.set_xticks(range(len(weights)), [f"{np.log10(w):g}" if w else "none" for w in weights])
     grid.include(0, 1, which="y")
-    grid.name_axes("lg λ, weight of the salience loss", "tokens to a flip (share) ↓")
+    grid.name_axes("log₁₀ λ, weight of the salience loss", "tokens to a flip (share) ↓")
     return grid.finish(attribution_looks(known), scale)
 
 

@@ -95,7 +95,7 @@ def hard_and_soft(table: pd.DataFrame, scale: str = "", definition: str = "paper
     known = in_order(table.attribution.unique(), names())
     table = table[table.metric.isin(FAMILY)]
     table = table.assign(family=table.metric.map(FAMILY))
-    grid = panels(table, ["dataset"], left=1.4, height=0.35 + 0.34 * len(known), columns=("family", WORDS))
+    grid = panels(table, ["dataset"], left=1.4, height=0.35 + 0.26 * len(known), columns=("family", WORDS))
     sides = [(criterion, baseline) for criterion in CRITERIA for baseline in BASELINES]
     for axis, part in grid:
         guide(axis, 0.5)

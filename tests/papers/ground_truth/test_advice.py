@@ -33,7 +33,7 @@ def test_sentences_name_the_best_and_the_cheapest_near_it(told):
     values = models_with(soft_nc=95, nc=94, ns=40, oracle=100)
     first, *rest = told(values)
     assert first.startswith(
-        "**In general** Soft-NC (0.95) orders most pairs right and NS (0.40) fewest (at most 10 models"
+        "**In general** Soft-NC (0.95) ranks most pairs correctly and NS (0.40) fewest (at most 10 models"
     )
     assert "the best: Soft-NC; NC. The cheapest of them is NC, with 5 passes" in first
     assert "oracle" not in " ".join([first, *rest])
@@ -81,7 +81,7 @@ def test_each_paper_has_a_sentence_with_the_numbers_of_its_own_metrics():
     assert (
         f"{shares} (chance is 50 %; in brackets the best explanation beside a flat" in found["soft_metrics"]
     )
-    assert "they order right: RACU by ROAR 70% (chance is 50 %; at most 3" in found["recursive_roar"]
+    assert "they rank correctly: RACU by ROAR 70% (chance is 50 %; at most 3" in found["recursive_roar"]
     assert "oracle" not in " ".join(found) and "fmm" not in found
     assert "log ratio 90% (90%), Soft-NS 20% (20%)" in found["noiser"]
     assert "at most 3 language models" in found["noiser"]
