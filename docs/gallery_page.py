@@ -1,5 +1,6 @@
 """The page "Gallery": each figure of figures/small with its caption."""
 
+import re
 from html import escape
 from pathlib import Path
 
@@ -40,9 +41,12 @@ def section(paper):
         caption = caption_of(path.stem, captions)
         words = beginning(caption)
         place = path.relative_to(ROOT).as_posix()
-        heading = f"({anchor(paper, path.stem)})=\n### {title(path.stem)}"
+        target, picture = f"({anchor(paper, path.stem)})=", f"![{words}](../../{place})"
+        if re.search(r"_\d+$", path.stem):  # a further page of the figure before it
+            parts.append(f"{target}\n{picture}\n")
+            continue
         values = strip(paper) if path.stem == choices.NAME else ""
-        parts.append(f"{heading}\n\n![{words}](../../{place})\n\n{caption}\n{values}")
+        parts.append(f"{target}\n### {title(path.stem)}\n\n{picture}\n\n{caption}\n{values}")
     return "\n".join(parts)
 
 
