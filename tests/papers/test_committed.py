@@ -145,5 +145,5 @@ def test_the_card_of_attributions_says_what_is_not_told_from_a_random_order():
     assert unclear == {"attention", "scaled_attention", "lime", "random_uniform", "random_normal"}
     (texts,) = {(row.n, row.no_value) for row in table[table.model != "tiny-bert"].itertuples()}
     card = (results.project_root() / "notebooks/attributions/README.md").read_text(encoding="utf-8")
-    assert "attention, scaled attention and LIME are not told from a random order" in card
+    assert "attention, scaled attention and LIME are not distinguished from a random order" in card
     assert texts == (37, 3) and "3 of the 40 abstracts have no marked word left" in card

@@ -260,7 +260,9 @@ def test_the_card_says_what_the_explained_label_decides():
         "Beam at or above leave-one-out": "of Beam over leave-one-out",
     }
     assert set(unclear) == set(told)
-    assert all(words in card for words in told.values()) and "are no longer told from zero" in card
+    assert (
+        all(words in card for words in told.values()) and "can no longer be distinguished from zero" in card
+    )
     curves = pd.read_csv(root / "results/small/fmm/tables/curves.csv")
     lowest = curves[(curves.measure == "leave_one_out") & (curves.metric == "mcc")].value.min()
     assert ("takes the model of CoLA below chance" in card) == (lowest < 0)
@@ -272,7 +274,7 @@ def test_the_card_names_the_data_sets_that_take_part_in_no_claim():
     refused = [dataset_title(name) for name in gates.dataset[~gates.accepted]]
     card = (root / "notebooks/fmm/README.md").read_text(encoding="utf-8")
     assert refused == ["BoolQ", "CommitmentBank", "RTE"]
-    assert "BoolQ, CB and RTE are not told from chance" in card
+    assert "BoolQ, CB and RTE are not above chance" in card
     assert "these three take part in no claim" in card
 
 
