@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import forkserver
 from types import SimpleNamespace
 
 import breaking
@@ -34,6 +35,9 @@ def processes():
     """Processes that start with everything imported, from one that has trained nothing."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["breaking"])
+    with pytest.MonkeyPatch.context() as patch:  # the server knows no other path
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(toy.ROOT / "tests"), str(toy.ROOT)]))
+        forkserver.ensure_running()
     return context
 
 
