@@ -15,7 +15,7 @@ from notebooks.ground_truth.card import HOLM, PRIMARY
 from notebooks.ground_truth.tables import ALL, COMPILED, MORE, PLAIN, plain, primary
 from replication.cards import WITHOUT_INTERVAL
 from replication.cases import average, steady
-from replication.claims import CLAIMS, Claim, intervals, rows
+from replication.claims import CLAIMS, Claim, intervals, judged, rows
 from replication.records import Case
 from replication.verdicts import DEPENDS, FAILS, HOLDS, UNDECIDED
 
@@ -46,7 +46,9 @@ def claims(scored: pd.DataFrame, scale: str) -> pd.DataFrame:
         scale: its name.
     """
     parts, worst = statements(scored), {}
-    lines = [line for _, claim in parts for line in rows(claim, scale)]  # also of claims without a value
+    lines = [
+        line for _, claim in parts for line in rows(claim, scale, *judged(claim))
+    ]  # also of claims without a value
     found = pd.DataFrame(lines, columns=CLAIMS)
     own = {claim.claim: _p(claim) for _, claim in parts}
     for number, claim in parts:

@@ -17,7 +17,7 @@ from notebooks.ground_truth_2.card import BELOW, BLIND, DIFFERENCE, GAIN, GHOST,
 from notebooks.ground_truth_2.tables import ENTRY, accuracies, in_core
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 from replication.cases import average
-from replication.claims import CLAIMS, Claim, rows
+from replication.claims import CLAIMS, Claim, judged, rows
 from replication.records import Case
 from replication.verdicts import FAILS, HOLDS, UNDECIDED
 
@@ -58,7 +58,9 @@ def claims(values: pd.DataFrame, certificates: pd.DataFrame, scale: str) -> pd.D
     all_mean, seed.
     """
     parts = statements(values, certificates)
-    lines = [{"number": number, **line} for number, claim in parts for line in rows(claim, scale)]
+    lines = [
+        {"number": number, **line} for number, claim in parts for line in rows(claim, scale, *judged(claim))
+    ]
     table = pd.DataFrame(lines, columns=["number", *CLAIMS])
     largest: dict[int, float] = {}
     for number, claim in parts:
