@@ -1,5 +1,6 @@
 """The experiment of recursive_roar: the same unit twice."""
 
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 from sample.units import ROOT, run_here, science
 
+from notebooks.recursive_roar import synthetic
 from replication import results
 
 # Recursive ROAR -----------------------------------------------------------------------------------
@@ -27,7 +29,7 @@ BRIEF = {
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_roar_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, times):
+def test_roar_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, monkeypatch, times):
     unit, found = "relation.bilstm.s0", []
     for name in ("one", "two")[:times]:
         places = {"results_dir": f"{tmp_path}/{name}/results"}
@@ -47,6 +49,8 @@ def test_roar_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path,
     assert {"accuracy", "balanced_accuracy", "macro_f1", "majority", "acu"} <= set(found.index)
     assert (found.clipped[found.clipped.notna()] == (found.value[found.clipped.notna()].abs() > 1)).all()
 
+    few = partial(synthetic.curves, train=3000, test=2000)  # test_synthetic.py has more, and all
+    monkeypatch.setattr(synthetic, "curves", few)
     report = ROOT / "notebooks/recursive_roar/report.ipynb"
     run_here({"scale": "quick", "results_dir": places["results_dir"], "figures_dir": str(tmp_path)}, report)
     folder = Path(places["results_dir"], "quick", "recursive_roar")
