@@ -253,9 +253,6 @@ def everywhere(cases, relation=">", bound=0.0):
     reason = f"violated on {_listed(against, cases)}" if against else ""
     if word == verdicts.UNDECIDED:
         reason = f"not shown on {_listed(unshown, cases)}"
-        without = [tested[name] for name in unshown if name in tested]
-        if without and all(case.out_of_reach(relation, bound) for case in without):
-            reason += f", and cannot be with so few {tested[weakest].unit}s"
     borderline = any(case.borderline(bound) for case in tested.values())
     about = {"word": word, "reason": reason, "borderline": borderline}
     return _verdict(tested[weakest], cases, relation, bound, verdicts.EVERYWHERE, **about)

@@ -14,33 +14,33 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "faithlib/*.py": 955,
+    "faithlib/*.py": 965,
     "faithlib/attributions": 1_153,
     "faithlib/corpora": 461,
     "faithlib/engine": 376,
-    "faithlib/metrics": 1_528,
+    "faithlib/metrics": 1_529,
     "faithlib/models": 1_487,
     "faithlib/report": 584,
-    "faithlib/statistics": 413,
+    "faithlib/statistics": 406,
     "faithlib/study": 2_069,
     "faithlib/tasks": 966,
     "faithlib/training": 803,
-    "replication": 2_275,
-    "notebooks/attributions": 165,
-    "notebooks/fmm": 810,
-    "notebooks/ground_truth": 1_450,  # leaves once the records of version 2 are in
-    "notebooks/ground_truth_2": 1_510,
-    "notebooks/noiser": 1_465,
-    "notebooks/recursive_roar": 645,
-    "notebooks/saloss": 730,
-    "notebooks/soft_metrics": 780,
-    "notebooks/tutorials": 1_145,  # 315 of them were in the lessons' cells
-    "notebooks' code": 3_455,
-    "workflow": 2_380,
-    "tests": 29_275,
-    "docs": 1_275,  # 20 of them: values on hover, and verdicts as squares without a font
-    "benchmarks": 1_755,
-    "javascript": 240,
+    "replication": 2_331,
+    "notebooks/attributions": 143,
+    "notebooks/fmm": 772,
+    "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
+    "notebooks/ground_truth_2": 1_502,
+    "notebooks/noiser": 1_453,
+    "notebooks/recursive_roar": 596,
+    "notebooks/saloss": 717,
+    "notebooks/soft_metrics": 745,
+    "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
+    "notebooks' code": 3_469,
+    "workflow": 2_479,
+    "tests": 29_429,
+    "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
+    "benchmarks": 1_754,
+    "javascript": 238,
 }  # of faithlib at most 10,800 in all
 DOCSTRINGS = 7_830  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}

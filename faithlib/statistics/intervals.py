@@ -97,10 +97,6 @@ class Interval:
         pairs = zip(self.ends(level), errors, strict=True)
         return any(error > 0 and abs(end - bound) <= BORDERLINE * error for end, error in pairs)
 
-    def out_of_reach(self, relation=">", bound=0.0):
-        """Could no result of so few units show the claim? Never where the units say how far they vary."""
-        return False
-
     def clip(self, low, high):
         """The same interval of a statistic that lies within [low, high]."""
         return replace(self, limits=(low, high))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from faithlib.statistics import intervals
-from faithlib.statistics.base import FEWEST_UNITS, LEVEL, direction, t_quantile, vector
+from faithlib.statistics.base import FEWEST_UNITS, LEVEL, t_quantile, vector
 from faithlib.statistics.intervals import Interval
 
 DESIGNS = ("seeds", "nested", "crossed")
@@ -23,14 +23,6 @@ class ShareInterval(Interval):
 
     effective: float = math.nan
     deff: float = math.nan
-
-    def out_of_reach(self, relation=">", bound=0.0):
-        """Would the interval contain the bound even if every observation satisfied the claim?"""
-        best = 1.0 if direction(relation) > 0 else 0.0
-        # A cluster is then one observation.
-        best_case = replace(self, value=best, effective=float(self.n_units))
-        low, high = best_case.ends()
-        return low <= bound if best else high >= bound
 
     def _ends(self, level):
         n, q = self.effective, t_quantile(0.5 + level / 2, self.components[0][1])

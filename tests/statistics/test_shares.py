@@ -6,7 +6,6 @@ from sample.statistics import table_of
 from scipy import stats
 
 from faithlib import statistics
-from replication import cases
 
 
 def test_share_interval_is_wilsons_with_a_t_quantile():
@@ -36,17 +35,6 @@ def test_share_interval_has_a_width_where_all_are_true():
     assert found.pvalue(">", 0.6) <= 0.025 < found.pvalue(">", 0.7)
     none = statistics.share_interval(np.zeros(100), np.repeat(np.arange(10), 10))
     assert none.ends() == pytest.approx((0, 1 - found.low))
-
-
-def test_what_no_share_of_so_few_clusters_could_show_is_said():
-    """All true of 3 clusters: the lower end is 3 / (3 + 4.303²) = .139; of 80, 80 / (80 + 1.990²) = .953."""
-    few, many = (
-        statistics.share_interval([True] * 9 * k + [False] * k, list(range(k)) * 10) for k in (3, 80)
-    )
-    assert few.out_of_reach(">=", 0.95) and not few.out_of_reach(">=", 0.13)
-    assert not many.out_of_reach(">=", 0.95) and few.out_of_reach("<", 0.05)
-    verdict = cases.everywhere({"cola": few}, ">=", 0.95)
-    assert verdict.text() == "undecided (not shown on cola, and cannot be with so few clusters; 3 clusters)"
 
 
 def test_share_interval_takes_clusters_of_unequal_sizes():
