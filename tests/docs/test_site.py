@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
-from verify import BAR
+from execute import BAR
 
 from faithlib.attributions import registry as attributions
 from faithlib.metrics import registry as metrics

@@ -164,7 +164,7 @@ def test_against_recursive_roar_only_the_same_architecture_counts(records, point
     assert row.published == pytest.approx(0.404 - 0.261) and row.published_cases == "sst2"
     fewer = table_of(scores, points, roar=roar_of("MiniLM").assign(variant="1500-texts")).loc[ROAR]
     assert fewer.verdict == "undecided"
-    assert fewer.reason == "Recursive ROAR has its variant 1500-texts alone"
+    assert fewer.reason == "Recursive ROAR was run with 1500-texts only"
     assert fewer.value == pytest.approx(row.value) and np.isnan(fewer.ci_low)
 
 

@@ -337,7 +337,7 @@ def test_the_card_says_how_many_seeds_were_planned_and_looked_at():
     assert (counts["sst"], counts["babi_1"]) == ([5, 5, 3], [3, 6, 2])
     card = (project_root() / "notebooks/recursive_roar/README.md").read_text(encoding="utf-8")
     assert "verdicts were read after three, four and five; bAbI-1 has three of six and is read twice" in card
-    assert CARD.looks["small"]["babi_1", "bilstm", ""] == (3, 6)
+    assert CARD.looks["small"]["babi_1 bilstm"] == [3, 6]
 
 
 def test_the_card_says_what_masks_of_a_collapsed_model_tell():
