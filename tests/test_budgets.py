@@ -18,7 +18,7 @@ BUDGETS = {
     "faithlib/attributions": 1_153,
     "faithlib/corpora": 461,
     "faithlib/engine": 376,
-    "faithlib/metrics": 1_529,
+    "faithlib/metrics": 1_537,
     "faithlib/models": 1_487,
     "faithlib/report": 584,
     "faithlib/statistics": 406,
@@ -37,12 +37,12 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_469,
     "workflow": 2_479,
-    "tests": 29_429,
+    "tests": 29_432,
     "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_754,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_875  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_886  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 

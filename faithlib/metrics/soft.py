@@ -383,10 +383,24 @@ def of_attribution(inputs, scores, draws=3, keep=True, how="minmax", values=_of_
     return values(inputs, softly_erased(inputs, scores, draws, keep, how), draws, keep)
 
 
-# (inputs, scores, draws) -> (examples,), NaN where 1 − S0 is below `erasure.LEAST`. Soft-NS: tokens are kept
-# as far as they are important, in (−∞, 1]; Soft-NC: they are removed, from 0 on. "equal": every attribution
-# keeps, or removes, half of the tokens in expectation (`equal_retention`).
-soft_ns = of_attribution
-soft_nc = partial(of_attribution, keep=False)
-equal_soft_ns = partial(of_attribution, how="equal")
-equal_soft_nc = partial(of_attribution, keep=False, how="equal")
+def soft_ns(inputs, scores, draws=3):
+    """Soft-NS: tokens are kept as far as they are important; (examples,) in (−∞, 1], higher is better.
+
+    Bernoulli draws are averaged, the same for all attributions; NaN where 1 − S0 is below `erasure.LEAST`.
+    """
+    return of_attribution(inputs, scores, draws)
+
+
+def soft_nc(inputs, scores, draws=3):
+    """Soft-NC: tokens are removed as far as they are important; as `soft_ns`, values from 0 on."""
+    return of_attribution(inputs, scores, draws, keep=False)
+
+
+def equal_soft_ns(inputs, scores, draws=3):
+    """`soft_ns` where every attribution keeps half of the tokens in expectation (`equal_retention`)."""
+    return of_attribution(inputs, scores, draws, how="equal")
+
+
+def equal_soft_nc(inputs, scores, draws=3):
+    """`soft_nc` where every attribution removes half of the tokens in expectation (`equal_retention`)."""
+    return of_attribution(inputs, scores, draws, keep=False, how="equal")

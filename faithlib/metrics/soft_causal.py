@@ -262,10 +262,24 @@ def _of_tokens(inputs, variants, draws, keep):
     return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
 
 
-# (inputs, scores, draws) -> (examples,), higher is better; NaN where ΔP_0 is 0. Soft-NS (Eq. 7) in [0, 1],
-# Soft-NC (Eq. 8) from 0 on. "equal": every attribution keeps, or removes, half of the tokens in expectation.
 _of_attribution = partial(soft.of_attribution, values=_of_tokens)
-causal_soft_ns = partial(_of_attribution, how="clip")
-causal_soft_nc = partial(_of_attribution, keep=False, how="clip")
-causal_equal_soft_ns = partial(_of_attribution, how="equal")
-causal_equal_soft_nc = partial(_of_attribution, keep=False, how="equal")
+
+
+def causal_soft_ns(inputs, scores, draws=3):
+    """Soft-NS of a language model (Eq. 7): (examples,) in [0, 1], higher is better; NaN where ΔP_0 is 0."""
+    return _of_attribution(inputs, scores, draws, how="clip")
+
+
+def causal_soft_nc(inputs, scores, draws=3):
+    """Soft-NC of a language model (Eq. 8): as `causal_soft_ns`, values from 0 on."""
+    return _of_attribution(inputs, scores, draws, keep=False, how="clip")
+
+
+def causal_equal_soft_ns(inputs, scores, draws=3):
+    """`causal_soft_ns` where every attribution keeps half of the tokens in expectation."""
+    return _of_attribution(inputs, scores, draws, how="equal")
+
+
+def causal_equal_soft_nc(inputs, scores, draws=3):
+    """`causal_soft_nc` where every attribution removes half of the tokens in expectation."""
+    return _of_attribution(inputs, scores, draws, keep=False, how="equal")
