@@ -249,7 +249,7 @@ def _sources(encoding, scores, plan, seed):
 # Registered metrics -------------------------------------------------------------------------------
 
 
-def _of_tokens(inputs, variants, draws, keep):
+def of_tokens(inputs, variants, draws, keep):
     """Values of next tokens; of an answer of several, the distance is a mean over their distributions."""
     operator, empty = inputs.erasing("zero", soft=True), []
     for e in inputs.encodings:
@@ -262,7 +262,7 @@ def _of_tokens(inputs, variants, draws, keep):
     return (soft_ns if keep else soft_nc)(moved, delta_zero).mean(1)
 
 
-_of_attribution = partial(soft.of_attribution, values=_of_tokens)
+_of_attribution = partial(soft.of_attribution, values=of_tokens)
 
 
 def causal_soft_ns(inputs, scores, draws=3):

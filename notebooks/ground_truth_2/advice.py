@@ -2,21 +2,33 @@
 
 import pandas as pd
 
-from notebooks.ground_truth_2.figures import label
-from notebooks.ground_truth_2.tables import ENTRY
+from notebooks.ground_truth_2.card import CARD
+from notebooks.ground_truth_2.figures import label, label_of
+from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED
 from notebooks.ground_truth_2.worst_case import CORE, FAILS, PASSES
 
 NEAR = 0.02  # of the best worst cell: entries between which the cost decides
 BLIND = 0.60  # an accuracy that is near chance
 SEES = 0.90
+OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
+    "soft_metrics": ("soft_ns", "soft_nc", "ns", "nc"),
+    "saloss": ("decision_flip", "ns", "nc"),
+    "noiser": ("log_ratio", "causal_soft_ns", "causal_soft_nc", "answerability"),
+}
 
 
-def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[str]:
-    """What to report for classifiers, [str] of Markdown; none at "quick", or without all core cells."""
-    whole = entries[entries.cells == len(CORE)]
-    if scale == "quick" or whole.empty:
+def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tuple = CORE) -> list[str]:
+    """What to report for one kind of model, [str] of Markdown; none at "quick" or without records.
+
+    Entries with fewer cells than others take no part. core: the cells that count, of which some may have no
+    record yet; then the first sentence says so.
+    """
+    if scale == "quick" or entries.empty:
         return []
+    whole = entries[entries.cells == entries.cells.max()]
     best = whole.iloc[0]
+    missing = len(core) - best.cells
+    of_all = f"{best.cells}" if not missing else f"{best.cells} core cells ({missing} have no records yet)"
     near = whole[whole.worst >= best.worst - NEAR]
     cheapest = near.loc[near.seconds.idxmin()]
     passing, failing = (whole[whole.verdict == word] for word in ("passes", "fails"))
@@ -24,7 +36,7 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[st
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
     return [
         f"**Report** {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
-        f"{best['mean']:.2f} in the mean of {len(CORE)}. Within {NEAR} of it the cheapest is "
+        f"{best['mean']:.2f} in the mean of {of_all}. Within {NEAR} of it the cheapest is "
         f"{label(cheapest)}, with "
         f"{cheapest.seconds:.1f} CPU seconds to tell two explanations apart in its worst cell.",
         f"**Passes** at {PASSES:.2f} in every cell: {_list(passing)}.",
@@ -33,6 +45,30 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str) -> list[st
         f"{_list(one[one.accuracy <= BLIND])}. These can (at least {SEES:.2f}): "
         f"{_list(one[one.accuracy >= SEES])}.",
     ]
+
+
+def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """What the study says of the metrics of each paper, as published: paper, text (Markdown, for its card).
+
+    entries: from `tables.entries`, of both kinds of models. None at the scale "quick".
+    """
+    rows = []
+    for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():
+        own = entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)].set_index("metric")
+        shares = [
+            f"{label_of(name)} {own.worst[name]:.0%} ({own.cell[name]})"
+            for name in metrics
+            if name in own.index
+        ]
+        if shares:
+            text = (
+                "**Can its metrics be believed?** Of pairs of explanations of which one is known to be "
+                f"better, they rank correctly in their worst case: {', '.join(shares)}. Chance is 50 %; "
+                "metrics as published, on small models whose evidence is known "
+                f"([{CARD.title}](../{CARD.name}/README.md))."
+            )
+            rows.append((paper, text))
+    return pd.DataFrame(rows, columns=["paper", "text"])
 
 
 def _list(rows):

@@ -41,6 +41,7 @@ from replication.papers import Card
 SEEDS = {"P": range(20, 30), "N1": range(20, 30), "N2": range(20, 30), "N1, mask kind": range(20, 25)}
 TEXTS = {"P": 40, "N1": 30, "N2": 20, "N1, mask kind": 10}
 ORDER_PAIRS = 30  # of one shape, of a graded model
+LANGUAGE_MODEL = "tiny-llama"
 PASSES, BELOW = 0.70, 0.65  # of claim 1: of the entry that is recommended, and of the cell of each other one
 DIFFERENCE = 0.10  # of claims 3 and 7: between accuracies
 GAIN = 0.05  # of claims 4 and 5

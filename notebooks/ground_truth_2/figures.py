@@ -14,8 +14,9 @@ from notebooks.ground_truth_2.worst_case import CORE
 from replication.papers import layout
 
 TEN = "_10"  # ends the name of NS and NC of ten ratios
-MAPS = {"minmax": "", "rank": "ranks"}
+MAPS = {"minmax": "", "clip": "", "rank": "ranks"}
 OPERATORS = {"mask": "[MASK]"}
+OF_JUDGE = {"log_ratio": "log ratio", "min_top_k": "minimum top-k"}  # that no study can ask for by name
 BEST = 16  # entries that are drawn beside those as published
 CAPTIONS = layout("ground_truth_2", "captions.yaml")
 
@@ -52,12 +53,18 @@ def cells(table: pd.DataFrame, order: pd.DataFrame, scale: str) -> Figure:
 
 def label(row):
     """An entry (a Series with the columns ENTRY) in words: "Soft-NS, equal, zero by token"."""
-    metric, how, operator, by = row[ENTRY]
-    name = f"{label_of(metric.removesuffix(TEN))} of 10 ratios" if metric.endswith(TEN) else label_of(metric)
+    return ", ".join(part for part in (label_of(row.metric), choice(row)) if part)
+
+
+def choice(row):
+    """What an entry chooses besides its metric, in words: "equal, zero by token"."""
+    _, how, operator, by = row[ENTRY]
     place = f"zero by {by}" if how and operator == "zero" else OPERATORS.get(operator, operator)
-    return ", ".join(part for part in (name, MAPS.get(how, how), place) if part)
+    return ", ".join(part for part in (MAPS.get(how, how), place) if part)
 
 
 def label_of(metric):
     """A metric in words."""
-    return registry.get(metric).label if metric in registry.names() else metric
+    if metric.endswith(TEN):
+        return f"{label_of(metric.removesuffix(TEN))} of 10 ratios"
+    return registry.get(metric).label if metric in registry.names() else OF_JUDGE.get(metric, metric)

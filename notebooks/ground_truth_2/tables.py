@@ -12,11 +12,11 @@ from scipy.stats import kendalltau
 
 from faithlib.statistics import seeds_interval
 from notebooks.ground_truth_2 import worst_case
-from notebooks.ground_truth_2.card import ORDER_PAIRS
+from notebooks.ground_truth_2.card import LANGUAGE_MODEL, ORDER_PAIRS
 from notebooks.ground_truth_2.worst_case import CORE, KIND
 
 ENTRY = ["metric", "map", "operator", "by"]
-PUBLISHED = (
+OF_CLASSES = (  # entries as published
     *((name, "", "zero", "element") for name in ("ns", "nc")),
     *((name, how, "zero", "element") for name in ("soft_ns", "soft_nc") for how in ("minmax", "equal")),
     *(
@@ -25,10 +25,29 @@ PUBLISHED = (
     ),
     *((f"f_fidelity_{sign}", "", "mask", "token") for sign in ("plus", "minus")),
 )
+OF_WORDS = (
+    *((name, "clip", "zero", "element") for name in ("causal_soft_ns", "causal_soft_nc", "log_ratio")),
+    *((name, "", "", "") for name in ("answerability", "min_top_k")),
+)
+PUBLISHED = (*OF_CLASSES, *OF_WORDS)
 CONTROLS = ("random", "oracle", "magnitude", "mirror")
 SHAPES = 3
 TIES = {"right": 0.005, "right_1e4": 1e-4, "right_1e6": 1e-6}  # columns of the counts
 RATIOS = "ns", "nc", "ns_10", "nc_10"
+
+
+def by_kind(table):
+    """(the rows of classifiers, those of language models) of a table with the column `model`."""
+    causal = table.model == LANGUAGE_MODEL
+    return table[~causal], table[causal]
+
+
+def records_by_kind(records):
+    """The same of records: two lists."""
+    of_classes, of_words = [], []
+    for record in records:
+        (of_words if record["params"]["model"] == LANGUAGE_MODEL else of_classes).append(record)
+    return of_classes, of_words
 
 
 def accuracies(values, by=(), right="right"):
@@ -69,8 +88,14 @@ def cells(values: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def entries(values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict]) -> pd.DataFrame:
-    """entries.csv: a row an entry of the main setting, the best first; resolution: the table of that name.
+def entries(
+    values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict], core: tuple = CORE
+) -> pd.DataFrame:
+    """entries.csv: a row an entry of the main setting, the best first.
+
+    Args:
+        resolution: the table of that name.
+        core: the cells that count, of CORE.
 
     Returns:
         DataFrame with ENTRY, worst (cross-fitted accuracy of the worst core cell), cell (which one it is over
@@ -84,20 +109,20 @@ def entries(values: pd.DataFrame, resolution: pd.DataFrame, records: list[dict])
     known = resolution.assign(kind=resolution.mechanism.map(KIND))
     rows = []
     for entry in accuracy.index.droplevel(["kind", "error", "seed"]).unique():
-        core = matrix(accuracy, entry)
-        if core.empty or entry[0] in CONTROLS:
+        own_cells = matrix(accuracy, entry)
+        if own_cells.empty or entry[0] in CONTROLS:
             continue
-        kind, error = worst = core.mean().idxmin()
+        kind, error = worst = own_cells.mean().idxmin()
         own = known[(known[ENTRY] == list(entry)).all(axis=1)]
         texts = own.texts_needed[(own.kind == kind) & (own.error == error)].median()
         of_entry = values[(values[ENTRY] == list(entry)).all(axis=1)]
-        whole = core.to_numpy()
+        whole = own_cells.to_numpy()
         found = {
-            "worst": worst_case.worst(whole) if len(whole) > 1 else core.mean().min(),
+            "worst": worst_case.worst(whole) if len(whole) > 1 else own_cells.mean().min(),
             "cell": " ".join(worst),
-            "mean": core.mean().mean(),
-            "verdict": worst_case.verdict(whole) if core.shape[1] == len(CORE) else "undecided",
-            "cells": core.shape[1],
+            "mean": own_cells.mean().mean(),
+            "verdict": worst_case.verdict(whole, len(core)),
+            "cells": own_cells.shape[1],
             "texts": texts,
             "seconds": texts * spent.get(" ".join(entry), float("nan")) / 1000,
             **_flagged(of_entry),

@@ -72,18 +72,19 @@ def limits(cells, level):
     return mean - reach, mean + reach
 
 
-def verdict(cells):
+def verdict(cells, count):
     """Whether an entry "passes" or "fails", or is "undecided", by its cells (seeds, cells).
 
     An entry passes if the lower limit of every cell is above PASSES: all must hold, so the level needs no
-    correction. It fails if the upper limit of some cell, at LEVEL / cells, is below FAILS. A cell with fewer
-    than three seeds decides nothing.
+    correction, and no cell may be without a record. It fails if the upper limit of some cell, at
+    LEVEL / count, is below FAILS. A cell with fewer than three seeds decides nothing.
+
+    count: of the core cells that there are, with a record or without.
     """
-    if np.isfinite(cells).sum(axis=0).min() < 3:
-        return "undecided"
-    if (limits(cells, LEVEL)[0] > PASSES).all():
+    enough = cells[:, np.isfinite(cells).sum(axis=0) >= 3]
+    if enough.shape[1] == count and (limits(enough, LEVEL)[0] > PASSES).all():
         return "passes"
-    if (limits(cells, LEVEL / cells.shape[1])[1] < FAILS).any():
+    if (limits(enough, LEVEL / count)[1] < FAILS).any():
         return "fails"
     return "undecided"
 

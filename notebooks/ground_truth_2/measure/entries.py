@@ -32,6 +32,7 @@ class Entry:
         draws: averaged, 0 for a metric that draws nothing.
         function: (inputs, scores) -> (examples,).
         sign: 1 where higher is better, else −1.
+        erases: whether its values depend on the operator.
     """
 
     metric: str
@@ -39,10 +40,11 @@ class Entry:
     draws: int
     function: object
     sign: int
+    erases: bool = True
 
 
 def entries(draws=DRAWS):
-    """All metrics with their maps, [Entry]; the operator is that of the inputs that they are given."""
+    """All metrics of classes with their maps, [Entry]; the operator is that of the inputs they are given."""
     chosen = []
     for name, function in (("ns", erasure.ns), ("nc", erasure.nc)):
         chosen.append(Entry(name, "", 0, function, 1))
@@ -51,7 +53,13 @@ def entries(draws=DRAWS):
         for how in MAPS:
             function = partial(soft.of_attribution, draws=draws, keep=keep, how=how)
             chosen.append(Entry(name, how, draws, function, 1))
-    for name in HARD:
+    return chosen + hard(draws)
+
+
+def hard(draws, names=HARD):
+    """The entries of metrics that erase whole tokens, [Entry]; names: of HARD."""
+    chosen = []
+    for name in names:
         metric, drawn = get(name), draws if name in DRAWN else 0
         function = partial(metric.resolve(), draws=draws) if drawn else metric.resolve()
         chosen.append(Entry(name, "", drawn, function, 1 if metric.better == "higher" else -1))
@@ -95,8 +103,8 @@ def values(operator, encodings, targets, explanations, chosen, seed=0, spent=Non
     columns["room"] = np.maximum(0, inputs.p_full - inputs.p_empty)
     columns["empty_keeps"] = _empty_keeps(operator, encodings, targets)[texts]
     for entry in chosen:
-        about = {"metric": entry.metric, "map": entry.map, "operator": operator.name}
-        about |= {"by": operator.by, "draws": entry.draws}
+        about = {"metric": entry.metric, "map": entry.map, "operator": operator.name if entry.erases else ""}
+        about |= {"by": operator.by if entry.erases else "", "draws": entry.draws}
         began = time.process_time()
         measured = entry.sign * np.asarray(entry.function(inputs, scores), float)
         if spent is not None:

@@ -6,10 +6,14 @@ from functools import partial
 import numpy as np
 
 from faithlib import models, training
+from faithlib.corpora import planted
 from faithlib.engine import forward
+from notebooks.ground_truth_2.card import LANGUAGE_MODEL
+from notebooks.ground_truth_2.measure import language
 from notebooks.ground_truth_2.measure.planted_texts import texts
+from notebooks.noiser.measure.judge import LocalJudge
 
-MODELS = ("tiny-bert", "bilstm")
+MODELS = ("tiny-bert", "bilstm", LANGUAGE_MODEL)
 SIZE = {"bilstm": {"width": 64, "hidden": 64}}
 SETTINGS = {"batch_size": 32, "learning_rate": 2e-3}
 ACCURACY = 0.95  # the least, of a mechanism whose words decide the class
@@ -27,6 +31,7 @@ class PlantedModel:
         accuracy: on the test texts, in [0, 1].
         least: the accuracy that the model needs to be scored.
         length: of its long texts, of `planted_texts.LENGTHS`.
+        judge: of a language model, one that learnt the same classes from texts with gaps; else None.
     """
 
     mechanism: object
@@ -36,6 +41,7 @@ class PlantedModel:
     accuracy: float
     least: float
     length: int = 12
+    judge: object = None
 
     @property
     def refused(self):
@@ -57,25 +63,36 @@ def trained(mechanism, seed, model="tiny-bert", model_dir="", device="cpu", leng
         length: of `planted_texts.LENGTHS`: half of the texts have this length.
         run: a `results.Run` that keeps the weights, or None.
     """
-    splits = texts(mechanism, seed, length)
+    splits, judge = texts(mechanism, seed, length), None
+    fit = partial(fitted, mechanism, model=model, model_dir=model_dir, device=device, length=length, run=run)
+    classifier = fit(splits, seed)
+    if model == LANGUAGE_MODEL:
+        judge = LocalJudge(fit(language.gapped(splits, seed), seed + language.JUDGE), tokens=1)
+    accuracy = training.evaluate(classifier, *encoded(classifier, splits["test"]))["accuracy"]
+    asked = least(mechanism, splits["test"])
+    return PlantedModel(mechanism, seed, classifier, splits, accuracy, asked, length, judge)
+
+
+def fitted(mechanism, splits, seed, model, model_dir, device, length, run):
+    """A model that learnt these texts; arguments as of `trained`."""
     words = [row["text"] for row in splits["train"]]
-    sizes = SIZE.get(model, {})
-    classifier = models.load(model, mechanism.labels, words, model_dir, seed, device, **sizes)
+    if model == LANGUAGE_MODEL:
+        classifier = models.load_causal(model, [*words, " ".join(planted.LABELS)], model_dir, seed, device)
+    else:
+        sizes = SIZE.get(model, {})
+        classifier = models.load(model, mechanism.labels, words, model_dir, seed, device, **sizes)
     data = {split: encoded(classifier, splits[split]) for split in ("train", "validation")}
     train = partial(training.fine_tune, classifier, data, epochs=mechanism.epochs, seed=seed, **SETTINGS)
     if run is None:
         train()
     else:
         run.keep_weights(classifier, train, [asdict(mechanism), seed, length, SETTINGS])
-    accuracy = training.evaluate(classifier, *encoded(classifier, splits["test"]))["accuracy"]
-    asked = least(mechanism, splits["test"])
-    return PlantedModel(mechanism, seed, classifier, splits, accuracy, asked, length)
+    return classifier
 
 
 def encoded(classifier, rows):
-    """(encodings, labels (examples,)) of examples."""
-    labels = np.array([row["label"] for row in rows])
-    return classifier.encode([row["text"] for row in rows]), labels
+    """(encodings, what is to be predicted (examples,) int) of examples."""
+    return classifier.encode([row["text"] for row in rows]), language.targets(classifier, rows)
 
 
 def least(mechanism, rows):

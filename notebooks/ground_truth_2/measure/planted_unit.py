@@ -1,10 +1,19 @@
 """One planted model: its texts that count, and explanations of them."""
 
+from functools import partial
+
 import numpy as np
 
 from faithlib.engine.operators import OPERATORS, Operator
 from faithlib.statistics import stream
-from notebooks.ground_truth_2.measure import planted_models, planted_pairs, planted_truth, scoring
+from notebooks.ground_truth_2.measure import (
+    entries,
+    language,
+    planted_models,
+    planted_pairs,
+    planted_truth,
+    scoring,
+)
 from notebooks.ground_truth_2.measure.natural_texts import unigrams
 from notebooks.ground_truth_2.measure.planted_texts import scored
 from notebooks.ground_truth_2.measure.scoring import Prepared
@@ -34,8 +43,13 @@ def prepared(model, count, operators=OPERATORS):
     train = [row["text"] for row in model.splits["train"][:UNIGRAM_TEXTS]]
     pool = unigrams(classifier.encode(train))
     chosen = [Operator(classifier, name, "", pool, f"ground truth {seed}") for name in operators]
+    of_model = entries.entries
+    if model.judge is not None:
+        of_model = partial(
+            language.entries, judge=model.judge, model=classifier, rows=[rows[i] for i in kept]
+        )
     return Prepared(
-        scoring.with_tokens(chosen), encodings, targets[kept], explanations, pairs, seed, len(rows)
+        scoring.with_tokens(chosen), encodings, targets[kept], explanations, pairs, seed, len(rows), of_model
     )
 
 

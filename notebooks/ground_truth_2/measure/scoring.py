@@ -1,5 +1,6 @@
 """From a model's texts and explanations to accuracies: entries under all operators, controls, and counts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ class Prepared:
         explanations: for each text {explanation: (maskable tokens,) scores}.
         pairs: for each text [(error, shape, better, worse)].
         looked: texts that were looked at to find these.
+        entries: draws -> [Entry], what is scored.
     """
 
     operators: list
@@ -35,6 +37,7 @@ class Prepared:
     pairs: list
     seed: int
     looked: int
+    entries: Callable = entries.entries
 
 
 def with_tokens(operators):
@@ -47,13 +50,14 @@ def rows(prepared, start, stop, draws=entries.DRAWS):
     """The rows of `entries.right` of the texts from `start` to `stop`, with `seconds`.
 
     seconds: CPU seconds of one value of the entry, a mean over these texts; 0 for controls. Metrics that take
-    no probabilities are the same under "zero" by token and are left out there.
+    no probabilities are the same under "zero" by token and are left out there; what erases nothing is scored
+    once.
     """
     chosen, seconds = slice(start, stop), {}
     explanations, pairs = prepared.explanations[chosen], prepared.pairs[chosen]
     tables = [controls(explanations, pairs, prepared.seed, start)]
-    for operator in prepared.operators:
-        scored = entries.entries(draws)
+    for number, operator in enumerate(prepared.operators):
+        scored = [entry for entry in prepared.entries(draws) if entry.erases or number == 0]
         if operator.name == "zero" and operator.by == "token":
             scored = [entry for entry in scored if entry.map]
         values = entries.values(

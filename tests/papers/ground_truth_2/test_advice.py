@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from notebooks.ground_truth_2 import advice, tables
-from notebooks.ground_truth_2.worst_case import CORE
+from notebooks.ground_truth_2.worst_case import CORE, PLANTED_CORE
 
 
 @pytest.fixture
@@ -38,6 +38,19 @@ def test_sentences_name_the_best_the_cheapest_near_it_and_what_is_blind(cells, e
     assert "(at most 0.60): NC, zero (0.50). These can" in one and "resample" not in one
 
 
-def test_there_is_no_advice_at_quick_or_without_all_cells(cells, entries):
+def test_there_is_no_advice_at_quick_or_without_records(cells, entries):
     assert advice.sentences(cells, entries, "quick") == []
-    assert advice.sentences(cells, entries.assign(cells=6), "small") == []
+    assert advice.sentences(cells, entries[:0], "small") == []
+
+
+def test_cells_without_a_record_are_told(cells, entries):
+    first = advice.sentences(cells, entries.assign(cells=6), "small")[0]
+    assert "in the mean of 6 core cells (10 have no records yet)." in first
+    assert "in the mean of 6." in advice.sentences(cells, entries.assign(cells=6), "small", PLANTED_CORE)[0]
+
+
+def test_each_paper_has_a_sentence_about_its_own_metrics_as_published(entries):
+    table = advice.of_papers(entries, "small").set_index("paper").text
+    assert set(table.index) == {"soft_metrics", "saloss"}
+    assert "rank correctly in their worst case: NC 50% (P1 one of two). Chance" in table["saloss"]
+    assert advice.of_papers(entries, "quick").empty

@@ -19,16 +19,16 @@ def test_rows_are_entries_in_their_order_and_the_worst_cell_is_framed():
     frames = [(patch.get_x(), patch.get_y()) for patch in axes.patches]
     assert frames == [(3, 0), (0, 1)]
     assert {patch.get_edgecolor()[:3] for patch in axes.patches} == {to_rgb("black")}
-    assert set(figures.CAPTIONS) == {"cells"}
+    assert set(figures.CAPTIONS) == {"cells", "language_models"}
 
 
 def test_all_as_published_are_drawn_and_the_best_others():
     others = [("ns_10", how, "delete", "token") for how in map(str, range(30))]
-    names = [*others, *tables.PUBLISHED]
+    names = [*others, *tables.OF_CLASSES]
     rows = [(*name, *CORE[0], True, 0.5) for name in names]
     cells = pd.DataFrame(rows, columns=[*tables.ENTRY, "kind", "error", "core", "accuracy"])
     order = pd.DataFrame(names, columns=tables.ENTRY).assign(cells=1)
     axes = figures.cells(cells, order, "small").axes[0]
     labels = [t.get_text() for t in axes.get_yticklabels()]
-    assert len(labels) == figures.BEST + len(tables.PUBLISHED)
+    assert len(labels) == figures.BEST + len(tables.OF_CLASSES)
     assert labels[0].startswith("NS of 10 ratios") and "AOPC, sufficiency, [MASK]" in labels

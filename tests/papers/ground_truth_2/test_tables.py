@@ -79,6 +79,18 @@ def test_ties_are_of_the_ladder_of_version_1(values):
     assert table["ties 1e-06"].eq(1).all() and table["ties 0.005"]["ns"] < 0.9
 
 
+def test_language_models_are_a_kind_of_their_own(values, known):
+    words = values.assign(model="tiny-llama")
+    both = pd.concat([values.assign(model="tiny-bert"), words], ignore_index=True)
+    assert [len(part) for part in tables.by_kind(both)] == [len(values), len(words)]
+    made = [{"params": {"model": name}} for name in ("tiny-bert", "tiny-llama", "tiny-bert")]
+    assert [len(part) for part in tables.records_by_kind(made)] == [2, 1]
+    spent = {" ".join(claims.AOPC_S): 2.0}
+    planted = words[words.mechanism.map(tables.KIND).isin(["P1", "P2", "P3"])]
+    table = tables.entries(planted, known, records(**spent), tables.worst_case.PLANTED_CORE)
+    assert table.verdict[0] == "passes" and table.cells[0] == 6
+
+
 def test_certificates_are_those_of_the_mask_kind_and_the_largest_of_all():
     assert tables.of_mask_kind(pd.DataFrame()).empty and tables.largest(pd.DataFrame()).empty
     rows = [

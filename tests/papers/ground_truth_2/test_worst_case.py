@@ -35,9 +35,9 @@ def test_a_seed_without_a_value_of_a_cell_keeps_its_others():
     assert worst_case.limits(cells, 0.05)[0][1] == pytest.approx(
         worst_case.limits(cells[[0, 1, 3, 4, 5]], 0.05)[0][1]
     )
-    assert worst_case.verdict(cells) == "fails"
+    assert worst_case.verdict(cells, 3) == "fails"
     cells[1:, 1] = np.nan  # no value in the second half
-    assert worst_case.worst(cells) == pytest.approx(0.9) and worst_case.verdict(cells) == "undecided"
+    assert worst_case.worst(cells) == pytest.approx(0.9) and worst_case.verdict(cells, 3) == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,10 @@ def test_a_seed_without_a_value_of_a_cell_keeps_its_others():
     ],
 )
 def test_verdicts(cells, word):
-    assert worst_case.verdict(np.asarray(cells)) == word
+    cells = np.asarray(cells)
+    assert worst_case.verdict(cells, cells.shape[1]) == word
+    without_a_record = worst_case.verdict(cells, cells.shape[1] + 1)
+    assert without_a_record == ("undecided" if word == "passes" else word)
 
 
 def test_limits_by_hand():
