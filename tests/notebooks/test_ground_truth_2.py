@@ -90,6 +90,7 @@ def test_the_units_are_those_that_the_card_fixed():
         "N1": {"task": "sst"},
         "N2": {"task": "ag_news"},
         "N1, mask kind": {"task": "sst", "kind": "mask"},
+        "language models": {"task": "planted", "model": "tiny-llama"},
     }
     assert len(entry["units"]) == len(planned)
     for (name, wanted), row in zip(planned.items(), entry["units"], strict=True):

@@ -40,16 +40,17 @@ def gapped(splits, seed):
     }
 
 
-def entries(draws, judge, model, rows):
+def entries(draws, judge, model, texts, targets):
     """What next tokens are scored with in the place of classes, [Entry].
 
     Args:
         draws: of a metric that draws.
         judge: a `noiser.measure.judge.LocalJudge`.
         model: a CausalLM.
-        rows: the examples that are scored.
+        texts: [str], those that are scored.
+        targets: (texts,) int, the tokens that are explained.
     """
-    chosen = judged(judge, model, rows) + hard(draws, HARD)
+    chosen = judged(judge, model, texts, targets) + hard(draws, HARD)
     for how in MAPS:
         for name, keep in (("causal_soft_ns", True), ("causal_soft_nc", False)):
             chosen.append(Entry(name, how, draws, partial(_soft, draws=draws, keep=keep, how=how), 1))
@@ -84,20 +85,20 @@ def log_ratio(inputs, scores, draws):
     return np.where(np.isposinf(values), np.nan, np.maximum(values, LOWEST))  # NaN stays NaN
 
 
-def judged(judge, model, rows):
+def judged(judge, model, texts, targets):
     """The entries of a judge, [Entry]; they erase nothing of the model's own inputs.
 
-    answerability: 1 where the judge's first answer from SHARE of the words is the class, else 0. min_top_k:
+    answerability: 1 where the judge's first answer from SHARE of the words is the target, else 0. min_top_k:
     the least share of words from which it still is, in (0, 1]; NaN where it fails with all. Arguments as of
     `entries`.
     """
-    encodings = model.encode([row["text"] for row in rows])
-    row_of = {e.ids.tobytes(): row for e, row in zip(encodings, rows, strict=True)}
+    answers = model.tokenizer.convert_ids_to_tokens(list(targets))
+    about = zip(model.encode(texts), texts, answers, strict=True)
+    known = {encoding.ids.tobytes(): (text, answer) for encoding, text, answer in about}
 
     def asked(inputs, scores):
-        own = [row_of[e.ids.tobytes()] for e in inputs.encodings]
-        names = [planted.LABELS[row["label"]] for row in own]
-        return [row["text"] for row in own], names, inputs.encodings, {"explanation": scores}
+        own, names = zip(*(known[e.ids.tobytes()] for e in inputs.encodings), strict=True)
+        return own, names, inputs.encodings, {"explanation": scores}
 
     def answered(inputs, scores):
         found = answerability.answerability(*asked(inputs, scores), judge, SHARE)

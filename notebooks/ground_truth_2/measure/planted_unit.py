@@ -46,7 +46,11 @@ def prepared(model, count, operators=OPERATORS):
     of_model = entries.entries
     if model.judge is not None:
         of_model = partial(
-            language.entries, judge=model.judge, model=classifier, rows=[rows[i] for i in kept]
+            language.entries,
+            judge=model.judge,
+            model=classifier,
+            texts=[rows[i]["text"] for i in kept],
+            targets=targets[kept],
         )
     return Prepared(
         scoring.with_tokens(chosen), encodings, targets[kept], explanations, pairs, seed, len(rows), of_model

@@ -87,7 +87,7 @@ def test_scores_of_zero_keep_nothing_and_have_the_lowest_log_ratio(given):
 
 def test_the_judge_needs_the_evidence(known, given):
     rows, model = known
-    answered, needed = language.judged(Reader(), model, rows)
+    answered, needed = language.judged(Reader(), model, [row["text"] for row in rows], given.targets)
     assert (answered.sign, needed.sign) == (1, -1) and not answered.erases and not needed.erases
     best, worst = (scores_of(rows, given.encodings, first) for first in (1.0, 0.0))
     assert list(answered.function(given, best)) == [1] * 4
@@ -113,7 +113,8 @@ def test_what_erases_nothing_is_scored_once(known, given):
     ]
     pairs = [[("near", "linear", BEST, WORST)]] * len(rows)
     operators = scoring.with_tokens([Operator(model, name) for name in ("zero", "mask", "delete")])
-    entries = partial(language.entries, judge=Reader(), model=model, rows=rows)
+    texts = [row["text"] for row in rows]
+    entries = partial(language.entries, judge=Reader(), model=model, texts=texts, targets=given.targets)
     prepared = scoring.Prepared(
         operators, given.encodings, given.targets, explanations, pairs, 1, len(rows), entries
     )
