@@ -20,13 +20,19 @@ KINDS = {  # of model: the tables of its cells and entries, and the cells that c
     "classifiers": ("cells", "entries", CORE),
     "language models": ("language_model_cells", "language_models", PLANTED_CORE),
 }
+TABLES = "ground_truth_2/tables"  # of a scale's results
 TOKENS = 15  # of the text whose passes are told
 FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
 
 
 def read(results, name):
     """A table of the study."""
-    return pd.read_csv(results / f"ground_truth_2/tables/{name}.csv", keep_default_na=False)
+    return pd.read_csv(results / TABLES / f"{name}.csv", keep_default_na=False)
+
+
+def kinds(results):
+    """The kinds of models that have records, [str]."""
+    return [kind for kind, (_, name, _) in KINDS.items() if (results / TABLES / f"{name}.csv").is_file()]
 
 
 def ranked(results, kind):
@@ -58,6 +64,9 @@ def answer(results=RESULTS):
     """What to report, for each kind of model a list of sentences, as Markdown."""
     parts = []
     for kind, (cells, entries, core) in KINDS.items():
+        if kind not in kinds(results):
+            parts.append(f"For **{kind}** there are no records yet.")
+            continue
         told = advice.sentences(read(results, cells), read(results, entries), results.name, core)
         parts.append(f"For **{kind}**:\n\n" + "\n".join(f"- {sentence}" for sentence in told))
     return "\n\n".join(parts)
@@ -66,7 +75,7 @@ def answer(results=RESULTS):
 def metrics_table(results=RESULTS):
     """A row a metric: its worst cell as published and with the best choice, of both kinds of models."""
     cells, names = {}, {}
-    for kind in KINDS:
+    for kind in kinds(results):
         entries = ranked(results, kind)
         entries = entries.assign(words=entries.metric.map(figures.label_of))
         as_published = published(entries).set_index("words")
@@ -76,10 +85,13 @@ def metrics_table(results=RESULTS):
             first = as_published.loc[words] if words in as_published.index else None
             before = "" if first is None else f"{_percent(first.worst)}: {first.cell}"
             cells.setdefault(words, {})[kind] = (before, found)
-    header = ["metric", *(f"{kind}, {what}" for kind in KINDS for what in ("as published", "best choice"))]
+    header = [
+        "metric",
+        *(f"{kind}, {what}" for kind in kinds(results) for what in ("as published", "best choice")),
+    ]
     rows = []
     for words, of in cells.items():
-        both = [cell for kind in KINDS for cell in of.get(kind, ("", ""))]
+        both = [cell for kind in kinds(results) for cell in of.get(kind, ("", ""))]
         rows.append((words, *both, _passes(names[words])))
     return table([*header, "passes a text"], rows)
 
@@ -87,7 +99,7 @@ def metrics_table(results=RESULTS):
 def fooled_table(results=RESULTS):
     """What misleads each metric, in the words of the registry, as Markdown."""
     rows = {}
-    for kind in KINDS:
+    for kind in kinds(results):
         for metric in ranked(results, kind).metric:
             if metric in registry.names():
                 rows.setdefault(figures.label_of(metric), registry.get(metric).fooled)

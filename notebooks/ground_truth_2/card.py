@@ -57,4 +57,4 @@ BLIND, SEES = 0.60, 0.90  # of claim 6
 GHOST = 0.10  # of claim 8: share of what erasing all words does
 HOLM = 0.025  # one-sided, over the eight claims
 
-CARD = Card.read(__file__)
+CARD = Card.read(__file__, models=(LANGUAGE_MODEL,))

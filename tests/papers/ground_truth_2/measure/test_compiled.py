@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sample.compiled import TOTAL, compiled
 
 from faithlib.attributions import attribute
 from faithlib.corpora import planted
 from faithlib.engine import forward
-from notebooks.ground_truth.measure.compiled import TOTAL, compiled
 
 WORDS = {
     "one_word": ("copper", "cotton", "chair"),
