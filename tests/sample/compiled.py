@@ -2,8 +2,8 @@
 
 Words have roles, COPIES dimensions of the embedding each, of which the mean is read; every other word,
 [MASK] and [PAD] are zero vectors. So a token that is zeroed, masked or replaced by id 0 is the same as a
-neutral word; a token that is deleted is gone, and later words move up by one, which matters to `in_context`
-alone. Where single dimensions are erased, a role counts by the share of its dimensions that is left.
+neutral word; a token that is deleted is gone. Where single dimensions are erased, a role counts by the share
+of its dimensions that is left.
 
 Layer 1 has a head for each partner role: every token looks for that role in its window. A layer of ReLUs then
 finds the tokens that are evidence of a class, such as "rabbit" with "maple" before it. Layer 2 has a head for
@@ -11,8 +11,7 @@ each kind of evidence: [CLS] looks for it. Attention is sharp: a head gives 1 if
 
     logit of class c = Σ weight · head − 7/2,    logit of the third class = 0
 
-A class has heads of weight 7, or, for graded evidence, heads of weights 4, 2 and 1: the one mechanism with a
-total order of its words.
+A class has heads of weight 7.
 """
 
 import torch
@@ -36,14 +35,14 @@ def compiled(mechanism: str, texts: list[str]) -> Classifier:
     """The compiled classifier of a mechanism.
 
     Args:
-        mechanism: a key of `corpora.planted.MECHANISMS`; "decoy" and "redundant" are computed as "one_word".
+        mechanism: a key of `corpora.planted.MECHANISMS`; "redundant" is computed as "one_word".
         texts: [str], whose words are the vocabulary.
 
     Returns:
         A `Classifier` of three classes, `corpora.planted.LABELS`.
 
     Raises:
-        ValueError: an unknown mechanism, or "blind", which has nothing to compile.
+        ValueError: an unknown mechanism.
 
     Example:
         >>> from faithlib.engine import forward
@@ -89,16 +88,8 @@ def _rules(mechanism):
     if mechanism == "ordered_pair":
         one, other = planted.PAIR
         return [((other,), (one,), 0, TOTAL), ((one,), (other,), 1, TOTAL)], (1, 10_000)
-    if mechanism == "in_context":
-        return [(ws, (planted.CONTEXT,), c, TOTAL) for c, ws in enumerate(classes)], (1, planted.NEAR)
-    if mechanism == "graded":
-        graded = planted.GRADES
-        return [
-            ((w,), (), c, g) for c, ws in enumerate(classes) for w, g in zip(ws, graded, strict=False)
-        ], ()
-    if mechanism not in planted.MECHANISMS or planted.MECHANISMS[mechanism].control:
-        known = [m.name for m in planted.MECHANISMS.values() if not m.control]
-        raise ValueError(f"mechanism {mechanism!r} cannot be compiled: use {', '.join(known)}")
+    if mechanism not in planted.MECHANISMS:
+        raise ValueError(f"mechanism {mechanism!r} cannot be compiled: use {', '.join(planted.MECHANISMS)}")
     return [(words, (), c, TOTAL) for c, words in enumerate(classes)], ()
 
 

@@ -14,8 +14,6 @@ WORDS = {
     "one_word": ("copper", "cotton", "chair"),
     "xor": ("needle", "spider", "violin", "basket", "chair"),
     "ordered_pair": ("rabbit", "maple", "chair"),
-    "in_context": ("harbor", "copper", "cotton", "chair"),
-    "graded": ("copper", "velvet", "pepper", "cotton", "chair"),
 }
 
 
@@ -30,14 +28,6 @@ def evidence(mechanism, words):
         places = {w: [i for i, found in enumerate(words) if found == w] for w in planted.PAIR}
         one, other = (places[w] for w in planted.PAIR)
         return TOTAL * any(i < j for i in one for j in other), TOTAL * any(j < i for i in one for j in other)
-    if mechanism == "in_context":
-        near = [set(words[i + 1 : i + 1 + planted.NEAR]) for i, w in enumerate(words) if w == planted.CONTEXT]
-        return tuple(TOTAL * any(n & set(planted.CLASSES[c]) for n in near) for c in (0, 1))
-    if mechanism == "graded":
-        return tuple(
-            sum(g for w, g in zip(planted.CLASSES[c], planted.GRADES, strict=False) if w in words)
-            for c in (0, 1)
-        )
     return TOTAL * bool(a), TOTAL * bool(b)
 
 
@@ -76,15 +66,15 @@ def test_a_token_that_is_erased_is_as_a_neutral_word(mechanism):
             )
 
 
-def test_attributions_find_graded_evidence_in_its_order():
-    rows = [r for r in planted.make("graded", 40, seed=1) if r["kind"] == "whole"][:5]
-    model = compiled("graded", [r["text"] for r in rows])
+def test_leaving_a_word_out_finds_the_evidence():
+    rows = [r for r in planted.make("one_word", 40, seed=1) if r["kind"] == "whole"][:5]
+    model = compiled("one_word", [r["text"] for r in rows])
     encodings = model.encode([r["text"] for r in rows])
     targets = [r["label"] for r in rows]
     found = attribute(model, encodings, targets, ["leave_one_out", "attention", "gradient_l2"])
     for row, e, scores in zip(rows, encodings, found["leave_one_out"], strict=True):
         of_words = [scores[e.words == i].sum() for i in row["evidence"]]
-        np.testing.assert_allclose(of_words, row["weights"], atol=1e-3)
+        np.testing.assert_allclose(of_words, [TOTAL], atol=1e-3)
         assert np.abs(scores[~np.isin(e.words, row["evidence"])]).max() < 1e-3
     assert all(np.isfinite(s).all() for name in found for s in found[name])
 
