@@ -104,9 +104,7 @@ def test_a_package_stays_within_its_budget(name):
     lines = sum(code_lines(ROOT / path) for path in COUNTED[name])
     assert name in BUDGETS, f"{name} has {lines} lines and no budget: give it one"
     assert lines <= BUDGETS[name], f"{name} has {lines} lines: what a feature adds, it takes elsewhere in it"
-    assert (
-        sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_800
-    )
+    assert sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_800
 
 
 def test_docstrings_stay_within_their_budget():

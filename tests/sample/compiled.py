@@ -11,7 +11,7 @@ each kind of evidence: [CLS] looks for it. Attention is sharp: a head gives 1 if
 
     logit of class c = Σ weight · head − 7/2,    logit of the third class = 0
 
-A class has heads of weight 7.
+A class has heads of weight 7, or, for graded evidence, heads of weights 4, 2 and 1.
 """
 
 import torch
@@ -23,6 +23,7 @@ from faithlib.corpora import planted
 from faithlib.models.bilstm import NO_ATTENTION
 from faithlib.models.built import word_tokenizer
 from faithlib.models.classifier import Classifier
+from notebooks.ground_truth_2.measure.planted_texts import GRADES
 
 SHARP = (
     30.0  # the score of what a head looks for; that of looking at oneself, and finding nothing, is half of it
@@ -35,7 +36,8 @@ def compiled(mechanism: str, texts: list[str]) -> Classifier:
     """The compiled classifier of a mechanism.
 
     Args:
-        mechanism: a key of `corpora.planted.MECHANISMS`; "redundant" is computed as "one_word".
+        mechanism: a key of `corpora.planted.MECHANISMS`; "redundant" is computed as "one_word"; or
+            "graded".
         texts: [str], whose words are the vocabulary.
 
     Returns:
@@ -88,6 +90,9 @@ def _rules(mechanism):
     if mechanism == "ordered_pair":
         one, other = planted.PAIR
         return [((other,), (one,), 0, TOTAL), ((one,), (other,), 1, TOTAL)], (1, 10_000)
+    if mechanism == "graded":
+        graded = [zip(words, GRADES, strict=False) for words in classes]
+        return [((word,), (), c, grade) for c, words in enumerate(graded) for word, grade in words], ()
     if mechanism not in planted.MECHANISMS:
         raise ValueError(f"mechanism {mechanism!r} cannot be compiled: use {', '.join(planted.MECHANISMS)}")
     return [(words, (), c, TOTAL) for c, words in enumerate(classes)], ()
