@@ -1,4 +1,7 @@
-"""The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py"""
+"""The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py
+
+Version 2 of the study says what to report once its table `entries` is there; until then version 1 does.
+"""
 
 import re
 import sys
@@ -11,116 +14,103 @@ sys.path.insert(0, str(ROOT))
 
 from faithlib.metrics import registry  # noqa: E402
 from faithlib.report.markdown import table, with_block  # noqa: E402
-from notebooks.ground_truth_2 import advice, figures  # noqa: E402
-from notebooks.ground_truth_2.tables import ENTRY, PUBLISHED  # noqa: E402
-from notebooks.ground_truth_2.worst_case import CORE, PLANTED_CORE  # noqa: E402
+from notebooks.ground_truth.card import NO_DIFFERENCE  # noqa: E402
+from notebooks.ground_truth.tables import label  # noqa: E402
+from notebooks.ground_truth_2 import figures  # noqa: E402
 
 RESULTS, PAGE, README = ROOT / "results/small", ROOT / "docs/which-metric.md", ROOT / "README.md"
-KINDS = {  # of model: the tables of its cells and entries, and the cells that count
-    "classifiers": ("cells", "entries", CORE),
-    "language models": ("language_model_cells", "language_models", PLANTED_CORE),
-}
-TABLES = "ground_truth_2/tables"  # of a scale's results
-TOKENS = 15  # of the text whose passes are told
+KINDS = {"overview": "classifiers", "language_models": "language models"}  # tables of version 1
+NULLS = ["above flat", "above peaked", "above normal", "above ones"]
+CONTROLS = ("random", "oracle", "magnitude")
+HEADER = (
+    "metric",
+    *(f"{kind}: {what}" for kind in KINDS.values() for what in ("right", "worst null")),
+    "scores rescaled",
+    "passes a text",
+)
 FINDING = re.compile(r"(<!-- finding: metrics -->).*?(<!-- end -->)")
 
 
-def read(results, name):
-    """A table of the study."""
-    return pd.read_csv(results / TABLES / f"{name}.csv", keep_default_na=False)
+def scored(results=RESULTS):
+    """Version 1's metrics: a row a metric in words, with `right`, `null` (the worst one), `passes` and more.
+
+    Columns are pairs (kind of model, what); the best metric is first, by the lowest of its numbers.
+    """
+    parts = {}
+    for name, kind in KINDS.items():
+        rows = pd.read_csv(results / f"ground_truth/tables/{name}.csv")
+        rows = rows[~rows.metric.isin(CONTROLS) & ~rows.metric.str.startswith("1 - ")]
+        rows = rows.assign(right=rows.accuracy, null=rows[NULLS].min(axis=1), words=rows.metric.map(label))
+        parts[kind] = rows.set_index("words")[["metric", "right", "null", "invariance", "passes"]]
+    whole = pd.concat(parts, axis=1)
+    return whole.loc[lowest(whole).sort_values(ascending=False, kind="stable").index]
 
 
-def kinds(results):
-    """The kinds of models that have records, [str]."""
-    return [kind for kind, (_, name, _) in KINDS.items() if (results / TABLES / f"{name}.csv").is_file()]
-
-
-def ranked(results, kind):
-    """The entries of a kind of model that have all cells that have records, the best first."""
-    _, name, _ = KINDS[kind]
-    entries = read(results, name)
-    return entries[entries.cells == entries.cells.max()].reset_index(drop=True)
-
-
-def published(entries):
-    """Those of the entries that are as published."""
-    return entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)]
+def lowest(whole):
+    """The lowest number of each metric, over kinds of models: how often it is right at its worst."""
+    numbers = [(kind, what) for kind in KINDS.values() for what in ("right", "null")]
+    return whole[numbers].astype(float).min(axis=1)
 
 
 def finding(results=RESULTS):
-    """What to report for classifiers, and which metric does worst as published, each with its number."""
-    entries = ranked(results, "classifiers")
-    best, worst = entries.iloc[0], published(entries).iloc[-1]
-    missing = len(CORE) - best.cells
-    where = f" (of {best.cells} of {len(CORE)} cells; the others have no records yet)" if missing else ""
+    """What to report, in two sentences with their numbers, each beside its null.
+
+    In version 1 it is the cheapest metric of those for both kinds of models that are near the best one, and
+    the metric that a null misleads most.
+    """
+    entries = results / "ground_truth_2/tables/entries.csv"
+    if entries.is_file():
+        best = pd.read_csv(entries, keep_default_na=False).iloc[0]
+        return (
+            f"**{figures.label(best)}** ranks {_percent(best.worst)} of pairs of explanations correctly in "
+            f"its worst case ({best.cell}) and {_percent(best['mean'])} on average; chance is 50 %."
+        )
+    whole = scored(results)
+    both = whole.dropna(subset=[(kind, "right") for kind in KINDS.values()])
+    near = both[lowest(both) >= lowest(both).max() - NO_DIFFERENCE]
+    name = near["classifiers"].passes.astype(float).idxmin()
+    classes, words = (near[kind].loc[name] for kind in KINDS.values())
+    language = whole["language models"]
+    fooled = (language.right - language.null).idxmax()
+    numbers = classes.right, classes.null, words.right, words.null
+    right, null, causal_right, causal_null = map(_percent, numbers)
     return (
-        f"**{figures.label(best)}** ranks {_percent(best.worst)} of pairs of explanations correctly in its "
-        f"worst case{where}, {figures.label_of(worst.metric)} as published {_percent(worst.worst)}; chance "
-        "is 50 %."
+        f"**{name}**: on planted words, the easy case, it ranks {right} of pairs of explanations correctly, "
+        f"and prefers the evidence to uninformative scores in at least {null} of texts (language models: "
+        f"{causal_right} and {causal_null}). **{fooled}** for language models ranks "
+        f"{_percent(language.right[fooled])} correctly, but prefers the evidence to flat random scores in "
+        f"{_percent(language.null[fooled])}."
     )
 
 
-def answer(results=RESULTS):
-    """What to report, for each kind of model a list of sentences, as Markdown."""
-    parts = []
-    for kind, (cells, entries, core) in KINDS.items():
-        if kind not in kinds(results):
-            parts.append(f"For **{kind}** there are no records yet.")
-            continue
-        told = advice.sentences(read(results, cells), read(results, entries), results.name, core)
-        parts.append(f"For **{kind}**:\n\n" + "\n".join(f"- {sentence}" for sentence in told))
-    return "\n\n".join(parts)
-
-
 def metrics_table(results=RESULTS):
-    """A row a metric: its worst cell as published and with the best choice, of both kinds of models."""
-    cells, names = {}, {}
-    for kind in kinds(results):
-        entries = ranked(results, kind)
-        entries = entries.assign(words=entries.metric.map(figures.label_of))
-        as_published = published(entries).set_index("words")
-        for words, best in entries.drop_duplicates("words").set_index("words").iterrows():
-            names.setdefault(words, best.metric)
-            found = f"{_percent(best.worst)}: {figures.choice(best)}".removesuffix(": ")
-            first = as_published.loc[words] if words in as_published.index else None
-            before = "" if first is None else f"{_percent(first.worst)}: {first.cell}"
-            cells.setdefault(words, {})[kind] = (before, found)
-    header = [
-        "metric",
-        *(f"{kind}, {what}" for kind in kinds(results) for what in ("as published", "best choice")),
-    ]
+    """All metrics of version 1, classifiers and language models side by side, as Markdown."""
     rows = []
-    for words, of in cells.items():
-        both = [cell for kind in kinds(results) for cell in of.get(kind, ("", ""))]
-        rows.append((words, *both, _passes(names[words])))
-    return table([*header, "passes a text"], rows)
+    for words, row in scored(results).iterrows():
+        numbers = [_percent(row[kind, what]) for kind in KINDS.values() for what in ("right", "null")]
+        kept = " / ".join(filter(None, (_percent(row[kind, "invariance"]) for kind in KINDS.values())))
+        passes = max(row[kind, "passes"] for kind in KINDS.values() if row[kind, "passes"] > 0)
+        rows.append((words, *numbers, kept, f"{passes:.0f}"))
+    return table(HEADER, rows)
 
 
 def fooled_table(results=RESULTS):
     """What misleads each metric, in the words of the registry, as Markdown."""
     rows = {}
-    for kind in kinds(results):
-        for metric in ranked(results, kind).metric:
-            if metric in registry.names():
-                rows.setdefault(figures.label_of(metric), registry.get(metric).fooled)
+    for words, row in scored(results).iterrows():
+        name = next(row[kind, "metric"] for kind in KINDS.values() if isinstance(row[kind, "metric"], str))
+        if name in registry.names():
+            rows[words] = registry.get(name).fooled
     return table(("metric", "what misleads it"), rows.items())
 
 
-def _passes(metric):
-    """Inputs of the model for one explanation of a text of TOKENS tokens, with the metric's own draws."""
-    if metric not in registry.names():
-        return ""
-    passes = registry.get(metric).passes
-    return f"{passes(TOKENS) if callable(passes) else passes:.0f}"
-
-
 def _percent(value):
-    return f"{100 * value:.0f} %"
+    return "" if pd.isna(value) else f"{100 * value:.0f} %"
 
 
 def pages():
     """{path: its text as it should be}: the page, and the README."""
-    page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{answer()}\n\n")
+    page = with_block(PAGE.read_text(encoding="utf-8"), "generated: answer", f"\n{finding()}\n\n")
     page = with_block(page, "generated: metrics", f"\n{metrics_table()}\n")
     page = with_block(page, "generated: fooled", f"\n{fooled_table()}\n")
     readme = README.read_text(encoding="utf-8")

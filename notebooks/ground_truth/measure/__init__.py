@@ -1,0 +1,1 @@
+"""What a unit of this study computes: mechanisms, explanations, gates, metrics."""
