@@ -134,8 +134,9 @@ def _passes_of(entry, n, settings):
     steps = next((taken[name] for name in ("steps", "samples") if name in taken), 1)
     if "rounds" in taken:  # ReAGent asks twice a round
         steps = 2 * taken["rounds"] * taken["probes"]
-    if "halvings" in taken:  # Noiser asks for each of its noise vectors
-        steps = taken["halvings"] * taken["noise"]
+    if "halvings" in taken:  # Noiser; the search for the smallest scale soon has few tokens left
+        calls = 2 if taken["bounding"] == "k_min" else taken["halvings"]
+        steps = calls * taken["noise"]
     return {
         "none": 0,
         "constant": 2,

@@ -25,7 +25,9 @@ def test_passes_by_hand(inputs):
     assert passes(inputs, ["lime"], ["ns"], baselines=0, samples=70) == 2 * (1 + 70 + 5)
     assert passes(inputs, ["lime"], ["ns"], baselines=0) == 2 * (1 + 500 + 5)  # its own default
     assert passes(inputs, ["sequential_integrated_gradients"], ["ns"], baselines=0, steps=3) == 12 + 3 * 6
-    assert passes(inputs, ["noiser"], ["ns"], baselines=0, noise=4, halvings=5) == 12 + 4 * 5 * 6
+    assert passes(inputs, ["noiser"], ["ns"], baselines=0, noise=4, halvings=5) == 12 + 4 * 2 * 6
+    each = {"noise": 4, "halvings": 5, "bounding": "k_max"}
+    assert passes(inputs, ["noiser"], ["ns"], baselines=0, **each) == 12 + 4 * 5 * 6
     assert passes(inputs, ["reagent"], ["ns"], baselines=0, rounds=3) == 2 * (1 + 2 * 3 * 8 + 5)
     assert passes(inputs, ["random_uniform"], ["decision_flip"], baselines=0) == 2 + 4 + 2
     both = ["naopc_sufficiency", "naopc_comprehensiveness"]
