@@ -166,13 +166,9 @@ def test_targets_say_yes_and_no(benchmarks):
 
 def test_in_bfloat16_the_fastest_peer_is_one_in_bfloat16(benchmarks):
     rows = {
-        "bound": (1, None),
-        "faithlib": (1, None),
-        "faithlib, bfloat16": (2.5, 0.1),
-        "captum, b": (0.9, 1e-6),
-        "captum, b, bfloat16": (2, 0.1),
-        "captum, b, autocast": (1.5, 0.1),
-    }
+        "bound": (1, None), "faithlib": (1, None), "faithlib, bfloat16": (2.5, 0.1),
+        "captum, b": (0.9, 1e-6), "captum, b, bfloat16": (2, 0.1), "captum, b, autocast": (1.5, 0.1),
+    }  # fmt: skip
     speed = speed_of(**rows).assign(method="leave-one-out ±")
     table = benchmarks["tables"].targets({"attributions": speed}).set_index("what")
     name = "all-MiniLM-L6-v2, leave-one-out ±, bfloat16, × the fastest peer"
@@ -292,13 +288,10 @@ def test_precision_of_every_kind_of_model(benchmarks, tmp_path, monkeypatch):
 
 def test_which_models_keep_the_rule_of_half_precision(benchmarks):
     half = [
-        ["a", "fine_tuning", np.nan, -0.9, 3],
-        ["a", "lime", 0.98, 0.2, 400],
-        ["a", "nc", np.nan, np.nan, 400],
-        ["b", "fine_tuning", np.nan, 1.1, 3],
-        ["b", "lime", 0.97, 0.0, 24],
-        ["b", "nc", np.nan, -0.3, 24],
-    ]
+        ["a", "fine_tuning", np.nan, -0.9, 3], ["a", "lime", 0.98, 0.2, 400],
+        ["a", "nc", np.nan, np.nan, 400], ["b", "fine_tuning", np.nan, 1.1, 3],
+        ["b", "lime", 0.97, 0.0, 24], ["b", "nc", np.nan, -0.3, 24],
+    ]  # fmt: skip
     table = pd.DataFrame(half, columns=["model", "method", "spearman_mean", "change_in_se", "n"])
     found = benchmarks["tables"].rule(table.assign(dtype="bfloat16")).values.tolist()
     assert found == [["a", 3, "", 400], ["b", 0, "fine_tuning, lime, nc", 24]]

@@ -43,13 +43,9 @@ def here(tmp_path, monkeypatch):
 def evaluate(**changes):
     """The arguments of a study; None leaves one out."""
     given = {
-        "model": "my-model",
-        "data": "reviews.csv",
-        "text": "review",
-        "attributions": "gradient_l2,my.py:longest",
-        "metrics": "ns,decision_flip",
-        **changes,
-    }
+        "model": "my-model", "data": "reviews.csv", "text": "review",
+        "attributions": "gradient_l2,my.py:longest", "metrics": "ns,decision_flip", **changes,
+    }  # fmt: skip
     pairs = [
         (f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None
     ]

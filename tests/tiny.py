@@ -17,12 +17,9 @@ KINDS = ("bert", "roberta", "distilbert")
 CAUSAL_KINDS = ("gpt2", "llama", "qwen2", "gemma2")
 PROMPTS = ["the plot was", "a long , not unlikely film about", "boring", "she liked the unlikely ending a"]
 TEXTS = [
-    "the plot was great",
-    "a long , not unlikely film about nothing",
-    "boring",
-    "she liked the unlikely ending a lot",
-    "it was not great , it was long and boring",
-]
+    "the plot was great", "a long , not unlikely film about nothing", "boring",
+    "she liked the unlikely ending a lot", "it was not great , it was long and boring",
+]  # fmt: skip
 TEXTS_B = ["was it good ?", "is it long ?", "who ?", "what did she like ?", "good ?"]
 WORDS = sorted({word for text in TEXTS + TEXTS_B for word in text.split()} - {"unlikely"})
 LABELS = ("no", "yes", "maybe")

@@ -168,16 +168,9 @@ def main(paper="attributions"):
     content["papers"][paper]["units"][0]["seed"] = [0, 1, 2]  # a job is lost while others go on
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
     command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--profile",
-        "workflow/profiles/slurm",
-        *QUICKLY,
-        "--config",
-        "scale=quick",
-        f"papers={paper}",
-    ]
+        sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/slurm", *QUICKLY, "--config",
+        "scale=quick", f"papers={paper}",
+    ]  # fmt: skip
 
     for _ in range(MOST - 1):
         sh("sbatch", "--hold", "--output", "/dev/null", "--wrap", "true")

@@ -55,14 +55,10 @@ def planted_label(words):
 
 
 LABEL_OF = {
-    "planted": planted_label,
-    "sentiment": sentiment_label,
-    "topics": topics_label,
-    "relation": relation_label,
-    "world": world_label,
-    **dict.fromkeys(LONGEST, whereabouts_label),
+    "planted": planted_label, "sentiment": sentiment_label, "topics": topics_label,
+    "relation": relation_label, "world": world_label, **dict.fromkeys(LONGEST, whereabouts_label),
     **dict.fromkeys(PROMPTS, world_answer),
-}
+}  # fmt: skip
 
 
 def test_the_evidence_alone_gives_the_label(name):

@@ -39,12 +39,9 @@ def many(encodings):
         n = len(e.ids)
         u, weight = generator.random((n, 16), np.float32), generator.random(n)
         variants += [
-            forward.unchanged(e),
-            forward.zeroed(e, e.maskable),
-            forward.replaced(e, e.maskable, 4),
-            forward.Variant(e, factor=lambda u=u: u, key=None),
-            forward.Variant(e, weight=weight, key=b"w"),
-        ]
+            forward.unchanged(e), forward.zeroed(e, e.maskable), forward.replaced(e, e.maskable, 4),
+            forward.Variant(e, factor=lambda u=u: u, key=None), forward.Variant(e, weight=weight, key=b"w"),
+        ]  # fmt: skip
     return variants
 
 
@@ -62,16 +59,10 @@ def test_equal_variants_are_evaluated_once(classifier, encodings, monkeypatch):
     some, other, nothing = (np.isin(np.arange(len(a.ids)), at) for at in ([1, 2], [3], []))
     blank = forward.replaced(a, some, 0)
     variants = [
-        forward.unchanged(a),
-        forward.zeroed(a, some),
-        forward.unchanged(b),
-        forward.zeroed(a, some.copy()),
-        forward.zeroed(a, nothing),
-        forward.unchanged(a),
-        forward.replaced(a, nothing, 0),
-        blank,
+        forward.unchanged(a), forward.zeroed(a, some), forward.unchanged(b), forward.zeroed(a, some.copy()),
+        forward.zeroed(a, nothing), forward.unchanged(a), forward.replaced(a, nothing, 0), blank,
         forward.zeroed(blank.encoding, other),
-    ]
+    ]  # fmt: skip
     p = forward.probabilities(classifier, variants)
     assert sum(rows for rows, _ in sizes) == 5  # a; a zeroed; b; a replaced; a replaced and zeroed
     for same in ((0, 4, 5, 6), (1, 3)):

@@ -93,16 +93,11 @@ def test_one_prompt_by_hand(encoded):
     ]
     cells = {(r["metric"], r["attribution"], r["top"]): (r["value"], r["n"]) for r in rows(found, judge.name)}
     assert cells == {
-        ("rate", "a", 1): (0, 1),
-        ("score_all", "a", 1): (0, 1),
-        ("rate", "a", 5): (1, 1),
-        ("score", "a", 5): (pytest.approx(0.75), 1),
-        ("score_all", "a", 5): (pytest.approx(0.75), 1),
-        ("rate", "b", 1): (0, 1),
-        ("score_all", "b", 1): (0, 1),
-        ("rate", "b", 5): (0, 1),
+        ("rate", "a", 1): (0, 1), ("score_all", "a", 1): (0, 1), ("rate", "a", 5): (1, 1),
+        ("score", "a", 5): (pytest.approx(0.75), 1), ("score_all", "a", 5): (pytest.approx(0.75), 1),
+        ("rate", "b", 1): (0, 1), ("score_all", "b", 1): (0, 1), ("rate", "b", 5): (0, 1),
         ("score_all", "b", 5): (0, 1),
-    }
+    }  # fmt: skip
 
 
 def test_the_release_adds_scores_up_and_minds_case(encoded):
@@ -142,17 +137,11 @@ def test_a_prompt_of_one_word_and_scores_of_zero():
 @pytest.mark.parametrize(
     ("answers", "gold", "expected"),
     [
-        (["basketball"], "Basketball", 1),
-        (["no", " basketball player"], "basketball", 2),
-        (["New", "new york city"], "New York", 2),
-        (["York"], "New York", 0),
-        (["$"], "$", 1),
-        (["ﬁlm"], "film", 1),
-        ([], "film", 0),
-        (["", "film"], "film", 2),
-        (["films"], "film", 0),
+        (["basketball"], "Basketball", 1), (["no", " basketball player"], "basketball", 2),
+        (["New", "new york city"], "New York", 2), (["York"], "New York", 0), (["$"], "$", 1),
+        (["ﬁlm"], "film", 1), ([], "film", 0), (["", "film"], "film", 2), (["films"], "film", 0),
     ],
-)
+)  # fmt: skip
 def test_right_answers(answers, gold, expected):
     assert place(answers, gold) == expected
 

@@ -80,13 +80,10 @@ def test_a_baseline_without_an_area_gives_nan():
 
 def test_summary_by_hand():
     performance = {
-        ("random", 0): BASELINE,
-        ("random", 1): [1.0, 0.8, 0.6],
-        ("attention", 0): [0.9, 0.5, 0.5],
-        ("attention", 1): [1.0, 0.5, 0.6],
-        ("gradient_l2", 0): BASELINE,
+        ("random", 0): BASELINE, ("random", 1): [1.0, 0.8, 0.6], ("attention", 0): [0.9, 0.5, 0.5],
+        ("attention", 1): [1.0, 0.5, 0.6], ("gradient_l2", 0): BASELINE,
         ("gradient_l2", 1): [1.0, 0.8, 0.6],
-    }
+    }  # fmt: skip
     table = summary(tidy(performance)).set_index("measure")
     assert table.index.tolist() == ["attention", "gradient_l2"]
     row = table.loc["attention"]

@@ -83,20 +83,14 @@ LN3 = np.log(3)
 @pytest.mark.parametrize(
     ("how", "scores", "expected"),
     [
-        ("minmax", [2, 4, 3], [0, 1, 0.5]),
-        ("minmax", [-3, 1, -1], [0, 1, 0.5]),
-        ("minmax", [1e-9, 3e-9, 2e-9], [0, 1, 0.5]),
-        ("minmax", [7, 7, 7], [0.5, 0.5, 0.5]),
-        ("sigmoid", [0, LN3, -LN3], [0.5, 0.75, 0.25]),
-        ("sigmoid", [1000, -1000, 0], [1, 0, 0.5]),
-        ("softmax", [0, LN3, 0], [0.2, 0.6, 0.2]),
-        ("softmax", [-800, -800, -800], [1 / 3] * 3),
-        ("raw", [0, 1, 0.25], [0, 1, 0.25]),
-        ("rank", [-7, 100, 0], [1 / 3, 1, 2 / 3]),
-        ("rank", [5, 5, -1], [2.5 / 3, 2.5 / 3, 1 / 3]),
-        ("equal", [1, 0, 0], [1, 0.25, 0.25]),
+        ("minmax", [2, 4, 3], [0, 1, 0.5]), ("minmax", [-3, 1, -1], [0, 1, 0.5]),
+        ("minmax", [1e-9, 3e-9, 2e-9], [0, 1, 0.5]), ("minmax", [7, 7, 7], [0.5, 0.5, 0.5]),
+        ("sigmoid", [0, LN3, -LN3], [0.5, 0.75, 0.25]), ("sigmoid", [1000, -1000, 0], [1, 0, 0.5]),
+        ("softmax", [0, LN3, 0], [0.2, 0.6, 0.2]), ("softmax", [-800, -800, -800], [1 / 3] * 3),
+        ("raw", [0, 1, 0.25], [0, 1, 0.25]), ("rank", [-7, 100, 0], [1 / 3, 1, 2 / 3]),
+        ("rank", [5, 5, -1], [2.5 / 3, 2.5 / 3, 1 / 3]), ("equal", [1, 0, 0], [1, 0.25, 0.25]),
     ],
-)
+)  # fmt: skip
 def test_scores_become_probabilities(how, scores, expected):
     a = soft.to_probability(np.array([5, *scores, -5.0]), MASKABLE, how)
     assert np.allclose(a, [0, *expected, 0], atol=1e-12) and a.min() >= 0 and a.max() <= 1
@@ -123,16 +117,11 @@ def test_scores_that_cannot_become_probabilities(how, scores, told):
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
-        (0, [-np.inf, 0, 1, -np.inf]),
-        (1, [0, 0.5, 0.7310586, 0]),
-        (2, [0, 10 / 11, 1, 0]),
-        (3, [0, 0.2689414, 0.7310586, 0]),
-        (4, [0, 0.75, 1, 0]),
-        (5, [0, 0.5, 1, 0]),
-        (6, [0, 0.6839397, 1, 0]),
-        (7, [0.5, 0.6224593, 0.7310586, 0.5]),
+        (0, [-np.inf, 0, 1, -np.inf]), (1, [0, 0.5, 0.7310586, 0]), (2, [0, 10 / 11, 1, 0]),
+        (3, [0, 0.2689414, 0.7310586, 0]), (4, [0, 0.75, 1, 0]), (5, [0, 0.5, 1, 0]),
+        (6, [0, 0.6839397, 1, 0]), (7, [0.5, 0.6224593, 0.7310586, 0.5]),
     ],
-)
+)  # fmt: skip
 def test_the_options_of_the_release(option, expected):
     a = soft.released_probability(np.array([3, 0, 1, 3.0]), np.array([False, True, True, False]), option)
     assert a.dtype == np.float32 and np.allclose(a, expected, atol=1e-6)

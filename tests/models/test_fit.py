@@ -30,16 +30,11 @@ def test_names_of_classes_are_in_the_order_of_their_numbers():
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        (None, ""),
-        (("bad", "good"), ""),
-        (("Bad", "GOOD"), ""),
-        (("0", "1"), ""),
-        (("1", "0"), "of other names"),
-        (("good", "bad"), "in another order"),
-        (("no", "yes"), "of other names"),
-        (("a", "b", "c"), "not of the 3 (a, b, c)"),
+        (None, ""), (("bad", "good"), ""), (("Bad", "GOOD"), ""), (("0", "1"), ""),
+        (("1", "0"), "of other names"), (("good", "bad"), "in another order"),
+        (("no", "yes"), "of other names"), (("a", "b", "c"), "not of the 3 (a, b, c)"),
     ],
-)
+)  # fmt: skip
 def test_why_a_head_does_not_fit(asked, reason):
     found = fit.unfit_head(BertConfig(id2label={0: "bad", 1: "good"}), asked)
     assert (found == "") == (reason == "") and reason in found

@@ -19,12 +19,9 @@ from faithlib.scores import generator
 NAMES = ["leave_one_out", "input_x_gradient", "integrated_gradients", "noiser"]
 STEPS, NOISE, HALVINGS = 3, 2, 8
 PROMPTS = [
-    "The capital of France is the city of",
-    "Water boils at one hundred degrees and freezes at",
-    "The language that is spoken in Brazil is",
-    "She opened the door with a",
-    "Beethoven played the",
-]
+    "The capital of France is the city of", "Water boils at one hundred degrees and freezes at",
+    "The language that is spoken in Brazil is", "She opened the door with a", "Beethoven played the",
+]  # fmt: skip
 
 
 def loops(model, encoding, target):

@@ -17,14 +17,9 @@ EVIDENCE = ROOT / "notebooks/attributions/experiment.ipynb"
 # Attributions against known evidence --------------------------------------------------------------
 
 FEW = {
-    "train_size": 200,
-    "validation_size": 60,
-    "test_size": 60,
-    "examples": 6,
-    "epochs": 1,
-    "steps": 3,
+    "train_size": 200, "validation_size": 60, "test_size": 60, "examples": 6, "epochs": 1, "steps": 3,
     "timed_examples": 1,
-}
+}  # fmt: skip
 
 
 def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
@@ -32,16 +27,11 @@ def test_a_task_without_evidence_is_told(folders, no_training, tmp_path):
         "task='sst' has no evidence",
         run_here,
         {
-            **FEW,
-            **folders,
-            "task": "sst",
-            "data_dir": str(mirror(tmp_path, "sst")),
-            "train_size": 0,
-            "validation_size": 0,
-            "test_size": 0,
+            **FEW, **folders, "task": "sst", "data_dir": str(mirror(tmp_path, "sst")), "train_size": 0,
+            "validation_size": 0, "test_size": 0,
         },
         EVIDENCE,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])

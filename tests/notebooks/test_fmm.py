@@ -15,16 +15,9 @@ FMM = ROOT / "notebooks/fmm/experiment.ipynb"
 
 
 TINY = {
-    "train_size": 60,
-    "validation_size": 50,
-    "test_size": 30,
-    "examples": 6,
-    "epochs": 1,
-    "ig_steps": 2,
-    "beam": 1,
-    "random_draws": 2,
-    "ratios": [50, 100],
-}
+    "train_size": 60, "validation_size": 50, "test_size": 30, "examples": 6, "epochs": 1, "ig_steps": 2,
+    "beam": 1, "random_draws": 2, "ratios": [50, 100],
+}  # fmt: skip
 
 
 def _check_parts(results_dir, record, values):
@@ -68,11 +61,8 @@ def test_fmm_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path, 
     measured = accuracy[accuracy.option == "main"].groupby("strategy").measure.nunique().to_dict()
     assert measured == {"half/both": 10, "none/unmasked": 9}  # with random, and Beam once
     assert accuracy.groupby("option").measure.nunique().to_dict() == {
-        "main": 10,
-        "padding baseline": 2,
-        "predicted label": 9,
-        "released": 2,
-    }
+        "main": 10, "padding baseline": 2, "predicted label": 9, "released": 2,
+    }  # fmt: skip
     ends = accuracy[accuracy.step.isin([0, 100])].groupby(["strategy", "step"]).value
     assert (ends.nunique() == 1).all()  # whatever the measure, nothing or everything is masked
     assert {row["metric"] for row in record["metrics"]} == set(

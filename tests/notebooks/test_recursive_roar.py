@@ -17,15 +17,9 @@ ROAR = ROOT / "notebooks/recursive_roar/experiment.ipynb"
 
 
 BRIEF = {
-    "train_size": 60,
-    "validation_size": 20,
-    "test_size": 20,
-    "epochs": 1,
-    "ig_steps": 2,
-    "width": 8,
-    "hidden": 4,
-    "ratios": [50, 100],
-}
+    "train_size": 60, "validation_size": 20, "test_size": 20, "epochs": 1, "ig_steps": 2, "width": 8,
+    "hidden": 4, "ratios": [50, 100],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -57,13 +51,9 @@ def test_roar_is_the_same_bytes_every_time_and_makes_a_report(folders, tmp_path,
     table = pd.read_csv(folder / "tables" / "racu.csv")
     assert len(table) == 8 and table.ci_low.isna().all() and (folder / "claims.csv").is_file()
     assert {p.stem for p in (tmp_path / "quick/recursive_roar").glob("*.png")} >= {
-        "racu_by_dataset",
-        "recursive_curves",
-        "roar_and_recursive_bilstm",
-        "sparsity_by_count",
-        "sparsity_by_ratio",
-        "synthetic_accuracy",
-    }
+        "racu_by_dataset", "recursive_curves", "roar_and_recursive_bilstm", "sparsity_by_count",
+        "sparsity_by_ratio", "synthetic_accuracy",
+    }  # fmt: skip
     plt.close("all")
 
 

@@ -16,16 +16,9 @@ SALOSS = ROOT / "notebooks/saloss/experiment.ipynb"
 
 
 SHORT = {
-    "train_size": 80,
-    "validation_size": 30,
-    "test_size": 30,
-    "examples": 8,
-    "tuning_examples": 6,
-    "epochs": 1,
-    "ig_steps": 2,
-    "weights": [0.1, 1.0],
-    "released_weights": [0.001],
-}
+    "train_size": 80, "validation_size": 30, "test_size": 30, "examples": 8, "tuning_examples": 6,
+    "epochs": 1, "ig_steps": 2, "weights": [0.1, 1.0], "released_weights": [0.001],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])

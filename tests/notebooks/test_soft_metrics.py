@@ -27,19 +27,10 @@ DATA = ROOT.parent / "shared" / "data"
 
 
 SMALL = {
-    "train_size": 200,
-    "validation_size": 60,
-    "test_size": 60,
-    "examples": 4,
-    "epochs": 1,
-    "ig_steps": 3,
-    "ratios": [0.2, 0.5],
-    "curve_ratios": [],
-    "soft_draws": 2,
-    "random_draws": 1,
-    "varied_examples": 3,
+    "train_size": 200, "validation_size": 60, "test_size": 60, "examples": 4, "epochs": 1, "ig_steps": 3,
+    "ratios": [0.2, 0.5], "curve_ratios": [], "soft_draws": 2, "random_draws": 1, "varied_examples": 3,
     "perturbations": ["bernoulli", "attention"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -89,14 +80,11 @@ SIZED = {
         RobertaForSequenceClassification,
         RobertaConfig,
         {
-            "max_position_embeddings": 514,
-            "type_vocab_size": 1,
-            "pad_token_id": 1,
-            "bos_token_id": 0,
+            "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0,
             "eos_token_id": 2,
         },
     ),
-}
+}  # fmt: skip
 
 
 def checkpoint(folder, name, texts):
@@ -130,17 +118,10 @@ def test_a_unit_of_the_paper_scale_runs(folders, tmp_path, unit, short):
     texts = pd.read_parquet(data / task / "train.parquet").text[:200]
     checkpoint(tmp_path / "models", parameters["model"], texts)
     few = {
-        "train_size": 16,
-        "validation_size": 8,
-        "test_size": 8,
-        "examples": 2,
-        "ig_steps": 2,
-        "soft_draws": 1,
-        "random_draws": 1,
-        "varied_examples": 1,
-        "curve_ratios": [],
+        "train_size": 16, "validation_size": 8, "test_size": 8, "examples": 2, "ig_steps": 2,
+        "soft_draws": 1, "random_draws": 1, "varied_examples": 1, "curve_ratios": [],
         "perturbations": ["bernoulli"],
-    }
+    }  # fmt: skip
     places = {"data_dir": str(data), "model_dir": str(tmp_path / "models"), **folders}
     execute.run(NOTEBOOK, tmp_path / "out.ipynb", {**parameters, **few, **short, **places})
     assert_valid(folders["results_dir"], "paper", unit, examples=2)

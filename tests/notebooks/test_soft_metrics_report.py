@@ -29,11 +29,8 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
         part.to_parquet(path)
         done |= {"unit": path.stem, "files": {path.name: store.file_digest(path)}}
         done["provenance"] |= {
-            "git": None,
-            "dirty": False,
-            "device": "cpu",
-            "versions": {"torch": "2", "transformers": "5"},
-        }
+            "git": None, "dirty": False, "device": "cpu", "versions": {"torch": "2", "transformers": "5"},
+        }  # fmt: skip
         path.with_suffix(".json").write_text(json.dumps(done))
     book = Path(__file__).parents[2] / "notebooks/soft_metrics/report.ipynb"
     names = {"display": lambda shown: None}

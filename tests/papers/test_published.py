@@ -346,16 +346,10 @@ def areas(model, statistic="acu", method="fmm"):
 @pytest.mark.parametrize(
     ("table", "rows"),
     [
-        ("table_2", 16),
-        ("table_3", 32),
-        ("table_6", 32),
-        ("table_7", 32),
-        ("table_8", 32),
-        ("table_9", 2 * (16 * 10 - 4)),
-        ("table_11", 16 * 18 - 8 - 7 + 21),
-        ("table_12", 16 * 18 - 8),
+        ("table_2", 16), ("table_3", 32), ("table_6", 32), ("table_7", 32), ("table_8", 32),
+        ("table_9", 2 * (16 * 10 - 4)), ("table_11", 16 * 18 - 8 - 7 + 21), ("table_12", 16 * 18 - 8),
     ],
-)
+)  # fmt: skip
 def test_fmm_tables_are_complete(table, rows):
     frame = papers.published("fmm", table)
     assert len(frame) == rows and set(frame.dataset) == set(FMM_TASKS)
@@ -500,14 +494,10 @@ def noised(table, index, **where):
 @pytest.mark.parametrize(
     ("table", "rows"),
     [
-        ("table_1", 210),
-        ("table_2", 49),
-        ("table_3", 140),
-        ("table_5", 360),
-        ("table_6", 140),
+        ("table_1", 210), ("table_2", 49), ("table_3", 140), ("table_5", 360), ("table_6", 140),
         ("table_7", 12),
     ],
-)
+)  # fmt: skip
 def test_noiser_tables_are_complete(table, rows):
     frame = papers.published("noiser", table)
     assert len(frame) == rows and frame.notna().all(axis=None)

@@ -6,15 +6,10 @@ import yaml
 from replication import papers, printed
 
 CELLS = [
-    ("sst", "base", "attention", 0.4),
-    ("sst", "base", "lime", 0.2),
-    ("sst", "base", "deeplift", 0.3),
-    ("imdb", "base", "attention", 0.3),
-    ("imdb", "base", "lime", 0.4),
-    ("sst", "large", "lime", 0.5),
-    ("snli", "base", "lime", 0.6),
-    ("mimic_anemia", "base", "lime", 0.7),
-]
+    ("sst", "base", "attention", 0.4), ("sst", "base", "lime", 0.2), ("sst", "base", "deeplift", 0.3),
+    ("imdb", "base", "attention", 0.3), ("imdb", "base", "lime", 0.4), ("sst", "large", "lime", 0.5),
+    ("snli", "base", "lime", 0.6), ("mimic_anemia", "base", "lime", 0.7),
+]  # fmt: skip
 
 
 @pytest.fixture

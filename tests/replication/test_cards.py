@@ -256,12 +256,9 @@ def headline_claims():
     small = own | {"at_least_half": "no", "within_margin": "yes", "reason": "few seeds"}
     apart = own | {"depends_on": "ties; sign", "looks": 2, "published": float("nan")}
     rows = [
-        row("A", "holds", **own),
-        row("B", "undecided", **small),
-        row("C, MiniLM", "depends", **apart),
-        row("C, Llama", "holds", **own),
-        row("D", "holds", **own | {"definition": "released"}),
-    ]
+        row("A", "holds", **own), row("B", "undecided", **small), row("C, MiniLM", "depends", **apart),
+        row("C, Llama", "holds", **own), row("D", "holds", **own | {"definition": "released"}),
+    ]  # fmt: skip
     return pd.DataFrame(rows)
 
 

@@ -24,12 +24,8 @@ def claim(*parts, **more):
 
 
 MEASURED = {
-    "dataset": ["sst", "multirc"],
-    "model": "bert",
-    "seed": 0,
-    "metric": "macro_f1",
-    "value": [0.9, 0.37],
-}
+    "dataset": ["sst", "multirc"], "model": "bert", "seed": 0, "metric": "macro_f1", "value": [0.9, 0.37],
+}  # fmt: skip
 GATE = claims.gates(pd.DataFrame(MEASURED))
 
 

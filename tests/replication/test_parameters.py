@@ -40,18 +40,13 @@ def test_right_parameters_pass(book, good):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"sead": 1}, "unknown parameter 'sead'; it takes task, model"),
-        ({"seed": 1.0}, "seed = 1.0"),
-        ({"seed": True}, "seed = True"),
-        ({"rate": True}, "rate = True"),
-        ({"rate": "1e-3"}, "write 1.0e-5"),
-        ({"fast": "false"}, "fast = 'false'"),
-        ({"fast": 0}, "fast = 0"),
-        ({"names": "a"}, "names = 'a'"),
-        ({"names": ["a", 1]}, "names = ['a', 1]"),
-        ({"task": None}, "task = None"),
+        ({"sead": 1}, "unknown parameter 'sead'; it takes task, model"), ({"seed": 1.0}, "seed = 1.0"),
+        ({"seed": True}, "seed = True"), ({"rate": True}, "rate = True"),
+        ({"rate": "1e-3"}, "write 1.0e-5"), ({"fast": "false"}, "fast = 'false'"),
+        ({"fast": 0}, "fast = 0"), ({"names": "a"}, "names = 'a'"),
+        ({"names": ["a", 1]}, "names = ['a', 1]"), ({"task": None}, "task = None"),
     ],
-)
+)  # fmt: skip
 def test_wrong_parameters_are_one_line(book, wrong, told):
     tells([told], check, book, wrong)
 

@@ -14,17 +14,9 @@ from faithlib.provenance import peak_memory_mib
 from replication import results
 
 GIVEN = {
-    "task": "sst",
-    "model": "org/Some-Model",
-    "seed": 3,
-    "scale": "quick",
-    "device": "cpu",
-    "data_dir": "",
-    "model_dir": "",
-    "examples": 5,
-    "ratios": [0.1, 0.5],
-    "learning_rate": 1e-3,
-}
+    "task": "sst", "model": "org/Some-Model", "seed": 3, "scale": "quick", "device": "cpu", "data_dir": "",
+    "model_dir": "", "examples": 5, "ratios": [0.1, 0.5], "learning_rate": 1e-3,
+}  # fmt: skip
 VALUES = pd.DataFrame(
     {"example": np.arange(3, dtype=np.int32), "value": np.array([0.5, np.nan, 1], np.float32)}
 )

@@ -103,16 +103,11 @@ def test_a_cell_with_all_its_parts():
 def test_intervals_stand_behind_their_values():
     table = pd.DataFrame(
         {
-            "task": ["a", "b", "c"],
-            "f1": [0.5, 0.25, NAN],
-            "f1_low": [0.4, NAN, NAN],
-            "f1_high": [0.625, NAN, NAN],
-            "auc": [1.0, 0.0, -1.0],
-            "n": [3, 4, 5],
-            "auc_ci_low": [0.9, -0.1, -1.0],
-            "auc_ci_high": [1.0, 0.1, -0.5],
+            "task": ["a", "b", "c"], "f1": [0.5, 0.25, NAN], "f1_low": [0.4, NAN, NAN],
+            "f1_high": [0.625, NAN, NAN], "auc": [1.0, 0.0, -1.0], "n": [3, 4, 5],
+            "auc_ci_low": [0.9, -0.1, -1.0], "auc_ci_high": [1.0, 0.1, -0.5],
         }
-    )
+    )  # fmt: skip
     shown = tables.bracketed(table, precision=2)
     assert list(shown) == ["task", "f1", "auc", "n"] and shown.n.tolist() == [3, 4, 5]
     assert shown.f1.tolist() == ["0.50 [0.40, 0.62]", "0.25", ""]

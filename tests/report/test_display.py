@@ -21,13 +21,9 @@ def colours(html):
 def test_the_strongest_colour_of_a_row_is_its_largest_score():
     found = colours(heat(["a", "b", "c"], {"one": [1, -4, 0], "two": [0.01, 0.005, 0]}))
     assert found == [
-        (POSITIVE, 0.25, "a"),
-        (NEGATIVE, 1.0, "b"),
-        (POSITIVE, 0.0, "c"),
-        (POSITIVE, 1.0, "a"),
-        (POSITIVE, 0.5, "b"),
-        (POSITIVE, 0.0, "c"),
-    ]
+        (POSITIVE, 0.25, "a"), (NEGATIVE, 1.0, "b"), (POSITIVE, 0.0, "c"), (POSITIVE, 1.0, "a"),
+        (POSITIVE, 0.5, "b"), (POSITIVE, 0.0, "c"),
+    ]  # fmt: skip
 
 
 def test_scores_of_zero_are_no_colour_and_no_error():

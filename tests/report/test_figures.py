@@ -11,14 +11,11 @@ from faithlib.report import figures
 LOOK = {"label": "mine", "color": "#112233", "marker": "o", "linestyle": "-"}
 TABLE = pd.DataFrame(
     {
-        "dataset": ["sst", "sst", "topics", "topics"],
-        "model": "bilstm",
-        "step": [100, 0, 0, 100],
-        "value": [0.5, 0.9, 0.8, 0.6],
-        "value_low": [0.4, 0.8, 0.7, 0.5],
+        "dataset": ["sst", "sst", "topics", "topics"], "model": "bilstm", "step": [100, 0, 0, 100],
+        "value": [0.5, 0.9, 0.8, 0.6], "value_low": [0.4, 0.8, 0.7, 0.5],
         "value_high": [0.6, 1.0, 0.9, 0.7],
     }
-)
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -16,24 +16,17 @@ def unit(dataset="sentiment", seed=0, model="org/tiny", **gains):
             parts.append(
                 pd.DataFrame(
                     {
-                        "example": np.arange(N),
-                        "attribution": name,
-                        "metric": metric,
-                        "value": level + shift,
-                        "chance": level,
-                        "right": np.arange(N) > 4,
+                        "example": np.arange(N), "attribution": name, "metric": metric,
+                        "value": level + shift, "chance": level, "right": np.arange(N) > 4,
                     }
                 )
-            )
+            )  # fmt: skip
     gap = pd.DataFrame(
         {
-            "example": np.arange(N),
-            "attribution": "integrated_gradients",
-            "metric": "completeness_gap",
-            "value": 9.0,
-            "right": True,
+            "example": np.arange(N), "attribution": "integrated_gradients", "metric": "completeness_gap",
+            "value": 9.0, "right": True,
         }
-    )
+    )  # fmt: skip
     return pd.concat([*parts, gap], ignore_index=True).assign(dataset=dataset, seed=seed, model=model)
 
 

@@ -32,17 +32,12 @@ def curves_of(dataset="sst2", seed=0, model="folder/MiniLM"):
             parts += [
                 pd.DataFrame(
                     {
-                        "strategy": strategy,
-                        "measure": measure,
-                        "step": STEPS,
-                        "metric": name,
-                        "value": v,
-                        "masked_tokens": STEPS * 10,
-                        "unchanged_texts": 0,
+                        "strategy": strategy, "measure": measure, "step": STEPS, "metric": name, "value": v,
+                        "masked_tokens": STEPS * 10, "unchanged_texts": 0,
                     }
                 )
                 for name, v in ((metric, value), ("loss", 0 * value))
-            ]
+            ]  # fmt: skip
     return pd.concat(parts, ignore_index=True).assign(
         option="main", dataset=dataset, model=model, seed=seed, variant=""
     )
@@ -110,13 +105,10 @@ def masf_of(dataset="sst2", seed=0):
             rows.append(
                 about
                 | {
-                    "measure": "validation",
-                    "ratio": 0,
-                    "share_below_05": 0.05,
-                    "p": 0.0 if definition == "released" else 0.5,
-                    "p_fisher": 0.3,
+                    "measure": "validation", "ratio": 0, "share_below_05": 0.05,
+                    "p": 0.0 if definition == "released" else 0.5, "p_fisher": 0.3,
                 }
-            )
+            )  # fmt: skip
             for measure in ("random", "leave_one_out"):
                 for ratio in STEPS:
                     amiss = strategy == PLAIN or (measure, ratio) == ("random", 100)

@@ -60,22 +60,9 @@ def losing(words, full, losses):
 
 
 LOSSES = {
-    "a": 4,
-    "b": 3,
-    "c": 2,
-    "d": -1,
-    "ab": 5,
-    "ac": 4,
-    "ad": 3,
-    "bc": 6,
-    "bd": 8,
-    "cd": 12,
-    "abc": 5,
-    "abd": 6,
-    "acd": 7,
-    "bcd": 9,
-    "abcd": 10,
-}
+    "a": 4, "b": 3, "c": 2, "d": -1, "ab": 5, "ac": 4, "ad": 3, "bc": 6, "bd": 8, "cd": 12, "abc": 5,
+    "abd": 6, "acd": 7, "bcd": 9, "abcd": 10,
+}  # fmt: skip
 
 
 def next_token(model, ids, target):

@@ -50,16 +50,11 @@ def judged(dataset="world_facts", seed=0):
             rows.append(
                 pd.DataFrame(
                     {
-                        "judge": "other",
-                        "baseline": baseline,
-                        "example": np.arange(N),
-                        "shown": 3,
-                        "attribution": name,
-                        "place": np.select([right, later], [1, 5], 0),
-                        "mass": mass,
+                        "judge": "other", "baseline": baseline, "example": np.arange(N), "shown": 3,
+                        "attribution": name, "place": np.select([right, later], [1, 5], 0), "mass": mass,
                     }
                 )
-            )
+            )  # fmt: skip
     return pd.concat(rows, ignore_index=True).assign(dataset=dataset, model="folder/tiny", seed=seed)
 
 

@@ -22,25 +22,12 @@ def curve(
     jobs = ["unmasked", *(f"{measure}.{recursive}.{s}" for s in STEPS[1:-1]), "all-masked"]
     return pd.DataFrame(
         {
-            "dataset": dataset,
-            "model": f"folder/{model}",
-            "seed": seed,
-            "variant": variant,
-            "measure": measure,
-            "recursive": recursive,
-            "by": "ratio",
-            "step": STEPS,
-            "job": jobs,
-            "metric": metric,
-            "value": shape,
-            "epochs": 8.0,
-            "best_epoch": 5.0 + seed,
-            "masked_tokens": STEPS * 10,
-            "new_tokens": 10,
-            "unchanged_texts": 0,
-            "classes_predicted": 6,
+            "dataset": dataset, "model": f"folder/{model}", "seed": seed, "variant": variant,
+            "measure": measure, "recursive": recursive, "by": "ratio", "step": STEPS, "job": jobs,
+            "metric": metric, "value": shape, "epochs": 8.0, "best_epoch": 5.0 + seed,
+            "masked_tokens": STEPS * 10, "new_tokens": 10, "unchanged_texts": 0, "classes_predicted": 6,
         }
-    )
+    )  # fmt: skip
 
 
 def record(dataset="babi_1", seed=0, model="bilstm", variant=""):

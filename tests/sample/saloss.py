@@ -32,19 +32,15 @@ def flips(dataset="sst", seed=0, model="folder/tiny"):
             parts.append(
                 pd.DataFrame(
                     {
-                        "salience": salience,
-                        "definition": definition,
-                        "weight": weight_of(salience, seed, chosen),
-                        "chosen": chosen,
-                        "option": option,
-                        "attribution": name,
-                        "example": np.arange(N),
+                        "salience": salience, "definition": definition,
+                        "weight": weight_of(salience, seed, chosen), "chosen": chosen, "option": option,
+                        "attribution": name, "example": np.arange(N),
                         "correct": (np.arange(N) > 0) | (salience != "none"),
                         "fraction": np.where(np.arange(N) < N - 2, level + shift + spread, 1.0),
                         "flipped": np.arange(N) < N - 2,
                     }
                 )
-            )
+            )  # fmt: skip
     return pd.concat(parts, ignore_index=True).assign(dataset=dataset, model=model, seed=seed)
 
 
@@ -79,12 +75,9 @@ def record(dataset="sst", seed=0, ratio=0.2):
                     [] if chosen else [tried | {"split": "test", "metric": "macro_f1", "value": f1 + OTHER}]
                 )
     return {
-        "unit": f"{dataset}.tiny.s{seed}",
-        "metrics": rows,
-        "files": {},
-        "design": "crossed",
+        "unit": f"{dataset}.tiny.s{seed}", "metrics": rows, "files": {}, "design": "crossed",
         "params": {"task": dataset, "model": "folder/tiny", "seed": seed},
-    }
+    }  # fmt: skip
 
 
 def tags(dataset="sst", seed=0):

@@ -32,15 +32,12 @@ def rows(claim, scale, gate=None, seeds=None):
 def scores_of_models(**changed):
     table = pd.DataFrame(
         {
-            "dataset": ["cola"] * 3 + ["multirc"] * 3,
-            "model": "minilm",
-            "seed": [0, 1, 2] * 2,
+            "dataset": ["cola"] * 3 + ["multirc"] * 3, "model": "minilm", "seed": [0, 1, 2] * 2,
             "score": [0.31, 0.27, 0.29, 0.37, 0.37, 0.36],
-            "balanced_accuracy": [0.62, 0.60, 0.63, 0.5, 0.5, 0.5],
-            "classes": 2,
+            "balanced_accuracy": [0.62, 0.60, 0.63, 0.5, 0.5, 0.5], "classes": 2,
             "chance": [0.0] * 3 + [0.4] * 3,
         }
-    )
+    )  # fmt: skip
     return table.assign(**changed)
 
 

@@ -177,12 +177,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 def test_a_browser_draws_all_texts(tmp_path):
     path = explorer.write(study(), tmp_path / "explorer.html")
     command = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'home'}",
-    ]
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'home'}",
+    ]  # fmt: skip
     done = subprocess.run([*command, "--dump-dom", path.as_uri()], capture_output=True, timeout=300)
     drawn = done.stdout.decode()
     assert drawn.count("<article") == 3 and "texts 1 to 3 of 3" in drawn

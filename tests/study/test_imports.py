@@ -287,12 +287,7 @@ def test_batches_may_be_padded_further(classifier):
 def test_pairs_of_tokens_and_scores_are_read_in_order(classifier):
     text = "the plot was great"
     assert one(classifier, [[("the plot", 2.0), (" was", 1.0), (" great", 4.0)]], [text])[0].tolist() == [
-        0,
-        1,
-        1,
-        1,
-        4,
-        0,
-    ]
+        0, 1, 1, 1, 4, 0,
+    ]  # fmt: skip
     told = r"not the text in order \(LIME's as_list\(\) has each once\): give one"
     refused(told, one, classifier, [[("great", 0.5), ("the", 0.1)]], [text])

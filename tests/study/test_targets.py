@@ -227,24 +227,14 @@ def test_a_prediction_that_is_not_known_yet_is_no_contrast(causal):
 @pytest.mark.parametrize(
     ("prompt", "answer", "blank"),
     [
-        ("The capital is", "Paris", True),
-        ('Tom said, "', "I", False),
-        ('He said "yes"', "and", True),
-        ("The answer is (", "B", False),
-        ("2+2=", "4", False),
-        ("2 + 2 =", "4", True),
-        ("a well-", "known", False),
-        ("it costs $", "5", False),
-        ("and/", "or", False),
-        ("print(", "x", False),
-        ("日本の首都は", "東京", False),
-        ("The capital is", "東京", True),
-        ("the end", ".", False),
-        ("He did", "n't", False),
-        ("Answer:", "B", True),
+        ("The capital is", "Paris", True), ('Tom said, "', "I", False), ('He said "yes"', "and", True),
+        ("The answer is (", "B", False), ("2+2=", "4", False), ("2 + 2 =", "4", True),
+        ("a well-", "known", False), ("it costs $", "5", False), ("and/", "or", False),
+        ("print(", "x", False), ("日本の首都は", "東京", False), ("The capital is", "東京", True),
+        ("the end", ".", False), ("He did", "n't", False), ("Answer:", "B", True),
         ("line\n", "next", False),
     ],
-)
+)  # fmt: skip
 def test_a_blank_stands_where_one_is_written(prompt, answer, blank):
     assert targets.parted(prompt, answer) is blank
 

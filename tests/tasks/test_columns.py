@@ -85,16 +85,12 @@ def test_evidence_that_is_not_in_the_text_is_refused(value, told):
     ("values", "labels", "numbers", "names"),
     [
         (["b", "a", "b"], None, [1, 0, 1], ("a", "b")),
-        (["b", "a"], ("b", "a", "c"), [0, 1], ("b", "a", "c")),
-        ([0, 2], None, [0, 2], ("0", "1", "2")),
-        ([0, 0], None, [0, 0], ("0", "1")),
-        ([1.0, 0.0], ("n", "p"), [1, 0], ("n", "p")),
-        (np.array([1, 0]), ("n", "p"), [1, 0], ("n", "p")),
-        (["1", "0"], None, [1, 0], ("0", "1")),
-        (["1", "0"], ("n", "p"), [1, 0], ("n", "p")),
-        (["1", "2"], ("2", "1"), [1, 0], ("2", "1")),
+        (["b", "a"], ("b", "a", "c"), [0, 1], ("b", "a", "c")), ([0, 2], None, [0, 2], ("0", "1", "2")),
+        ([0, 0], None, [0, 0], ("0", "1")), ([1.0, 0.0], ("n", "p"), [1, 0], ("n", "p")),
+        (np.array([1, 0]), ("n", "p"), [1, 0], ("n", "p")), (["1", "0"], None, [1, 0], ("0", "1")),
+        (["1", "0"], ("n", "p"), [1, 0], ("n", "p")), (["1", "2"], ("2", "1"), [1, 0], ("2", "1")),
     ],
-)
+)  # fmt: skip
 def test_labels_become_numbers_in_the_order_of_their_names(values, labels, numbers, names):
     assert columns.classes({"test": values}, "label", "mine", labels) == ({"test": numbers}, names)
 

@@ -71,15 +71,12 @@ def scripted(monkeypatch, metric, values):
 @pytest.mark.parametrize(
     ("best", "values", "kept"),
     [
-        ("loss", [0.1, 0.8, 0.85, 0.95], 0),
-        ("loss", [0.9, 0.1, 0.85, 0.95], 1),
-        ("loss", [0.9, 0.8, 0.85, 0.1], 3),
-        ("loss", [0.5, 0.5, 0.5, 0.5], 0),
-        ("accuracy", [0.5, 0.7, 0.6, 0.7], 1),
-        ("micro_f1", [0.5, 0.7, 0.6, 0.7], 1),
+        ("loss", [0.1, 0.8, 0.85, 0.95], 0), ("loss", [0.9, 0.1, 0.85, 0.95], 1),
+        ("loss", [0.9, 0.8, 0.85, 0.1], 3), ("loss", [0.5, 0.5, 0.5, 0.5], 0),
+        ("accuracy", [0.5, 0.7, 0.6, 0.7], 1), ("micro_f1", [0.5, 0.7, 0.6, 0.7], 1),
         ("macro_f1", [0.5, 0.7, 0.6, 0.7], 1),
     ],
-)
+)  # fmt: skip
 def test_the_weights_of_the_best_check_are_kept_and_of_equal_ones_the_first(monkeypatch, best, values, kept):
     classifier, states = tiny.classifier(), scripted(monkeypatch, best, values)
     history = training.fine_tune(classifier, splits(classifier), **QUICK, checks_per_epoch=2, best=best)

@@ -258,12 +258,9 @@ def test_what_is_trained_on_from_the_same_weights_and_explained(splits, spy, tmp
     assert len(spy.starts) == 7 and all(torch.equal(weights, first) for weights in spy.starts)
     trained = dict(zip(names, spy.trained, strict=True))
     paths = {
-        "unmasked": (),
-        "all-masked": (100,),
-        "gradient_l2.ratio30": (30,),
-        "gradient_l2.ratio60": (60,),
+        "unmasked": (), "all-masked": (100,), "gradient_l2.ratio30": (30,), "gradient_l2.ratio60": (60,),
         "gradient_l2.ratio30-60": (30, 60),
-    }
+    }  # fmt: skip
     for name, path in paths.items():
         for split, (encodings, _) in splits.items():  # train, validation and test
             expected = [masked_by_hand(e, path, spy.mask_id) for e in encodings]

@@ -187,23 +187,11 @@ def by_absolute(scores, evidence):
 
 
 PAGE = {
-    "claim": "A is more faithful than B",
-    "model": "MiniLM, accuracy .79",
-    "texts": "reviews",
-    "metric": "NC, higher is better",
-    "baseline": "random scores",
-    "unit": "texts",
-    "n": 50,
-    "value": 0.1,
-    "low": 0.02,
-    "high": 0.2,
-    "verdict": "holds",
-    "choice": "metric: flip",
-    "low_there": -0.1,
-    "high_there": 0.1,
-    "verdict_there": "undecided",
-    "not_tested": "other models, other data, other seeds",
-}
+    "claim": "A is more faithful than B", "model": "MiniLM, accuracy .79", "texts": "reviews",
+    "metric": "NC, higher is better", "baseline": "random scores", "unit": "texts", "n": 50, "value": 0.1,
+    "low": 0.02, "high": 0.2, "verdict": "holds", "choice": "metric: flip", "low_there": -0.1,
+    "high_there": 0.1, "verdict_there": "undecided", "not_tested": "other models, other data, other seeds",
+}  # fmt: skip
 OPPOSITE = {"low_there": -0.2, "high_there": -0.1, "verdict_there": "does not hold"}
 
 ANSWERS = [

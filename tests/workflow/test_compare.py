@@ -8,16 +8,12 @@ from faithlib.store import save_record
 
 COMMITTED = pd.DataFrame(
     {
-        "dataset": ["sst", "sst", "ag_news"],
-        "model": "MiniLM",
-        "attribution": ["attention", "random", "attention"],
-        "fraction": [0.5, 0.7, 0.4],
-        "ci_low": [0.45, 0.68, None],
-        "ci_high": [0.55, 0.72, None],
-        "n": [150, 150, 100],
+        "dataset": ["sst", "sst", "ag_news"], "model": "MiniLM",
+        "attribution": ["attention", "random", "attention"], "fraction": [0.5, 0.7, 0.4],
+        "ci_low": [0.45, 0.68, None], "ci_high": [0.55, 0.72, None], "n": [150, 150, 100],
         "published": [0.55, None, 0.43],
     }
-)
+)  # fmt: skip
 
 
 def test_cells_with_the_same_names_stand_beside_each_other():

@@ -32,13 +32,10 @@ def hub(monkeypatch):
 @pytest.mark.parametrize(
     ("task", "paper"),
     [
-        ("sst", "soft_metrics"),
-        ("ag_news", "saloss"),
-        ("imdb", "recursive_roar"),
-        ("imdb", "fmm"),
+        ("sst", "soft_metrics"), ("ag_news", "saloss"), ("imdb", "recursive_roar"), ("imdb", "fmm"),
         ("mnli", "fmm"),
     ],
-)
+)  # fmt: skip
 def test_a_fetched_mirror_gives_what_the_hub_gives(tmp_path, hub, task, paper):
     assert fetch.data_set(task, paper, str(tmp_path)).startswith("fetched, ")
     of_hub = tasks.load(task, papers.card(paper)).provenance["sha256"]

@@ -55,11 +55,8 @@ def test_rationales_of_people_have_rows_of_their_own_and_lend_generated_texts_no
     assert both.head(1).equals(alone) and both.verdict[0] == "holds" and both.model[0] == "tiny"
     assert list(both.claim[1:]) == ["lime above a random order, by marked rationales"]
     assert both.loc[1, ["verdict", "model", "unit", "n_units"]].tolist() == [
-        "does not hold",
-        "large",
-        "text",
-        N,
-    ]
+        "does not hold", "large", "text", N,
+    ]  # fmt: skip
     records[-1] = record("evidence_inference", score=0.3)
     records[-1]["params"]["model"] = "org/large"
     gated, _ = claims.claims(records, pd.concat([*seeds, rationales]), "small")

@@ -80,11 +80,7 @@ def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path
     values = pd.DataFrame(
         [
             {
-                **common,
-                "measure": measure,
-                "recursive": recursive,
-                "seed": seed,
-                "step": step,
+                **common, "measure": measure, "recursive": recursive, "seed": seed, "step": step,
                 "value": value if recursive or measure == "random" else 0.1,
             }
             for measure, *seeds in curves
@@ -92,7 +88,7 @@ def test_our_recursive_roar_stands_beside_where_it_has_been_run(points, tmp_path
             for seed, curve in enumerate(seeds)
             for step, value in zip((0, 50, 100), curve, strict=True)
         ]
-    )
+    )  # fmt: skip
     monkeypatch.setattr(areas.results, "load", lambda *of, **more: ([], values))
     table = areas.racu(points, areas.load_roar("results", "small"))
     row = cell(table, dataset="sst2", strategy=MASKED, measure="gradient_l2")

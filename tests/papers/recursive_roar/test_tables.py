@@ -68,20 +68,13 @@ def test_curves_and_sparsity_are_means_with_intervals(points):
     shares = pd.DataFrame(
         [
             {
-                "dataset": "sst",
-                "model": "a/bilstm",
-                "seed": s,
-                "job": job,
-                "measure": "attention",
-                "by": "count",
-                "top": 1,
-                "share": 0.4 + 0.1 * s,
-                "variant": "",
+                "dataset": "sst", "model": "a/bilstm", "seed": s, "job": job, "measure": "attention",
+                "by": "count", "top": 1, "share": 0.4 + 0.1 * s, "variant": "",
             }
             for s in range(3)
             for job in ("unmasked", "attention.True.10")
         ]
-    )
+    )  # fmt: skip
     (row,) = tables.sparsity(shares).to_dict("records")
     assert row["share"] == pytest.approx(0.5) and row["seeds"] == 3 and row["model"] == "bilstm"
 

@@ -150,16 +150,10 @@ def test_examples_show_each_models_rationale():
     frame = pd.DataFrame(
         [
             {
-                "dataset": "sentiment",
-                "model": "tiny",
-                "seed": 0,
-                "example": 0,
-                "text": "a truly fine film",
-                "label": 1,
-                "tokens": ["[CLS]", "a", "truly", "fine", "film", "[SEP]"],
-                "salience": salience,
-                "definition": "paper",
-                "maskable": [False, True, True, True, True, False],
+                "dataset": "sentiment", "model": "tiny", "seed": 0, "example": 0,
+                "text": "a truly fine film", "label": 1,
+                "tokens": ["[CLS]", "a", "truly", "fine", "film", "[SEP]"], "salience": salience,
+                "definition": "paper", "maskable": [False, True, True, True, True, False],
                 "scores_scaled_attention": scores,
             }
             for salience, scores in (
@@ -167,7 +161,7 @@ def test_examples_show_each_models_rationale():
                 ("textrank", [0, 0, 0.3, 0.6, -0.1, 0]),
             )
         ]
-    )
+    )  # fmt: skip
     (row,) = tables.examples(frame, 0.5).to_dict("records")
     assert (row["baseline"], row["TextRank"], row["label"]) == ("a truly", "truly fine", 1)
 

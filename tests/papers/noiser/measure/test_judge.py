@@ -298,17 +298,13 @@ def test_parts_of_an_answer_and_usage_as_text_are_read(make, endpoint):
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("localhost:39155/v1", "localhost:39155/v1"),
-        ("127.0.0.1:39155", "127.0.0.1:39155"),
-        ("http://localhost:port/v1", "http://localhost:port/v1"),
-        ("http://[::1", "http://[::1"),
-        ("http:///v1", "http:///v1"),
-        ("http://a host/v1", "http://a host/v1"),
-        ("http://host:99999/v1", "http://host:99999/v1"),
-        ("ftp://user:pass@host", "ftp://***@host"),
+        ("localhost:39155/v1", "localhost:39155/v1"), ("127.0.0.1:39155", "127.0.0.1:39155"),
+        ("http://localhost:port/v1", "http://localhost:port/v1"), ("http://[::1", "http://[::1"),
+        ("http:///v1", "http:///v1"), ("http://a host/v1", "http://a host/v1"),
+        ("http://host:99999/v1", "http://host:99999/v1"), ("ftp://user:pass@host", "ftp://***@host"),
         ("user:pass@host:8000", "***@host:8000"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_address_is_told_when_the_judge_is_made(make, monkeypatch, url, shown):
     monkeypatch.setenv(judges.URL, url)
     with pytest.raises(ValueError) as caught:

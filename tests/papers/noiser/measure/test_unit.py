@@ -20,22 +20,11 @@ from notebooks.noiser.measure import unit as measure
 from notebooks.noiser.measure.judge import TEMPLATES
 
 GIVEN = {
-    "task": "world_facts",
-    "model": "tiny-llama",
-    "attributions": list(CARD.attributions),
-    "definitions": ["paper", "released"],
-    "types": [],
-    "boundings": ["k_max"],
-    "bounding_examples": 0,
-    "tokens": 0,
-    "every": 1,
-    "judge": "",
-    "judge_share": 0.5,
-    "judge_settings": [],
-    "seed": 0,
-    "epochs": 1,
+    "task": "world_facts", "model": "tiny-llama", "attributions": list(CARD.attributions),
+    "definitions": ["paper", "released"], "types": [], "boundings": ["k_max"], "bounding_examples": 0,
+    "tokens": 0, "every": 1, "judge": "", "judge_share": 0.5, "judge_settings": [], "seed": 0, "epochs": 1,
     "released_prompts": False,
-}
+}  # fmt: skip
 
 
 def loaded(rows, generated=True):

@@ -103,15 +103,9 @@ def test_what_does_not_belong_together_is_told(scores, of_words, words):
 def test_a_word_has_the_tag_of_its_longest_part():
     text = " (Reuters), it's\t\tok ."
     parts = [
-        (1, 1, "PUNCT"),
-        (2, 7, "PROPN"),
-        (9, 1, "PUNCT"),
-        (10, 1, "PUNCT"),
-        (12, 2, "PRON"),
-        (14, 2, "AUX"),
-        (18, 2, "ADJ"),
-        (21, 1, "PUNCT"),
-    ]
+        (1, 1, "PUNCT"), (2, 7, "PROPN"), (9, 1, "PUNCT"), (10, 1, "PUNCT"), (12, 2, "PRON"),
+        (14, 2, "AUX"), (18, 2, "ADJ"), (21, 1, "PUNCT"),
+    ]  # fmt: skip
     assert pos._by_word(text, parts) == ["PROPN", "PRON", "ADJ", "PUNCT"]
     assert pos._by_word("", []) == [] and pos._by_word("a b", [(2, 1, "NOUN")]) == ["X", "NOUN"]
 
