@@ -28,11 +28,9 @@ def test_it_names_versions_and_devices(rows):
     assert table["faithlib"] == faithlib.__version__ and table["numpy"] == np.__version__
     assert table["torch"] == torch.__version__ and table["python"] == platform.python_version()
     assert [text for name, text in rows if name == "device"] == [
-        "cpu; half precision: bfloat16",
-        "cuda:0, Some GPU; half precision: float16",
-        "cuda:1, Some GPU; half precision: float16",
-        "mps; half precision: float16",
-    ]
+        "cpu; half precision: bfloat16", "cuda:0, Some GPU; half precision: float16",
+        "cuda:1, Some GPU; half precision: float16", "mps; half precision: float16",
+    ]  # fmt: skip
     assert len(rows) <= 15 and all(text and "\n" not in text for _, text in rows)
 
 

@@ -10,13 +10,11 @@ from faithlib.lazy import offers
 @pytest.mark.parametrize(
     ("package", "name", "module"),
     [
-        ("faithlib", "evaluate", "study.study"),
-        ("faithlib", "register_metric", "metrics.registry"),
+        ("faithlib", "evaluate", "study.study"), ("faithlib", "register_metric", "metrics.registry"),
         ("faithlib.attributions", "attribute", "attributions.compute"),
-        ("faithlib.models", "load_model", "models.own"),
-        ("faithlib.tasks", "load_data", "tasks.own"),
+        ("faithlib.models", "load_model", "models.own"), ("faithlib.tasks", "load_data", "tasks.own"),
     ],
-)
+)  # fmt: skip
 def test_a_name_is_that_of_its_module(package, name, module):
     found = getattr(import_module(package), name)
     assert found is getattr(import_module(f"faithlib.{module}"), found.__name__)

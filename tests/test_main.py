@@ -70,12 +70,10 @@ def told(capsys, arguments):
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        ("attributions", attributions.names()),
-        ("metrics", registry.names()),
-        ("tasks", list(tasks.TASKS)),
+        ("attributions", attributions.names()), ("metrics", registry.names()), ("tasks", list(tasks.TASKS)),
         ("papers", papers.names()),
     ],
-)
+)  # fmt: skip
 def test_a_list_has_a_line_for_each(command, names, capsys):
     assert main([command]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -34,14 +34,12 @@ def test_what_a_rule_calls_wrong_is_refused_with_its_name(door, name, value):
     [
         (Whole(1), [1, 7], [0, 1.0, True, "1", math.nan]),
         (Number(), [0, 0.5, 3], [-1e-9, math.inf, math.nan, False, "0"]),
-        (Number(above=True, most=1), [1e-9, 1], [0, 1.1]),
-        (Number(-math.inf), [-5, 0], [-math.inf]),
-        (Of((None, "a")), [None, "a"], ["b", ""]),
-        (Each(Whole(1)), [[], [1, 2]], [[1, 0]]),
+        (Number(above=True, most=1), [1e-9, 1], [0, 1.1]), (Number(-math.inf), [-5, 0], [-math.inf]),
+        (Of((None, "a")), [None, "a"], ["b", ""]), (Each(Whole(1)), [[], [1, 2]], [[1, 0]]),
         (Optional(Whole(1)), [None, 1], [0]),
     ],
     ids=lambda value: str(value),
-)
+)  # fmt: skip
 def test_a_rule_tells_values_apart(rule, right, refused):
     for value in right:
         rule.check("name", value)

@@ -26,12 +26,10 @@ def operator(model, name, **settings):
 @pytest.mark.parametrize(
     ("name", "ids"),
     [
-        ("zero", [2, 9, 10, 11, 12, 3]),
-        ("mask", [2, 4, 10, 4, 12, 3]),
-        ("pad", [2, 0, 10, 0, 12, 3]),
+        ("zero", [2, 9, 10, 11, 12, 3]), ("mask", [2, 4, 10, 4, 12, 3]), ("pad", [2, 0, 10, 0, 12, 3]),
         ("delete", [2, 10, 12, 3]),
     ],
-)
+)  # fmt: skip
 def test_what_an_erased_token_becomes(model, name, ids):
     (variant,) = operator(model, name).variants(E, SOME)
     assert variant.encoding.ids.tolist() == ids

@@ -119,11 +119,9 @@ def test_a_seed_that_misses_a_curve_or_a_point_is_left_out_and_named():
 
 def test_a_flat_baseline_is_flagged_and_its_acu_stays():
     performance = {
-        ("random", 0): [0.51, 0.51, 0.5],
-        ("random", 1): [0.49, 0.49, 0.5],
-        ("random", 2): BASELINE,
+        ("random", 0): [0.51, 0.51, 0.5], ("random", 1): [0.49, 0.49, 0.5], ("random", 2): BASELINE,
         ("random", 3): [0.5] * 3,
-    }
+    }  # fmt: skip
     performance |= {("attention", seed): [0.5, 0.3, 0.3] for seed in range(4)}
     row = summary(tidy(performance)).iloc[0]
     assert row.flat == 3 and row.seeds == 4

@@ -346,13 +346,11 @@ def test_a_classifier_is_no_language_model_and_the_reverse(tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"labels": 3}, "labels=3 are no names"),
-        ({"data": 3}, "holds no texts"),
-        ({"data": []}, "holds no texts"),
-        ({"max_length": True}, "max_length=True must be"),
+        ({"labels": 3}, "labels=3 are no names"), ({"data": 3}, "holds no texts"),
+        ({"data": []}, "holds no texts"), ({"max_length": True}, "max_length=True must be"),
         ({"new_head": 1}, "new_head=1 must be True or False"),
     ],
-)
+)  # fmt: skip
 def test_settings_of_the_wrong_kind_are_refused_before_anything_is_read(given, told):
     refused(told, **{"source": "no/such", **given})
 

@@ -8,14 +8,12 @@ from replication.choices import COLOURS, options_figure, verdicts
 from replication.verdicts import UNTESTED, WORDS
 
 ROWS = [
-    ("A above B", "main", "main", "holds"),
-    ("A above B", "ties", "strict", "does not hold"),
+    ("A above B", "main", "main", "holds"), ("A above B", "ties", "strict", "does not hold"),
     ("A above B", "probability", "rank", "not tested"),
     ("A above B", "ties + probability", "strict + rank", "holds"),
     ("B above C: sst (bilstm)", "main", "main", "undecided"),
-    ("B above C: sst (bilstm)", "ties", "loose", "undecided"),
-    ("C above D", "main", "main", "holds"),
-]
+    ("B above C: sst (bilstm)", "ties", "loose", "undecided"), ("C above D", "main", "main", "holds"),
+]  # fmt: skip
 CHOICES = pd.DataFrame(ROWS, columns=["claim", "choice", "option", "verdict"])
 CHOICES = CHOICES.assign(definition="paper", baseline="normal")
 

@@ -45,12 +45,10 @@ def test_three_seeds_have_the_t_interval_by_hand():
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ([0.1, 0.2], "2 seeds: an interval needs 3"),
-        ([0.1], "1 seed: an interval needs 3"),
-        ([0.1, 0.1, 0.1], "all values are equal"),
-        ([0.1, 0.1], "2 seeds: an interval needs 3"),
+        ([0.1, 0.2], "2 seeds: an interval needs 3"), ([0.1], "1 seed: an interval needs 3"),
+        ([0.1, 0.1, 0.1], "all values are equal"), ([0.1, 0.1], "2 seeds: an interval needs 3"),
     ],
-)
+)  # fmt: skip
 def test_few_or_equal_seeds_have_a_value_and_neither_interval_nor_verdict(values, reason):
     (row,) = rows(claim(seeds("sst", values)), "small")
     assert row["value"] == pytest.approx(np.mean(values)) and np.isnan(row["ci_low"]) and row["n_units"] == 0

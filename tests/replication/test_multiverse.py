@@ -11,11 +11,9 @@ from replication import multiverse, verdicts
 
 def test_multiverse_keeps_the_verdict_of_the_main_setting():
     options = {
-        ("ties", "strict"): verdict_of(HOLDS),
-        ("ties", ">="): verdict_of(UNDECIDED, -0.01),
-        ("removal", "delete"): verdict_of(HOLDS, 0.2),
-        ("removal", "zero"): verdict_of(UNTESTED),
-    }
+        ("ties", "strict"): verdict_of(HOLDS), ("ties", ">="): verdict_of(UNDECIDED, -0.01),
+        ("removal", "delete"): verdict_of(HOLDS, 0.2), ("removal", "zero"): verdict_of(UNTESTED),
+    }  # fmt: skip
     found = multiverse.multiverse("soft above hard", verdict_of(HOLDS), options)
     assert multiverse.summary(found.counts) == "2 of 3 options agree, sign equal in 2, 1 not tested"
     assert found.verdict.text() == "holds (not shown with ties; 3 seeds)" and not found.verdict.depends_on

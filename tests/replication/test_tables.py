@@ -19,12 +19,10 @@ RECORD = {
     ],
     "files": {"sst.tiny.s1.parquet": "0123456789abcdef"},
     "provenance": {
-        "git": "f" * 40,
-        "dirty": False,
-        "device": "cpu",
+        "git": "f" * 40, "dirty": False, "device": "cpu",
         "versions": {"torch": "2.13.0", "transformers": "5.0"},
     },
-}
+}  # fmt: skip
 
 
 def test_rows_are_selected_and_grouped_as_they_come():

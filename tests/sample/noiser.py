@@ -8,11 +8,9 @@ from faithlib.metrics.plausibility import chance
 N = 40
 # means of Soft-NS and Soft-NC, and of the same scores in random order
 SOFT = {
-    ("attention", ""): (0.2, 0.2, 0.2, 0.2),
-    ("leave_one_out", ""): (0.4, 0.3, 0.3, 0.2),
-    ("noiser", "l2"): (0.3, 0.6, 0.3, 0.5),
-    ("noiser", "k_min"): (0.4, 0.8, 0.2, 0.4),
-}
+    ("attention", ""): (0.2, 0.2, 0.2, 0.2), ("leave_one_out", ""): (0.4, 0.3, 0.3, 0.2),
+    ("noiser", "l2"): (0.3, 0.6, 0.3, 0.5), ("noiser", "k_min"): (0.4, 0.8, 0.2, 0.4),
+}  # fmt: skip
 RANDOM = (0.2, 0.1)
 # share of prompts answered with the first answer, and mass of the words shown
 JUDGED = {"leave_one_out": (0.8, 0.6), "noiser": (0.7, 0.95), "attention": (0.3, 0.5), "random": (0.25, 0.6)}
@@ -101,8 +99,6 @@ def record(dataset="world_facts", model="folder/tiny", seed=0):
         {"metric": "flipped", "setting": "k_min", "value": 0.95, "n": N},
     ]
     return {
-        "unit": f"{dataset}.tiny.s{seed}",
-        "metrics": rows,
-        "files": {},
+        "unit": f"{dataset}.tiny.s{seed}", "metrics": rows, "files": {},
         "params": {"task": dataset, "model": model, "seed": seed},
-    }
+    }  # fmt: skip

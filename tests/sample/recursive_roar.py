@@ -10,14 +10,7 @@ RISE = np.where(STEPS == 60, 0.9, LINE)  # below the line before and after, and 
 
 
 def curve(
-    shape,
-    measure,
-    recursive=True,
-    dataset="babi_1",
-    seed=0,
-    metric="accuracy",
-    model="bilstm",
-    variant="",
+    shape, measure, recursive=True, dataset="babi_1", seed=0, metric="accuracy", model="bilstm", variant=""
 ):
     jobs = ["unmasked", *(f"{measure}.{recursive}.{s}" for s in STEPS[1:-1]), "all-masked"]
     return pd.DataFrame(

@@ -84,10 +84,7 @@ def tags(dataset="sst", seed=0):
     return pd.DataFrame(
         [
             {
-                "salience": salience,
-                "definition": definition,
-                "attribution": name,
-                "tag": tag,
+                "salience": salience, "definition": definition, "attribution": name, "tag": tag,
                 "tokens": count,
                 "importance": base + (0.5 if salience == "textrank" and tag == "ADJ" else 0) + 0.1 * seed,
             }
@@ -95,7 +92,7 @@ def tags(dataset="sst", seed=0):
             for name in ("attention", "scaled_attention")
             for tag, count, base in (("ADJ", 30, 1.0), ("NOUN", 50, 1.2), ("DET", 20, 0.4))
         ]
-    ).assign(dataset=dataset, model="folder/tiny", seed=seed)
+    ).assign(dataset=dataset, model="folder/tiny", seed=seed)  # fmt: skip
 
 
 UNITS = [(dataset, seed) for dataset in ("sst", "semeval") for seed in (0, 1)]

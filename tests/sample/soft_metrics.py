@@ -30,25 +30,18 @@ def rows(metric, attribution, baseline, draw, values, definition="paper"):
     return [
         pd.DataFrame(
             {
-                "example": np.arange(len(values), dtype=np.int32),
-                "attribution": attribution,
-                "baseline": baseline,
-                "draw": np.int16(draw),
-                "definition": definition,
-                "perturbation": "bernoulli" if soft else "hard",
-                "metric": metric,
-                "ratio": np.float32(ratio),
-                "draws": np.int16(n if soft else 0),
+                "example": np.arange(len(values), dtype=np.int32), "attribution": attribution,
+                "baseline": baseline, "draw": np.int16(draw), "definition": definition,
+                "perturbation": "bernoulli" if soft else "hard", "metric": metric,
+                "ratio": np.float32(ratio), "draws": np.int16(n if soft else 0),
                 "raw": np.float32(values + shift - NOISE * (n < DRAWS) * (baseline == "") * soft),
-                "denominator": np.float32(1),
-                "option": "",
-                "correct": True,
+                "denominator": np.float32(1), "option": "", "correct": True,
                 "varied": np.arange(len(values)) < N // 2,
             }
         )
         for ratio, shift in spread.items()
         for n in ((1, DRAWS) if soft else (0,))
-    ]
+    ]  # fmt: skip
 
 
 def unit(dataset="sst", seed=0, definition="paper", model="org/tiny"):

@@ -31,11 +31,9 @@ def test_rows_come_with_their_task_and_origin(tmp_path):
     assert (task.name, task.labels, task.kind) == ("some_reviews", ("down", "up"), "classification")
     assert list(frames["test"].label) == [1, 0]
     assert origin == {
-        "source": "file",
-        "file": "Some Reviews.jsonl",
-        "columns": {"text": "text", "label": "stars"},
+        "source": "file", "file": "Some Reviews.jsonl", "columns": {"text": "text", "label": "stars"},
         "source_rows": {"test": 2},
-    }
+    }  # fmt: skip
 
 
 ROWS = pd.DataFrame({"text": ["a", "b"], "label": ["x", "y"], "evidence": [[0], [0]]})

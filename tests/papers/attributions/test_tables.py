@@ -63,12 +63,10 @@ def test_overview_and_cost_come_from_the_records():
     values = unit(lime=SPREAD)
     values.loc[values.example == 0, ["value", "chance"]] = np.nan
     record = {
-        "unit": "sentiment.tiny.s0",
-        "params": {"task": "sentiment", "model": "org/tiny", "seed": 0},
-        "metrics": [{"metric": "accuracy", "value": 0.9}],
-        "provenance": {"examples": {"n": N, "of": 300}},
+        "unit": "sentiment.tiny.s0", "params": {"task": "sentiment", "model": "org/tiny", "seed": 0},
+        "metrics": [{"metric": "accuracy", "value": 0.9}], "provenance": {"examples": {"n": N, "of": 300}},
         "volatile": {"seconds_per_example": {"lime": 0.5, "beam": 2.0}},
-    }
+    }  # fmt: skip
     row = cell(tables.overview([record], values), dataset="sentiment")
     assert (row.model, row.accuracy, row.examples, row["with evidence"]) == ("tiny", 0.9, N, N - 1)
     assert row["predicted right"] == N - 5 and row["share of evidence"] == pytest.approx(LEVEL["precision"])

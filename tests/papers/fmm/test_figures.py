@@ -13,11 +13,9 @@ def test_figures_have_a_panel_for_everything(records, points):
     figure = figures.performance(table, scores)
     assert [a.get_title() for a in figure.axes] == ["nothing masked", "everything masked"]
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == [
-        "SST-2: accuracy",
-        "CoLA: Matthews correlation",
-        "generated stories, two supporting facts: accuracy",
-        "mean of the data sets",
-    ]
+        "SST-2: accuracy", "CoLA: Matthews correlation",
+        "generated stories, two supporting facts: accuracy", "mean of the data sets",
+    ]  # fmt: skip
     figure = figures.curves(curve_table)
     assert figure.axes[1].get_title() == "SST-2, MiniLM: signed" and len(figure.axes[1].lines) == 5
     figure = figures.masf(tables.masf(tables.with_convergence(every(masf_of), records)), "calibrated")

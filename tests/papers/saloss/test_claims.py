@@ -180,12 +180,10 @@ def test_every_option_of_a_record_is_in_the_card():
     for choice, option, _ in FLIPS.values():
         assert option in CARD.choices[choice][1:]
     named = {
-        "texts": (claims.FLIPPED, claims.CORRECT),
-        "over texts": (claims.MEDIAN,),
-        "attributions": (claims.ATTENTION,),
-        "weight chosen by": (claims.LOSS, claims.PRINTED),
+        "texts": (claims.FLIPPED, claims.CORRECT), "over texts": (claims.MEDIAN,),
+        "attributions": (claims.ATTENTION,), "weight chosen by": (claims.LOSS, claims.PRINTED),
         "rationales of": UNITS[1:],
-    }
+    }  # fmt: skip
     assert all(CARD.choices[choice][1:] == tuple(options) for choice, options in named.items())
     assert CARD.choices["rationales of"] == UNITS
     assert set(named) | {choice for choice, *_ in FLIPS.values()} | {"weights"} == set(CARD.choices)

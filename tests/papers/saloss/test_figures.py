@@ -20,11 +20,9 @@ def test_figures_have_a_panel_for_everything(records, values):
     ]  # no panel with a baseline alone
     figure = figures.fresh(tables.fresh(records))
     assert [axis.get_title().replace("\n", " ") for axis in figure.axes] == [
-        "Stanford Sentiment Treebank, tiny: top tokens",
-        "Stanford Sentiment Treebank, tiny: one span",
-        "SemEval-2017 task 4A, tiny: top tokens",
-        "SemEval-2017 task 4A, tiny: one span",
-    ]
+        "Stanford Sentiment Treebank, tiny: top tokens", "Stanford Sentiment Treebank, tiny: one span",
+        "SemEval-2017 task 4A, tiny: top tokens", "SemEval-2017 task 4A, tiny: one span",
+    ]  # fmt: skip
     figure = figures.pos(tables.pos(pd.concat([tags(*unit) for unit in UNITS])), scale="quick")
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == [
         "noun",

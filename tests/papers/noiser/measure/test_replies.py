@@ -59,12 +59,10 @@ def test_a_completion_that_ended_early_is_none(reason):
 @pytest.mark.parametrize(
     "given",
     [
-        dict(reason="refusal"),
-        dict(text=None, reason="content_filter"),
-        dict(text=None, refusal="No."),
+        dict(reason="refusal"), dict(text=None, reason="content_filter"), dict(text=None, refusal="No."),
         dict(text="N/A"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_is_one_however_it_is_told(given):
     assert completion_values(completion(**given))[0]["refused"] is True
 
