@@ -315,7 +315,8 @@ def guided(kind, weight, definition):
     """KL(α, σ) on the development set after training, and the first and last salience loss."""
     classifier = bilstm() if kind == "bilstm" else tiny.classifier(kind)
     data, sigma = salient(classifier, definition=definition)
-    settings = {**QUICK, "epochs": 30, "salience_weight": weight, "definition": definition}
+    few = dict(epochs=20, batch_size=5, learning_rate=2e-2)  # 40 steps
+    settings = few | {"salience_weight": weight, "definition": definition}
     history = training.fine_tune(classifier, data, **settings, salience=sigma)
     kl = attention_kl(classifier, data["validation"][0]).mean()
     return kl, [row.get("salience_loss") for row in (history[0], history[-1])]

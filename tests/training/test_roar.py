@@ -1,6 +1,7 @@
 """ROAR: masks by hand and as released, the graph of models, recursion, and a unit that is interrupted."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -481,7 +482,16 @@ def data(copies=6):
     }
 
 
-def test_processes_give_what_one_does(tmp_path):
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("fork", marks=pytest.mark.skipif(sys.platform != "linux", reason="forks threads")),
+        pytest.param("spawn", marks=pytest.mark.slow),  # as it is done, but each process imports torch
+    ],
+)
+def test_processes_give_what_one_does(tmp_path, monkeypatch, how):
+    asked = {"spawn": multiprocessing.get_context(how)}
+    monkeypatch.setattr(multiprocessing, "get_context", asked.__getitem__)
     threads, before = torch.get_num_threads(), len(psutil.Process().children())
     alone = run(data(), tmp_path / "alone", REAL)
     assert torch.get_num_threads() == threads
