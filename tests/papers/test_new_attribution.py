@@ -7,6 +7,7 @@ from sample import fmm as fmm_sample
 from sample import noiser as noiser_sample
 from sample import recursive_roar as roar_sample
 from sample import saloss as saloss_sample
+from sample.choices import main_alone
 
 from faithlib.attributions import registry
 from notebooks.fmm import areas as fmm_areas
@@ -53,7 +54,7 @@ def fmm_points(**levels):
 
 def fmm_verdicts(**levels):
     records, points = fmm_points(**levels)
-    return fmm_claims.claims(fmm.scores(records), {"main": points})[0].set_index("claim")
+    return main_alone(fmm_claims, fmm.scores(records), {"main": points}, index="claim")
 
 
 def test_a_new_gradient_takes_part_in_the_claims_of_fmm(register):
@@ -111,7 +112,7 @@ def test_a_new_gradient_takes_part_in_the_claims_of_recursive_roar(register):
         seeds = [(m, seed) for m in shapes for seed in range(3)]
         parts = [roar_sample.curve(shapes[m][0] + s * shapes[m][1], m, seed=s) for m, s in seeds]
         points = roar.points(pd.concat(parts, ignore_index=True))
-        return roar_claims.claims(points)[0].set_index("claim").verdict
+        return main_alone(roar_claims, points, index="claim").verdict
 
     register("quick_gradient", signed=False, family="gradient", cost="constant")
     register("slow_gradient", signed=False, family="gradient", cost="steps")

@@ -42,11 +42,10 @@ def of_points(points):
     return claims.claims(points)
 
 
-def test_kinds_of_models_are_not_averaged(points, of_points):
+def test_kinds_of_models_are_not_averaged(points):
     """The BiLSTM's claims stay what they are; encoders have their own, where there are any."""
     encoder = points[points.measure != "attention"].assign(model="a/b", variant=tables.SAME_TEXTS)
-    both = claims.claims(pd.concat([points, encoder]))[0].set_index("claim")
-    alone = of_points[0].set_index("claim")
+    both, alone = table_of(pd.concat([points, encoder])), table_of(points)
     for claim in (EARLY, RECURSION):
         own = claim.replace(")", ", an encoder)")
         assert own in both.index and own not in alone.index
@@ -59,7 +58,7 @@ def test_claims_say_what_the_curves_were_made_to_say(points, of_points):
     table = found.set_index("claim")
     assert list(found) == CLAIMS and table.verdict[MODELS] == "not tested"
     assert table.reason[MODELS] == "no record has what it needs"
-    assert MODELS not in set(claims.claims(points, "quick")[0].claim)
+    assert MODELS not in table_of(points, "quick").index
     attention = table.loc["attention is faithful (ACU)"]
     assert attention[["verdict", "model", "unit", "n_units"]].tolist() == ["holds", "bilstm", "seed", 3]
     assert attention.value == pytest.approx(0.225, abs=1e-2)  # trapezoids between LINE and DROP
