@@ -131,7 +131,7 @@ def agreement(paper):
     if agreed.empty:
         return ""
     rows = []
-    for row in agreed.fillna({"definition": ""}).to_dict("records"):
+    for row in agreed.astype({"definition": object}).fillna({"definition": ""}).to_dict("records"):
         counted = f"{row['cells']} of {row['of']}"
         counted += f"; {row['at_chance']} at chance left out" if row["at_chance"] else ""
         numbers = [interval(row, name) for name in ("spearman", "pairs", "level")]
