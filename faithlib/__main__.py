@@ -159,7 +159,7 @@ def _evaluate(parsed):
     folder = Path(parsed.output)
     more = _parameters(parsed.parameters)
     if taken := set(OPTIONS) & set(more):
-        raise ValueError(f"-p {min(taken)}: it has an option of its own, see {PROGRAM} evaluate --help")
+        raise ValueError(f"-p {min(taken)}: use the option of this name, see {PROGRAM} evaluate --help")
     _load_plugins(parsed.plugins)
     attributions, metrics = _named(parsed.attributions, parsed.metrics)
     columns = {name: getattr(parsed, name) for name in COLUMNS}
@@ -189,7 +189,7 @@ def _drawn(data, parsed):
     rows = splits["test"] if "test" in splits else next(iter(splits.values()))
     if not 0 < parsed.examples < len(rows):
         if parsed.examples > len(rows):
-            print(f"--examples {parsed.examples} is more than there is: all {len(rows)} texts")
+            print(f"--examples {parsed.examples} exceeds the data: all {len(rows)} texts are used")
         return data
     chosen = np.random.default_rng(parsed.seed).permutation(len(rows))[: parsed.examples]
     data.splits = (splits if "test" in splits else {}) | {"test": rows.select(np.sort(chosen))}
@@ -222,7 +222,7 @@ def _named(attributions, metrics):
         if callable(metric):
             raise ValueError(
                 f"--metrics: {metric.__name__} does not register: put @faithlib.register_metric("
-                f"{metric.__name__!r}, better=..., range=...) before it, which say what is good"
+                f"{metric.__name__!r}, better=..., range=...) above its definition"
             )
         registry.get(metric)
     return entries, measured or metrics  # "default" or "all"

@@ -23,8 +23,8 @@ def enter() -> Path:
     folder = root()
     if folder is None:
         raise ValueError(
-            "this needs a clone of the project, and none is here: pip installs faithlib alone, without the "
-            "papers; go into the clone's folder and give the command again"
+            "this needs a clone of the project, as pip installs faithlib without the papers: change into the "
+            "clone's folder and run the command again"
         )
     for part in PARTS:
         other = getattr(sys.modules.get(part), "__file__", None)

@@ -19,7 +19,7 @@ BUDGETS = {
     "faithlib/corpora": 461,
     "faithlib/engine": 376,
     "faithlib/metrics": 1_537,
-    "faithlib/models": 1_487,
+    "faithlib/models": 1_485,
     "faithlib/report": 584,
     "faithlib/statistics": 406,
     "faithlib/study": 2_069,
@@ -106,7 +106,7 @@ def test_a_package_stays_within_its_budget(name):
     assert name in BUDGETS, f"{name} has {lines} lines and no budget: give it one"
     assert lines <= BUDGETS[name], f"{name} has {lines} lines: what a feature adds, it takes elsewhere in it"
     assert (
-        sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_807
+        sum(most for part, most in BUDGETS.items() if part.startswith("faithlib")) <= 10_805
     )  # the aim is 10,800
 
 

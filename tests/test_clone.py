@@ -25,4 +25,4 @@ def test_without_a_clone_one_line_says_what_needs_it(monkeypatch, tmp_path):
     monkeypatch.setattr(clone, "__file__", str(tmp_path / "site-packages/faithlib/clone.py"))
     monkeypatch.chdir(tmp_path)
     assert clone.root() is None
-    refused("this needs a clone of the project, and none is here: pip installs faithlib alone", clone.enter)
+    refused("this needs a clone of the project, as pip installs faithlib without the papers", clone.enter)

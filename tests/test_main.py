@@ -296,4 +296,4 @@ def test_run_ends_as_the_notebook_does(here, capsys, monkeypatch, end, status):
 def test_without_notebooks_one_line_says_so(here, capsys, monkeypatch):
     monkeypatch.setattr("faithlib.clone.__file__", str(here / "site-packages/faithlib/clone.py"))
     line = told(capsys, ["run", "fmm", "--data", "sentiment"])
-    assert "this needs a clone of the project, and none is here" in line
+    assert "this needs a clone of the project, as pip" in line

@@ -107,8 +107,8 @@ def described(name):
     """The entry of a name, for what is claimed of it; ValueError for one that is not registered."""
     if name not in _LIST:
         raise ValueError(
-            f"attribution {name!r} is not registered, so no claim can tell what it is: import the plugin "
-            f"that registers it, or leave it out; {suggestion(name, sorted(_LIST))}"
+            f"attribution {name!r} is not registered, and claims need its entry: import the plugin that "
+            f"registers it, or leave it out; {suggestion(name, sorted(_LIST))}"
         )
     return _LIST[name]
 

@@ -42,7 +42,7 @@ def check_values(model):
     layers = _layers(getattr(model, "model", None))
     if not layers or not all(_values(layer) for layer in layers):
         raise ValueError(
-            f"{getattr(model, 'name', 'the model')} has no layer of values in each of its layers: leave out "
+            f"{getattr(model, 'name', 'the model')} has layers without a value projection: leave out "
             "value_zeroing, or use a model such as BERT, RoBERTa, DistilBERT or Llama"
         )
 

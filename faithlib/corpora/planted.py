@@ -212,7 +212,7 @@ def _check(mechanism, size, classes, sentences):
     if sentences is None:
         return
     if len(sentences) < size:
-        raise ValueError(f"size={size} needs as many sentences, {len(sentences)} are given: take fewer")
+        raise ValueError(f"size={size} exceeds the number of sentences, {len(sentences)}: take fewer")
     for i, sentence in enumerate(sentences[:size]):
         if len(sentence.split()) < LEAST:
             raise ValueError(

@@ -29,7 +29,7 @@ def words(text, encoding):
     written, of_token = text.split(), encoding.words[encoding.maskable]
     present = np.unique(of_token)
     if not len(present) or present[0] < 0 or present[-1] >= len(written):
-        raise ValueError(f"the encoding is not that of {text[:40]!r}, which has {len(written)} words")
+        raise ValueError(f"the encoding is of another text than {text[:40]!r} ({len(written)} words)")
     starts = [0, *(present[:-1] + 1)]
     joined = [" ".join(written[start : last + 1]) for start, last in zip(starts, present, strict=True)]
     return joined, np.searchsorted(present, of_token)

@@ -62,7 +62,7 @@ class Inputs:
             if need not in self.has:
                 raise ValueError(
                     f"metric {metric.name!r} needs {NEEDS[need]}: {self.model.name} and its data do not "
-                    "give that; leave it out"
+                    "provide that: leave it out"
                 )
 
     def seeds(self, i, draws):

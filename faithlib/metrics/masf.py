@@ -126,8 +126,8 @@ def fit(reference: np.ndarray, definition: str = "paper", resolution: float = 0.
     n = len(reference) if definition != "calibrated" else len(reference) - len(reference) // 2 + 1
     if n * resolution < 1 - 1e-9 or len(reference) < 2:
         raise ValueError(
-            f"a reference of {len(reference)} gives {definition} p-values of {1 / n:.3g} and "
-            f"more, resolution={resolution:.3g} asks for less: give a larger one"
+            f"a reference of {len(reference)} gives {definition} p-values of at least {1 / n:.3g}, above "
+            f"resolution={resolution:.3g}: give a larger reference"
         )
     _check_constant(reference, definition)
     return MaSF(reference, definition, seed)
@@ -260,14 +260,14 @@ def _check_constant(reference, definition):
     constant = reference.max(0) == reference.min(0)  # (layers, width)
     if constant.all(1).any():
         raise ValueError(
-            f"layer {constant.all(1).argmax()} is the same in all examples of the reference: "
-            "nothing can be told from it; give other examples or another model"
+            f"layer {constant.all(1).argmax()} has the same hidden states in all examples of the reference: "
+            "give other examples or another model"
         )
     if constant.any() and definition != "calibrated":
         layer, embedding = np.argwhere(constant)[0]
         warnings.warn(
             f"{constant.sum()} of {constant.size} embeddings are constant in the reference (first: "
-            f"{embedding} of layer {layer}): {definition} p-values of all their layer are 0; "
-            "'calibrated' takes them",
+            f"{embedding} of layer {layer}): {definition} p-values of such a layer are all 0; "
+            "definition='calibrated' handles them",
             stacklevel=3,
         )

@@ -172,7 +172,7 @@ def _ask(model, scores_of, seconds, progress, inputs, examples, measures):
         scores = scores_of(part, examples[rows], measures)
         spent = time.perf_counter() - start
         if missing := [m for m in measures if m not in scores]:
-            raise ValueError(f"scores_of gives no {missing[0]!r}: it has to give every measure asked for")
+            raise ValueError(f"scores_of returns no {missing[0]!r}: return scores of every measure")
         for m in measures:
             check_scores(part, {m: scores[m]})
             seconds[m] = seconds.get(m, 0) + spent
@@ -187,7 +187,7 @@ def _check(model, encodings, families, ratios, once):
     if twice := [m for m in names if names.count(m) > 1]:
         raise ValueError(f"measure {twice[0]!r} is given twice ({RANDOM!r} is always there): give each once")
     if unknown := [m for m in once if m not in names]:
-        raise ValueError(f"once={list(once)}: {unknown[0]!r} is none of the measures")
+        raise ValueError(f"once={list(once)}: {unknown[0]!r} is not one of the measures")
     whole = all(isinstance(r, int) and not isinstance(r, bool) and 0 < r <= 100 for r in ratios)
     if not len(ratios) or not whole or list(ratios) != sorted(set(ratios)):
         raise ValueError(f"ratios={list(ratios)} must be increasing whole percentages from 1 to 100")

@@ -275,7 +275,7 @@ class Transformer:
                 f"{self.name} gives no attention weights ({first_line(error)}): {instead}"
             ) from error
         if self.pools:
-            raise ValueError(f"{self.name} reads all positions, and attention is that of one: {instead}")
+            raise ValueError(f"{self.name} pools all positions, and attention is read at one: {instead}")
 
     def check(self, encodings):
         """Raise ValueError for an example without maskable tokens and for one longer than the model takes."""
@@ -325,7 +325,7 @@ def check_examples(
         raise ValueError(f"{finding}: set long_texts='truncate' to cut their ends, or choose another model")
     encodings = [classifier.truncate(e) for e in encodings]
     if any(not e.maskable.any() for e in encodings):
-        raise ValueError(f"{finding}: text_b alone fills the model, nothing of text is left; shorten text_b")
+        raise ValueError(f"{finding}: text_b alone fills the model: shorten text_b")
     return encodings, [{"what": "end of text cut", "why": finding, "n": len(long)}]
 
 

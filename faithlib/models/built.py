@@ -159,9 +159,7 @@ def word_tokenizer(texts):
 def _tokenizer(texts, special, split, single, pair="", min_count=1):
     """A tokenizer of the words of `texts`; single, pair: how texts stand among the tokens {role: token}."""
     if not texts or isinstance(texts, str):
-        raise ValueError(
-            f"texts={texts!r}: a model that is built knows their words: give them as texts, a list"
-        )
+        raise ValueError(f"texts={texts!r}: a new model takes its vocabulary from them: give a list of texts")
     words, tokens = Tokenizer(models.WordLevel(unk_token=special["unk"])), list(special.values())
     words.normalizer = normalizers.Lowercase()
     words.pre_tokenizer = split

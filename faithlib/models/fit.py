@@ -229,7 +229,7 @@ def check_tokenizer(tokenizer, network, name, texts=(), mask=False):
         )
     if mask and tokenizer.mask_token_id is None:
         raise ValueError(
-            f"model {name!r}: its tokenizer has no mask token, which erased tokens are replaced by: add one, "
+            f"model {name!r}: its tokenizer has no mask token, which replaces erased tokens: add one, "
             "or give another tokenizer"
         )
     special = set(tokenizer.all_special_ids)

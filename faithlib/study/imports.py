@@ -197,7 +197,7 @@ class _Aligner:
         every = range(len(KINDS))
         wrong = [i for i, values in loose.items() if not any(self.fits(k, i, values) for k in every)]
         if not wrong:
-            raise self.error("some texts have one value a token and some one a word: give all the same")
+            raise self.error("some texts have a value per token and some per word: give one kind")
         i = wrong[0]
         counts = ", ".join(f"{n} {kind}" for n, kind in zip(self.sizes(i), KINDS, strict=True))
         raise self.error(f"{len(loose[i])} scores, but {self.model.name} reads {counts}: give one of each", i)
@@ -310,14 +310,14 @@ class _Aligner:
             raise self.error(f"values of {outputs} outputs: give targets, or the Explanation of one output")
         target = int(self.targets[i])
         if not 0 <= target < outputs:
-            raise self.error(f"target {target} is none of its {outputs} outputs: give 0 to {outputs - 1}", i)
+            raise self.error(f"target {target} is not one of {outputs} outputs: give 0 to {outputs - 1}", i)
         return target
 
     def offsets(self, i):
         """The first character of each token and the one behind its last; (0, 0) outside `text`."""
         if self.encodings[i].spans is None:
             raise self.error(
-                f"{self.model.name} does not know the characters of its tokens: one score a token", i
+                f"{self.model.name} does not know the characters of its tokens: give one score per token", i
             )
         return self.encodings[i].spans.tolist()
 

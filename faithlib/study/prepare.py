@@ -101,7 +101,7 @@ def prepare(model, name, texts, wanted, asked):
     of_single = tuple(metric for metric in chosen if metric.level == "example")
     of_masked = tuple(masked.METRICS) if len(of_single) < len(chosen) else ()
     if of_masked and asked.minutes:
-        raise ValueError(f"minutes={asked.minutes}: RACU and MaSF are of a whole data set: leave one out")
+        raise ValueError(f"minutes={asked.minutes}: RACU and MaSF need the whole data set: leave one out")
     missing = asked.metrics == "all" and masked.could(model) and not of_masked
     return Part(
         model, name, texts, wanted, asked, encodings, cut, of_texts, aligned, targets, inputs, of_single,
@@ -146,8 +146,8 @@ def check_metrics(parts):
     for part, names in zip(parts[1:], others, strict=True):
         if differ := names ^ first:
             raise ValueError(
-                f"{parts[0].name} and {part.name} do not have the same metrics, one of them alone has "
-                f"{min(differ)!r}: name metrics that both have, or evaluate each alone"
+                f"{parts[0].name} and {part.name} do not support the same metrics, only one has "
+                f"{min(differ)!r}: name metrics that both support, or evaluate each alone"
             )
 
 

@@ -151,7 +151,7 @@ def _prepared(model, data, units, targets, contrast, removal, fixed):
     rows = list(zip(encodings, of_texts, never, strict=True))
     parts = {unit: [segments.segments(e, text, unit, f) for e, text, f in rows] for unit in units}
     if nothing := [i for i, part in enumerate(parts[units[-1]]) if not (part >= 0).any()]:
-        raise ValueError(f"fixed of text {nothing[0]} is all of it: leave out what may be removed")
+        raise ValueError(f"fixed covers all of text {nothing[0]}: leave out what may be removed")
     explained.resolve(model, texts, encodings, targets, contrast)
     predicted = explained.predictions(model, encodings, cache)
     wanted = explained.resolve(model, texts, encodings, targets, contrast, predicted)
@@ -180,7 +180,7 @@ def _fixed(fixed, texts):
                 f"its span of characters, such as [{of_phrases[often[0]][0]}] for the first"
             )
         if evidence[-1] and np.ndim(evidence[-1]) > 1:
-            raise ValueError(f"fixed of text {i}: it ends inside of a word: give whole words")
+            raise ValueError(f"fixed of text {i}: it ends inside a word: give whole words")
     return evidence
 
 

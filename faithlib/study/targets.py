@@ -93,7 +93,7 @@ def check(targets, names):
         entry = attributions.get(name)
         if not entry.signed and entry.family != "random baseline":
             raise ValueError(
-                f"attribution {name!r} has no sign, and a contrast is a difference of scores: leave it out"
+                f"a contrast needs signed scores, and attribution {name!r} has none: leave one of them out"
             )
 
 

@@ -40,7 +40,7 @@ def texts(values, name, place, blank=False):
     values = list(values)
     if other := [i for i, v in enumerate(values) if not isinstance(v, str) and not missing(v)]:
         kind = type(values[other[0]]).__name__
-        raise ValueError(f"{place}: column {name!r} has {kind} and no text in {_rows(other)}: give strings")
+        raise ValueError(f"{place}: column {name!r} has {kind}, not text, in {_rows(other)}: give strings")
     if empty := [i for i, v in enumerate(values) if missing(v) or not blank and not v.strip()]:
         them = "it" if len(empty) == 1 else "them"
         raise ValueError(f"{place}: column {name!r} has no text in {_rows(empty)}: fill or remove {them}")
@@ -66,7 +66,7 @@ def answers(values, name, place):
     if other := [i for i, v in enumerate(read) if not isinstance(v, str | None)]:
         kind = type(read[other[0]]).__name__
         raise ValueError(
-            f"{place}: column {name!r} has {kind} and no text in {_rows(other)}: give texts; token ids "
+            f"{place}: column {name!r} has {kind}, not text, in {_rows(other)}: give texts; token ids "
             "are given by targets"
         )
     return read

@@ -75,7 +75,7 @@ def load_data(
             )
         if size > len(frames[split]):
             there = len(frames[split])
-            print(f"{task.title}: sizes[{split!r}] = {size} is more than there is: all {there} rows")
+            print(f"{task.title}: sizes[{split!r}] = {size} exceeds the data: all {there} rows are used")
         else:
             frames[split] = subset(frames[split], size, seed)
             origin["subset_seed"] = seed

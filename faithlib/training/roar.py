@@ -336,7 +336,7 @@ def _in_processes(unit, folder, todo, workers, progress):
                     progress.update()
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "a process that trained a model was killed, perhaps for want of memory: run again "
+            "a process that trained a model was killed, perhaps out of memory: run again "
             "with fewer workers; finished models are kept"
         ) from error
 

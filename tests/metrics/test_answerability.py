@@ -76,7 +76,7 @@ def test_words_cut_off_at_the_end_are_not_shown():
 
 
 def test_words_of_another_text_are_refused(encoded):
-    refused("the encoding is not that of 'she liked'", words, "she liked", encoded[0])
+    refused("the encoding is of another text than 'she liked'", words, "she liked", encoded[0])
 
 
 # One prompt by hand -------------------------------------------------------------------------------

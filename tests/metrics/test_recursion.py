@@ -382,7 +382,7 @@ def test_ratios_that_are_none_are_refused(ratios):
     [
         (["rising", ("back", "rising")], (), "'rising' is given twice"),
         (["random"], (), "'random' is given twice .*always there"),
-        (["rising"], ("beam",), "'beam' is none of the measures"),
+        (["rising"], ("beam",), "'beam' is not one of the measures"),
     ],
 )
 def test_measures_that_do_not_fit_are_refused(families, once, told):

@@ -91,7 +91,7 @@ def test_attention_of_a_head_that_reads_all_positions_is_refused():
         models[pooling] = load_model(ModernBertForSequenceClassification(config), words)
     encodings = models["cls"].encode(tiny.TEXTS[:2])
     assert attribute(models["cls"], encodings, [0, 1], ["attention"])["attention"][1].any()
-    with pytest.raises(ValueError, match="reads all positions, and attention is that of one: choose"):
+    with pytest.raises(ValueError, match="pools all positions, and attention is read at one: choose"):
         attribute(models["mean"], encodings, [0, 1], ["attention"])
     assert attribute(models["mean"], encodings, [0, 1], ["gradient_l2"])["gradient_l2"][1].any()
     assert not any(families.classifier(kind).pools for kind in families.ENCODERS)

@@ -236,7 +236,7 @@ def test_several_outputs_need_a_target(classifier):
     found = one(classifier, explanation, ["the plot", "boring"], targets=[1, 0])
     assert [row.tolist() for row in found] == [[0, 2, 4, 0], [0, 5, 0]]
     refused("values of 2 outputs: give targets", one, classifier, explanation, ["the plot", "boring"])
-    with pytest.raises(ValueError, match="text 0: target 2 is none of its 2 outputs: give 0 to 1"):
+    with pytest.raises(ValueError, match="text 0: target 2 is not one of 2 outputs: give 0 to 1"):
         one(classifier, explanation, ["the plot", "boring"], targets=[2, 0])
 
 

@@ -48,7 +48,7 @@ def test_classes_and_targets_have_names():
 
 def test_models_that_cannot_have_the_same_metrics_are_refused_before_work():
     bert, lm = tiny.classifier(), tiny.causal()
-    with pytest.raises(ValueError, match="do not have the same metrics, one of them alone has 'causal_"):
+    with pytest.raises(ValueError, match="do not support the same metrics, only one has 'causal_"):
         evaluate([bert, lm], tiny.TEXTS[:2], ["gradient_l2"])
 
 

@@ -240,7 +240,7 @@ def test_what_is_fixed_stays_when_segments_are_erased(model):
         (dict(fixed=["zebra"]), "fixed of text 0: 'zebra' is not in the text: correct it"),
         (dict(fixed=[[99]]), "fixed of text 0: names word 99, the text has 16: give 0 to 15"),
         (dict(fixed=[[(3, 1)]]), r"fixed of text 0: \(3, 1\) is no span of a text of"),
-        (dict(fixed=[list(range(16))]), "fixed of text 0 is all of it: leave out what may be removed"),
+        (dict(fixed=[list(range(16))]), "fixed covers all of text 0: leave out what may be removed"),
     ],
 )
 def test_what_is_wrong_is_told_before_any_pass(model, monkeypatch, given, told):

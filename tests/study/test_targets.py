@@ -256,5 +256,5 @@ def test_blanks_before_answers_are_shown_and_counted():
 def test_numbers_in_a_column_are_texts(causal):
     texts = data.read(pd.DataFrame({"text": tiny.PROMPTS[:3], "target": [4, 12.0, None]}))
     assert texts.column("target") == ["4", "12", None]
-    told = r"column 'target' has list and no text in row 0: give texts; token ids"
+    told = r"column 'target' has list, not text, in row 0: give texts; token ids"
     refused(told, data.read, pd.DataFrame({"text": ["a"], "target": [[4]]}))

@@ -117,8 +117,8 @@ def test_labels_that_are_none_are_refused(values, labels, told):
     [
         (["a", None, " ", float("nan")], "has no text in 3 rows (1, 2, 3): fill or remove them"),
         ([pd.NA, "a"], "has no text in row 0"),
-        ([["a"]], "has list and no text in row 0"),
-        ([b"a"], "has bytes and no text in row 0"),
+        ([["a"]], "has list, not text, in row 0"),
+        ([b"a"], "has bytes, not text, in row 0"),
         ([" "] * 9, "9 rows (0, 1, 2, 3, 4, …)"),
     ],
 )

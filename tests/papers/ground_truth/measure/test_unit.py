@@ -49,7 +49,7 @@ def test_words_are_planted_into_given_sentences():
         *planted.PLANTED,
         *planted.OBJECTS,
     } == {*words}
-    with pytest.raises(ValueError, match="needs as many sentences"):
+    with pytest.raises(ValueError, match="exceeds the number of sentences"):
         measure.corpus(Unit("bilstm", **SMALL, sentences=sentences[:100]), planted.MECHANISMS["one_word"])
 
 
