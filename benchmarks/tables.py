@@ -10,6 +10,7 @@ import pandas as pd
 import yaml  # comes with transformers
 
 from faithlib.report import markdown
+from faithlib.report.style import MOST, narrow
 from replication.results import project_root
 
 ENCODER = "all-MiniLM-L6-v2"
@@ -95,22 +96,14 @@ def fastest(part, half=False):
 
 def compact(speed):
     """One row a method: faithlib's speed beside the bound, peers at their defaults, and the fastest peer."""
-    rows = []
+    rows, rate = [], _rate(speed)
+    names = ["model", "method", rate, "of the bound", "× peer at its defaults", "× fastest peer", "which"]
     for (model, method), part in _methods(speed):
         default = [1 / r for name, r in peers(part).ratio_to_ours.items() if ", defaults" in name]
         best = fastest(part)
-        rows.append(
-            {
-                "model": model,
-                "method": method,
-                _rate(speed).replace("_", " "): part[_rate(speed)]["faithlib"],
-                "of the bound": part.ratio_to_bound["faithlib"],
-                "× peer at its defaults": default[0] if default else None,
-                "× fastest peer": 1 / part.ratio_to_ours[best] if best else None,
-                "which": best,
-            }
-        )
-    return pd.DataFrame(rows)
+        own = part[rate]["faithlib"], part.ratio_to_bound["faithlib"], default[0] if default else None
+        rows.append((model, method, *own, 1 / part.ratio_to_ours[best] if best else None, best))
+    return pd.DataFrame(rows, columns=names)
 
 
 def halves(speed):
@@ -118,7 +111,7 @@ def halves(speed):
     chosen = speed[speed.implementation.str.contains("bfloat16|autocast|compiled")]
     if chosen.empty:
         raise KeyError("attributions")
-    columns = {_rate(speed): _rate(speed).replace("_", " "), "ratio_to_ours": "× faithlib in float32"}
+    columns = {_rate(speed): _rate(speed), "ratio_to_ours": "× faithlib in float32"}
     columns |= {"correlation": "correlation of scores", "note": "note"}
     columns = {name: shown for name, shown in columns.items() if name in speed}
     return chosen[["model", "method", "implementation", *columns]].rename(columns=columns)
@@ -146,14 +139,20 @@ def _methods(speed):
 
 
 def as_markdown(table):
-    """The table as Markdown: three digits, nothing where there is no value."""
+    """The table as Markdown, made `narrow`: three digits, nothing where there is no value."""
 
     def shown(value):
         if isinstance(value, float):
             return "" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
         return "" if value is None else str(value)
 
-    return markdown.table(list(table), [map(shown, row) for row in table.values])
+    ratios = [name for name in table if name.startswith("ratio") and table.shape[1] > MOST]
+    others = [name for name in table if name not in ratios]  # the last are left out
+    table, about = narrow(table[[*others[:6], *ratios, *others[6:]]])
+    text = markdown.table(
+        [name.replace("_", " ") for name in table], [map(shown, row) for row in table.values]
+    )
+    return f"{text}\n{about}\n" if about else text
 
 
 def main():
