@@ -169,9 +169,8 @@ def test_what_tells_parameters_apart():
     assert results.differences({}, {"dtype": "bfloat16"}) == ["dtype=unknown, not 'bfloat16'"]
     assert results.differences({"workers": 1}, {"workers": 2}) == []
     both = ["paper", "released"]
-    assert (
-        results.differences({}, {"definitions": both, "options": ""}) == []
-    )  # what earlier records measured
+    earlier = {"definitions": both, "options": ""}  # what records measured before
+    assert results.differences({}, earlier) == []
     assert results.differences({}, {"definitions": ["paper"]}) == ["definitions=unknown, not ['paper']"]
 
 

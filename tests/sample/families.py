@@ -21,16 +21,8 @@ def tokenizer(kind):
 
 def network(kind, vocabulary, labels=3, positions=64):
     """An untrained classifier: two layers of width 16, two heads; embeddings of width 8 in some."""
-    sizes = dict(
-        vocab_size=vocabulary,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        num_labels=labels,
-        initializer_range=0.4,
-        max_position_embeddings=positions,
-    )
+    sizes = tiny.SIZES | dict(vocab_size=vocabulary, num_labels=labels)
+    sizes |= dict(initializer_range=0.4, max_position_embeddings=positions)
     if kind == "electra":
         return transformers.ElectraForSequenceClassification(
             transformers.ElectraConfig(embedding_size=8, **sizes)

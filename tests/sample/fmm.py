@@ -102,13 +102,8 @@ def masf_of(dataset="sst2", seed=0):
     for strategy in (MASKED, PLAIN):
         for definition in tables.DEFINITIONS:
             about = {"strategy": strategy, "definition": definition, "n": 100}
-            rows.append(
-                about
-                | {
-                    "measure": "validation", "ratio": 0, "share_below_05": 0.05,
-                    "p": 0.0 if definition == "released" else 0.5, "p_fisher": 0.3,
-                }
-            )  # fmt: skip
+            control = {"measure": "validation", "ratio": 0, "share_below_05": 0.05, "p_fisher": 0.3}
+            rows.append(about | control | {"p": 0.0 if definition == "released" else 0.5})
             for measure in ("random", "leave_one_out"):
                 for ratio in STEPS:
                     amiss = strategy == PLAIN or (measure, ratio) == ("random", 100)
@@ -122,15 +117,13 @@ def epochs_of(dataset="sst2", seed=0):
     return pd.DataFrame(
         [
             {
-                "strategy": strategy,
-                "epoch": epoch,
-                "unmasked": 0.9 - 0.3 / epoch + 0.01 * seed,
+                "strategy": strategy, "epoch": epoch, "unmasked": 0.9 - 0.3 / epoch + 0.01 * seed,
                 "masked": 0.7 - 0.2 / epoch if strategy == MASKED else np.nan,
             }
             for strategy in (MASKED, PLAIN)
             for epoch in (1, 2, 3)
         ]
-    ).assign(dataset=dataset, model="folder/MiniLM", seed=seed)
+    ).assign(dataset=dataset, model="folder/MiniLM", seed=seed)  # fmt: skip
 
 
 def every(make, units=UNITS):

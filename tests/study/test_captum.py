@@ -95,14 +95,8 @@ def ns_and_nc(classifier, text, target, scores):
 
 
 def test_scores_are_captums_and_ns_and_nc_those_of_a_loop(classifier):
-    study = evaluate(
-        classifier,
-        tiny.TEXTS,
-        ["input_x_gradient", "integrated_gradients", "leave_one_out"],
-        ["ns", "nc"],
-        operator="zero",
-        steps=6,
-    )
+    names = ["input_x_gradient", "integrated_gradients", "leave_one_out"]
+    study = evaluate(classifier, tiny.TEXTS, names, ["ns", "nc"], operator="zero", steps=6)
     ig = dict(n_steps=6, method="riemann_middle")
     expected = {
         "input_x_gradient": captums(classifier, captum.attr.InputXGradient),

@@ -27,15 +27,13 @@ def loaded(splits, labels=()):
 @pytest.mark.parametrize(
     "given",
     [
-        ["the plot", "boring"],
-        ("the plot", "boring"),
-        pd.DataFrame(ROWS, index=[7, 3]),
+        ["the plot", "boring"], ("the plot", "boring"), pd.DataFrame(ROWS, index=[7, 3]),
         datasets.Dataset.from_dict(ROWS),
         {"test": pd.DataFrame(ROWS), "train": pd.DataFrame({"text": ["other"]})},
         loaded({"all": datasets.Dataset.from_dict(ROWS)}),
     ],
     ids=["list", "tuple", "frame", "dataset", "splits", "loaded"],
-)
+)  # fmt: skip
 def test_every_form_is_the_same_texts(given):
     texts = data.read(given)
     assert texts.column("text") == ["the plot", "boring"] and list(texts.frame.index) == [0, 1]
@@ -121,10 +119,8 @@ def test_other_classes_and_missing_labels_are_refused(classifier):
     with pytest.raises(ValueError, match="label of row 1 is nan: the model has the classes"):
         data.labels(data.read(frame.assign(label=[1, float("nan")])), classifier)
     texts = data.read(loaded({"test": frame}, ("a", "b", "c")))
-    assert (
-        data.taken_as(texts, tiny.classifier())
-        == "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
-    )
+    told = "tiny-bert does not name its classes: taken as 0 = a, 1 = b, 2 = c."
+    assert data.taken_as(texts, tiny.classifier()) == told
     assert data.taken_as(texts, classifier) == ""
 
 

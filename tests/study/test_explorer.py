@@ -154,8 +154,7 @@ def test_two_hundred_texts_are_below_a_megabyte(tmp_path):
         targets=np.zeros(200, int),
         tokens=[["tokens"] * 60] * 200,
         texts=[" ".join(["tokens"] * 60)] * 200,
-        labels=None,
-        predicted=None,
+        **dict.fromkeys(("labels", "predicted")),
     )
     path = explorer.write(large, tmp_path / "new" / "explorer.html")
     assert 3e5 < path.stat().st_size < 1e6

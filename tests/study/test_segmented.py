@@ -51,9 +51,8 @@ def test_a_token_is_its_own_segment():
     loo = fl.attribute(model, encodings, [1, 0, 2], ["leave_one_out"])["leave_one_out"]
     for i, (encoding, scores) in enumerate(zip(encodings, loo, strict=True)):
         rows = table[table.text == i]
-        assert (
-            rows.score.tolist() == sorted(rows.score, reverse=True) and len(rows) == encoding.maskable.sum()
-        )
+        assert rows.score.tolist() == sorted(rows.score, reverse=True)
+        assert len(rows) == encoding.maskable.sum()
         assert rows.sort_values("segment").score.values == pytest.approx(scores[encoding.maskable], abs=1e-6)
 
 

@@ -46,11 +46,9 @@ def test_a_table_in_memory_has_the_columns_by_their_names():
     assert isinstance(data, tasks.Loaded) and data.source == "memory" and list(data.splits) == ["test"]
     assert data.task.labels == ("bad", "good") and data.task.kind == "classification"
     assert data.splits["test"].to_dict() == {
-        "text": list(FRAME.review),
-        "text_b": list(FRAME.about),
-        "label": [1, 0, 0, 1],
+        "text": list(FRAME.review), "text_b": list(FRAME.about), "label": [1, 0, 0, 1],
         "evidence": [[1], [1], [], [0]],
-    }
+    }  # fmt: skip
     assert data.provenance["rows"] == {"test": 4} and len(data.provenance["sha256"]["test"]) == 64
     assert list(FRAME.columns) == ["review", "stars", "why", "about"]  # not changed
 
@@ -75,9 +73,8 @@ def test_a_folder_has_a_file_for_each_split(tmp_path):
     data = load_data(folder, **NAMED, sizes={"train": 2})
     assert data.task.name == "my_reviews" and data.provenance["rows"] == {"train": 2, "test": 4}
     assert data.provenance["source_rows"] == {"train": 4, "test": 4}
-    assert (
-        data.splits["train"]["text"] == load_data(folder, **NAMED, sizes={"train": 2}).splits["train"]["text"]
-    )
+    again = load_data(folder, **NAMED, sizes={"train": 2})
+    assert data.splits["train"]["text"] == again.splits["train"]["text"]
 
 
 def test_datasets_of_the_hub_name_their_classes():
@@ -133,10 +130,8 @@ def test_prompts_have_answers_and_contrasts():
 
 
 def test_a_tasks_name_is_the_task(tmp_path):
-    assert (
-        load_data("sentiment", sizes={"test": 20}).provenance
-        == tasks.load("sentiment", sizes={"test": 20}).provenance
-    )
+    of_task = tasks.load("sentiment", sizes={"test": 20})
+    assert load_data("sentiment", sizes={"test": 20}).provenance == of_task.provenance
     write(tmp_path, "sst", train=rows(20), validation=rows(6), test=rows(8))
     assert load_data("sst", data_dir=tmp_path).source == "mirror"
     refused("label is for data of your own", "leave it out", source="sentiment", label="label")

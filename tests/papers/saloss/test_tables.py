@@ -6,10 +6,8 @@ import pytest
 from sample.rows import cell
 from sample.saloss import FLIPPED, UNITS, N, record, tags
 
-from faithlib import store
 from faithlib.statistics import rank_sum
 from notebooks.saloss import tables
-from replication import results
 from replication.tables import select
 
 
@@ -166,16 +164,6 @@ def test_examples_show_each_models_rationale():
     assert (row["baseline"], row["TextRank"], row["label"]) == ("a truly", "truly fine", 1)
 
 
-def test_parts_are_read_where_there_are_any(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "results" / "quick" / "saloss"
-    store.write_parquet(folder / "sst.tiny.s0.pos.parquet", tags()[["tag", "importance"]])
-    with_part = record() | {"files": {"sst.tiny.s0.pos.parquet": "digest"}}
-    found = results.load_tables("results", "quick", "saloss", [with_part, record(seed=1)], "pos")
-    assert set(found.seed) == {0} and set(found.dataset) == {"sst"} and len(found) == len(tags())
-    assert results.load_tables("results", "quick", "saloss", [with_part], "examples").empty
-
-
 def test_shown_marks_what_is_significantly_better(values, records):
     table = tables.decision_flip(values)
     wide = tables.as_printed(
@@ -184,12 +172,7 @@ def test_shown_marks_what_is_significantly_better(values, records):
     found = cell(table, dataset="sst", salience="textrank", definition="paper", attribution="attention")
     assert wide.sst["textrank", "attention"] == f"{found.fraction:.2f}† (0.42)"
     assert "†" not in wide.sst["uniform", "attention"] + wide.sst["none", "attention"]  # the former is worse
-    wide = tables.as_printed(
-        tables.fresh(records).query("definition == 'paper' and unit == 'word pieces'"),
-        "macro_f1",
-        ["dataset"],
-        ["thresholder", "salience"],
-        "higher",
-    )
+    fresh = tables.fresh(records).query("definition == 'paper' and unit == 'word pieces'")
+    wide = tables.as_printed(fresh, "macro_f1", ["dataset"], ["thresholder", "salience"], "higher")
     assert wide.columns.tolist()[:3] == ["dataset", "top_k, none", "top_k, textrank"]
     assert wide["top_k, textrank"][0] == "0.85† (0.87)"

@@ -14,46 +14,22 @@ from replication.tables import excluded
 
 def test_aopc_averages_its_own_ratios_only(values):
     measured = tables.aopc(values)
-    row = cell(
-        measured,
-        dataset="sst",
-        definition="paper",
-        metric="NS",
-        attribution="deeplift",
-        baseline="",
-        example=0,
-    )
+    of = dict(dataset="sst", definition="paper", metric="NS", attribution="deeplift")
+    row = cell(measured, **of, baseline="", example=0)
     assert row.raw == pytest.approx(0.6)
 
 
 def test_diagnosticity_is_the_share_of_wins(diagnostic):
-    assert (
-        list(diagnostic.columns)
-        == "dataset attribution metric definition baseline ties value ci_low ci_high n published".split()
-    )
+    columns = "dataset attribution metric definition baseline ties value ci_low ci_high n published"
+    assert list(diagnostic.columns) == columns.split()
     for metric, by_attribution in WINS.items():
         for attribution, (wins, ties) in by_attribution.items():
+            of = dict(dataset="sst", metric=metric, attribution=attribution, definition="paper")
             for rule, worth in (("strict", 0), ("half", 0.5), ("at_least", 1)):
-                row = cell(
-                    diagnostic,
-                    dataset="sst",
-                    metric=metric,
-                    attribution=attribution,
-                    definition="paper",
-                    baseline="normal",
-                    ties=rule,
-                )
+                row = cell(diagnostic, **of, baseline="normal", ties=rule)
                 assert row.value == pytest.approx((wins + worth * ties) / N)
                 assert row.ci_low < row.value < row.ci_high and row.n == N
-            row = cell(
-                diagnostic,
-                dataset="sst",
-                metric=metric,
-                attribution=attribution,
-                definition="paper",
-                baseline="matched",
-                ties="strict",
-            )
+            row = cell(diagnostic, **of, baseline="matched", ties="strict")
             assert row.value == pytest.approx((wins - MATCHED[metric]) / N)
 
 
@@ -104,14 +80,8 @@ def test_two_models_are_two_data_sets_with_one_published_value():
     both = pd.concat([unit(), unit(model="org/large")], ignore_index=True)
     table = tables.diagnosticity(tables.preferences(tables.aopc(both)))
     assert set(table.dataset) == {"sst (org/tiny)", "sst (org/large)"}
-    row = cell(
-        table,
-        dataset="sst (org/large)",
-        metric="NS",
-        attribution="attention",
-        baseline="normal",
-        ties="strict",
-    )
+    of = dict(dataset="sst (org/large)", metric="NS", attribution="attention")
+    row = cell(table, **of, baseline="normal", ties="strict")
     assert row.published == 0.406
 
 
