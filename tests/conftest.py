@@ -1,8 +1,11 @@
 """Every test runs offline and on one thread: set before torch and transformers are imported."""
 
+import io
 import os
 import socket
 import sys
+from pathlib import Path
+from weakref import WeakKeyDictionary
 
 for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -35,3 +38,22 @@ def no_figure_stays_open():
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
         sys.modules["matplotlib"].rcdefaults()
+
+
+@pytest.fixture
+def coarse_figures(monkeypatch):
+    """A figure is drawn once, of few dots, for all its files: tests of them are in report/test_io.py."""
+    from matplotlib.figure import Figure
+
+    pictures, drawn = WeakKeyDictionary(), Figure.savefig
+
+    def savefig(figure, target, **settings):
+        if figure not in pictures:
+            drawn(figure, picture := io.BytesIO(), format="png", dpi=30)
+            pictures[figure] = picture.getvalue()
+        if isinstance(target, io.BytesIO):
+            target.write(pictures[figure])
+        elif isinstance(target, str):
+            Path(target).write_bytes(pictures[figure])
+
+    monkeypatch.setattr(Figure, "savefig", savefig)

@@ -1,9 +1,24 @@
 """Fixtures of the tests of experiment notebooks."""
 
+from dataclasses import replace
+
 import pytest
 from sample.units import ROOT, ReachedTraining
 
 from faithlib.training import fine_tuning as training
+from replication.options import multiverse_tables
+
+
+@pytest.fixture(autouse=True)
+def reports_are_coarse(coarse_figures, monkeypatch):
+    """Figures of few dots, and claims with the first choice of their card alone: papers/ has all of them."""
+
+    def first_choice(state, card, *given, **more):
+        (choice, options), *_ = card.choices.items()
+        return multiverse_tables(state, replace(card, choices={choice: options}), *given, **more)
+
+    for paper in ("fmm", "noiser", "recursive_roar", "saloss", "soft_metrics"):
+        monkeypatch.setattr(f"notebooks.{paper}.claims.multiverse_tables", first_choice)
 
 
 @pytest.fixture

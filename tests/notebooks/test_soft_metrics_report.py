@@ -37,21 +37,12 @@ def test_the_notebook_makes_its_tables_and_figures(values, tmp_path):
     for code in (c for c in json.loads(book.read_text())["cells"] if c["cell_type"] == "code"):
         exec("".join(code["source"]), names)
         if "parameters" in code["metadata"].get("tags", []):
-            names |= {
-                "scale": "quick",
-                "results_dir": str(tmp_path / "results"),
-                "figures_dir": str(tmp_path / "figures"),
-            }
+            folders = {f"{kind}_dir": str(tmp_path / kind) for kind in ("results", "figures")}
+            names |= {"scale": "quick", **folders}
     plt.close("all")
     written = {p.name for p in (folder / "tables").iterdir()}
-    for table in (
-        "performance",
-        "diagnosticity",
-        "faithfulness_by_ratio",
-        "table_2",
-        "table_3",
-        "soft_draws",
-    ):
+    names = "performance diagnosticity faithfulness_by_ratio table_2 table_3 soft_draws"
+    for table in names.split():
         assert {f"{table}.csv", f"{table}.tex", f"{table}.html"} <= written
     table = pd.read_csv(folder / "tables" / "diagnosticity.csv")
     assert list(table.columns) == tables.TABLE_6 and len(table) == 192

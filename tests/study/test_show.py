@@ -16,6 +16,8 @@ from faithlib.report import display
 from faithlib.study import explorer, load_study
 from faithlib.study import show as report
 
+pytestmark = pytest.mark.usefixtures("coarse_figures")
+
 
 def test_attributions_are_rows_and_metrics_columns():
     found = report.wide(study())
@@ -37,12 +39,10 @@ def test_labels_that_two_share_are_told_apart():
 
 def test_notes_say_what_intervals_speak_of_and_where_flags_hold():
     assert report.notes(study()) == [
-        "A note & a <tag>.",
-        "95 % intervals over texts, for this model (tiny-bert).",
-        "Void: texts in which the metric means nothing; they are left out.",
-        "too few texts: LIME × NS.",
+        "A note & a <tag>.", "95 % intervals over texts, for this model (tiny-bert).",
+        "Void: texts in which the metric means nothing; they are left out.", "too few texts: LIME × NS.",
         "no text has a value: LIME × decision flip (fraction).",
-    ]
+    ]  # fmt: skip
     chance = study()
     chance.table["flag"] = "at chance"
     assert report.notes(chance)[-1] == "at chance."
