@@ -51,23 +51,17 @@ def test_every_script_finds_its_project(project, tmp_path):
         assert not started or own or re.fullmatch(r"(    os.*\n)?    (execute\.)?command\(main\)\n", started)
 
 
-def test_a_notebook_is_executed_in_its_project(project, tmp_path):
+def test_a_notebook_is_executed_in_its_project(project, tmp_path, monkeypatch):
     code = 'import os\nopen("here", "w").write(os.getcwd() + " " + str(seed))'
     book = notebook(project / "notebooks/attributions/report.ipynb", "seed = 0", code)
     (tmp_path / "own.json").write_text('{"seed": 3}')
     given = (os.path.relpath(book, tmp_path), "out/out.ipynb", "own.json")
-    status, out, err = python(project, "execute.py", *given, cwd=tmp_path)
-    assert status == 0, err
+    monkeypatch.chdir(tmp_path)
+    execute.main([*given])
     assert (project / "here").read_text() == f"{project} 3" and (tmp_path / "out/out.ipynb").is_file()
     given = ("notebooks/attributions/report.ipynb", tmp_path / "again.ipynb")  # as from the project's root
     assert python(project, "execute.py", *given, cwd=tmp_path)[0] == 0
     assert (project / "here").read_text() == f"{project} 0"
-
-
-def test_an_error_of_faithlib_in_a_folder_with_blanks_is_one_line():
-    path = "File /tmp/pfad mit ü/replication/results.py:82, in start(paper)\n---> 82 raise ValueError('x')\n"
-    assert execute.says_it_all("ValueError", path)
-    assert not execute.says_it_all("ValueError", path.replace("replication/", "elsewhere/"))
 
 
 def test_the_grid_outside_a_project_says_so(tmp_path, monkeypatch):
@@ -214,6 +208,22 @@ while len(list(pathlib.Path().glob("took-*"))) < 2:
 """
 
 
+@linux
+def test_a_unit_takes_a_gpu_that_no_other_unit_holds(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAITHLIB_GPUS", "2")
+
+    def taken():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7,9")  # each unit is a process of its own
+        return execute.take_gpu(tmp_path), os.environ["CUDA_VISIBLE_DEVICES"]
+
+    (held, first), (_other, second) = taken(), taken()
+    held.close()  # the first unit ends
+    assert (first, second, taken()[1]) == ("4", "7", "4")
+    monkeypatch.setenv("FAITHLIB_GPUS", "1")
+    assert execute.take_gpu(tmp_path) is None
+
+
+@pytest.mark.slow
 @linux
 def test_each_unit_has_one_of_the_machines_gpus(project):
     """Both units run at a time, and each waits for the other."""

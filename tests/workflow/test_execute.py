@@ -57,6 +57,9 @@ def test_only_errors_that_faithlib_words_itself_are_told_without_a_traceback():
     deeper = own + "\nFile ~/lib/python3.11/site-packages/numpy/core.py:3, in f()\n----> 3 raise ValueError\n"
     assert execute.says_it_all("ValueError", own)
     assert execute.says_it_all("ValueError", own.replace("/tasks/loading", "/results"))
+    blanks = own.replace("~/project/faithlib/tasks/loading", "/tmp/pfad mit ü/replication/results")
+    assert execute.says_it_all("ValueError", blanks)
+    assert not execute.says_it_all("ValueError", blanks.replace("replication/", "elsewhere/"))
     assert execute.says_it_all("JudgeError", own.replace("/tasks/loading", "/papers/noiser/experiment"))
     assert not execute.says_it_all("KeyError", own)  # a bug, wherever it is
     assert not execute.says_it_all("ValueError", deeper)  # something else's words

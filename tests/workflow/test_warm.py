@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import toy
+import warm
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and sockets as Linux has them")
 FEW = "import warm; warm.IMPORTED = ('execute', 'papermill', 'ipykernel.kernelapp'); warm.serve({!r})"
@@ -21,16 +22,23 @@ if seed == 2:
     signal.pause()"""
 
 
-@pytest.fixture
-def project(tmp_path):
-    toy.workflow(tmp_path)
-    (tmp_path / "faithlib").mkdir()
-    (tmp_path / "faithlib/__init__.py").touch()
-    toy.notebook(tmp_path / "book.ipynb", "seed = 0", BOOK)
-    return tmp_path
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("warm")
+    toy.workflow(folder)
+    (folder / "faithlib").mkdir()
+    (folder / "faithlib/__init__.py").touch()
+    toy.notebook(folder / "book.ipynb", "seed = 0", BOOK)
+    return folder
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
+def nothing_is_seen(project):
+    yield
+    (project / "seen").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
 def server(project):
     path = project / "in" / "socket"
     path.parent.mkdir()
@@ -84,19 +92,16 @@ def test_a_command_that_is_ended_ends_its_notebook(project, server, how):
 
 @pytest.mark.parametrize("why", ["changed", "absent"])
 def test_without_forks_it_is_execute(project, server, why):
-    path = server[1] if why == "changed" else project / "nowhere"
-    if why == "changed":
-        os.utime(project / "workflow/grid.py", (2**33, 2**33))
+    path, source = server[1] if why == "changed" else project / "nowhere", project / "workflow/grid.py"
+    before = source.stat().st_mtime_ns
+    os.utime(source, ns=(before, 2**33 * 10**9 if why == "changed" else before))
     client = start(project, path)
     _, err = client.communicate()
+    os.utime(source, ns=(before, before))
     assert client.returncode == 0, err
     papermill, *_ = seen(project)
     assert papermill == client.pid
 
 
-def test_few_notebooks_start_no_process(project):
-    code = "import sys; sys.path.insert(0, 'workflow'); import warm; print(warm.start(warm.ENOUGH - 1))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "{}\n"
+def test_few_notebooks_start_no_process():
+    assert warm.start(warm.ENOUGH - 1) == {}
