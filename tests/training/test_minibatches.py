@@ -52,7 +52,7 @@ def test_tokens_of_text_and_text_b_are_masked_and_special_ones_never(kind):
 def test_ratios_are_uniform():
     """Of n tokens every number from 0 to n is masked equally often: the binomial's mean over U[0, 1)."""
     classifier, n = tiny.classifier(), 9
-    encodings = classifier.encode([" ".join(tiny.WORDS[:n])] * 5000)
+    encodings = classifier.encode([" ".join(tiny.WORDS[:n])]) * 5000
     found = minibatches.masked(classifier, encodings, np.random.default_rng(1))
     counts = np.bincount([(e.ids == classifier.mask_id).sum() for e in found], minlength=n + 1)
     assert np.allclose(counts / 5000, 1 / (n + 1), atol=5 * np.sqrt(0.1 * 0.9 / 5000))
