@@ -112,6 +112,7 @@ def item(paper, row):
     return *first, small, f"{len(done)} of {len(wanted)}", ", ".join(here), last
 
 
+@cache
 def drawn(paper, name):
     """How many printed numbers of a table have one of ours beside them, in words; "" without a layout."""
     layout = {layout.number: layout for layout in printed.layouts(paper).values()}.get(name)
@@ -120,9 +121,8 @@ def drawn(paper, name):
     cells = printed.cells(layout)
     cells = cells[cells.definition == cells.definition.iloc[0]]
     models = ", ".join(sorted(map(model_title, cells.own_model.dropna().unique())))
-    return f"{cells.ours.notna().sum()} of {cells.printed.notna().sum()} numbers" + (
-        f" ({models})" if models else ""
-    )
+    text = f"{cells.ours.notna().sum()} of {cells.printed.notna().sum()} numbers"
+    return f"{text} ({models})" if models else text
 
 
 def agreement(paper):
@@ -155,10 +155,7 @@ def why(paper, missing):
 
 def stands(paper, own, model):
     """Whether a model of ours stands beside a model of the paper: its own, or as layout.yaml says."""
-    of = {}
-    for layout in printed.layouts(paper).values():
-        of = layout.stands_for
-    return own == model or bool({model, printed.AVERAGE} & set(of.get(own, [])))
+    return own == model or bool({model, printed.AVERAGE} & set(stand_for(paper).get(own, [])))
 
 
 def stand_ins(paper, wanted, found):
@@ -260,6 +257,12 @@ def recorded(paper):
     """The parameters of the records in results/small/<paper>."""
     paths = sorted((ROOT / "results/small" / paper).glob("*.json"))
     return [json.loads(path.read_text(encoding="utf-8"))["params"] for path in paths]
+
+
+@cache
+def stand_for(paper):
+    """{our model: the paper's models beside which it stands}."""
+    return next((layout.stands_for for layout in printed.layouts(paper).values()), {})
 
 
 @cache
