@@ -27,7 +27,7 @@ import pandas as pd
 
 from faithlib.report.style import ROLES
 from replication import papers
-from replication.printed import tables_of
+from replication.printed import having, tables_of
 from replication.results import project_root
 
 CHOICES = (  # in the order of the steps
@@ -197,9 +197,9 @@ def _words(row):
 def _value(spec, paper, folder):
     """The mean of a column over the rows of `where`, less that of the rows `minus`; NaN without a row."""
     table, where, column = _read(spec, paper, folder), spec["where"], spec.get("value", "value")
-    value = _rows(table, where)[column].mean()
+    value = having(table, where)[column].mean()
     if "minus" in spec:
-        value -= _rows(table, where | spec["minus"])[column].mean()
+        value -= having(table, where | spec["minus"])[column].mean()
     return float(value * spec.get("times", 1))
 
 
@@ -213,11 +213,3 @@ def _read(spec, paper, folder):
     path = folder / name if (folder / name).is_file() else folder.parent / name
     columns = [*spec["where"], spec.get("value", "value")]
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)
-
-
-def _rows(table, where):
-    for column, wanted in where.items():
-        wanted = wanted if isinstance(wanted, list) else [wanted]
-        values = table[column] if table[column].notna().all() else table[column].fillna("")
-        table = table[values.isin(wanted)]
-    return table

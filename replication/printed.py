@@ -106,10 +106,8 @@ def published(layout):
             f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}, only "
             f"{', '.join(table)}: name its columns in layout.yaml"
         )
-    for column, wanted in layout.where.items():
-        table = table[table[column] == wanted]
     cells = []
-    for key, part in table.groupby(layout.keys, sort=False):
+    for key, part in having(table, layout.where).groupby(layout.keys, sort=False):
         numbers = list(dict.fromkeys(part.value))
         text = " / ".join(f"{number:.{layout.digits}f}" for number in numbers)
         flag = bool(part[layout.average["without"]].any()) if layout.average else False
@@ -214,9 +212,17 @@ def page(layout, folder=None):
     )
 
 
-def tables_of(paper, scale="small"):
-    """The folder of the committed tables of a paper at a scale."""
-    return project_root() / "results" / scale / paper / "tables"
+def having(table, where):
+    """The rows that have the values of `where`, {column: value or list of them}; a missing one is ""."""
+    for column, wanted in where.items():
+        values = table[column] if table[column].notna().all() else table[column].fillna("")
+        table = table[values.isin(wanted if isinstance(wanted, list) else [wanted])]
+    return table
+
+
+def tables_of(paper):
+    """The folder of a paper's committed tables, those of the small scale."""
+    return project_root() / "results" / "small" / paper / "tables"
 
 
 def show(paper: str, folder: Path | None = None) -> None:
@@ -265,12 +271,11 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
 
 
 def _preferred(table, column, wanted):
-    """The rows that have a value of a column, of several the first that a case has."""
+    """The rows that have a value of a column; of several, those of the first one come first."""
+    rows = having(table, {column: wanted})
     if not isinstance(wanted, list):
-        return table[table[column].fillna("") == wanted]
-    rank = {value: place for place, value in enumerate(wanted)}
-    place = table[column].fillna("").map(rank)
-    return table.assign(_place=place).dropna(subset="_place").sort_values("_place", kind="stable")
+        return rows
+    return rows.sort_values(column, key=lambda values: values.fillna("").map(wanted.index), kind="stable")
 
 
 def _accepted(table, folder):

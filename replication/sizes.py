@@ -77,14 +77,8 @@ def draw(root):
         names = list(dict.fromkeys(part.row))
         for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):
             own = part[part.scale == scale]
-            points(
-                axis,
-                own,
-                "value",
-                [names.index(name) + shift for name in own.row],
-                look,
-                ("ci_low", "ci_high"),
-            )
+            places = [names.index(name) + shift for name in own.row]
+            points(axis, own, "value", places, look, ("ci_low", "ci_high"))
         guide(axis, 0)
         name_rows(axis, names)
     grid.name_axes("ours, in the unit of the claim")

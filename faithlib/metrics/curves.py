@@ -82,18 +82,15 @@ def _seeds(x, measure, baseline, area, flat=True):
     return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
-def mean_over_draws(
-    curves: pd.DataFrame, keys: Sequence[str] = ("strategy", "option", "step", "metric")
-) -> pd.DataFrame:
+def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
     """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
 
     curves: DataFrame with columns measure (a name a draw, in their order), `keys`, which name a point, and
     numbers. Returns a DataFrame with measure ("random"), draws (how many), `keys` and the means.
 
-    Example:
-        >>> curves = pd.DataFrame({"measure": ["random 1", "random 2"], "step": 10, "value": [0.5, 0.7]})
-        >>> mean_over_draws(curves, ["step"])[["draws", "value"]].to_numpy().tolist()
-        [[1.0, 0.5], [2.0, 0.6]]
+    >>> curves = pd.DataFrame({"measure": ["random 1", "random 2"], "step": 10, "value": [0.5, 0.7]})
+    >>> mean_over_draws(curves, ["step"])[["draws", "value"]].to_numpy().tolist()
+    [[1.0, 0.5], [2.0, 0.6]]
     """
     names = curves.measure.unique()
     counts = sorted({len(names), *(k for k in DRAW_COUNTS if k <= len(names))})

@@ -34,17 +34,9 @@ def mean_interval(values, n_resamples=RESAMPLES, seed=0, memory=2**26):
     varied = np.ptp(columns, axis=0) > 1e-12  # BCa divides by the spread: 0/0 for a constant cell
     if varied.any():
         sample = columns[:, varied]
-        result = stats.bootstrap(
-            (sample,),
-            np.mean,
-            axis=0,
-            n_resamples=n_resamples,
-            confidence_level=LEVEL,
-            method="BCa",
-            vectorized=True,
-            batch=max(1, memory // sample.nbytes),
-            rng=seed,
-        )
+        settings = {"n_resamples": n_resamples, "confidence_level": LEVEL, "method": "BCa", "rng": seed}
+        batch = max(1, memory // sample.nbytes)
+        result = stats.bootstrap((sample,), np.mean, axis=0, vectorized=True, batch=batch, **settings)
         low[varied], high[varied] = result.confidence_interval
     if x.ndim == 1:
         return mean.item(), low.item(), high.item()
