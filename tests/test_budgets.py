@@ -36,7 +36,7 @@ BUDGETS = {
     "notebooks/soft_metrics": 745,
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_482,
-    "workflow": 2_479,
+    "workflow": 2_481,  # 2 of them: records that no table has yet
     "tests": 29_127,
     "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,

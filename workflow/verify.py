@@ -242,6 +242,8 @@ def verify(scale, paper, files, data_dir=""):
         wrong, unchecked = wrong + more, unchecked + unsure
     if wrong:
         return [*wrong, f"results/{scale}/{paper} is not drawn anew, as its records are not whole"], unchecked
+    if not outputs:
+        return [], [*unchecked, (f"results/{scale}/{paper}", "its records, which no committed table has yet")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:

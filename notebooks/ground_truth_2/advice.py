@@ -54,7 +54,8 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
     """
     rows = []
     for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():
-        own = entries[entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED)].set_index("metric")
+        published = entries[ENTRY].apply(tuple, axis=1).isin(PUBLISHED) & (entries["map"] != "equal")
+        own = entries[published].set_index("metric")
         shares = [
             f"{label_of(name)} {own.worst[name]:.0%} ({own.cell[name]})"
             for name in metrics

@@ -77,6 +77,11 @@ def found():
     return verify.by_paper(verify.committed())
 
 
+def test_records_that_no_table_has_yet_are_whole_or_not(project):
+    waits = ("results/quick/toy", "its records, which no committed table has yet")
+    assert verify.verify("quick", "toy", found()) == ([], [waits])
+
+
 def test_what_is_whole_passes_and_what_is_not_is_named(project):
     exec(PLACES + REPORT)  # as the report's notebook did when it was committed
     whole = found()
