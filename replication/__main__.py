@@ -38,10 +38,8 @@ def main(arguments=None):
     if not claims and options.scale not in scales():
         raise ValueError(f"scale {options.scale!r} is unknown: use one of {', '.join(scales())}")
     if not claims:
-        raise FileNotFoundError(
-            f"no results at scale {options.scale!r} in {options.results_dir}/"
-            f"{options.scale}: run `make results SCALE={options.scale}` first"
-        )
+        fix = f"run `make results SCALE={options.scale}` first"
+        raise FileNotFoundError(f"{options.results_dir}/{options.scale} has no results: {fix}")
     papers = list(claims) if options.papers == ["all"] else options.papers
     if unknown := [paper for paper in papers if paper not in claims]:
         raise ValueError(f"paper {unknown[0]!r} has no claims here: use one of {', '.join(claims)}")
@@ -101,12 +99,9 @@ def verdict_table(claims):
         lines += ["", about, _line({name: name for name in WIDTHS}), "-" * WIDTH]
         for row in part.itertuples():
             first, *rest = textwrap.wrap(row.claim, WIDTHS["claim"])
-            cells = {
-                "claim": first,
-                "value": f"{row.value:.3f}",
-                "interval": f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else "",
-                "published": f"{row.published:.3f}" if row.published == row.published else "",
-            }
+            interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else ""
+            published = f"{row.published:.3f}" if row.published == row.published else ""
+            cells = dict(zip(WIDTHS, (first, f"{row.value:.3f}", interval, published), strict=True))
             lines += [_line(cells), *(f"  {line}" for line in rest)]
             verdict = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
             lines += textwrap.wrap(verdict, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")

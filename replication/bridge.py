@@ -29,6 +29,7 @@ from faithlib.report.style import ROLES
 from replication import papers
 from replication.printed import having, tables_of
 from replication.results import project_root
+from replication.tables import number
 
 CHOICES = (  # in the order of the steps
     "definition", "attributions' code", "baseline", "ties", "texts", "data set", "training", "model",
@@ -72,19 +73,22 @@ class Bridge:
         """Why ours differs, in words: the difference, what the steps explain of it, what nobody measured.
 
         >>> steps = [("ties", "as losses", -0.2), ("texts", "60 of them", 0.05)]
-        >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence().partition(". ")[2])
-        The steps measured add up to -0.15 (ties -0.2, texts +0.05). -0.16 is not explained.
+        >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence().split(". ")[1])
+        Of the difference of -0.310, the choices measured explain -0.150: ties -0.200, texts +0.050
         """
-        gap, by_choice = self.published - self.ours, self.explained()
-        if abs(gap) <= self.margin:
-            return f"Ours ({self.ours:.2g}) is the published {self.published:.2g} within {self.margin:g}."
-        parts = ", ".join(f"{choice} {by:+.2g}" for choice, by in by_choice[by_choice != 0].items())
-        text = f"Published {self.published:.2g}, ours {self.ours:.2g}: a difference of {gap:+.2g}. "
-        text += f"The steps measured add up to {by_choice.sum():+.2g} ({parts or 'none changes it'}). "
+        published, ours, gap = map(number, (self.published, self.ours, self.published - self.ours))
+        if abs(self.published - self.ours) <= self.margin:
+            return f"Ours, {ours}, is the published {published} within {self.margin:g}."
+        by_choice = self.explained().map(number)
+        parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
+        text = (
+            f"Published {published}, ours {ours}. Of the difference of {gap}, the choices measured explain "
+        )
+        text += f"{number(self.explained().sum())}: {parts or 'none changes it'}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."
         unknown = f"; not measured: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{text}{self.left:+.2g} is not explained{unknown}."
+        return f"{text}The rest, {number(self.left)}, is unexplained{unknown}."
 
     def table(self):
         """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""
@@ -112,12 +116,8 @@ def bridges(paper, folder=None):
 def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
     """Show why ours differs in a notebook: the first bridge as a picture, all as sentences.
 
-    Args:
-        paper, folder: as of `bridges`.
-        drawn: the folder of the paper's figures.
-
-    Returns:
-        The steps of all bridges as one DataFrame, with a column `sentence`.
+    paper, folder: as of `bridges`; drawn: the folder of the paper's figures. Returns the steps of all bridges
+    as one DataFrame, with a column `sentence`.
     """
     from IPython.display import Markdown, display
 
@@ -165,19 +165,19 @@ def draw(bridge):
     table = bridge.table()
     own, step, grey = (ROLES[name][0] for name in ("proposed", "usual", "reference"))
     figure, axis = plt.subplots(figsize=(6.8, 0.9 + 0.3 * len(table)))
-    value = bridge.ours
+    value, beside = bridge.ours, {"color": grey, "va": "center", "backgroundcolor": "white"}
     for place, row in enumerate(table.itertuples()):
         if row.choice in ENDS:
             axis.plot(row.value, place, "o", color=own, fillstyle="full" if row.choice == OURS else "none")
-            text, at = f"{row.value:.2g}", row.value
+            text, at = number(row.value), row.value
         elif np.isnan(row.difference):
             text, at = "not measured", value
         else:
             look = {"color": grey, "hatch": "//", "fill": False} if row.choice == LEFT else {"color": step}
             axis.barh(place, row.difference, left=value, height=0.6, **look)
-            text, at = f"{row.difference:+.2g}", max(value, value + row.difference)
+            text, at = number(row.difference), max(value, value + row.difference)
             value += row.difference
-        axis.annotate(text, (at, place), (6, 0), textcoords="offset points", va="center", color=grey)
+        axis.annotate(text, (at, place), (9, 0), textcoords="offset points", zorder=1, **beside)
     axis.axvline(bridge.published, color=grey, linestyle=":", zorder=0)
     axis.set_yticks(range(len(table)), [_words(row) for row in table.itertuples()])
     axis.invert_yaxis()

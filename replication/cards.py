@@ -9,16 +9,16 @@ from pathlib import Path
 import pandas as pd
 
 from faithlib.report.display import beginning
-from faithlib.report.io import CSV_FLOAT
 from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
+from faithlib.tasks.table import TASKS
 from replication import papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case
 from replication.results import in_config, project_root, shown, slug
 from replication.seeds import level, planned
-from replication.tables import counted
+from replication.tables import counted, number
 from replication.verdicts import JOIN, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
@@ -35,7 +35,7 @@ CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the READ
 # Of the README: a headline claim.
 FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
-LISTED, IN_A_ROW = 4, 2  # cases that a cell names, and one of the headline table; more are counted
+LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
 HEADER = ("claim", "verdict", "ours, 95 % interval", "published (the paper's models and training sets)",
           "data", "p, Holm", "options")  # fmt: skip
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
@@ -46,14 +46,14 @@ NO_RECORD = "◽"
 SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}  # of several claims
 
 
-def card_block(claims, headline=(), notes=(), before=()):
+def card_block(claims, headline=(), notes=(), before=(), first=()):
     """The content of a card's block BLOCK: a sentence, the headline claims, and all claims, folded.
 
     Args:
         claims: from `read_claims`, at scale small or paper.
         headline: the card's `Headline`s; without them, those of the first definition are counted.
         notes: sentences on how it was computed, folded too.
-        before: paragraphs between the sentence and the table, such as the models and a figure.
+        before, first: paragraphs between the sentence and the table, such as a figure; before both.
 
     >>> from replication.verdicts import Verdict
     >>> row = {"claim": "A above B", "definition": "paper", "baseline": "none"}
@@ -65,11 +65,11 @@ def card_block(claims, headline=(), notes=(), before=()):
     """
     judged = claims[claims.verdict != ""]
     if headline:
-        shown = headline_table(judged, headline)
-        texts = [answer(judged, headline), *before, shown, *looks_note(judged)]
+        texts = [*first, answer(judged, headline), *before, headline_table(judged, headline)]
+        notes = [*notes, *looks_note(judged)]
     else:
-        first = judged[judged.definition == claims.definition.iloc[0]]
-        texts = [in_words(first.verdict, counted(len(first), "claim")), *before]
+        rows = judged[judged.definition == claims.definition.iloc[0]]
+        texts = [*first, in_words(rows.verdict, counted(len(rows), "claim")), *before]
     texts.append(fold(claims_table(claims), f"All {len(claims)} claims"))
     texts += [fold("\n\n".join(notes), "What was computed, and what was not")] if notes else []
     return "\n" + "\n\n".join(texts) + "\n"
@@ -136,7 +136,7 @@ def headline_table(claims, headline):
             continue
         asked = f" {row['verdict']}"
         if row["verdict"] == verdicts.DEPENDS:
-            asked = f" depends on {row['depends_on'].replace(JOIN, ', ')}"
+            asked += f" on {row['depends_on'].replace(JOIN, ', ')}"
         elif row["verdict"] == verdicts.UNDECIDED:
             crossed = row["reason"] == verdicts.OPEN and pd.notna(row.get("threshold"))
             asked += f": interval contains {row['threshold']:g}" if crossed else f": {row['reason']}"
@@ -144,17 +144,23 @@ def headline_table(claims, headline):
             asked += f"; effect within ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
             asked += "; less than half the published"
-        published = "" if math.isnan(row["published"]) else _number(row["published"])
+        published = "" if math.isnan(row["published"]) else number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
-    return table(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
+    return _filled(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
+
+
+def _filled(header, rows):
+    """A table of Markdown without the columns in which all rows are empty, but for the first."""
+    kept = [i for i in range(len(header)) if i == 0 or any(row[i] for row in rows)]
+    return table([header[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 def looks_note(claims):
     """[why some intervals have another level than 95 %]; [] where none has."""
-    levels = ", ".join(f"{100 * level(n):.4g} % for {n:.0f}" for n in sorted(set(claims.looks)) if n > 1)
-    text = f"Wider intervals are of claims judged again as seeds are added: {levels} judgements."
-    return [text] if levels else []
+    readings = [f"{100 * level(n):.4g} % for {n:.0f} readings" for n in sorted(set(claims.looks)) if n > 1]
+    text = f"An interval is wider where its verdict is read again as seeds are added ({', '.join(readings)})."
+    return [text] if readings else []
 
 
 def strip(claims, headline):
@@ -172,8 +178,7 @@ def claims_table(claims):
         if about := _about(definition, baseline, claims):
             rows.append([f"*{about}*", *[""] * (len(HEADER) - 1)])
         rows += map(_cells, part.itertuples())
-    filled = [i for i in range(len(HEADER)) if i == 0 or any(row[i] for row in rows)]
-    return table([HEADER[i] for i in filled], [[row[i] for i in filled] for row in rows])
+    return _filled(HEADER, rows)
 
 
 def claims_tables(claims: pd.DataFrame) -> str:
@@ -198,9 +203,9 @@ def read_block(folder):
     headline = papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     notes = [*_computed(records), *_untested(folder, records), *_judged(folder)]
-    models = _models(folder, records, of_headline(claims, headline))
-    before = [*models, *_claimed(folder), *_why(folder), *_picture(folder)]
-    return card_block(claims, headline, notes, before)
+    rows = of_headline(claims, headline)
+    before = [*_models(folder, records, rows), *_why(folder), *_picture(folder)]
+    return card_block(claims, headline, notes, before, _claimed(folder, rows))
 
 
 def _with_thresholds(claims, folder):
@@ -212,10 +217,12 @@ def _with_thresholds(claims, folder):
     return claims.merge(options[[*key, "threshold"]], on=key, how="left")
 
 
-def _claimed(folder):
-    """[the main claim of a paper, in its card's words]."""
+def _claimed(folder, headline):
+    """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
     claims = papers.card(folder.name).claims if folder.name in papers.names() else ()
-    return [f"**The claim.** {claim}" for claim in claims[:1]]
+    tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
+    holds = [f"**Does it hold?** {' '.join(tests)}"] if tests else []
+    return [f"**The claim.** {claim}" for claim in claims[:1]] + holds
 
 
 def _models(folder, records, headline):
@@ -232,21 +239,19 @@ def _models(folder, records, headline):
     there = ", ".join(name for name in ours if name in theirs)
     others = ", ".join(name for name in ours if name not in theirs)
     if not (papers.FOLDER / folder.name / "published").is_dir():
-        return [f"**Models.** {', '.join(ours)}; the larger ones, {absent}, have not been run."]
+        return [f"**On which models?** {', '.join(ours)}; the larger ones, {absent}, have not been run."]
     instead = f"{others} {'stand' if ', ' in others else 'stands'} for {absent}"
     if not there:
-        return [f"**Models.** None of the paper's own models was run: {instead}."]
+        return [f"**On which models?** {others}, in place of {absent}, which were not run."]
     end = f"; {instead}, not run" if absent else ""
-    return [f"**Models.** {there}, trained here as in the paper{end}."]
+    return [f"**On which models?** {there}, trained here as in the paper{end}."]
 
 
 def _why(folder):
     """[why ours differs from the published value of the paper's first bridge]; [] without one."""
     path = folder / "tables" / f"{BRIDGE}.csv"
-    if not path.is_file():
-        return []
-    first = pd.read_csv(path).iloc[0]
-    return [f"**Why.** *{first.claim}*: {first.sentence}"]
+    steps = pd.read_csv(path)[:1] if path.is_file() else pd.DataFrame()
+    return [f"**Why do ours differ?** *{first.claim}*: {first.sentence}" for first in steps.itertuples()]
 
 
 def _picture(folder):
@@ -281,13 +286,13 @@ def finding(row):
 
     >>> row = {"verdict": "holds", "published": 0.1, "value": 0.2, "ci_low": 0.1, "ci_high": 0.3}
     >>> finding(row | {"looks": 1, "model": "bert"})
-    '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] (bert).'
+    '🟩 **Holds**: published +0.100, ours +0.200 [+0.100, +0.300] with bert.'
     """
-    published = "" if math.isnan(row["published"]) else f"published {_number(row['published'])}, "
-    model = f" ({model_title(row['model'])})" if row["model"] else ""
-    return (
-        f"{SQUARES[row['verdict']]} **{row['verdict'].capitalize()}**: {published}ours {_ours(row)}{model}."
-    )
+    published = "" if math.isnan(row["published"]) else f"published {number(row['published'])}, "
+    model = f" with {model_title(row['model'])}" if row["model"] else ""
+    choice = f" on a choice left open ({row.get('depends_on', '').replace(JOIN, ', ')})"
+    word = row["verdict"].capitalize() + choice * (row["verdict"] == verdicts.DEPENDS)
+    return f"{SQUARES[row['verdict']]} **{word}**: {published}ours {_ours(row)}{model}."
 
 
 def with_counts(text, folder):
@@ -319,8 +324,7 @@ def with_counts(text, folder):
 def pages(results_dir="results", scale="small"):
     """The cards notebooks/<paper>/README.md with the markers of their block, and the README.
 
-    Returns:
-        {path from the project's root: (text as it is, text with what the claims of the scale say)}.
+    Returns {path from the project's root: (text as it is, text with what the claims of the scale say)}.
     """
     root, texts = project_root(), {}
     for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
@@ -342,14 +346,14 @@ def write_cards(results_dir="results", scale="small"):
     return [path.parent.name for path in texts if path.parent.name]
 
 
-def _cases(names, most=LISTED):
-    """Cases in words, a data set once with all its models; of many, how many they are."""
+def _cases(names, longest=math.inf):
+    """Cases in words, a data set once with all its models; of many or long ones, how many they are."""
     cases = names.split(JOIN) if names else []
-    if len(cases) > most:
-        return f"{len(cases)} cases"
     listed = ", ".join(cases)
     for _ in cases:
         listed = re.sub(r"(\S+) \(([^()]+)\), \1 \(", r"\1 (\2, ", listed)
+    if len(cases) > LISTED or len(labelled(listed)) > longest:
+        return f"{len(cases)} {'data sets' if {*cases} <= {*TASKS} else 'cases'}"
     return labelled(listed)
 
 
@@ -408,7 +412,7 @@ def _cells(row):
         verdict += f"; the estimate fails on {_cases(row.failing_cases)}"
     of = _cases(row.published_cases)  # where nothing is published "", or "none for" these
     on = "" if row.published_cases == row.cases else f" on {of}"
-    published = of if math.isnan(row.published) else _number(row.published) + on
+    published = of if math.isnan(row.published) else number(row.published) + on
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
@@ -420,9 +424,9 @@ def _ours(row):
     if math.isnan(row["value"]):
         return ""
     if math.isnan(row["ci_low"]):
-        return _number(row["value"])
+        return number(row["value"])
     wider = f" ({100 * level(row['looks']):.4g} %)" if row["looks"] > 1 else ""
-    return f"{_number(row['value'])} [{_number(row['ci_low'])}, {_number(row['ci_high'])}]{wider}"
+    return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
 
 
 def _data(row):
@@ -432,8 +436,3 @@ def _data(row):
         return _cases(every)
     others = f"; without an interval: {_cases(row.other_cases)}" if row.other_cases else ""
     return _cases(row.cases) + others
-
-
-def _number(x):
-    """Three digits of a number as claims.csv has it, so that a report and a card never differ by rounding."""
-    return f"{float(CSV_FLOAT % x):+.3f}"

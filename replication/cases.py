@@ -65,7 +65,7 @@ def somewhere(cases, relation=">", bound=0.0):
     'holds (shown on sst; BiLSTM, 3 seeds)'
     >>> near = {f"babi-{i}": seeds_interval([0.01, 0.02, 0.03]) for i in range(18)}
     >>> somewhere(near).reason
-    'too few seeds for 18 cases: t has to exceed 18.9'
+    'too few seeds for 18 comparisons (t must exceed 18.9)'
     """
     tested, others = _split(cases)
     if not tested:
@@ -86,8 +86,8 @@ def somewhere(cases, relation=">", bound=0.0):
         word, reason = verdicts.FAILS, ""
     else:
         word, unit = verdicts.UNDECIDED, tested[leading].unit
-        count = f"{len(cases)} case{'s' * (len(cases) > 1)}"
-        reason = f"too few {unit}s for {count}: t has to exceed {critical:.1f}"
+        count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
+        reason = f"too few {unit}s for {count} (t must exceed {critical:.1f})"
     ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
     about = {"word": word, "reason": reason, "shown_on": rejected, "critical_t": critical}
     return _verdict(tested[leading], cases, relation, bound, verdicts.SOMEWHERE, **ends, **about)

@@ -43,11 +43,8 @@ def show_options(choices: pd.DataFrame, scale: str, folder: Path, baseline: str 
 def options_figure(choices, scale="", baseline=None, headline=()):
     """A heat strip: claims × options, coloured by verdict: a figure, None where no option has a verdict.
 
-    Args:
-        choices: from `replication.options.multiverse_tables`.
-        scale: of the records.
-        baseline: which rows; None: the first that there is.
-        headline: of more than MOST claims, those that are drawn.
+    choices: from `replication.options.multiverse_tables`; baseline: which rows, None: the first that there
+    is; headline: of more than MOST claims, those that are drawn.
     """
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap

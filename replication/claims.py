@@ -288,11 +288,7 @@ def _seeds_of(claim, verdict, cases, seeds):
     if not isinstance(claim.values, dict):
         used = [seeds[case] for case in verdict.cases if case in seeds]
         to_come = sum(max(0, case.planned - case.computed) for case in used)
-    return {
-        "looks": looks,
-        "to_come": to_come,
-        "device": JOIN.join(sorted({case.device for case in used})),
-    }
+    return {"looks": looks, "to_come": to_come, "device": JOIN.join(sorted({case.device for case in used}))}
 
 
 def stated(claims, scale):

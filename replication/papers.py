@@ -31,12 +31,14 @@ class Headline:
         claim: its sentence, as `claims.Claim` has it.
         margin: what counts as no difference, for two one-sided tests; None where the statistic is no effect.
         baseline, definition: of the claim.
+        main: whether it tests the first of the card's `claims`.
     """
 
     claim: str
     margin: float | None = None
     baseline: str = "none"
     definition: str = "paper"
+    main: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,17 @@ of `over` of which no cell has the flag `without`; it stands beside a printed on
 prints none. `unlike` lists data sets of which ours is another metric.
 """
 
+import math
 from dataclasses import dataclass, field
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from faithlib.report.io import CSV_FLOAT
-from faithlib.report.style import labelled
+from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
 from replication import papers
 from replication.results import project_root, slug
@@ -196,20 +198,34 @@ def page(layout, folder=None):
         texts[key] = _cell(layout, part)
     columns = list(dict.fromkeys(key[len(layout.rows) :] for key in texts))
     rows = list(dict.fromkeys(key[: len(layout.rows)] for key in texts))
-    head = "".join(f"<th>{_words(name)}</th>" for name in [*layout.rows, *map(_joined, columns)])
-    body = ""
-    for row in rows:
-        values = "".join(f"<td>{texts.get(row + column, '')}</td>" for column in columns)
-        body += f"<tr>{''.join(f'<th>{_words(name)}</th>' for name in row)}{values}</tr>\n"
+    bodies = []
+    for some in _parts(columns, MOST - len(layout.rows)):
+        head = "".join(f"<th>{_words(name)}</th>" for name in [*layout.rows, *map(_joined, some)])
+        body = ""
+        for row in rows:
+            values = "".join(f"<td>{texts.get(row + column, '')}</td>" for column in some)
+            body += f"<tr>{''.join(f'<th>{_words(name)}</th>' for name in row)}{values}</tr>\n"
+        bodies.append(f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>")
     scale = (folder or tables_of(layout.paper)).parents[1].name
     models = ", ".join(dict.fromkeys(_words(name) for name in table.own_model.dropna()))
     ways = "" if definitions == [""] else f", by the definition of: {', then '.join(definitions)}"
     used = [f"{mark} {MARKS[mark]}" for mark in MARKS if mark in set(table.mark)]
     note = f"Grey: published. Below it ours: {models}, {scale} scale{ways}. {'; '.join(used)}."
-    return (
-        f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
-        f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    )
+    caption = f"<table><caption>{layout.number}. {escape(layout.title)}. {note}</caption>\n"
+    return caption + "\n<table>".join(bodies)
+
+
+def _parts(columns, most):
+    """The columns in parts of at most `most`, those with one first name together.
+
+    >>> _parts([("bert", "ns"), ("bert", "nc"), ("gpt", "ns"), ("gpt", "nc")], 3)
+    [[('bert', 'ns'), ('bert', 'nc')], [('gpt', 'ns'), ('gpt', 'nc')]]
+    """
+    together = [list(part) for _, part in groupby(columns, key=lambda column: column[0])]
+    least, size = math.ceil(len(columns) / most), max(map(len, together))
+    names = max(1, min(most // size, math.ceil(len(columns) / least / size)))
+    names = names if least > 1 else len(together)
+    return [sum(together[i : i + names], []) for i in range(0, len(together), names)]
 
 
 def having(table, where):

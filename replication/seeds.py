@@ -77,15 +77,11 @@ def _check(name, count, computed, declared, before):
     """Raise ValueError for a case that mixes places, and for a look that is not declared."""
     if len(computed) > 1:
         places = "; ".join(f"{device}, torch {torch}" for device, torch in sorted(computed))
-        raise ValueError(
-            f"{name}: its seeds were computed on different devices or versions of torch ({places}): compute "
-            "those of one of them again, or give them a variant"
-        )
+        fix = "compute those of one of them again, or give them a variant"
+        raise ValueError(f"{name}: its seeds ran on different devices or versions of torch ({places}): {fix}")
     if before >= FEWEST_UNITS and before != count and before not in declared:
-        raise ValueError(
-            f"{name}: its verdicts were drawn with {before} seeds before, now there are {count}: add "
-            f"{before} to `looks` in the card, whose intervals are then wider"
-        )
+        fix = f"add {before} to `looks` in the card, which widens its intervals"
+        raise ValueError(f"{name}: its last verdicts had {before} seeds, now there are {count}: {fix}")
 
 
 def planned(paper, scale, results_dir="results"):

@@ -65,14 +65,10 @@ def draw(root):
     if not rows:
         return None
     found = pd.DataFrame(rows)
-    longest = found.groupby("paper", sort=False).row.nunique()
-    looks = {
-        "small": role("reference", SCALES["small"]) | {"marker": "o", "hollow": True},
-        "base": role("proposed", SCALES["base"]) | {"marker": "o"},
-    }
-    grid = panels(
-        found, ["paper"], 1, 0.4 + 0.3 * longest.to_numpy(), names=str, left=3.2, sharex=False, sharey=False
-    )
+    heights = 0.4 + 0.3 * found.groupby("paper", sort=False).row.nunique().to_numpy()
+    small = role("reference", SCALES["small"]) | {"marker": "o", "hollow": True}
+    looks = {"small": small, "base": role("proposed", SCALES["base"]) | {"marker": "o"}}
+    grid = panels(found, ["paper"], 1, heights, names=str, left=3.2, sharex=False, sharey=False)
     for axis, part in grid:
         names = list(dict.fromkeys(part.row))
         for shift, (scale, look) in zip((-0.15, 0.15), looks.items(), strict=True):

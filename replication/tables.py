@@ -5,6 +5,7 @@ import pandas as pd
 
 from faithlib.attributions import registry
 from faithlib.metrics import curves
+from faithlib.report.io import CSV_FLOAT
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
@@ -273,3 +274,8 @@ def _texts(record):
 def counted(n, what):
     """A number and what is counted, "1 record" or "3 records"."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def number(x):
+    """Three digits of a number as a CSV file has it, so that a report and a card never differ by rounding."""
+    return f"{float(CSV_FLOAT % x):+.3f}"

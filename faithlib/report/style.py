@@ -20,7 +20,7 @@ STYLE = Path(__file__).parent.parent / "faithlib.mplstyle"
 MOST = 8  # columns of a table on a page
 ARROWS = {"higher": ("↑", r"$\uparrow$"), "lower": ("↓", r"$\downarrow$")}  # html, LaTeX
 _SAID = dict(read_rows(Path(__file__).with_name("style.toml")))
-MODELS, METRICS = _SAID["models"], _SAID["metrics"]
+MODELS, METRICS, HEADS = (_SAID[name] for name in ("models", "metrics", "heads"))
 ROLES, VERDICT_COLOURS = _SAID["roles"], _SAID["verdicts"]
 
 
@@ -90,7 +90,7 @@ def in_words(frame):
 
 
 def labelled(text):
-    """A text with data sets, models and attributions in words instead of ids.
+    """A text with data sets, models, attributions and columns in words instead of ids.
 
     The word *attention* stays as it is within a text; alone it is the attribution.
 
@@ -103,8 +103,8 @@ def labelled(text):
         name = match[0]
         if name in TASKS:
             return dataset_title(name)
-        if name in MODELS:
-            return model_title(name)
+        if said := MODELS.get(name) or HEADS.get(name):
+            return said
         return name if name == "attention" != text else _method(name)
 
     return re.sub(r"[\w-]+", words, text)
@@ -186,18 +186,18 @@ def narrow(frame, precision=3):
     """
     if frame.shape[1] <= MOST:
         return frame, ""
-    place = list(frame).index("ci_low") if {"ci_low", "ci_high"} <= {*frame} else 0
-    if place and pd.api.types.is_float_dtype(frame.iloc[:, place - 1]):
-        value = list(frame)[place - 1]
-        rows = zip(frame[value], frame.ci_low, frame.ci_high, strict=True)
-        texts = [cell_text(*row, precision=precision) for row in rows]
-        frame = frame.assign(**{value: texts}).drop(columns=["ci_low", "ci_high"])
+    for value, low in list(zip(frame, list(frame)[1:], strict=False)):
+        high = f"{str(low).removesuffix('low')}high"
+        if high in frame and high != f"{low}high" and pd.api.types.is_float_dtype(frame[value]):
+            rows = frame[[value, low, high]].to_numpy(float)
+            texts = [cell_text(*row, precision=precision) for row in rows]
+            frame = frame.assign(**{value: texts}).drop(columns=[low, high])
     frame = frame.dropna(axis=1, how="all")
-    words = in_words(frame)
+    words = in_words(frame).set_axis(frame.columns, axis=1)
     same = {c: words[c].iloc[0] for c in words if len(words) > 1 and words[c].nunique(dropna=False) == 1}
     rest = frame.drop(columns=list(same))
     told = ", ".join(f"{name} {value}" for name, value in same.items())
-    beyond = ", ".join(map(str, rest.columns[MOST:]))
+    beyond = ", ".join(str(HEADS.get(name, name)) for name in rest.columns[MOST:])
     parts = [f"The same in all rows: {told}."] * bool(told) + [f"Not shown here: {beyond}."] * bool(beyond)
     return rest.iloc[:, :MOST], " ".join(parts).replace("_", " ")
 

@@ -12,10 +12,8 @@ FIVE = ("fmm", "noiser", "recursive_roar", "saloss", "soft_metrics")
 def bridged(folder, **changed):
     ours = {"table": "values", "where": {"dataset": "sst", "attribution": "attention"}}
     entry = {"claim": "c", "ours": ours, "margin": 0.02}
-    entry["published"] = {
-        "table": "table_1",
-        "where": {"dataset": "sst", "model": "base", "attribution": "attention"},
-    }
+    where = {"dataset": "sst", "model": "base", "attribution": "attention"}
+    entry["published"] = {"table": "table_1", "where": where}
     entry["steps"] = [{"choice": "texts", "what": "lime's", "to": {"attribution": "lime"}}]
     return bridge.of_entry(entry | changed, "mine", folder)
 
@@ -25,11 +23,11 @@ def test_a_bridge_goes_step_by_step_and_says_what_is_left(paper):
     found = bridged(folder, same={"model": "the paper's"})
     assert (found.ours, found.published) == (0.8, 0.4) and found.left == pytest.approx(-0.2)
     assert found.unknown == ("definition", "attributions' code", "baseline", "ties", "data set", "training")
-    assert "add up to -0.2 (texts -0.2). -0.2 is not explained; not measured: definition" in found.sentence()
+    assert "explain -0.200: texts -0.200. The rest, -0.200, is unexplained; not measured" in found.sentence()
     assert found.table().difference.dropna().sum() == pytest.approx(-0.4)
     reached = bridged(folder, margin=0.25)
     assert reached.sentence().endswith("With them the published value is reached.")
-    assert "add up to +0 (none changes it)" in bridged(folder, steps=[]).sentence()
+    assert "explain +0.000: none changes it" in bridged(folder, steps=[]).sentence()
     assert "is the published" in bridged(folder, margin=0.5).sentence()
     figure = bridge.draw(found)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()][:2] == ["ours", "texts: lime's"]

@@ -31,7 +31,7 @@ def test_somewhere_by_hand():
     assert cases.somewhere(several | {"two seeds": TWO}).word == UNDECIDED  # looked at without an interval
     assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
     assert (not_yet.word, not_yet.shown_on) == (UNDECIDED, ()) and not_yet.low < 0
-    assert not_yet.reason == "too few seeds for 19 cases: t has to exceed 19.5"
+    assert not_yet.reason == "too few seeds for 19 comparisons (t must exceed 19.5)"
     assert holds.critical_t == pytest.approx(stats.t.ppf(1 - 0.025 / 18, 2))
 
 

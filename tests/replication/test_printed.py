@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from wrong import refused
 
+from faithlib.report.style import MOST
 from faithlib.store import project_root
 from replication import papers, printed
 
@@ -29,6 +30,7 @@ def test_every_layout_is_one_of_its_paper_and_keeps_its_cells(paper, name):
     assert not cells.duplicated([*layout.keys, "definition"]).any()
     assert (cells.ours.notna() | cells["mark"].isin(list(printed.MARKS))).all()
     assert not layout.pairs or layout.pairs in layout.keys
+    assert all(head.count("<th>") <= MOST for head in printed.page(layout).split("<tr>"))
 
 
 def test_each_paper_has_headline_tables():

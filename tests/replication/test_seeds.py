@@ -50,7 +50,7 @@ def test_a_case_has_its_seeds_planned_ones_and_looks(project):
 @pytest.mark.parametrize("other", [{"device": "NVIDIA H200"}, {"torch": "2.11.0"}])
 def test_a_case_mixes_neither_devices_nor_versions_of_torch(project, other):
     mixed = [record(0), record(1, **other)]
-    with pytest.raises(ValueError, match="sst bert: its seeds were computed on different devices"):
+    with pytest.raises(ValueError, match="sst bert: its seeds ran on different devices"):
         seeds.table(mixed, CARD, "small")
     assert len(seeds.table(mixed, CARD, "quick")) == 1  # no verdict there
     assert len(seeds.table([record(0), record(1, variant="on-gpu", **other)], CARD, "small")) == 2
@@ -61,7 +61,7 @@ def test_a_look_that_no_card_declares_is_refused(project):
     last(project, 3)
     assert seeds.table(five, CARD, "small").seeds.tolist() == [5]
     undeclared = SimpleNamespace(name="fmm", looks={})
-    with pytest.raises(ValueError, match="verdicts were drawn with 3 seeds before, now there are 5: add 3"):
+    with pytest.raises(ValueError, match="last verdicts had 3 seeds, now there are 5: add 3"):
         seeds.table(five, undeclared, "small")
     assert len(seeds.table(five[:3], undeclared, "small")) == 1
 

@@ -87,5 +87,7 @@ def test_a_wide_table_is_made_narrow_and_says_what_is_left_out():
     assert list(table.data)[:3] == ["dataset", "value", "<0>"] and len(table.data.columns) == MOST
     assert table.data.value.tolist() == ["0.100 [0.050, 0.300]", "0.200 [0.050, 0.300]"]
     assert table.caption == "The same in all rows: model BiLSTM. Not shown here: &lt;6&gt;."
+    names = {"value": "all_masked", "ci_low": "all_masked_low", "ci_high": "all_masked_high"}
+    assert report.styled(wide.rename(columns=names)).data["all masked"].tolist() == table.data.value.tolist()
     assert report.styled(wide, whole=True).data.shape == wide.shape
     assert not report.styled(wide.iloc[:, :8]).caption
