@@ -29,7 +29,7 @@ BUDGETS = {
     "notebooks/attributions": 143,
     "notebooks/fmm": 772,
     "notebooks/ground_truth": 1_448,  # leaves once the records of version 2 are in
-    "notebooks/ground_truth_2": 1_640,
+    "notebooks/ground_truth_2": 1_641,
     "notebooks/noiser": 1_453,
     "notebooks/recursive_roar": 596,
     "notebooks/saloss": 717,
@@ -37,12 +37,12 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_482,
     "workflow": 2_481,  # 2 of them: records that no table has yet
-    "tests": 29_127,
+    "tests": 29_139,
     "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_950  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_949  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
