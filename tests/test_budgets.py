@@ -18,7 +18,7 @@ BUDGETS = {
     "faithlib/attributions": 1_153,
     "faithlib/corpora": 461,
     "faithlib/engine": 376,
-    "faithlib/metrics": 1_535,
+    "faithlib/metrics": 1_537,
     "faithlib/models": 1_485,
     "faithlib/report": 584,
     "faithlib/statistics": 398,
@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_482,
     "workflow": 2_481,  # 2 of them: records that no table has yet
-    "tests": 29_139,
+    "tests": 29_141,
     "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,

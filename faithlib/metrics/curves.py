@@ -82,7 +82,9 @@ def _seeds(x, measure, baseline, area, flat=True):
     return values if kept else np.where(racu_denominator(x, baseline) < FLAT, np.nan, values)
 
 
-def mean_over_draws(curves, keys=("strategy", "option", "step", "metric")):
+def mean_over_draws(
+    curves: pd.DataFrame, keys: Sequence[str] = ("strategy", "option", "step", "metric")
+) -> pd.DataFrame:
     """The random curve as the mean over the first 1, 2, 4, … of its draws, and over all of them.
 
     curves: DataFrame with columns measure (a name a draw, in their order), `keys`, which name a point, and

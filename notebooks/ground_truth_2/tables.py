@@ -36,13 +36,13 @@ TIES = {"right": 0.005, "right_1e4": 1e-4, "right_1e6": 1e-6}  # columns of the 
 RATIOS = "ns", "nc", "ns_10", "nc_10"
 
 
-def by_kind(table):
+def by_kind(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(the rows of classifiers, those of language models) of a table with the column `model`."""
     causal = table.model == LANGUAGE_MODEL
     return table[~causal], table[causal]
 
 
-def records_by_kind(records):
+def records_by_kind(records: list[dict]) -> tuple[list[dict], list[dict]]:
     """The same of records: two lists."""
     of_classes, of_words = [], []
     for record in records:

@@ -392,7 +392,7 @@ def test_measures_that_do_not_fit_are_refused(families, once, told):
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ({}, "scores_of gives no 'mine': it has to give every"),
+        ({}, "scores_of returns no 'mine': return scores of every"),
         ({"mine": [np.zeros(3)]}, "'mine' has 3 scores for the 12 tokens"),
         ({"mine": [np.full(12, np.nan)]}, "'mine' has NaN or infinite scores"),
         ({"mine": []}, "'mine' has scores of 0 examples for 1 encodings"),

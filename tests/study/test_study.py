@@ -282,8 +282,8 @@ def test_a_study_may_stop_after_some_minutes_and_go_on(classifier, tmp_path, cap
     first = evaluate(**given, minutes=1e-6, resume=tmp_path)
     assert len(first.texts) == 10 and "10 of 25 texts, in a random order, were done" in first.notes[-1]
     later = evaluate(**given, resume=tmp_path)
-    pd.testing.assert_frame_equal(later.values, whole.values, rtol=1e-5, atol=1e-6)
-    pd.testing.assert_frame_equal(later.table, whole.table, rtol=1e-5, atol=1e-6)
+    pd.testing.assert_frame_equal(later.values, whole.values, rtol=1e-5, atol=1e-5)
+    pd.testing.assert_frame_equal(later.table, whole.table, rtol=1e-5, atol=1e-5)
     both = first.values.assign(text=first.values.example.map(dict(enumerate(first.texts))))
     other = whole.values.assign(text=whole.values.example.map(dict(enumerate(whole.texts))))
     keys = ["text", "metric", "baseline"]

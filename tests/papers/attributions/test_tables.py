@@ -51,8 +51,8 @@ def test_the_page_names_the_direction_and_the_file_does_not(tmp_path):
     assert list(pd.read_csv(tmp_path / "evidence.csv")) == list(table)
     html, latex = ((tmp_path / f"evidence.{kind}").read_text() for kind in ("html", "tex"))
     for text, up, down in (
-        (html, "auprc ↑", "first_hit ↓"),
-        (latex, r"auprc $\uparrow$", r"first\_hit $\downarrow$"),
+        (html, "auprc ↑", "rank of the first hit ↓"),
+        (latex, r"auprc $\uparrow$", r"rank of the first hit $\downarrow$"),
     ):
         assert up in text and down in text and "0.50 [0.4" in text and "a random order" in text
     last = cell(tables.evidence_as_printed(table), attribution="a random order")

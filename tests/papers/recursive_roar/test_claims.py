@@ -350,7 +350,7 @@ def test_the_card_says_what_masks_of_a_collapsed_model_tell():
     measure = "input_x_gradient_abs"
     assert [seed for seed in classes if classes[seed][measure, 60] == 1] == [1]
     leaked, random = at[1][measure, 80], at[1]["random", 80]
-    told = f"the next model to {leaked:.2f}, where random masking leaves {random:.2f}"
+    told = f"the next model reaches {leaked:.2f}; random masking leaves {random:.2f}"
     assert told.replace("0.", ".") in card
     assert {f"{at[seed][measure, 80]:.2f}" for seed in (0, 2)} == {"0.18"}
     assert "the other two seeds have .18" in card
