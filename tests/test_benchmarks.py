@@ -182,7 +182,7 @@ def test_a_gpus_share_of_its_bound_and_what_is_not_measured_without_one(tmp_path
     gpu.main(["--quick", "--folder", str(tmp_path)])
     table = pd.read_csv(tmp_path / "gpu.csv").set_index("what")
     assert list(table.index[1:]) == ["encoder", "language model", "MiniLM, training", "BiLSTM, training"]
-    assert (table["a second"][1:] > 0).all() and (table.share[1:] < 2).all()
+    assert (table["a second"][1:] > 0).all() and (table.share[1:] > 0).all()
     assert table["rows a call"].host == 200  # all in one pass
     assert "encoder: share" in capsys.readouterr().out
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
