@@ -22,7 +22,7 @@ def targets(model, rows):
     """What is explained of each text, (texts,) int: its class; of a language model the token that names it.
 
     >>> from faithlib import models
-    >>> lm = models.load_causal(LANGUAGE_MODEL, ["neither the first nor the second"])
+    >>> lm = models.load_causal("tiny-llama", ["neither the first nor the second"])
     >>> int(targets(lm, [{"label": 0}])[0]) == lm.tokenizer.convert_tokens_to_ids("first")
     True
     """
