@@ -11,8 +11,9 @@ import faithlib
 ROOT = Path(faithlib.__file__).parents[1]
 EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    for path in sorted(ROOT.glob("faithlib/**/*.py"))
-    if ">>> " in path.read_text(encoding="utf-8")
+    for top in ("faithlib", "replication", "notebooks")
+    for path in sorted(ROOT.glob(f"{top}/**/*.py"))
+    if ">>> " in path.read_text(encoding="utf-8") and "tutorials" not in path.parts
 ]
 
 

@@ -50,11 +50,8 @@ def test_cells_without_a_record_are_told(cells, entries):
 
 
 def test_each_paper_has_a_sentence_about_its_own_metrics_as_published(entries):
-    soft = [
-        entries.iloc[[2]].assign(metric="soft_ns", map=how, worst=w)
-        for how, w in (("minmax", 0.1), ("equal", 0.9))
-    ]
-    entries = pd.concat([entries, *soft], ignore_index=True)
+    soft = entries.iloc[[2, 2]].assign(metric="soft_ns", map=["minmax", "equal"], worst=[0.1, 0.9])
+    entries = pd.concat([entries, soft], ignore_index=True)
     table = advice.of_papers(entries, "small").set_index("paper").text
     assert "their worst case: Soft-NS 10% (P1 one of two), NC 50% (P1 one of two). " in table["soft_metrics"]
     assert set(table.index) == {"soft_metrics", "saloss"}
