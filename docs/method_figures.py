@@ -25,11 +25,13 @@ def svg(height, title, *parts):
     )
 
 
-def text(x, y, words, size=14, anchor="start", colour=INK, bold=False):
+def text(x, y, words, size=14, anchor="start", colour=INK, bold=False, after=""):
+    """Words, and those `after` them, which are not bold and begin where these end in any font."""
     weight = " font-weight='bold'" if bold else ""
+    behind = f"<tspan dx='7' font-size='13' font-weight='normal'>{escape(after)}</tspan>" if after else ""
     return (
         f"<text x='{x}' y='{y}' font-size='{size}' text-anchor='{anchor}' fill='{colour}'{weight}>"
-        f"{escape(words)}</text>"
+        f"{escape(words)}{behind}</text>"
     )
 
 
@@ -137,18 +139,16 @@ def soft_metrics():
                   for (left, w), s in zip(places(x, words), scores, strict=True)),
         text(14, 95, "hard erasure", bold=True), text(14, 113, "keeps the top tokens", 13, colour=GREY),
         dots(x, 88, words, [0x00, 0xFF, 0x00, 0xFF]),
-        text(14, 150, "soft erasure", bold=True), text(14, 168, "keeps each dimension", 13, colour=GREY),
-        text(14, 184, "with probability = score", 13, colour=GREY),
-        dots(x, 143, words, [0x00, 0b10110010, 0b00000100, 0xFF]),
+        text(14, 150, "soft erasure", bold=True), dots(x, 143, words, [0x00, 0b10110010, 0b00000100, 0xFF]),
+        lines(14, 168, "keeps each dimension", "with probability = score", size=13, colour=GREY),
         arrow((412, 97), (452, 115)), arrow((412, 152), (452, 134)),
         box(455, 100, 80, 50, "model"), arrow((535, 125), (572, 125)),
         lines(578, 121, "how much of", "p(class) stays?", size=14),
-        text(14, 222, "kept as drawn:", 14, bold=True), text(124, 222, "sufficiency.", 14),
-        text(222, 222, "Removed instead of kept:", 14, bold=True), text(402, 222, "comprehensiveness.", 14),
+        text(14, 222, "kept as drawn:", bold=True, after="sufficiency"),
+        text(290, 222, "removed instead of kept:", bold=True, after="comprehensiveness"),
         rect(14, 240, 672, 62, "#f3f3f3", PALE),
-        text(26, 264, "Diagnosticity", bold=True),
-        lines(124, 264, "the share of texts on which a metric gives the explanation a better value",
-              "than random scores. A metric that cannot tell the two apart is at ½."),
+        text(26, 264, "Diagnosticity:", bold=True, after="share of texts whose explanation a metric values"),
+        text(26, 286, "above random scores. A metric that sees no difference is at ½.", 13),
     )  # fmt: skip
 
 
@@ -167,10 +167,10 @@ def recursive_roar():
         box(210, 22, 150, 40, "rank all tokens"), arrow((285, 62), (285, 104)),
         box(210, 106, 150, 48, "mask the next", "10 % everywhere"),
         arrow((210, 130), (95, 130), (95, 64)),
-        lines(106, 90, "train again", "on masked texts", size=13, colour=GREY),
-        text(20, 186, "ROAR", bold=True), text(70, 186, "ranks once: “liked” still tells the class", 13),
+        lines(106, 90, "train again", "with masks", size=13, colour=GREY),
+        text(20, 186, "ROAR", bold=True, after="ranks once: “liked” still tells the class"),
         tokens(20, 194, words, None, (0,)),
-        text(20, 244, "Recursive ROAR", bold=True), text(140, 244, "ranks again before each step", 13),
+        text(20, 244, "Recursive ROAR", bold=True, after="ranks again before each step"),
         tokens(20, 252, words, None, (0, 3)),
         area([*own, *reversed(random)], ORANGE),
         line(random, GREY, 2, "3 4"), line(own, ORANGE, 2.5),
@@ -267,16 +267,14 @@ def fmm():
         tokens(330, 46, words, None, (1,)), arrow((468, 58), (494, 58)),
         box(496, 42, 190, 34, "max of each embedding"), arrow((590, 76), (590, 92)),
         box(496, 94, 190, 50, "compare with validation", "texts: p-value"),
-        lines(330, 98, "over 5 % of texts below", ".05: no, and what the", "model says means nothing",
-              size=13, colour=GREY),
+        lines(330, 104, "no, if more than 5 %", "of texts have p < .05", size=13, colour=GREY),
         line([(14, 164), (686, 164)], PALE, 1),
         text(14, 192, "3  Mask what is important, on the same model", bold=True),
         tokens(14, 206, words, [0.1, 0.95, 0.4]), tokens(14, 236, words, None, (1,)),
         tokens(14, 266, words, None, (1, 2)),
         arrow((150, 248), (206, 248)), box(208, 226, 130, 44, "performance", "on all texts"),
         arrow((338, 248), (458, 248)),
-        lines(200, 292, "no retraining: the model that is", "explained is the model that is tested", size=13,
-              colour=GREY),
+        lines(200, 292, "no retraining: the explained", "model is the tested model", size=13, colour=GREY),
         area([*own, *reversed(random)], ORANGE), line(random, GREY, 2, "3 4"), line(own, ORANGE, 2.5),
         axes(500, 270, 160, 90, "share masked", "performance"), text(606, 200, "random", 13, colour=GREY),
         text(572, 222, "ACU", 13, "middle", bold=True),
@@ -336,21 +334,21 @@ def ground_truth_2():
         ("near: behind another word", [0.8, 0.2, 0.3, 1, 0.1, 0], "yes"),
         ("missed: one word has no score", [1, 0.2, 0, 0.3, 0.1, 0], "no"),
         ("false above: an unused word on top", [0.8, 0.2, 0.5, 0.3, 0.1, 1], "yes"),
-        ("ones but one", [1, 1, 1, 1, 1, 0], "no"),
+        ("ones but one: one word is 0", [1, 1, 1, 1, 1, 0], "no"),
     ]
     parts = []
     for i, (name, scores, seen) in enumerate(errors):
         y = 78 + 34 * i
         parts += [text(14, y + 17, name, 13, colour=INK if i == 0 else GREY), tokens(264, y, words, scores)]
-        parts.append(text(590, y + 17, seen, 14, "middle", GREEN if seen == "yes" else ORANGE, bold=True))
+        parts.append(text(632, y + 17, seen, 14, "middle", GREEN if seen == "yes" else ORANGE, bold=True))
     return svg(
         298,
         "Explanations with one known error each; a metric is judged by the error that it sees least",
         text(14, 37, "text", bold=True), tokens(264, 20, words),
         *(rect(left - 4, 14, width + 8, 36, "none", GREEN, 0, "5 3") for left, width in used),
         text(264, 66, "the model uses these words", 13, colour=GREEN),
-        lines(540, 33, "does the metric", "see the error?", size=14), *parts,
-        rect(14, 252, 470, 34, "#f3f3f3", PALE),
+        lines(640, 33, "does the metric", "see the error?", size=13, anchor="middle"), *parts,
+        rect(14, 252, 540, 34, "#f3f3f3", PALE),
         text(26, 274, "score of a metric = its accuracy in the worst kind of model and error", 14),
     )  # fmt: skip
 

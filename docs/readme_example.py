@@ -27,7 +27,7 @@ def run():
     printed, names = io.StringIO(), {}
     with redirect_stdout(printed):
         exec(BLOCKS.search(README.read_text(encoding="utf-8"))[1], names)
-    table = printed.getvalue()[printed.getvalue().index(" attribution") - 1 :]
+    table = re.search(r"^ +attribution .*", printed.getvalue(), re.MULTILINE | re.DOTALL)[0]
     return names, table
 
 
@@ -73,7 +73,7 @@ def drawn(news, model, study):
     for row, (name, label) in enumerate(LABELS.items()):
         y, of = TOP + STEP * row, len(names)
         count = int(flips.removed[name])
-        ending = f"the prediction changes after {count} of {of} words are masked"
+        ending = f"prediction changes after {count} of {of} words"
         if not flips.flipped[name]:
             ending = f"never changes, with {of} of {of} words masked"
         parts.append(text(LEFT, y, label, 14, bold=True))

@@ -66,8 +66,7 @@ def screen(results_dir, figures_dir, scale, claims):
     for paper, table in claims.items():
         records, figures = root / results_dir / scale / paper, root / figures_dir / scale / paper
         row = {"paper": paper, "units": len(list(records.glob("*.json")))}
-        row["tables"] = len(list(records.glob("tables/*.csv")))
-        row["figures"] = len(list(figures.glob("*.png")))
+        row |= {"tables": len([*records.glob("tables/*.csv")]), "figures": len([*figures.glob("*.png")])}
         rows.append(row | {"claims": counts(table) if judged else f"{table.value.notna().sum()} numbers"})
     lines = [pd.DataFrame(rows).to_string(index=False), ""]
     if not judged:

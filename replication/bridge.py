@@ -74,21 +74,21 @@ class Bridge:
 
         >>> steps = [("ties", "as losses", -0.2), ("texts", "60 of them", 0.05)]
         >>> print(Bridge("NS", 0.72, 0.41, steps, (), 0.02).sentence().split(". ")[1])
-        Of the difference of -0.310, the choices measured explain -0.150: ties -0.200, texts +0.050
+        Measured choices explain -0.150: ties -0.200, texts +0.050
         """
         published, ours, gap = map(number, (self.published, self.ours, self.published - self.ours))
         if abs(self.published - self.ours) <= self.margin:
             return f"Ours, {ours}, is the published {published} within {self.margin:g}."
         by_choice = self.explained().map(number)
         parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
-        text = (
-            f"Published {published}, ours {ours}. Of the difference of {gap}, the choices measured explain "
-        )
-        text += f"{number(self.explained().sum())}: {parts or 'none changes it'}. "
+        explained = self.explained().sum()
+        does = "explain" if explained * (self.published - self.ours) >= 0 else "widen it, by"
+        text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {does} "
+        text += f"{number(explained)}: {parts or 'none changes it'}. "
         if abs(self.left) <= self.margin:
             return f"{text}With them the published value is reached."
-        unknown = f"; not measured: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{text}The rest, {number(self.left)}, is unexplained{unknown}."
+        unknown = f" (not measured: {', '.join(self.unknown)})" if self.unknown else ""
+        return f"{text}Unexplained: {number(self.left)}{unknown}."
 
     def table(self):
         """The steps as a DataFrame: a row each, with the value reached; NaN where nothing was measured."""

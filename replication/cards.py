@@ -41,8 +41,8 @@ HEADER = ("claim", "verdict", "ours, 95 % interval", "published (the paper's mod
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
 FLAGS = ("headline", "borderline")  # the other columns are texts
-SQUARES = {"holds": "🟩", "does not hold": "🟥", "depends": "🟧", "undecided": "⬜", "not tested": "▫️"}
-NO_RECORD = "◽"
+SQUARES = {"holds": "🟩", "does not hold": "🟥", "depends": "🟧", "undecided": "⬜", "not tested": "➖"}
+NO_RECORD = "🔲"
 SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}  # of several claims
 
 
@@ -120,11 +120,7 @@ def in_words(words_of_claims, claimed):
 def _counted(words_of_claims):
     """[(how many, verdict, the verdict in words that fit so many)] in the order of WORDS."""
     of = Counter(words_of_claims)
-    return [
-        (of[word], word, SEVERAL.get(word, word) if of[word] > 1 else word)
-        for word in verdicts.WORDS
-        if of[word]
-    ]
+    return [(of[w], w, SEVERAL.get(w, w) if of[w] > 1 else w) for w in verdicts.WORDS if of[w]]
 
 
 def headline_table(claims, headline):
@@ -143,11 +139,14 @@ def headline_table(claims, headline):
         if row["within_margin"] == verdicts.YES:
             asked += f"; effect within ±{one.margin:g}"
         elif row["at_least_half"] == verdicts.NO and row["verdict"] != verdicts.FAILS:
-            asked += "; less than half the published"
+            opposite = row["value"] * row["published"] < 0
+            asked += "; opposite sign" if opposite else "; less than half the published"
+        if row["published"] < row.get("threshold", math.nan):
+            asked += f"; the published number is below {row['threshold']:g}"
         published = "" if math.isnan(row["published"]) else number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
-    return _filled(["verdict", "headline claim", "published", "ours, 95 % interval", "on"], rows)
+    return _filled(["verdict", "headline claim", "published", "ours [95 % interval]", "data"], rows)
 
 
 def _filled(header, rows):
@@ -199,34 +198,47 @@ def read_claims(path):
 
 def read_block(folder):
     """The `card_block` of results/<scale>/<paper>."""
-    claims = _with_thresholds(read_claims(folder / "claims.csv"), folder)
+    claims = _with_choices(read_claims(folder / "claims.csv"), folder)
     headline = papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    notes = [*_computed(records), *_untested(folder, records), *_judged(folder)]
+    studies = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
+    told = [text for study in studies for text in study.text[study.paper == folder.name]]
+    notes = [*_computed(records), *_untested(folder, records), *told]
     rows = of_headline(claims, headline)
-    before = [*_models(folder, records, rows), *_why(folder), *_picture(folder)]
+    path = folder / "tables" / f"{BRIDGE}.csv"  # the first bridge is that of the paper's main claim, if any
+    steps = pd.read_csv(path)[:1].itertuples() if path.is_file() else ()
+    why = [f"**Why do ours differ?** *{first.claim}*: {first.sentence}" for first in steps]
+    before = [*_models(folder, records, rows), *why, *_picture(folder)]
     return card_block(claims, headline, notes, before, _claimed(folder, rows))
 
 
-def _with_thresholds(claims, folder):
-    """The claims with a column `threshold`, which those with options have in choices.csv."""
+def _with_choices(claims, folder):
+    """The claims with two columns from choices.csv: `threshold`, and `otherwise`, the first option of another
+    verdict than the main setting's, with its value.
+    """
     path, key = folder / "choices.csv", ["claim", "definition", "baseline"]
     if not path.is_file():
         return claims
-    options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float}).drop_duplicates(key)
-    return claims.merge(options[[*key, "threshold"]], on=key, how="left")
+    options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
+    main = options.drop_duplicates(key)
+    judged = options[options.verdict.isin([verdicts.HOLDS, verdicts.FAILS])]
+    others = judged.merge(main[[*key, "verdict"]], on=key, suffixes=("", "_main"))
+    others = others[others.verdict != others.verdict_main].drop_duplicates(key)
+    words = [f"{row.choice} {row.option} {number(float(row.value))}" for row in others.itertuples()]
+    claims = claims.merge(main[[*key, "threshold"]], on=key, how="left")
+    return claims.merge(others[key].assign(otherwise=words), on=key, how="left")
 
 
 def _claimed(folder, headline):
     """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
     claims = papers.card(folder.name).claims if folder.name in papers.names() else ()
     tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
-    holds = [f"**Does it hold?** {' '.join(tests)}"] if tests else []
+    holds = [f"**Does it hold?** {' '.join(tests)}"] * bool(tests)
     return [f"**The claim.** {claim}" for claim in claims[:1]] + holds
 
 
 def _models(folder, records, headline):
-    """[which models stand for the paper's, and what was not run]; [] without models in config/paper.yaml."""
+    """[models and data of the headline claims, the paper's models that were not run]; [] if it lists none."""
     _, of_paper = in_config(folder.parents[1], "paper", folder.name) or ("", {})
     ours = [row["model"] for _, row in headline if row]
     if not all(ours):  # a claim about several models
@@ -236,22 +248,10 @@ def _models(folder, records, headline):
     if not ours or not theirs:
         return []
     absent = ", ".join(name for name in theirs if name not in ours)
-    there = ", ".join(name for name in ours if name in theirs)
-    others = ", ".join(name for name in ours if name not in theirs)
-    if not (papers.FOLDER / folder.name / "published").is_dir():
-        return [f"**On which models?** {', '.join(ours)}; the larger ones, {absent}, have not been run."]
-    instead = f"{others} {'stand' if ', ' in others else 'stands'} for {absent}"
-    if not there:
-        return [f"**On which models?** {others}, in place of {absent}, which were not run."]
-    end = f"; {instead}, not run" if absent else ""
-    return [f"**On which models?** {there}, trained here as in the paper{end}."]
-
-
-def _why(folder):
-    """[why ours differs from the published value of the paper's first bridge]; [] without one."""
-    path = folder / "tables" / f"{BRIDGE}.csv"
-    steps = pd.read_csv(path)[:1] if path.is_file() else pd.DataFrame()
-    return [f"**Why do ours differ?** *{first.claim}*: {first.sentence}" for first in steps.itertuples()]
+    cases = [case.split(" ")[0] for _, row in headline if row for case in row["cases"].split(JOIN)]
+    on = ", ".join(map(dataset_title, dict.fromkeys(case for case in cases if case in TASKS)))
+    about = ", ".join(ours) + f" on {on}" * bool(on) + "." + f" Not run: {absent}." * bool(absent)
+    return [f"**On which models and data?** {about}"]
 
 
 def _picture(folder):
@@ -259,7 +259,7 @@ def _picture(folder):
     if folder.name not in papers.names():
         return []
     drawn = folder.parents[2] / "figures" / folder.parent.name / folder.name
-    captions = {BRIDGE: "Each step from the published values to ours"} | papers.captions(folder.name)
+    captions = {BRIDGE: "Each step from our value to the published one"} | papers.captions(folder.name)
     for stem in (BRIDGE, papers.card(folder.name).figure):
         if stem and (drawn / f"{stem}.png").is_file():
             name = max((name for name in captions if stem.startswith(name)), key=len)
@@ -290,9 +290,10 @@ def finding(row):
     """
     published = "" if math.isnan(row["published"]) else f"published {number(row['published'])}, "
     model = f" with {model_title(row['model'])}" if row["model"] else ""
-    choice = f" on a choice left open ({row.get('depends_on', '').replace(JOIN, ', ')})"
-    word = row["verdict"].capitalize() + choice * (row["verdict"] == verdicts.DEPENDS)
-    return f"{SQUARES[row['verdict']]} **{word}**: {published}ours {_ours(row)}{model}."
+    depends = row["verdict"] == verdicts.DEPENDS
+    word = row["verdict"].capitalize() + " on a choice left open" * depends
+    other = f"; with {row['otherwise']}" if depends and row.get("otherwise") else ""
+    return f"{SQUARES[row['verdict']]} **{word}**: {published}ours {_ours(row)}{model}{other}."
 
 
 def with_counts(text, folder):
@@ -381,20 +382,15 @@ def _untested(folder, records):
     absent = []
     for case, units in cases.items():
         if missing := sum(unit not in there for unit in units):
-            names = (dataset_title(case.dataset), model_title(case.model), case.variant)
-            names = ", ".join(filter(None, names))
+            names = ", ".join(
+                filter(None, (dataset_title(case.dataset), model_title(case.model), case.variant))
+            )
             absent.append(f"{names} ({counted(missing, 'seed')} of {len(units)})")
     listed = {case.dataset for case in (*map(Case.of, (r["params"] for r in records)), *cases)}
     others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
     others = ", ".join(map(dataset_title, dict.fromkeys(others)))
     lines = [f"Listed in `{shown(path)}` and not yet run: {'; '.join(absent)}."] if absent else []
     return lines + ([f"Data sets of `{shown(whole)}` not yet run: {others}."] if others else [])
-
-
-def _judged(folder):
-    """[what a study of the same scale says of the metrics of a paper], from its table ABOUT."""
-    tables = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
-    return [text for table in tables for text in table.text[table.paper == folder.name]]
 
 
 def _about(definition, baseline, claims):
@@ -416,7 +412,10 @@ def _cells(row):
     p = getattr(row, "p_holm", math.nan)
     holm = "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else "< 0.001"
     options = "" if row.verdict == verdicts.UNTESTED else summary(cells)
-    return labelled(row.claim), verdict, _ours(cells), published, _data(row), holm, options
+    others = _cases(row.other_cases)
+    others = f"without an interval: {others}" if others and row.cases else others
+    data = "; ".join(filter(None, [_cases(row.cases), others]))
+    return labelled(row.claim), verdict, _ours(cells), published, data, holm, options
 
 
 def _ours(row):
@@ -427,12 +426,3 @@ def _ours(row):
         return number(row["value"])
     wider = f" ({100 * level(row['looks']):.4g} %)" if row["looks"] > 1 else ""
     return f"{number(row['value'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]{wider}"
-
-
-def _data(row):
-    """The cases of a row, those without an interval last; of many, how many they are."""
-    every = JOIN.join(filter(None, [row.cases, row.other_cases]))
-    if len(every.split(JOIN)) > LISTED or not row.cases:
-        return _cases(every)
-    others = f"; without an interval: {_cases(row.other_cases)}" if row.other_cases else ""
-    return _cases(row.cases) + others

@@ -243,10 +243,10 @@ def sources(records: list[dict]) -> pd.DataFrame:
 def banner(records: list[dict], scale: str) -> str:
     """What a report was made from: models, data sets, seeds, texts, dtype and device, a line of Markdown.
 
-    >>> record = {"params": {"task": "sst", "model": "a/bert", "seed": 0}, "provenance": {"device": "cpu"}}
-    >>> record["provenance"] |= {"dtype": "bfloat16", "examples": {"n": 300, "of": 1821}}
-    >>> print(banner([record], "small"))
-    **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in bfloat16 on cpu.
+    >>> record = {"paper": "fmm", "params": {"task": "sst", "model": "a/bert", "seed": 0}}
+    >>> record["provenance"] = {"device": "cpu", "examples": {"n": 300, "of": 1821}}
+    >>> print(banner([record], "small").split(" [")[0])
+    **Small scale, 1 record.** bert: sst (1 seed, 300 of 1,821 texts). Computed in float32 on cpu.
     """
     units = pd.DataFrame([variant_columns(r) | {"of": _texts(r)} for r in records])
     models: dict[str, list[str]] = {}
@@ -262,7 +262,8 @@ def banner(records: list[dict], scale: str) -> str:
     warning = "" if scale in VERDICT_SCALES else " No verdict follows at this scale."
     if scale == "quick":
         warning = " Generated data and models of a minute: no verdict follows."
-    return f"{about} Computed in {dtypes} on {devices}.{warning}"
+    tables = f"../../results/{scale}/{records[0]['paper']}/tables"  # beside the report's folder
+    return f"{about} Computed in {dtypes} on {devices}. [All tables as CSV]({tables}).{warning}"
 
 
 def _texts(record):

@@ -41,12 +41,11 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
     lead = (table.auprc - table.auprc_chance).groupby(table.attribution).mean()
     known = list(lead.sort_values(ascending=False, kind="stable").index)
     groups = list(table.groupby(["dataset", "model"], sort=False))
-    several = table.model.nunique() > 1
     looks = [
-        role(LOOKS[i % len(LOOKS)], title(dataset, model if several else ""))
+        role(LOOKS[i % len(LOOKS)], title(dataset, model if table.model.nunique() > 1 else ""))
         for i, ((dataset, model), _) in enumerate(groups)
     ]
-    height = 1.3 + len(known) * (0.1 + 0.04 * len(groups))
+    height = 1.1 + len(known) * (0.09 + 0.034 * len(groups))
     figure, axes = plt.subplots(1, len(BETTER), sharey=True, figsize=(6.8, height))
     for axis, (metric, better) in zip(axes, BETTER.items(), strict=True):
         for i, ((_, part), look) in enumerate(zip(groups, looks, strict=True)):
@@ -62,6 +61,7 @@ def draw(table: pd.DataFrame, scale: str = "") -> Figure:
             include(axis, 0)
         axis.set_xlabel(f"{TITLES[metric]} {ARROWS[better]}")
     attribution_rows(axes[0], known)
+    axes[1].set_title("Does an attribution find the evidence? Best on average first")
     chance = mark("a random order", dashes=":")
     add_legend(figure, [*(look | {"linestyle": ""} for look in looks), chance])
     note_scale(figure, scale)

@@ -23,7 +23,7 @@ def test_a_bridge_goes_step_by_step_and_says_what_is_left(paper):
     found = bridged(folder, same={"model": "the paper's"})
     assert (found.ours, found.published) == (0.8, 0.4) and found.left == pytest.approx(-0.2)
     assert found.unknown == ("definition", "attributions' code", "baseline", "ties", "data set", "training")
-    assert "explain -0.200: texts -0.200. The rest, -0.200, is unexplained; not measured" in found.sentence()
+    assert "explain -0.200: texts -0.200. Unexplained: -0.200 (not measured" in found.sentence()
     assert found.table().difference.dropna().sum() == pytest.approx(-0.4)
     reached = bridged(folder, margin=0.25)
     assert reached.sentence().endswith("With them the published value is reached.")

@@ -84,7 +84,7 @@ def test_many_cases_are_counted_and_few_are_named_in_words():
     block = card_block(pd.DataFrame(rows).assign(published=float("nan"))).splitlines()
     sst = "Stanford Sentiment Treebank"
     assert f"| bAbI-1, bAbI-2, {sst} (BiLSTM); without an interval: {sst} (MiniLM-L6) |" in block[7]
-    assert "| +0.200 [+0.100, +0.300] | 5 cases |" in block[8]
+    assert block[8].endswith(f"; without an interval: {sst} (MiniLM-L6), CommitmentBank |")
     assert f"| {sst} (BiLSTM, MiniLM-L6, tiny BERT) |" in block[9]
 
 
@@ -267,8 +267,23 @@ def test_headline_claims_stand_first_and_all_others_in_a_fold():
         f"| 🟩 holds | A | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
         f"| ⬜ undecided: few seeds; effect within ±0.01 | B | +0.500 | +0.200 [+0.100, +0.300] | {SST} |",
         f"| 🟧 depends on ties, sign | C |  | +0.200 [+0.100, +0.300] (97.5 %) | {SST} |",
-        "| ◽ no record yet | D |  |  |  |",
+        "| 🔲 no record yet | D |  |  |  |",
     ]
     assert block.index("Computed in 3 units.") > block.index("| *Definition released* |  |  |  |  |")
-    assert cards.strip(headline_claims(), HEADLINE) == "🟩⬜🟧◽"
+    assert cards.strip(headline_claims(), HEADLINE) == "🟩⬜🟧🔲"
     assert cards.answer(headline_claims()[:0], HEADLINE) == "Of 4 headline claims none has a record yet."
+
+
+def test_a_card_says_what_turns_a_verdict_and_where_the_paper_fails_its_own_claim(tmp_path):
+    one = row("A", "depends", headline=True, at_least_half="no", value=-0.2, depends_on="ties", published=0.5)
+    two = row("B", "holds", headline=True, published=-0.1)
+    options = [("main", "main", -0.2, "does not hold"), ("ties", "as losses", 0.4, "holds")]
+    columns = ["choice", "option", "value", "verdict"]
+    choices = pd.concat([pd.DataFrame(options, columns=columns).assign(claim=name) for name in "AB"])
+    choices.assign(definition="paper", baseline="none", threshold=0.0).to_csv(tmp_path / "choices.csv")
+    a, b = cards._with_choices(pd.DataFrame([one, two]), tmp_path).to_dict("records")
+    assert cards.finding(a).endswith("ours -0.200 [+0.100, +0.300]; with ties as losses +0.400.")
+    assert "ties" not in cards.finding(b)
+    table = cards.headline_table(pd.DataFrame([a, b]), HEADLINE[:2])
+    assert "depends on ties; opposite sign |" in table
+    assert "holds; the published number is below 0 |" in table

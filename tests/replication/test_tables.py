@@ -121,13 +121,13 @@ def test_a_long_table_in_the_layout_of_a_paper():
 
 def test_a_banner_says_what_the_records_are_of():
     def record(task, seed, dtype="float32", **more):
-        about = {"params": {"task": task, "model": "org/tiny", "seed": seed}}
+        about = {"paper": "fmm", "params": {"task": task, "model": "org/tiny", "seed": seed}}
         return about | {"provenance": {"device": "cpu", "dtype": dtype, **more}}
 
     some = {"examples": {"n": 40, "of": 2000}}
     records = [record("sst", 0, **some), record("sst", 1, **some), record("cola", 0, "bfloat16")]
     assert tables.banner(records, "small") == (
         "**Small scale, 3 records.** tiny: sst (2 seeds, 40 of 2,000 texts), cola (1 seed). "
-        "Computed in float32 and bfloat16 on cpu."
+        "Computed in float32 and bfloat16 on cpu. [All tables as CSV](../../results/small/fmm/tables)."
     )
     assert "no verdict follows" in tables.banner(records, "quick")

@@ -198,7 +198,7 @@ def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
     claim |= {"borderline": False, **dict.fromkeys(cards.COUNTS, 0)}
     pd.DataFrame([claim]).to_csv(folder / "claims.csv", index=False)
     card.write_text(f"<!-- {cards.BLOCK} -->\n{cards.read_block(folder)}<!-- end -->\n")
-    readme.write_text("<!-- verdicts: fmm -->🟩◽◽◽◽◽◽◽<!-- end -->\n")
+    readme.write_text("<!-- verdicts: fmm -->🟩🔲🔲🔲🔲🔲🔲🔲<!-- end -->\n")
     assert verify.unwritten() == []
     for path in (card, readme):
         path.write_text(path.read_text().replace("🟩", "🟥"))
