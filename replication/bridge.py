@@ -79,10 +79,10 @@ class Bridge:
         published, ours, gap = map(number, (self.published, self.ours, self.published - self.ours))
         if abs(self.published - self.ours) <= self.margin:
             return f"Ours, {ours}, is the published {published} within {self.margin:g}."
-        by_choice = self.explained().map(number)
+        by_choice = self.explained().rename({"definition": "the release's definition"}).map(number)
         parts = ", ".join(f"{choice} {by}" for choice, by in by_choice.items() if float(by))
         explained = self.explained().sum()
-        does = "explain" if explained * (self.published - self.ours) >= 0 else "widen it, by"
+        does = "explain" if explained * (self.published - self.ours) >= 0 else "move ours the other way, by"
         text = f"Published {published}, ours {ours}: a gap of {gap}. Measured choices {does} "
         text += f"{number(explained)}: {parts or 'none changes it'}. "
         if abs(self.left) <= self.margin:

@@ -142,7 +142,7 @@ def headline_table(claims, headline):
             opposite = row["value"] * row["published"] < 0
             asked += "; opposite sign" if opposite else "; less than half the published"
         if row["published"] < row.get("threshold", math.nan):
-            asked += f"; the published number is below {row['threshold']:g}"
+            asked += "; the paper's own number contradicts it"
         published = "" if math.isnan(row["published"]) else number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
@@ -207,7 +207,9 @@ def read_block(folder):
     rows = of_headline(claims, headline)
     path = folder / "tables" / f"{BRIDGE}.csv"  # the first bridge is that of the paper's main claim, if any
     steps = pd.read_csv(path)[:1].itertuples() if path.is_file() else ()
-    why = [f"**Why do ours differ?** *{first.claim}*: {first.sentence}" for first in steps]
+    main = [row["published"] for one, row in rows if one.main and row]
+    none = "no number is published for the claim; " * all(map(math.isnan, main))
+    why = [f"**Why do ours differ?** {none}*{first.claim}*: {first.sentence}" for first in steps]
     before = [*_models(folder, records, rows), *why, *_picture(folder)]
     return card_block(claims, headline, notes, before, _claimed(folder, rows))
 
@@ -251,7 +253,7 @@ def _models(folder, records, headline):
     cases = [case.split(" ")[0] for _, row in headline if row for case in row["cases"].split(JOIN)]
     on = ", ".join(map(dataset_title, dict.fromkeys(case for case in cases if case in TASKS)))
     about = ", ".join(ours) + f" on {on}" * bool(on) + "." + f" Not run: {absent}." * bool(absent)
-    return [f"**On which models and data?** {about}"]
+    return [f"**Tested on** {about}"]
 
 
 def _picture(folder):
