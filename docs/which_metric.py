@@ -78,9 +78,9 @@ def finding(results=RESULTS):
     right, null = map(_percent, (classes.right, classes.null))
     causal_right, causal_null = map(_percent, (words.right, words.null))
     return (
-        f"**{name}**: on planted words, the easy case, it ranks {right} of pairs of explanations correctly, "
-        f"and gives the true words a better value than noise in at least {null} of texts (language models: "
-        f"{causal_right} and {causal_null}). **{fooled}** for language models ranks "
+        f"**Report {name}.** On planted words, the easy case, it ranks {right} of pairs of explanations "
+        f"correctly, and gives the true words a better value than noise in at least {null} of texts (language "
+        f"models: {causal_right} and {causal_null}). **Not {fooled}** for language models: it ranks "
         f"{_percent(language.right[fooled])} correctly, but gives the true words a better value than flat "
         f"noise in {_percent(language.null[fooled])}."
     )
