@@ -79,8 +79,8 @@ def finding(results=RESULTS):
     causal_right, causal_null = map(_percent, (words.right, words.null))
     return (
         f"**Report {name}.** On planted words, the easy case, it ranks {right} of pairs of explanations "
-        f"correctly, and gives the true words a better value than noise in at least {null} of texts (language "
-        f"models: {causal_right} and {causal_null}). **Not {fooled}** for language models: it ranks "
+        f"correctly, and gives the true words a better value than noise in at least {null} of texts "
+        f"(language models: {causal_right} and {causal_null}). **Not {fooled}** for language models: it ranks "
         f"{_percent(language.right[fooled])} correctly, but gives the true words a better value than flat "
         f"noise in {_percent(language.null[fooled])}."
     )

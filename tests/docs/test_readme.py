@@ -104,9 +104,11 @@ def test_what_to_report_follows_the_records_and_version_2_once_it_is_there(load,
         table = pd.DataFrame([*of, ("random", *[1.0] * 7)], columns=columns)
         table.to_csv(folder / f"{name}.csv", index=False)
     told = metric.finding(tmp_path)
-    assert told.startswith("**Report AOPC, sufficiency.** On planted words, the easy case, it ranks 97 % ")
+    assert told.startswith("**Report AOPC, sufficiency.** On planted words, the easy case, it ranks 97 %")
     assert "in at least 90 % of texts" in told
-    assert "**Not log ratio** for language models: it ranks 90 % correctly" in told and told.endswith("in 10 %.")
+    assert "**Not log ratio** for language models: it ranks 90 % correctly" in told and told.endswith(
+        "in 10 %."
+    )
     assert "random" not in metric.metrics_table(tmp_path) and metric.metrics_table(tmp_path).count("\n") == 5
     entry = {"metric": "ns", "map": "", "operator": "mask", "by": "token", "worst": 0.81, "mean": 0.9}
     (tmp_path / "ground_truth_2/tables").mkdir(parents=True)
