@@ -80,9 +80,9 @@ def finding(results=RESULTS):
     return (
         f"**Report {name}.** On planted words, the easy case, it ranks {right} of pairs of explanations "
         f"correctly, and gives the true words a better value than noise in at least {null} of texts "
-        f"(language models: {causal_right} and {causal_null}). **Not {fooled}** for language models: it ranks "
-        f"{_percent(language.right[fooled])} correctly, but gives the true words a better value than flat "
-        f"noise in {_percent(language.null[fooled])}."
+        f"(language models: {causal_right} and {causal_null}). **Not {fooled}** for language models: it "
+        f"ranks {_percent(language.right[fooled])} correctly, but gives the true words a better value than "
+        f"flat noise in {_percent(language.null[fooled])}."
     )
 
 
