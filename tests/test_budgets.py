@@ -37,7 +37,7 @@ BUDGETS = {
     "notebooks/tutorials": 1_143,  # 315 of them were in the lessons' cells
     "notebooks' code": 3_481,
     "workflow": 2_481,  # 2 of them: records that no table has yet
-    "tests": 29_152,
+    "tests": 29_181,
     "docs": 1_274,  # 20 of them: values on hover, and verdicts as squares without a font
     "benchmarks": 1_753,
     "javascript": 238,
