@@ -1,6 +1,6 @@
 """The page docs/which-metric.md and README's finding on metrics: python docs/which_metric.py
 
-Version 2 of the study says what to report once its table `entries` is there; until then version 1 does.
+Version 1 of the study of metrics says what to report until all core cells of version 2 have records.
 """
 
 import re
@@ -16,7 +16,6 @@ from faithlib.metrics import registry  # noqa: E402
 from faithlib.report.markdown import table, with_block  # noqa: E402
 from notebooks.ground_truth.card import NO_DIFFERENCE  # noqa: E402
 from notebooks.ground_truth.tables import label  # noqa: E402
-from notebooks.ground_truth_2 import figures  # noqa: E402
 
 RESULTS, PAGE, README = ROOT / "results/small", ROOT / "docs/which-metric.md", ROOT / "README.md"
 KINDS = {"overview": "classifiers", "language_models": "language models"}  # tables of version 1
@@ -61,13 +60,6 @@ def finding(results=RESULTS):
     In version 1 it is the cheapest metric of those for both kinds of models that are near the best one, and
     the metric that a null misleads most.
     """
-    entries = results / "ground_truth_2/tables/entries.csv"
-    if entries.is_file():
-        best = pd.read_csv(entries, keep_default_na=False).iloc[0]
-        return (
-            f"**{figures.label(best)}** ranks {_percent(best.worst)} of pairs of explanations correctly in "
-            f"its worst case ({best.cell}) and {_percent(best['mean'])} on average; chance is 50 %."
-        )
     whole = scored(results)
     both = whole.dropna(subset=[(kind, "right") for kind in KINDS.values()])
     near = both[lowest(both) >= lowest(both).max() - NO_DIFFERENCE]

@@ -10,6 +10,7 @@ from notebooks.ground_truth_2.worst_case import CORE, FAILS, PASSES
 NEAR = 0.02  # of the best worst cell: entries between which the cost decides
 BLIND = 0.60  # an accuracy that is near chance
 SEES = 0.90
+FEW = 2  # entries of a metric that a sentence names one by one
 OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
     "soft_metrics": ("soft_ns", "soft_nc", "ns", "nc"),
     "saloss": ("decision_flip", "ns", "nc"),
@@ -29,18 +30,15 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tupl
     best = whole.iloc[0]
     missing = len(core) - best.cells
     of_all = f"{best.cells}" if not missing else f"{best.cells} core cells ({missing} have no records yet)"
-    near = whole[whole.worst >= best.worst - NEAR]
-    cheapest = near.loc[near.seconds.idxmin()]
-    passing, failing = (whole[whole.verdict == word] for word in ("passes", "fails"))
+    cheapest = whole.loc[whole[whole.worst >= best.worst - NEAR].seconds.idxmin()]
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
     return [
         f"**Report** {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
-        f"{best['mean']:.2f} in the mean of {of_all}. Within {NEAR} of it the cheapest is "
-        f"{label(cheapest)}, with "
-        f"{cheapest.seconds:.1f} CPU seconds to tell two explanations apart in its worst cell.",
-        f"**Passes** at {PASSES:.2f} in every cell: {_list(passing)}.",
-        f"**Fails**, below {FAILS:.2f} in a cell: {_list(failing)}.",
+        f"{best['mean']:.2f} in the mean of {of_all}. Within {NEAR} of it the cheapest is {label(cheapest)}, "
+        f"with {cheapest.seconds:.1f} CPU seconds to tell two explanations apart in its worst cell.",
+        f"**Passes** at {PASSES:.2f} in every cell: {_list(whole[whole.verdict == 'passes'])}.",
+        f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
         f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
         f"{_list(one[one.accuracy <= BLIND])}. These can (at least {SEES:.2f}): "
         f"{_list(one[one.accuracy >= SEES])}.",
@@ -73,7 +71,10 @@ def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
 
 
 def _list(rows):
-    if rows.empty:
-        return "none"
-    value = "worst" if "worst" in rows else "accuracy"
-    return "; ".join(f"{label(row)} ({row[value]:.2f})" for _, row in rows.iterrows())
+    """Entries with their values; many of one metric as their number and range; "none"."""
+    value, parts = "worst" if "worst" in rows else "accuracy", []
+    for name, part in rows.groupby(rows.metric.map(label_of), sort=False):
+        each = [f"{label(row)} ({row[value]:.2f})" for _, row in part.iterrows()]
+        ends = f"{part[value].min():.2f} to {part[value].max():.2f}"
+        parts += each if len(each) <= FEW else [f"{name} ({len(each)} entries, {ends})"]
+    return "; ".join(parts) or "none"

@@ -57,3 +57,12 @@ def test_each_paper_has_a_sentence_about_its_own_metrics_as_published(entries):
     assert set(table.index) == {"soft_metrics", "saloss"}
     assert "rank correctly in their worst case: NC 50% (P1 one of two). Chance" in table["saloss"]
     assert advice.of_papers(entries, "quick").empty
+
+
+def test_many_entries_of_one_metric_are_told_as_their_number_and_range(cells, entries):
+    more = [
+        entries.iloc[[2]].assign(operator=name, worst=value)
+        for name, value in (("pad", 0.4), ("delete", 0.45))
+    ]
+    fails = advice.sentences(cells, pd.concat([entries, *more], ignore_index=True), "small")[2]
+    assert fails.endswith("in a cell: NC (3 entries, 0.40 to 0.50).")
