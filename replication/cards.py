@@ -215,9 +215,7 @@ def read_block(folder):
 
 
 def _with_choices(claims, folder):
-    """The claims with two columns from choices.csv: `threshold`, and `otherwise`, the first option of another
-    verdict than the main setting's, with its value.
-    """
+    """The claims with `threshold` and `otherwise`, an option that turns the verdict, from choices.csv."""
     path, key = folder / "choices.csv", ["claim", "definition", "baseline"]
     if not path.is_file():
         return claims

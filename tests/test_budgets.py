@@ -42,7 +42,7 @@ BUDGETS = {
     "benchmarks": 1_753,
     "javascript": 238,
 }  # of faithlib at most 10,800 in all
-DOCSTRINGS = 7_948  # lines, of faithlib, replication, papers and workflow; at most 8,000
+DOCSTRINGS = 7_947  # lines, of faithlib, replication, papers and workflow; at most 8,000
 SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
