@@ -21,22 +21,22 @@ OF_PAPERS = {  # the metrics that a paper proposes, or that its claims rest on
 def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tuple = CORE) -> list[str]:
     """What to report for one kind of model, [str] of Markdown; none at "quick" or without records.
 
-    Entries with fewer cells than others take no part. core: the cells that count, of which some may have no
-    record yet; then the first sentence says so.
+    Entries with fewer cells than others take no part. core: the cells that count; while some have no record
+    yet, the first sentence says so, and recommends nothing.
     """
     if scale == "quick" or entries.empty:
         return []
     whole = entries[entries.cells == entries.cells.max()]
     best = whole.iloc[0]
     missing = len(core) - best.cells
-    of_all = f"{best.cells}" if not missing else f"{best.cells} core cells ({missing} have no records yet)"
+    lead = f"**So far** ({missing} core cells to come) the best is" if missing else "**Report**"
     cheapest = whole.loc[whole[whole.worst >= best.worst - NEAR].seconds.idxmin()]
     one = cells[(cells.kind == "P1") & (cells.error == "one of two")]
     one = one[one[ENTRY].apply(tuple, axis=1).isin(whole[ENTRY].apply(tuple, axis=1))]
     return [
-        f"**Report** {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
-        f"{best['mean']:.2f} in the mean of {of_all}. Within {NEAR} of it the cheapest is {label(cheapest)}, "
-        f"with {cheapest.seconds:.1f} CPU seconds to tell two explanations apart in its worst cell.",
+        f"{lead} {label(best)}: right in {best.worst:.2f} of its worst cell ({best.cell}) and "
+        f"{best['mean']:.2f} in the mean of {best.cells}. Within {NEAR} of it {label(cheapest)} is the "
+        f"cheapest: {cheapest.seconds:.2g} CPU seconds tell two explanations apart in its worst cell.",
         f"**Passes** at {PASSES:.2f} in every cell: {_list(whole[whole.verdict == 'passes'])}.",
         f"**Fails**, below {FAILS:.2f} in a cell: {_list(whole[whole.verdict == 'fails'])}.",
         f"**Where one of two words is enough** these cannot tell one from none (at most {BLIND:.2f}): "
@@ -48,7 +48,7 @@ def sentences(cells: pd.DataFrame, entries: pd.DataFrame, scale: str, core: tupl
 def of_papers(entries: pd.DataFrame, scale: str) -> pd.DataFrame:
     """What the study says of the metrics of each paper, as published: paper, text (Markdown, for its card).
 
-    entries: from `tables.entries`, of both kinds of models. None at the scale "quick".
+    entries: from `tables.entries`, of both kinds of models, with all core cells. None at the scale "quick".
     """
     rows = []
     for paper, metrics in OF_PAPERS.items() if scale != "quick" else ():

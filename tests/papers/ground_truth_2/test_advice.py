@@ -33,7 +33,7 @@ def test_sentences_name_the_best_the_cheapest_near_it_and_what_is_blind(cells, e
     assert (
         "**Report** AOPC, sufficiency, [MASK]: right in 0.81 of its worst cell (N1 halves) and 0.93" in best
     )
-    assert "the cheapest is NS, [MASK], with 0.5 CPU seconds" in best  # .01 behind, and a quarter of the cost
+    assert "NS, [MASK] is the cheapest: 0.5 CPU seconds" in best  # .01 behind, and a quarter of the cost
     assert passes.endswith("AOPC, sufficiency, [MASK] (0.81).") and "NC, zero (0.50)" in fails
     assert "(at most 0.60): NC, zero (0.50). These can" in one and "resample" not in one
 
@@ -45,7 +45,7 @@ def test_there_is_no_advice_at_quick_or_without_records(cells, entries):
 
 def test_cells_without_a_record_are_told(cells, entries):
     first = advice.sentences(cells, entries.assign(cells=6), "small")[0]
-    assert "in the mean of 6 core cells (10 have no records yet)." in first
+    assert first.startswith("**So far** (10 core cells to come) the best is AOPC, sufficiency")
     assert "in the mean of 6." in advice.sentences(cells, entries.assign(cells=6), "small", PLANTED_CORE)[0]
 
 
