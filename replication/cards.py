@@ -202,13 +202,13 @@ def read_block(folder):
     headline = papers.headline(folder.name)
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     studies = [pd.read_csv(path) for path in sorted(folder.parent.glob(f"*/tables/{ABOUT}"))]
-    told = [text for study in studies for text in study.text[study.paper == folder.name]]
-    notes = [*_computed(records), *_untested(folder, records), *told]
+    quoted = [text for study in studies for text in study.text[study.paper == folder.name]]
+    notes = [*_computed(records), *_untested(folder, records), *quoted]
     rows = of_headline(claims, headline)
     path = folder / "tables" / f"{BRIDGE}.csv"  # the first bridge is that of the paper's main claim, if any
     steps = pd.read_csv(path)[:1].itertuples() if path.is_file() else ()
     main = [row["published"] for one, row in rows if one.main and row]
-    none = "no number is published for the claim; " * all(map(math.isnan, main))
+    none = "no number is published for the claim; " * (bool(main) and all(map(math.isnan, main)))
     why = [f"**Why do ours differ?** {none}*{first.claim}*: {first.sentence}" for first in steps]
     before = [*_models(folder, records, rows), *why, *_picture(folder)]
     return card_block(claims, headline, notes, before, _claimed(folder, rows))
