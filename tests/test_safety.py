@@ -60,9 +60,15 @@ def test_another_schema_is_refused(mirror, frame, told):
     refused(mirror.parent, told)
 
 
-@pytest.mark.parametrize("name", ["../sst", "/etc", "sst/../../x", "..", "sst\x00"])
-def test_a_path_out_of_the_mirror_is_no_task_of_it(mirror, name):
-    refused(mirror.parent, "", name)
+OUTSIDE = {  # {name: what is told}
+    "../sst": "there is no such file or folder", "sst/../../x": "there is no such file or folder",
+    "/etc": "folder '/etc' has no data", "..": "task '..' is unknown", "sst\x00": r"task 'sst\x00' is unknown",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "told"), OUTSIDE.items())
+def test_a_path_out_of_the_mirror_is_no_task_of_it(mirror, name, told):
+    refused(mirror.parent, told, name)
 
 
 def test_a_judges_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):

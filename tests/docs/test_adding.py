@@ -45,7 +45,7 @@ def grid_of(folder):
 def refused(folder, monkeypatch, **options):
     """What the check of the grid says, one line, of a config that cannot be run."""
     monkeypatch.chdir(folder)
-    return wrong.refused("", grid.read, {"scale": "quick", **options})
+    return wrong.refusal(grid.read, {"scale": "quick", **options})
 
 
 # The page ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import tiny
 import torch
-from wrong import refused
+from wrong import refused, tells
 
 from faithlib import models
 
@@ -22,8 +22,8 @@ def test_a_models_folder_that_is_none_is_refused():
 
 
 def test_an_unknown_model_is_told_in_one_line():
-    message = refused("", models.load, "no-one/no-such-model", tiny.LABELS, error=FileNotFoundError)
-    assert "'no-one/no-such-model'" in message and "model_dir" in message and "go online" in message
+    told = ["'no-one/no-such-model'", "model_dir", "go online"]
+    tells(told, models.load, "no-one/no-such-model", tiny.LABELS, error=FileNotFoundError)
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)

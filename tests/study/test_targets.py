@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
-from wrong import refused, tells
+from wrong import refusal, refused, tells
 
 from faithlib import attributions
 from faithlib.engine import forward
@@ -187,7 +187,7 @@ def test_wrong_targets_are_one_line(causal, given, more, told):
 )
 def test_an_answer_that_the_tokenizer_does_not_know_is_refused(causal, answer, word, more):
     told = f"targets of text 1: tiny-llama has no token for {word!r}: give another word"
-    assert told == refused("", resolved, causal, tiny.PROMPTS[:2], ["great", answer], **more)
+    assert told == refusal(resolved, causal, tiny.PROMPTS[:2], ["great", answer], **more)
     frame = pd.DataFrame({"text": tiny.PROMPTS[:2], "target": ["great", answer]})
     refused(f"has no token for {word!r}", evaluate, causal, frame, ["random_uniform"])
 
@@ -205,7 +205,7 @@ def test_a_blank_target_is_the_prediction_in_data_alone(causal, blank):
     assert resolved(causal, frame, predicted=predicted).listed == [(token(causal, "it"),), (9,)]
     for given in (None, predicted):
         told = f"targets of text 1 is {blank!r}: give a token id, a list of them, or a text that is not blank"
-        assert told == refused("", resolved, causal, prompts, ["it", blank], predicted=given)
+        assert told == refusal(resolved, causal, prompts, ["it", blank], predicted=given)
         with pytest.raises(ValueError, match="targets of text 1 is .*the model has the classes 0 to 2"):
             resolved(tiny.classifier(), tiny.TEXTS[:2], [0, blank], predicted=given)
 
