@@ -16,10 +16,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing import active_children, get_context
 from pathlib import Path
+
+import psutil
 
 SOCKET = "FAITHLIB_WARM"  # environment variable: where the process listens
 ENOUGH = 6  # notebooks: for fewer the start of one more process is not worth it
@@ -61,17 +64,22 @@ def serve(path):
             import_module(name)
         sys.path.remove(root)
         sys.path.remove(here)
-        while sys.stdin not in (ready := select.select([listener, sys.stdin], [], [], 1)[0]):
-            if listener in ready:
-                asking = listener.accept()[0]
-                if sources() == made and not os.fork():
-                    listener.close()
-                    supervise(asking)
-                asking.close()
-            reap(os.WNOHANG)
-    reap()
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            asking = listener.accept()[0]
+            if sources() == made:
+                fork(supervise, listener, asking)
+            asking.close()
+    for child in active_children():
+        child.join()
     Path(path).unlink()
     Path(path).parent.rmdir()
+
+
+def fork(work, *values, **settings):
+    """A fork of this process that does work(*values, **settings)."""
+    process = get_context("fork").Process(target=work, args=values, kwargs=settings)
+    process.start()
+    return process
 
 
 def sources():
@@ -81,41 +89,28 @@ def sources():
     return max(path.stat().st_mtime for folder in folders for path in folder.rglob("*.py"))
 
 
-def reap(how=0):
-    """Wait for children that have ended; for all of them by default."""
-    try:
-        while os.waitpid(-1, how)[0]:
-            pass
-    except ChildProcessError:
-        pass
-
-
-def supervise(asking):
+def supervise(listener, asking):
     """Fork a notebook's process and tell its id and how it ended; end it when nobody waits any more."""
+    listener.close()
     parts, descriptors, *_ = socket.recv_fds(asking, 2**16, 2)
     while not parts.endswith(b"\n"):
         if not (more := asking.recv(2**16)):  # who asked has ended
-            os._exit(0)
+            return
         parts += more
-    pid = os.fork()
-    if not pid:
-        asking.close()
-        become(descriptors, **json.loads(parts))
-    asking.sendall(f"{pid}\n".encode())
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+    notebook = fork(become, asking, descriptors, **json.loads(parts))
+    asking.sendall(f"{notebook.pid}\n".encode())
+    while notebook.is_alive():
         if select.select([asking], [], [], 0.2)[0]:
-            os.kill(pid, signal.SIGTERM)
-            ended = os.waitpid(pid, 0)
-            break
-    code = os.waitstatus_to_exitcode(ended[1])
-    try:
+            notebook.terminate()
+            notebook.join()
+    code = notebook.exitcode
+    with suppress(OSError):
         asking.sendall(f"{code if code >= 0 else 128 - code}\n".encode())
-    finally:
-        os._exit(0)
 
 
-def become(descriptors, arguments, folder, environment):
+def become(asking, descriptors, arguments, folder, environment):
     """Be execute.py, with a fork for each kernel."""
+    asking.close()
     nowhere = os.open(os.devnull, os.O_RDONLY)
     for number, descriptor in enumerate([nowhere, *descriptors]):
         os.dup2(descriptor, number)
@@ -124,31 +119,18 @@ def become(descriptors, arguments, folder, environment):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    code = 0
-    try:
-        import_module("execute").main(arguments, forked)
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    import_module("execute").main(arguments, forked)
 
 
-class Kernel:
+class Kernel(psutil.Process):
     """A fork that waits to become a notebook's kernel; what jupyter_client asks of a `subprocess.Popen`."""
 
     stdin = stdout = stderr = None
 
     def __init__(self):
         receiver, self.sender = os.pipe()
-        self.returncode, self.pid = None, os.fork()
-        if not self.pid:
+        pid = os.fork()
+        if not pid:
             os.close(self.sender)
             os.setsid()
             with os.fdopen(receiver) as pipe:
@@ -163,32 +145,22 @@ class Kernel:
             import_module("ipykernel.kernelapp").launch_new_instance()
             os._exit(0)
         os.close(receiver)
+        super().__init__(pid)
 
     def start(self, command, folder, environment):
         """Become the kernel of a command, `python -m ipykernel_launcher -f <file>`."""
         with os.fdopen(self.sender, "w") as pipe:
             json.dump([command[command.index("-f") :], folder, environment], pipe)
 
-    def poll(self, how=os.WNOHANG):
+    def poll(self):
         try:
-            pid, status = os.waitpid(self.pid, how) if self.returncode is None else (0, 0)
-        except ChildProcessError:  # another part of this process has waited for it
-            pid, status = self.pid, 0
-        if pid:
-            self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def wait(self):
-        return self.poll(0)
+            return self.wait(0) or 0  # None: another part of this process has waited for it
+        except psutil.TimeoutExpired:
+            return None
 
     def send_signal(self, number):
-        os.kill(self.pid, number)
-
-    def terminate(self):
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self):
-        self.send_signal(signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            super().send_signal(number)
 
 
 def forked():
