@@ -30,14 +30,14 @@ def babi(parts, made, file):
         else:
             story.append(rest.strip())
             numbers.append(int(number))
-    return written(made / file, pd.DataFrame(rows))
+    write_parquet(made / file, pd.DataFrame(rows))
 
 
 def abstracts(parts, made, file):
     """Write one split of Evidence Inference, abstracts alone, as a table with our columns."""
     source = next(parts.glob(f"*/{SPLITS[Path(file).stem]}.csv"))
     frame = pd.read_csv(source, dtype={"doc_id": str}, keep_default_na=False).rename(columns=ABSTRACTS)
-    return written(
+    write_parquet(
         made / file, frame[["text", "text_b", "label", "doc_id", "annotation_id", "rationale_spans"]]
     )
 
@@ -45,7 +45,7 @@ def abstracts(parts, made, file):
 def facts(parts, made, file):
     """Write the facts of Knowns as a table."""
     rows = json.loads(next(parts.glob("*/*.json")).read_text(encoding="utf-8"))
-    return written(made / file, pd.DataFrame(rows))
+    write_parquet(made / file, pd.DataFrame(rows))
 
 
 def analogies(parts, made, file):
@@ -58,7 +58,7 @@ def analogies(parts, made, file):
         else:
             a, b, c, d = line.split()
             pairs |= {(kind, a, b): None, (kind, c, d): None}
-    return written(made / file, pd.DataFrame([prompt(kind, templates[kind], a, b) for kind, a, b in pairs]))
+    write_parquet(made / file, pd.DataFrame([prompt(kind, templates[kind], a, b) for kind, a, b in pairs]))
 
 
 def read_templates(source):
@@ -94,7 +94,7 @@ def stories(parts, made, file):
     """Write TinyStories, whose paragraphs two line ends divide and whose stories one, a story a row."""
     text = next(parts.glob("*/*.txt")).read_text(encoding="utf-8")
     rows = [story.strip() for story in re.split(r"(?<!\n)\n(?!\n)", text)]
-    return written(made / file, pd.DataFrame({"text": [story for story in rows if story]}))
+    write_parquet(made / file, pd.DataFrame({"text": [story for story in rows if story]}))
 
 
 def vectors(parts, made, file):
@@ -109,10 +109,4 @@ def vectors(parts, made, file):
     numbers = [float(number) for number in last.split()[-width:]]
     if (count, len(numbers)) != (words, width):
         raise ValueError(f"{count} vectors, the last of {len(numbers)} numbers, not {words} of {width}")
-    return path.rename(made / file)
-
-
-def written(path, frame):
-    """Write a table; its path."""
-    write_parquet(path, frame)
-    return path
+    path.rename(made / file)

