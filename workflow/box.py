@@ -11,6 +11,7 @@ import math
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import grid
 import missing
@@ -68,29 +69,22 @@ def narrowed(words, number):
     """Snakemake's command for what `choose` starts; words: as given, with its --config last."""
     config = grid.of_arguments(words[words.index("--config") + 1 :])
     scale, papers, paths = grid.read_all(config)
-    lacking = missing.find(papers, scale, paths)
-    able = [
-        (name, unit) for name, of in papers.items() for unit in of.units if unit not in lacking.get(name, ())
-    ]
-    state, computed = plan.status(config) if able else {}, plan.measured()
-    place = {(name, unit): f"results/{scale}/{name}/{unit}.json" for name, unit in able}
-    left = [key for key in able if state.get(place[key], ("missing", True))[1]]
+    papers = grid.without(papers, missing.find(papers, scale, paths))
+    state, computed = plan.status(config) if papers else {}, plan.measured()
     kind = plan.device_kind(paths)
-    estimates = {
-        (name, unit): plan.unit_seconds(papers[name].units[unit], papers[name], scale, kind, computed)
-        for name, unit in left
-    }
+    estimates = {}  # by the record
+    for name, entry in papers.items():
+        for unit in plan.pending(scale, name, entry, state):
+            estimate = plan.unit_seconds(entry.units[unit], entry, scale, kind, computed)
+            estimates[f"results/{scale}/{name}/{unit}.json"] = estimate
     ends, later, waiting = choose(estimates, 60 * number)
     if line := said(estimates, waiting, [*ends, *later], number):
         print(line, flush=True)
-    held = {name for name, _ in waiting}
-    reports = [
-        f"results/{scale}/{name}/claims.csv"
-        for name in {name: None for name, _ in able}
-        if not held & {name, *papers[name].card.reads}
-    ]
-    targets = [*(place[key] for key in (*ends, *later)), *reports] if waiting else []
-    first = ["--prioritize", *(place[key] for key in ends)] if ends and later else []
+    held = {Path(record).parent.name for record in waiting}
+    whole = [name for name, entry in papers.items() if not held & {name, *entry.card.reads}]
+    reports = [f"results/{scale}/{name}/claims.csv" for name in whole]
+    targets = [*ends, *later, *reports] if waiting else []
+    first = ["--prioritize", *ends] if ends and later else []
     return [words[0], *targets, *first, *words[1:]]
 
 

@@ -199,14 +199,19 @@ def read(config, folder="config"):
     scale, entries, paths = read_all(config, folder=folder)
     lacking = missing.find(entries, scale, paths)
     screen = missing.screen(lacking, sum(len(entry.units) for entry in entries.values()))
-    for name, entry in entries.items():
-        entry.units = {unit: p for unit, p in entry.units.items() if unit not in lacking.get(name, {})}
-    ready = {name: entry for name, entry in entries.items() if entry.units}
+    ready = without(entries, lacking)
     if not ready:
         raise FileNotFoundError(screen)
     if screen:
         print(screen, file=sys.stderr)
     return scale, ready, paths
+
+
+def without(entries, lacking):
+    """{paper: Paper} of the units that lack nothing, by `missing.find`."""
+    for name, entry in entries.items():
+        entry.units = {unit: p for unit, p in entry.units.items() if unit not in lacking.get(name, {})}
+    return {name: entry for name, entry in entries.items() if entry.units}
 
 
 def read_all(config, folder="config"):

@@ -28,7 +28,7 @@ from faithlib.models.places import BUILT
 from faithlib.store import listed
 from faithlib.tasks import SPLITS
 from replication.parameters import defaults
-from replication.records import slug
+from replication.records import Case
 
 KINDS = ("CPU", "GPU")
 FACTOR = 1.0  # by which printed hours are multiplied: they are of a V100, of ROAR's RoBERTa an A100
@@ -66,9 +66,9 @@ def measured(folder="results"):
         except (ValueError, KeyError, TypeError):  # no record, or a damaged one, which its report tells
             continue
         params, sizes = record["params"], record["provenance"].get("data", {}).get("rows", {})
-        place = params.get("variant", ""), path.parent.name, path.parent.parent.name, path.stem
+        place = path.parent.name, path.parent.parent.name, path.stem
         piece = min(seconds, longest_training(volatile) or seconds)
-        rows.append((*named(params).values(), *place, KINDS[device != "cpu"], seconds, piece, params, sizes))
+        rows.append((*Case.of(params)[:3], *place, KINDS[device != "cpu"], seconds, piece, params, sizes))
     names = "task model variant paper scale unit kind seconds piece params rows".split()
     return pd.DataFrame(rows, columns=names)
 
@@ -97,16 +97,13 @@ def unit_seconds(parameters, entry, scale, kind, computed):
     name = entry.card.name
     here = computed[(computed.paper == name) & (computed.kind == kind)]
     of_scale = here[here.scale == scale]
-    near = nearest(of_scale, **named(parameters), variant=parameters.get("variant", ""))
+    near = nearest(of_scale, Case.of(parameters))
     if near is not None:
         seconds, piece = near.seconds, near.piece
-    elif kind == "CPU":
-        return None
+    elif kind == "GPU" and (hours := gpu_hours(parameters, entry, (of_scale, here), *setup_of(entry.card))):
+        seconds = piece = 3600 * hours[0]
     else:
-        printed = entry.card.hours() if entry.card.hours else {}
-        if not (found := gpu_hours(parameters, entry, (of_scale, here), printed, own_units(name))):
-            return None
-        seconds = piece = 3600 * found[0]
+        return None
     untrained = entry.card.kind == "prompts" and parameters["model"] not in BUILT
     return seconds, 0 if untrained else piece
 
@@ -148,90 +145,86 @@ def gpu_hours(parameters, entry, computed, printed, setups):
         printed: {(data set, model): hours} of the paper.
         setups: {(data set, model): parameters} of the paper's own units.
     """
-    names = named(parameters)
-    if (near := nearest(computed[0], **names, variant=parameters.get("variant", ""))) is not None:
+    case = Case.of(parameters)
+    if (near := nearest(computed[0], case)) is not None:
         return near.seconds / 3600, "measured"
-    sizes = dict(zip(SPLITS, entry.card.use(names["task"]).sizes, strict=True))
+    sizes = dict(zip(SPLITS, entry.card.use(parameters["task"]).sizes, strict=True))
     values = defaults(entry.experiment) if entry.experiment else {}
-    case = tuple(names.values())
-    if case in printed:
-        part = share(values | parameters, values | setups[case], sizes, sizes) if case in setups else 1
-        return printed[case] * FACTOR * min(1, part or 1), "printed"
+    cell = case[:2]
+    if cell in printed:
+        part = share(values | parameters, values | setups[cell], sizes, sizes) if cell in setups else 1
+        return printed[cell] * FACTOR * min(1, part or 1), "printed"
     alike = computed[1][computed[1].model.isin(MODELS)]
-    if alike.empty or names["model"] not in MODELS:
+    if alike.empty or case.model not in MODELS:
         return None
-    same = alike[alike.task == names["task"]]
+    same = alike[alike.task == case.dataset]
     near = (alike if same.empty else same).pipe(lambda rows: rows.loc[rows.seconds.idxmax()])
     trained = entry.card.kind != "prompts"
     more = share(values | parameters, near.params, sizes, near.rows, trained)
-    larger = math.sqrt(MODELS[names["model"]][1] / MODELS[near.model][1])
+    larger = math.sqrt(MODELS[case.model][1] / MODELS[near.model][1])
     return (near.seconds / 3600 * larger * more, "scaled") if more else None
 
 
-def named(parameters):
-    """Data set and model of a unit as tables name them."""
-    return {"task": parameters["task"], "model": slug(parameters["model"])}
-
-
-def nearest(rows, task, model, variant=""):
-    """The row of `measured`, cut to one paper, scale and kind, that a unit is like; None without one."""
-    same = rows[(rows.model == model) & (rows.variant == variant)]
-    of_task = same[same.task == task]
+def nearest(rows, case):
+    """The row of `measured`, cut to one paper, scale and kind, that a case is like; None without one."""
+    same = rows[(rows.model == case.model) & (rows.variant == case.variant)]
+    of_task = same[same.task == case.dataset]
     same = same if of_task.empty else of_task
     # of equals the longest: early records of a unit that was resumed count its last stretch alone
     return None if same.empty else same.loc[same.seconds.idxmax()]
 
 
-def own_units(paper):
-    """{(data set, model): parameters} of a paper's own set-up, config/paper.yaml."""
+def setup_of(card):
+    """({(data set, model): hours that a paper prints}, {the same: parameters in its own set-up})."""
+    printed = card.hours() if card.hours else {}
     try:
-        entry = grid.read_yaml("config/paper.yaml")["papers"].get(paper, {"units": []})
+        entry = grid.read_yaml("config/paper.yaml")["papers"].get(card.name, {"units": []})
     except ValueError:  # a project without that scale
-        return {}
+        return printed, {}
     rows = [entry.get("defaults", {}) | row for row in entry["units"]]
-    return {tuple(named(row).values()): row for row in rows if not row.get("variant")}
+    return printed, {Case.of(row)[:2]: row for row in rows if not row.get("variant")}
+
+
+def pending(scale, paper, entry, state):
+    """The units of a paper that will be computed by Snakemake's word (`status`), by name."""
+    paths = {unit: f"results/{scale}/{paper}/{unit}.json" for unit in entry.units}
+    return [unit for unit, path in paths.items() if state.get(path, ("missing", True))[1]]
 
 
 def plan(papers, scale, state, computed):
     """(a row a paper, lines that say where its hours are from)."""
     rows, sources = [], []
     for paper, entry in papers.items():
-        left = {
-            unit: named(parameters) | {"variant": parameters.get("variant", "")}
-            for unit, parameters in entry.units.items()
-            if state.get(f"results/{scale}/{paper}/{unit}.json", ("missing", True))[1]
-        }
-        printed = entry.card.hours() if entry.card.hours else {}
-        printed_hours = [printed.get(tuple(named(p).values())) for p in entry.units.values()]
-        printed_hours = [hours for hours in printed_hours if hours is not None]
+        left = {unit: Case.of(entry.units[unit]) for unit in pending(scale, paper, entry, state)}
+        printed, setups = setup_of(entry.card)
+        cells = [Case.of(parameters)[:2] for parameters in entry.units.values()]
+        printed_hours = [printed[cell] for cell in cells if cell in printed]
         row = {"paper": paper, "units": len(entry.units), "done": len(entry.units) - len(left)}
         of_paper = computed[computed.paper == paper]
         here = of_paper[of_paper.scale == scale]
         of_cpu, of_gpu = (here[here.kind == kind] for kind in KINDS)
-        near_units = {unit: nearest(of_cpu, **names) for unit, names in left.items()}
-        near_units = {unit: near for unit, near in near_units.items() if near is not None}
+        near_units = {u: near for u, case in left.items() if (near := nearest(of_cpu, case)) is not None}
         spent = [near.seconds / 3600 for near in near_units.values()]
         row["hours left, CPU"] = in_words(spent, len(left), "not measured")
-        known_gpu = of_gpu, of_paper[of_paper.kind == "GPU"]
-        setup = own_units(paper)
-        hours = {unit: gpu_hours(entry.units[unit], entry, known_gpu, printed, setup) for unit in left}
-        hours = {unit: of for unit, of in hours.items() if of}
-        row["hours left, GPU"] = in_words([of for of, _ in hours.values()], len(left), "no estimate")
-        how = Counter(source for _, source in hours.values())
+        known = of_gpu, of_paper[of_paper.kind == "GPU"]
+        hours = [gpu_hours(entry.units[unit], entry, known, printed, setups) for unit in left]
+        hours = [of for of in hours if of]
+        row["hours left, GPU"] = in_words([of for of, _ in hours], len(left), "no estimate")
+        how = Counter(source for _, source in hours)
         row["from"] = ", ".join(f"{count} {source}" for source, count in how.most_common())
         for name in dict.fromkeys(near.unit for near in near_units.values()):
             stands = [unit for unit, near in near_units.items() if near.unit == name]
             took = in_words([near_units[stands[0]].seconds / 3600])
             sources.append(f"{paper}: {name} took {took} h on a CPU; so will {listed(stands, 3)}")
-        unlike = [names for names in left.values() if nearest(here, **names) is None]
-        if bare := sorted({" ".join(filter(None, (n["model"], n["variant"]))) for n in unlike}):
+        unlike = [case for case in left.values() if nearest(here, case) is None]
+        if bare := sorted({f"{case.model} {case.variant}".strip() for case in unlike}):
             reason = "nor is any other unit of this paper"
             if len(of_paper):
                 near = of_paper.loc[of_paper.seconds.idxmax()]
                 took = in_words([near.seconds / 3600])
                 reason = f"the longest there is: {near.scale}/{near.unit}, {took} h on a {near.kind}"
             sources.append(f"{paper}: {', '.join(bare)} not measured at this scale; {reason}")
-        sizes = [MODELS[names["model"]][0] for names in left.values() if names["model"] in MODELS]
+        sizes = [MODELS[case.model][0] for case in left.values() if case.model in MODELS]
         largest = f"{max(sizes, default=0) * BYTES[entry.card.kind] / 1074:.1f}"  # 0.0 if nothing is left
         row["≈ GiB, largest model"] = largest if len(sizes) == len(left) else "unknown"
         row["in the paper"] = in_words(printed_hours, len(entry.units), "not printed")

@@ -19,18 +19,6 @@ import grid
 import plan
 
 
-def pending(scale, entries, paths, state):
-    """{paper: [notebook, output, parameters, paths], as execute.py takes them, of each unit not done}."""
-    jobs = {}
-    for paper, entry in entries.items():
-        jobs[paper] = []
-        for unit, parameters in entry.units.items():
-            if state[f"results/{scale}/{paper}/{unit}.json"][1]:
-                output = f"runs/{scale}/{paper}/{unit}.ipynb"
-                jobs[paper].append([entry.experiment, output, json.dumps(parameters), json.dumps(paths)])
-    return jobs
-
-
 def slurm(*command):
     """What a command of Slurm prints; ValueError, in one line, where it fails or is not there."""
     try:
@@ -54,15 +42,21 @@ def submit(scale, entries, paths, config, further):
         )
     jobs = []
     common = ["sbatch", "--parsable", f"--job-name={name}", f"--chdir={Path.cwd()}", "--requeue", *further]
-    for paper, units in pending(scale, entries, paths, plan.status(config)).items():
+    state, places = plan.status(config), json.dumps(paths)
+    for paper, entry in entries.items():
+        units = plan.pending(scale, paper, entry, state)
         if not units:
             continue
-        yield from grid.make_room(f"results/{scale}/{paper}/{Path(unit[1]).stem}.json" for unit in units)
+        yield from grid.make_room(f"results/{scale}/{paper}/{unit}.json" for unit in units)
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
-        listed.write_text(json.dumps(units, indent=1), encoding="utf-8")
-        asks = [f"--mem={entries[paper].memory}M", f"--time={entries[paper].minutes}"]
-        if entries[paper].gpu and not any(option.startswith("--g") for option in further):
+        given = [
+            [entry.experiment, f"{listed.parent}/{unit}.ipynb", json.dumps(entry.units[unit]), places]
+            for unit in units
+        ]
+        listed.write_text(json.dumps(given, indent=1), encoding="utf-8")
+        asks = [f"--mem={entry.memory}M", f"--time={entry.minutes}"]
+        if entry.gpu and not any(option.startswith("--g") for option in further):
             asks.append("--gpus=1")
         job = slurm(
             *[*common, *asks, f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"],

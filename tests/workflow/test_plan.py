@@ -11,6 +11,7 @@ import toy
 from toy import GOOD, config
 
 from replication import papers
+from replication.records import Case
 
 
 def record(path, task, model, seconds, device="cpu"):
@@ -108,10 +109,10 @@ def test_the_plan_of_the_papers_scale_is_within_three_times_what_they_print(pape
     entry = grid.read_all({"scale": "paper", "papers": paper})[1][paper]
     known = plan.measured()
     known = known[(known.paper == paper) & (known.kind == "GPU")]
-    printed, own = entry.card.hours(), plan.own_units(paper)
+    printed, own = plan.setup_of(entry.card)
     cases = 0
     for parameters in entry.units.values():
-        if hours := printed.get(tuple(plan.named(parameters).values())):
+        if hours := printed.get(Case.of(parameters)[:2]):
             found, _ = plan.gpu_hours(parameters, entry, (known[known.scale == "paper"], known), printed, own)
             assert hours / 3 <= found <= hours * 3
             cases += 1
