@@ -7,10 +7,9 @@ No model is run. A record must be as it was written (by its own hashes; one of f
 fit its files, its code the commit that it names, its data what the loader gives. Each report is executed on a
 copy of the committed records, and must give the committed tables and figures, and the outputs that it was
 saved with, if they are of that scale. Each row of a table that names a data set and a model must have a
-record of them. Records under results/archive/ must be whole, and named in a README.md beside them. The
-verdicts in cards and README must be those of the committed claims, the papers' tables those of
-notebooks/published.sha256. Everything that differs is named; then the
-exit status is 1.
+record of them. The verdicts in cards and README must be those of the committed claims, the papers' tables
+those of notebooks/published.sha256, and records under results/archive/, where they were fetched from the
+release, those of results/archive.sha256. Everything that differs is named; then the exit status is 1.
 """
 
 import filecmp
@@ -25,6 +24,7 @@ import tarfile
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 
@@ -42,6 +42,7 @@ from replication.records import scale_of
 from replication.tables import unit_columns
 
 SHOWN = {".csv", ".png"}  # what is committed; PDF, SVG, LaTeX and HTML are made on demand
+ARCHIVE = Path("results/archive")
 SUMS = Path("notebooks/published.sha256")  # of the tables copied from the papers, as sha256sum writes it
 
 
@@ -87,16 +88,16 @@ def code_of(commit):
     done = subprocess.run(["git", "archive", commit, "faithlib", *of_papers], capture_output=True)
     if done.returncode:
         return None
+    hashes = {}
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        hashes = {
-            PurePosixPath(m.name): hashlib.sha256(archive.extractfile(m).read()).hexdigest()
-            for m in archive
-            if m.name.endswith((".py", ".toml"))
-        }
-    library = {path.relative_to("faithlib"): path for path in hashes if path.parts[0] == "faithlib"}
-    others = sorted(set(hashes) - set(library.values()))
-    named = [(name.as_posix(), hashes[library[name]]) for name in sorted(library)]
-    return results.digest(named + [(path.as_posix(), hashes[path]) for path in others])
+        for member in archive:
+            if member.name.endswith((".py", ".toml")):
+                content = archive.extractfile(member).read()
+                hashes[PurePosixPath(member.name)] = hashlib.sha256(content).hexdigest()
+    library = sorted(path for path in hashes if path.parts[0] == "faithlib")
+    others = sorted(path for path in hashes if path.parts[0] != "faithlib")
+    named = [(str(path.relative_to("faithlib")), hashes[path]) for path in library]
+    return results.digest(named + [(str(path), hashes[path]) for path in others])
 
 
 def without_hashes(data, data_dir):
@@ -108,7 +109,7 @@ def without_hashes(data, data_dir):
     return "" if data_dir or data["source"] == "generated" else "which need data_dir=<folder>"
 
 
-def check_record(path, data_dir="", with_data=True):
+def check_record(path, data_dir=""):
     """(what is wrong with a record: lines, what could not be checked: pairs of its path and what)."""
     try:
         record = results.read_record(path)
@@ -118,7 +119,7 @@ def check_record(path, data_dir="", with_data=True):
             return [f"{path}: is not what git has, and of format 1, which has no hash of its own"], []
         params, provenance = record["params"], record["provenance"]
         commit, code, data = provenance["git"], provenance["code"], provenance["data"]
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return [f"{path}: {error}"], []
     except KeyError as error:
         return [f"{path}: its provenance has no {error}"], []
@@ -127,19 +128,15 @@ def check_record(path, data_dir="", with_data=True):
         unchecked.append((path, f"the hash of its code, which is no commit that git has ({commit})"))
     elif then != code:
         wrong.append(f"{path}: faithlib at {commit[:12]} has hash {then[:12]}, the record says {code[:12]}")
-    if not with_data:
-        return wrong, unchecked
     if reason := without_hashes(data, data_dir):
         return wrong, [*unchecked, (path, f"the hashes of its data, {reason}")]
     card = papers.card(data["paper"]) if data["paper"] else None
     seed = data.get("subset_seed", data.get("seed", params["seed"]))
     loaded = tasks.load(data["task"], card, data_dir or None, seed, data["rows"])
     for split, digest in loaded.provenance["sha256"].items():
-        if digest != data["sha256"][split]:
-            wrong.append(
-                f"{path}: the {split} split of {data['task']} has hash {digest[:12]}, "
-                f"the record says {data['sha256'][split][:12]}"
-            )
+        if digest != (recorded := data["sha256"][split]):
+            what = f"the {split} split of {data['task']}"
+            wrong.append(f"{path}: {what} has hash {digest[:12]}, the record says {recorded[:12]}")
     return wrong, unchecked
 
 
@@ -164,8 +161,7 @@ def saved(notebook):
     """(its scale, the outputs of each code cell) of a notebook; outputs are [] where none were saved."""
     injected = "injected-parameters"
     values = defaults(notebook) | defaults(notebook, injected)
-    written = [cell for cell in cells(notebook) if injected not in cell["metadata"].get("tags", [])]
-    outputs = [cell["outputs"] for cell in written]
+    outputs = [c["outputs"] for c in cells(notebook) if injected not in c["metadata"].get("tags", [])]
     return values.get("scale", ""), outputs if any(outputs) else []
 
 
@@ -179,9 +175,8 @@ def plain(outputs, folder=None):
         if output["output_type"] == "stream":
             streams[output["name"]] = streams.get(output["name"], "") + "".join(output["text"])
         else:
-            data = {
-                kind: "".join(v) if isinstance(v, list) else v for kind, v in output.get("data", {}).items()
-            }
+            kinds = output.get("data", {}).items()
+            data = {kind: "".join(v) if isinstance(v, list) else v for kind, v in kinds}
             others.append({**output, "data": data, "execution_count": None})
     streams = {name: execute.BAR.sub("", text).strip() for name, text in streams.items()}
     streams = {name: text for name, text in streams.items() if text}
@@ -207,15 +202,12 @@ def unlike(report, drawn, scale, folder):
 
 def differences(outputs, folder):
     """One line for each table or figure that is not, byte for byte, the one drawn anew."""
-    lines = []
-    for path in sorted(outputs):
-        if not path.is_file():
-            lines.append(f"{path} is committed and gone")
-        elif not (folder / path).is_file():
-            lines.append(f"{path} is not what the report makes now: it makes no such file")
-        elif not filecmp.cmp(path, folder / path, shallow=False):
-            lines.append(f"{path} is not what its records give")
-    return lines
+    _, others, absent = filecmp.cmpfiles("", folder, outputs, shallow=False)
+    lines = [f"{path} is not what its records give" for path in others]
+    for path in absent:
+        no_more = "is not what the report makes now: it makes no such file"
+        lines.append(f"{path} {no_more if path.is_file() else 'is committed and gone'}")
+    return sorted(lines)
 
 
 def nowhere(table, records):
@@ -265,35 +257,26 @@ def verify(scale, paper, files, data_dir=""):
     return wrong, unchecked
 
 
-def archived(files):
-    """What is wrong with results/archive/<paper>/, whose records no report reads: one line each.
-
-    Each must be as it was written and named in the folder's README.md, which says why it left the grid.
-    """
-    lines = []
-    for path in files:
-        if path.parts[:2] != ("results", "archive") or path.suffix != ".json":
-            continue
-        lines += check_record(path, with_data=False)[0]
-        readme = path.with_name("README.md")
-        if not readme.is_file() or f"`{path.stem}`" not in readme.read_text(encoding="utf-8"):
-            lines.append(f"{path}: {readme} does not name it: say there why it left the grid")
-    return lines
+def unlike_listed(sums, files, fix):
+    """Files that are not those of a list of hashes, as sha256sum writes it: one line each."""
+    there = {path.as_posix(): store.file_digest(path) for path in files}
+    lines = sums.read_text(encoding="utf-8").splitlines() if sums.is_file() else []
+    listed = {name: digest for digest, name in map(str.split, lines)}
+    changed = [name for name in sorted({*listed, *there}) if listed.get(name) != there.get(name)]
+    return [f"{name}: is not what {sums} lists: {fix}" for name in changed]
 
 
 def transcribed():
     """The published tables that are not as SUMS has them: one line each."""
-    lines = SUMS.read_text(encoding="utf-8").splitlines() if SUMS.is_file() else []
-    listed = {name: digest for digest, name in map(str.split, lines)}
-    there = {
-        path.as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in Path("notebooks").glob("*/published/*.csv")
-    }
-    return [
-        f"{name}: is not what {SUMS} lists: look it up in the paper, then write the hash with sha256sum"
-        for name in sorted({*listed, *there})
-        if listed.get(name) != there.get(name)
-    ]
+    fix = "look it up in the paper, then write the hash with sha256sum"
+    return unlike_listed(SUMS, Path("notebooks").glob("*/published/*.csv"), fix)
+
+
+def archived():
+    """The files of results/archive/, which a release has and no report reads, that were changed or lost."""
+    files = [path for kind in ("json", "parquet") for path in ARCHIVE.rglob(f"*.{kind}")]
+    sums = ARCHIVE.with_suffix(".sha256")
+    return unlike_listed(sums, files, "take it from the release") if files else []
 
 
 def unwritten():
@@ -317,15 +300,12 @@ def summed_up(pairs):
 def each(files, data_dir, wanted=None):
     """(scale, paper, what `verify` returns) of all or the wanted papers, verified on all cores."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # of each process, as when reports were drawn
+    keys = [key for key in sorted(files) if wanted is None or key[1] in wanted]
+    scales, names = zip(*keys, strict=True)
     with ProcessPoolExecutor(min(len(files), os.cpu_count()), get_context("spawn")) as pool:
-        keys = [key for key in sorted(files) if wanted is None or key[1] in wanted]
-        jobs = {key: pool.submit(verify, *key, files, data_dir) for key in keys}
-        try:
-            for (scale, paper), job in jobs.items():
-                yield scale, paper, job.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        # where one fails, what waits is cancelled
+        told = pool.map(verify, scales, names, repeat(files), repeat(data_dir))
+        yield from zip(scales, names, told, strict=True)
 
 
 def main(arguments):
@@ -339,13 +319,12 @@ def main(arguments):
     for scale, paper, (wrong, unchecked) in each(by_key, paths.get("data_dir", ""), wanted):
         records, outputs = by_key[scale, paper]
         made = f"{len(records)} files of records, {len(outputs)} tables and figures"
-        print(f"{scale}/{paper}: {made}, {len(wrong)} differences", flush=True)
-        for line in [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]:
-            print(f"  {line}")
+        lines = [*wrong, *(f"not checked: {line}" for line in summed_up(unchecked))]
+        print(f"{scale}/{paper}: {made}, {len(wrong)} differences", *lines, sep="\n  ", flush=True)
         bad += len(wrong)
-    others = {"archive": archived(files), "published tables": transcribed(), "cards and README": unwritten()}
+    others = {"archive": archived(), "published tables": transcribed(), "cards and README": unwritten()}
     for name, wrong in others.items():
-        print(*[f"{name}: {len(wrong)} differences", *(f"  {line}" for line in wrong)], sep="\n")
+        print(f"{name}: {len(wrong)} differences", *wrong, sep="\n  ")
         bad += len(wrong)
     if bad:
         raise SystemExit(f"{bad} differences: run `make results` of that scale, or take the files from git")

@@ -151,37 +151,28 @@ def test_what_is_said_of_many_files_is_one_line():
     assert verify.summed_up(pairs) == ["a.json and 2 more: its data", "b.json: its code"]
 
 
-def test_a_published_table_that_was_edited_is_named(project):
-    table = Path("notebooks/toy/published/table_1.csv")
-    table.parent.mkdir(parents=True)
-    table.write_text("dataset,value\nsst,0.5\n")
-    assert len(verify.transcribed()) == 1  # not listed
-    verify.SUMS.write_text(f"{store.file_digest(table)}  {table}\n")
-    assert verify.transcribed() == []
-    table.write_text("dataset,value\nsst,0.6\n")
-    (told,) = verify.transcribed()
-    assert told.startswith(f"{table}: is not what {verify.SUMS} lists")
+@pytest.mark.parametrize(
+    ("path", "check", "sums"),
+    [
+        ("notebooks/toy/published/table_1.csv", verify.transcribed, verify.SUMS),
+        ("results/archive/toy/sst.tiny.s0.json", verify.archived, Path("results/archive.sha256")),
+    ],
+)
+def test_a_published_table_and_an_archived_record_that_were_edited_are_named(project, path, check, sums):
+    assert check() == []  # there are none
+    Path(path).parent.mkdir(parents=True)
+    Path(path).write_text("dataset,value\nsst,0.5\n")
+    assert len(check()) == 1  # not listed
+    sums.write_text(f"{store.file_digest(path)}  {path}\n")
+    assert check() == []
+    Path(path).write_text("dataset,value\nsst,0.6\n")
+    (told,) = check()
+    assert told.startswith(f"{path}: is not what {sums} lists")
 
 
 def test_the_published_tables_are_those_that_were_checked(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert verify.transcribed() == []
-
-
-def test_an_archived_record_is_whole_and_named(project):
-    archive = Path("results/archive/toy")
-    archive.mkdir(parents=True)
-    for path in Path("results/quick/toy").glob("sentiment.tiny.s0*"):
-        shutil.move(path, archive)
-    found()
-    readme, record = archive / "README.md", archive / "sentiment.tiny.s0.json"
-    told = f"{record}: {readme} does not name it: say there why it left the grid"
-    assert verify.archived(verify.committed()) == [told]
-    readme.write_text("| `sentiment.tiny.s0` |")
-    assert verify.archived(verify.committed()) == []
-    record.write_text(record.read_text().replace('"seed": 0', '"seed": 1'))
-    (told,) = verify.archived(verify.committed())
-    assert "was changed after it was written" in told
 
 
 def test_a_card_and_the_readme_say_what_the_claims_say(tmp_path, monkeypatch):
