@@ -37,9 +37,8 @@ def abstracts(parts, made, file):
     """Write one split of Evidence Inference, abstracts alone, as a table with our columns."""
     source = next(parts.glob(f"*/{SPLITS[Path(file).stem]}.csv"))
     frame = pd.read_csv(source, dtype={"doc_id": str}, keep_default_na=False).rename(columns=ABSTRACTS)
-    write_parquet(
-        made / file, frame[["text", "text_b", "label", "doc_id", "annotation_id", "rationale_spans"]]
-    )
+    columns = ["text", "text_b", "label", "doc_id", "annotation_id", "rationale_spans"]
+    write_parquet(made / file, frame[columns])
 
 
 def facts(parts, made, file):
@@ -110,3 +109,6 @@ def vectors(parts, made, file):
     if (count, len(numbers)) != (words, width):
         raise ValueError(f"{count} vectors, the last of {len(numbers)} numbers, not {words} of {width}")
     path.rename(made / file)
+
+
+STEPS = (babi, abstracts, facts, analogies, stories, vectors)

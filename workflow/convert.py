@@ -25,9 +25,8 @@ def convert(gguf, folder):
     source = {"gguf_file": path.name, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(path.parent, **source)
-        read, info = AutoModelForCausalLM.from_pretrained(
-            path.parent, dtype="float32", output_loading_info=True, **source
-        )
+        source |= {"dtype": "float32", "output_loading_info": True}
+        read, info = AutoModelForCausalLM.from_pretrained(path.parent, **source)
     except Exception as error:  # readers of damaged bytes fail in many ways
         raise ValueError(
             f"{path.name} cannot be read ({first_line(error)}): it is damaged, fetch it again"

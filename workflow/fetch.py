@@ -17,7 +17,7 @@ import execute
 import grid
 import packages
 from huggingface_hub import snapshot_download
-from missing import present
+from missing import TERMS, present
 from sources import CONSENTS, GATED, SOURCES
 
 from faithlib.models.places import BUILT
@@ -34,14 +34,10 @@ FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 
 def needs(grid_papers):
     """What the units of a grid read: ({(task, paper)}, {model}, {file of vectors}), each sorted."""
-    units = [
-        (paper, parameters) for paper, entry in grid_papers.items() for parameters in entry.units.values()
-    ]
-    data = {
-        (p["task"], paper) for paper, p in units if not (is_path(p["task"]) or TASKS[p["task"]].generated)
-    }
-    cards = [(grid_papers[paper].card, p) for paper, p in units]
-    models = {name for card, p in cards for name in card.sources(p) if name not in card.models}
+    units = [(entry.card, p) for entry in grid_papers.values() for p in entry.units.values()]
+    data = {(p["task"], card.name) for card, p in units if not is_path(p["task"])}
+    data = {(task, paper) for task, paper in data if not TASKS[task].generated}
+    models = {name for card, p in units for name in card.sources(p) if name not in card.models}
     vectors = {p["vectors"] for _, p in units if p.get("vectors") in SOURCES}
     return sorted(data), sorted(models - set(BUILT)), sorted(vectors)
 
@@ -86,11 +82,9 @@ def model(name, folder="", consent=()):
 def from_hub(name, place=None):
     """Fetch a model from the hub into a folder, or into the cache for None."""
     try:
-        target = {"local_dir": place} if place else {}
-        snapshot = Path(snapshot_download(name, allow_patterns=FILES, **target))
+        snapshot = Path(snapshot_download(name, allow_patterns=FILES, local_dir=place))
     except Exception as error:  # the hub fails in many ways, and for the user they are one
-        gated = f"agree to its terms at https://huggingface.co/{name} and export HF_TOKEN=<key>, "
-        terms = gated if name.startswith(GATED) else ""
+        terms = f"{TERMS.replace('<name>', name)}; " if name.startswith(GATED) else ""
         raise ConnectionError(
             f"model {name!r} cannot be fetched ({first_line(error)}): {terms}check the name and the network, "
             "or put its folder into model_dir"

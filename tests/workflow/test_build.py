@@ -171,7 +171,7 @@ def other_rows(row, path):
 
 
 BAD = [  # what becomes of a row and its file, what is told
-    (lambda row, path: path.write_bytes(b"page"), "the file at file://.* has the SHA-256"),
+    (lambda row, path: path.write_bytes(b"page"), "file://.* has the SHA-256"),
     (lambda row, path: shorten(path), "has the SHA-256 .*, not .*: fetch again, and if it stays so put"),
     (no_digest, "is no whole archive .*; fetch again"),
     (lambda row, path: path.unlink(), "cannot be fetched .*: check the network; fetch again"),

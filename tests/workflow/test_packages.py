@@ -255,7 +255,7 @@ def refused(folder, row, error=ValueError):
 
 def test_another_wheel_is_refused(folder, source):
     row = replace(source, wheels=source.wheels | {HALVES[1]: "0" * 64})
-    told = f"the wheel of {HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000"
+    told = f"{HALVES[1]} has the SHA-256 {source.wheels[HALVES[1]]}, not 0000"
     assert told in refused(folder, row)
 
 
