@@ -12,7 +12,6 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import units
@@ -76,10 +75,7 @@ def forget_older_layout(folder=".snakemake"):
     if notes.is_dir() and any(notes.iterdir()):
         kept = notes.with_name(f"metadata.before-{LAYOUT}")
         notes.rename(kept)
-        yield (
-            f"{notes.as_posix()} is of a time before the folders moved: kept as {kept.name}; finished units "
-            "stay, and none is computed twice"
-        )
+        yield f"{kept.as_posix()} keeps an older layout: finished units stay, and none is computed twice"
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text(LAYOUT, encoding="utf-8")
 
@@ -122,9 +118,7 @@ def read_paper(name, entry, scale, paths, asked):
             raise ValueError(f"{name}: {error}") from None
         for unit, parameters in expanded:
             if unit in entries:
-                raise ValueError(
-                    f"{name}: unit {unit} is there twice; remove one, or give one a variant of its own"
-                )
+                raise ValueError(f"{name}: unit {unit} is there twice; remove one, or give one a variant")
             check(experiment, parameters | paths)
             try:
                 units.check(card, values | paths | parameters, values)
@@ -144,9 +138,7 @@ class Loader(yaml.SafeLoader):
     def construct_mapping(self, node, deep=False):
         keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
         if double := [key for key in keys if not isinstance(key, list) and keys.count(key) > 1]:
-            raise ValueError(
-                f"key {double[0]!r} is there twice{node.start_mark}; remove one".replace("\n", "")
-            )
+            raise ValueError(f"key {double[0]!r} is there twice{node.start_mark}; remove one")
         return super().construct_mapping(node, deep)
 
 
@@ -184,8 +176,7 @@ def writable(folder):
     except OSError as error:
         raise ValueError(
             f"{path.as_posix()} cannot be written ({error.strerror}), and {Path(folder).as_posix()} goes "
-            f"there: make room, or make it writable (chmod -R u+w {path.as_posix()}, or remount), then give "
-            "the same command again"
+            "there: make room, or correct its rights (chmod -R u+w), then give the same command again"
         ) from None
 
 
@@ -227,15 +218,11 @@ def read_all(config, folder="config"):
     content = read_yaml(source)
     try:
         conform_config(content)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
-    if content["scale"] != scale:
-        raise ValueError(f"{source}: says scale {content['scale']!r}; the file's name says {scale!r}")
-    entries = content["papers"]
-    if unknown := [name for name in wanted or () if name not in entries]:
-        raise ValueError(f"papers={unknown[0]}: unknown paper; {source} has {', '.join(entries)}")
-    asked = ASKED | content.get("asks", {})
-    try:
+        if content["scale"] != scale:
+            raise ValueError(f"says scale {content['scale']!r}; the file's name says {scale!r}")
+        entries, asked = content["papers"], ASKED | content.get("asks", {})
+        if unknown := [name for name in wanted or () if name not in entries]:
+            raise ValueError(f"papers={unknown[0]}: unknown paper; it has {', '.join(entries)}")
         papers = {n: read_paper(n, entries[n], scale, paths, asked) for n in wanted or entries}
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
@@ -249,9 +236,7 @@ def set_aside(records):
 
     records: paths of records that may be there.
     """
-    for path in map(Path, records):
-        if not path.is_file():
-            continue
+    for path in filter(Path.is_file, map(Path, records)):
         try:
             results.read_record(path)
         except store.UnreadableRecord as error:
@@ -264,50 +249,40 @@ def make_room(records):
 
     As of a unit whose parameters, or whose notebook's code, have changed: Snakemake would delete them.
     """
-    for path in map(Path, records):
-        if path.is_file():
-            kept = store.set_aside(path, "replaced")
-            yield f"{path.as_posix()} is computed again: the record before is kept as {kept.as_posix()}"
+    for path in filter(Path.is_file, map(Path, records)):
+        kept = store.set_aside(path, "replaced")
+        yield f"{path.as_posix()} is computed again: the record before is kept as {kept.as_posix()}"
 
 
-def demand(device="auto", papers=MappingProxyType({})):
+def demand(device, papers):
     """Raise ValueError for a GPU that is demanded and not here.
 
     A line in print, where units that are not done want a half precision that this processor only imitates.
     """
-    left = []
-    for name, entry in papers.items():
-        paths = {unit: Path(f"results/{p['scale']}/{name}/{unit}.json") for unit, p in entry.units.items()}
-        left += [p for unit, p in entry.units.items() if not paths[unit].is_file()]
+    units = [(name, unit, p) for name, entry in papers.items() for unit, p in entry.units.items()]
+    left = [p for name, unit, p in units if not Path(f"results/{p['scale']}/{name}/{unit}.json").is_file()]
     gpus = max((entry.gpus for entry in papers.values()), default=1)
     wanted = [p["dtype"] for p in left if p.get("dtype", "float32") not in ("float32", "auto")]
-    kind, _, number = device.partition(":")
-    if kind not in ("cuda", "mps") and not wanted and gpus == 1:
+    if device in ("auto", "cpu") and not wanted and gpus == 1:
         return
     import torch
 
     from faithlib.models import placement
     from faithlib.models.precision import has_instructions
 
-    available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
-    if kind in available and (not available[kind]() or int(number or 0) >= max(1, torch.cuda.device_count())):
-        raise ValueError(
-            f"device={device}: this machine shows no such GPU; leave DEVICE out to compute on what there is, "
-            "or send the units to a cluster that has one: make results PROFILE=slurm DEVICE=cuda"
-        )
+    try:
+        here = placement.existing(placement.best() if device == "auto" else device)
+    except ValueError as error:
+        raise ValueError(f"{error}, or a cluster: make results PROFILE=slurm DEVICE={device}") from None
     if gpus > max(1, there := torch.cuda.device_count()):
-        raise ValueError(
-            f"asks: gpus = {gpus}: this machine shows {there}; write as many into the config of the scale"
-        )
-    if device == "auto":
-        kind = placement.best()
+        raise ValueError(f"asks: gpus = {gpus}: this machine shows {there}; write as many into the config")
     for dtype in sorted(set(wanted)):
-        if not has_instructions(dtype, torch.device(kind)):
+        if not has_instructions(dtype, here):
             print(
-                f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}: this {kind} has "
-                "no instructions for it, so they take several times as long as in float32. Compute them on "
-                f"another machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all seeds "
-                "of a data set and model"
+                f"{wanted.count(dtype)} of the {len(left)} units left compute in {dtype}: this {here.type} "
+                "has no instructions for it, so they take several times as long as in float32. Compute them "
+                f"on another machine, or write dtype: float32 in config/{left[0]['scale']}.yaml, for all "
+                "seeds of a data set and model"
             )
 
 

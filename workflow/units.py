@@ -37,11 +37,9 @@ def conform(value, schema):
     allowed, place = error.schema.get("properties", {}), ": ".join(map(str, error.absolute_path))
     setting, limit = f"{place} = {error.instance!r}", error.validator_value
     if "errorMessage" in error.schema:
-        reason = error.schema["errorMessage"]
-        line = f"{setting} {reason}" if place else reason
+        line = error.schema["errorMessage"]
     elif error.validator == "minimum":
-        kind = "whole number" if isinstance(error.instance, int) else "number"
-        line = f"{setting}: it must be at least {limit}; give a {kind} from {limit} on"
+        line = f"{setting}: it must be at least {limit}; give a whole number from {limit} on"
     elif error.validator == "additionalProperties":
         unknown = next(key for key in error.instance if key not in allowed)
         line = f"{place}: unknown key {unknown!r}; allowed are {', '.join(allowed)}"
@@ -69,8 +67,8 @@ def check(card, parameters, defaults):
         if name in parameters:
             check_steps(name, parameters[name], defaults[name])
     check_names(parameters)
-    task = check_task(card, parameters)
-    check_model(card, task, parameters)
+    check_task(card, parameters)
+    check_model(card, parameters)
     conform(parameters, UNIT)
     check_places(parameters)
     if parameters.get("ratios") == [] and not parameters.get("counts"):
@@ -154,48 +152,40 @@ def check_places(parameters):
 
 
 def check_task(card, parameters):
-    """The task's row: known, of the kind that the paper explains, and no larger than its generator.
+    """A task that is known, of the kind that the paper explains, and no larger than its generator.
 
-    None for files of one's own, which must be there.
+    Files of one's own must be there.
     """
     name = parameters["task"]
     if files.is_path(name):
         files.find(name)
-        return None
+        return
     if name not in TASKS:
-        hint = suggestion(name, sorted(TASKS))
-        raise ValueError(
-            f"task = {name!r} is unknown; use one of {', '.join(TASKS)}, or register_task; {hint}"
-        )
+        raise ValueError(f"task = {name!r} is unknown; add it by register_task; {suggestion(name, TASKS)}")
     card.use(name)
     task = TASKS[name]
     if task.generated:
-        sizes = {key: parameters.get(key, 0) for key in ("train_size", "validation_size", "test_size")}
+        most = dict.fromkeys(("train_size", "validation_size", "test_size"), corpora.LARGEST)
         if task.kind == "prompts":
-            sizes["examples"] = 4 * parameters.get("examples", 0)
-        for key, size in sizes.items():
-            if size > corpora.LARGEST:
-                share = 4 if key == "examples" else 1
-                refuse(key, size // share, f"the generated task {name!r} has {corpora.LARGEST} texts at most",
-                       f"give {corpora.LARGEST // share} or fewer")  # fmt: skip
-    return task
+            most["examples"] = corpora.LARGEST // 4
+        for key, limit in most.items():
+            if (size := parameters.get(key, 0)) > limit:
+                reason = f"the generated task {name!r} has {corpora.LARGEST} texts at most"
+                refuse(key, size, reason, f"give {limit} or fewer")
 
 
-def check_model(card, task, parameters):
+def check_model(card, parameters):
     """A model that can be had here, and that fits the task."""
     model = parameters["model"]
     if not results.slug(model) or re.search(r"[{}*?\\]", model) or ".." in model.split("/"):
         refuse("model", model, "it is no model's name", "give a name as on the hub, or a folder")
-    for name in ("model", *card.beside):
-        if parameters[name].startswith(("/", "./", "~")) and not Path(parameters[name]).expanduser().is_dir():
-            absent(name, parameters[name], "there is no such folder", "check the path")
-    if card.kind == "prompts" and model in (TINY, BILSTM):
-        refuse("model", model, f"it is a classifier, and {card.name} explains language models",
-               f"use {TINY_CAUSAL!r} or a language model")  # fmt: skip
+    for name, kind in {"model": card.kind, **card.beside}.items():
+        value = parameters[name]
+        if value.startswith(("/", "./", "~")) and not Path(value).expanduser().is_dir():
+            absent(name, value, "there is no such folder", "check the path")
+        if kind == "prompts" and value in (TINY, BILSTM):
+            reason = "it is a classifier, where a language model is asked"
+            refuse(name, value, reason, f"use {TINY_CAUSAL!r} or a language model")
     if card.kind != "prompts" and model == TINY_CAUSAL and model not in card.models:
         refuse("model", model, f"it is a language model, and {card.name} explains classifiers",
                f"use {TINY!r} or an encoder")  # fmt: skip
-    for name, kind in card.beside.items():
-        if kind == "prompts" and parameters[name] in (TINY, BILSTM):
-            refuse(name, parameters[name], "it is a classifier, where a language model is asked",
-                   "name one, or ''")  # fmt: skip

@@ -33,7 +33,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
     [
         ({"scale": "smal"}, "", "", "scale=smal: unknown scale; choose one of quick"),
         ({"sale": "small"}, "", "", "unknown key 'sale'; allowed are scale, papers, data_dir"),
-        ({"papers": "fmm"}, "", "", "papers=fmm: unknown paper; config/quick.yaml has attributions"),
+        ({"papers": "fmm"}, "", "", "quick.yaml: papers=fmm: unknown paper; it has attributions"),
         ({"device": "cpu"}, "", "", "unknown parameter 'device'"),
         ({"device": "gpu"}, "", "", "device='gpu' is unknown: use 'auto', 'cpu'"),
         ({}, "version: 2", "", "quick.yaml: the config has no version, so it is older than this faithlib"),
@@ -44,7 +44,7 @@ def test_units_are_named_and_expanded(tmp_path, monkeypatch):
         ({}, "{model: org/name}", "[org/name]", "attributions: defaults = ['org/name'] must be a mapping"),
         ({}, "  attributions:", "  ../fmm:", "paper '../fmm' is unknown"),
         ({}, "  attributions:", "  fmm:", "notebooks/fmm/report.ipynb: there is no such notebook"),
-        ({}, "task: topics", "task: topic", "topic.name.s2: task = 'topic' is unknown; use one of sst,"),
+        ({}, "task: topics", "task: topic", "topic.name.s2: task = 'topic' is unknown; add it by"),
     ],
 )
 def test_config_mistakes_are_one_line(tmp_path, monkeypatch, options, old, new, told):
@@ -138,8 +138,8 @@ def test_a_config_that_includes_itself_is_one_line(tmp_path, monkeypatch, text, 
 
 def test_a_gpu_that_is_not_there_is_told_before_anything_starts(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    refused("device=cuda: this machine shows no such GPU; leave DEVICE out", grid.demand, "cuda")
-    assert grid.demand("auto") is grid.demand("cpu") is None
+    refused("device='cuda', but this machine shows no CUDA device: use", grid.demand, "cuda", {})
+    assert grid.demand("auto", {}) is grid.demand("cpu", {}) is None
 
 
 def test_more_gpus_than_there_are_are_told_before_anything_starts(monkeypatch):
@@ -158,7 +158,7 @@ def test_a_dtype_that_the_processor_imitates_is_told_before_anything_starts(has,
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("faithlib.models.precision.has_instructions", lambda dtype, device: has)
     units = {name: {"dtype": name, "scale": "small"} for name in ("bfloat16", "float32")}
-    grid.demand(papers={"fmm": grid.Paper(papers.card("fmm"), "", "", units)})
+    grid.demand("auto", {"fmm": grid.Paper(papers.card("fmm"), "", "", units)})
     told = capsys.readouterr().out
     assert told.startswith(said) and bool(told) != has
 
