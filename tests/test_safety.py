@@ -62,7 +62,7 @@ def test_another_schema_is_refused(mirror, frame, told):
 
 OUTSIDE = {  # {name: what is told}
     "../sst": "there is no such file or folder", "sst/../../x": "there is no such file or folder",
-    "/etc": "folder '/etc' has no data", "..": "task '..' is unknown", "sst\x00": r"task 'sst\x00' is unknown",
+    "/etc": "folder '/etc' has no data", "..": "'..' is unknown", "sst\x00": r"task 'sst\x00' is unknown",
 }  # fmt: skip
 
 

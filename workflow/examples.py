@@ -13,15 +13,10 @@ from pathlib import Path
 
 import grid
 from execute import BAR, command, give_caches_a_place, run
+from pages import head
 
 from faithlib.report.display import HIDE_WORDS
 from replication.records import Case
-
-NOTE = (
-    "**This is [the experiment](experiment.ipynb), executed on {task} with {model}**, on few texts, so that "
-    "every step is seen on real data; the [report](report.ipynb) has the numbers that count. Words are shown "
-    "as their positions, because the data set may not be copied."
-)
 
 CELL = re.compile(r"^\S*ipykernel_\d+\S*: ")  # where a warning comes from
 
@@ -48,7 +43,7 @@ def tidy(notebook, parameters):
             cell.source = "\n".join(line for line in cell.source.splitlines() if not line.startswith(places))
         if cell.cell_type == "code":
             cell.outputs = [output for output in map(cleaned, cell.outputs) if output]
-    note = NOTE.format(task=case.dataset, model=case.model)
+    note = head("example").strip().format(task=case.dataset, model=case.model)
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="example"))
     return nbformat.validator.normalize(notebook)[1]
 

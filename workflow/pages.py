@@ -18,12 +18,11 @@ from faithlib.report import markdown
 
 FAULTS = Path("results/benchmarks/faults.csv")
 LICENCE = "License :: "
-HEADS = Path(__file__).with_name("heads")  # the texts above the tables
 
 
 def head(name):
-    """The text above the table of a page."""
-    return (HEADS / f"{name}.txt").read_text(encoding="utf-8")
+    """A text of heads/, that stands above the table of a page or beside a plan."""
+    return Path(__file__).with_name("heads").joinpath(f"{name}.txt").read_text(encoding="utf-8")
 
 
 def faults():

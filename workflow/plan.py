@@ -23,6 +23,7 @@ import execute
 import grid
 import missing
 import pandas as pd
+from pages import head
 
 from faithlib.models.places import BUILT
 from faithlib.store import listed
@@ -45,11 +46,8 @@ def status(config):
     if done.returncode:
         raise ValueError((done.stderr.strip().splitlines() or ["snakemake failed without a word"])[-1])
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    return {
-        row[0]: (row[-2], row[-1] != "no update")
-        for row in rows
-        if len(row) == 6 and row[2] == "unit" and row[0].endswith(".json")
-    }
+    units = [row for row in rows if len(row) == 6 and row[2] == "unit" and row[0].endswith(".json")]
+    return {row[0]: (row[-2], row[-1] != "no update") for row in units}
 
 
 def measured(folder="results"):
@@ -253,12 +251,7 @@ def main(arguments):
     rows, sources = plan(papers, scale, state, measured())
     print(f"Scale {scale}, hours of units, of which several run at a time:\n")
     print(pd.DataFrame(rows).to_string(index=False))
-    print(
-        "\nGPU: measured, of a unit of a GPU; printed, the paper's own hours (of a V100, of ROAR's RoBERTa "
-        f"an A100) x {FACTOR:g} and the unit's share of the paper's; scaled, of a GPU's unit with another "
-        "model, by texts and the root of the parameters' ratio, perhaps wrong by that root. GiB: weights, "
-        "gradients, Adam's sums."
-    )
+    print(f"\n{head('plan').strip().format(factor=FACTOR)}")
     if sources:
         print("\nWhere the hours are from:\n  " + "\n  ".join(sources))
     again = [f"{path}: {why}" for path, (why, pending) in state.items() if pending and why != "missing"]
