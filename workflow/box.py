@@ -25,12 +25,12 @@ PATIENCE = 60  # seconds that the units have to end
 def minutes(text):
     """The minutes of a text; ValueError, in one line, for what is none or too short for any unit."""
     try:
-        number, reason = float(text), "is too short for any unit"
+        number = float(text)
     except ValueError:
-        number, reason = math.nan, "is no number"
+        number = math.nan
     if not LEAST <= number < math.inf:
         fix = f"give a number of minutes from {LEAST} on, or leave it out"
-        raise ValueError(f"MINUTES={text} {reason}: {fix}")
+        raise ValueError(f"MINUTES={text} is no number, or too short for any unit: {fix}")
     return number
 
 

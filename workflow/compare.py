@@ -5,6 +5,7 @@ committed table with the same names, its 95 % interval, and what the paper print
 """
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from replication.printed import DERIVED
 PUBLISHED = "published"
 ENDS = ("ci_low", "ci_high")
 COLUMNS = ["paper", "table", "cell", "quantity", "rerun", "committed", *ENDS, "inside", PUBLISHED]
-ABOUT = ("n", "seeds", "draws", "p_value", "sd", "weight", "ratio")  # numbers that are no result
+ABOUT = re.compile("n|seeds|draws|sd|weight|ratio|p_.*|published.*|.*_(low|high)")  # numbers, but no result
 SHOWN = 20  # rows that are printed; all are in the CSV
 
 
@@ -51,9 +52,8 @@ def parameters(path):
     committed = [path for path in paths if records.scale_of(path.relative_to(places.parent))]
     if not committed:
         return [f"{new['unit']}: nothing of {new['paper']} is committed to compare it with"]
-    changes = {
-        name: records.differences(results.read_record(name)["params"], new["params"]) for name in committed
-    }
+    old = {path: results.read_record(path)["params"] for path in committed}
+    changes = {path: records.differences(params, new["params"]) for path, params in old.items()}
     namesake = places / new["scale"] / new["paper"] / f"{new['unit']}.json"
     nearest = namesake if namesake in changes else min(changes, key=lambda name: len(changes[name]))
     said = ", ".join(changes[nearest]) or "the parameters of the committed record"
@@ -77,8 +77,7 @@ def cells(paper, name, rerun, committed):
     """The cells that two tables have in common: rows with the columns COLUMNS."""
     both = [c for c in rerun if c in committed]
     names = [c for c in both if not pd.api.types.is_numeric_dtype(rerun[c])]
-    numbers = [c for c in both if c not in (*names, *ENDS, *ABOUT) and not c.endswith(("_low", "_high"))]
-    numbers = [c for c in numbers if not c.startswith((PUBLISHED, "p_"))]
+    numbers = [c for c in both if c not in names and not ABOUT.fullmatch(c)]
     numbers = [c for c in numbers if pd.api.types.is_numeric_dtype(committed[c])]
     if not names or not numbers:
         return pd.DataFrame(columns=COLUMNS)
@@ -87,17 +86,14 @@ def cells(paper, name, rerun, committed):
         models = (", ".join(table.model.unique()) for table in (rerun, committed))
         print("{}: another model ({}, not {})".format(name, *models))
         names.remove("model")
-    ours = committed.drop_duplicates(names).set_index(names)
+    new, old = (t.drop_duplicates(names).astype(dict.fromkeys(names, str)) for t in (rerun, committed))
+    new = new[[*names, value]].rename(columns={value: "rerun"})
     rows = []
-    for key, row in rerun.drop_duplicates(names).set_index(names).iterrows():
-        if key not in ours.index:
-            continue
-        there = ours.loc[key]
-        low, high = (there.get(end, there.get(f"{value}{end.removeprefix('ci')}")) for end in ENDS)
-        inside = "" if low is None or low != low else "yes" if low <= row[value] <= high else "no"
-        parts = map(str, key if isinstance(key, tuple) else (key,))
-        cell = ", ".join(part for part in parts if part != "nan")
-        numbers = row[value], there[value], low, high, inside, there.get(PUBLISHED)
+    for row in new.merge(old, on=names).to_dict("records"):
+        low, high = (row.get(end, row.get(f"{value}{end.removeprefix('ci')}")) for end in ENDS)
+        inside = "" if low is None or low != low else "yes" if low <= row["rerun"] <= high else "no"
+        cell = ", ".join(str(row[column]) for column in names if str(row[column]) != "nan")
+        numbers = row["rerun"], row[value], low, high, inside, row.get(PUBLISHED)
         rows.append((paper, name, cell, value, *numbers))
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -63,8 +65,7 @@ def give_caches_a_place(root=ROOT):
         return
     temporary = Path(tempfile.gettempdir(), f"faithlib-cache-{getattr(os, 'getuid', int)()}")
     choices = cache, root / ".snakemake/cache", temporary
-    place = next((path for path in choices if _writable(path)), None)
-    if place is None:
+    if (place := next((path for path in choices if _writable(path)), None)) is None:
         return  # each program tells what it needs
     if (filled := home / ".cache/huggingface").is_dir():  # read-only, as on a cluster's nodes
         os.environ.setdefault("HF_HOME", str(filled))
@@ -76,11 +77,9 @@ def give_caches_a_place(root=ROOT):
 
 
 def _writable(folder):
-    try:
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 class Log:
@@ -171,13 +170,13 @@ def until_stopped(output, work):
 
     Raises SystemExit, with its line on stderr, after a signal of STOPS has ended all processes of ours.
     """
-    received, outcome = [], {}
+    received, job = [], Future()
 
     def target():
         try:
-            outcome["value"] = work()
+            job.set_result(work())
         except BaseException as error:
-            outcome["error"] = error
+            job.set_exception(error)
 
     thread = threading.Thread(target=target, daemon=True)
     stops = [getattr(signal, name) for name in STOPS if hasattr(signal, name)]
@@ -197,9 +196,7 @@ def until_stopped(output, work):
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["value"]
+    return job.result()
 
 
 def end_children(seconds=5):
@@ -209,10 +206,8 @@ def end_children(seconds=5):
     children = psutil.Process().children(recursive=True)
     for send in (psutil.Process.terminate, psutil.Process.kill):
         for child in children:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 send(child)
-            except psutil.NoSuchProcess:
-                pass
         _, children = psutil.wait_procs(children, timeout=seconds)
 
 
@@ -276,13 +271,13 @@ def find(notebook, output, texts):
     path = Path(notebook)
     if not path.is_file() and (ROOT / path).is_file():
         path = ROOT / path
-    home = next((p for p in path.resolve().parents if (p / "pyproject.toml").is_file()), None)
-    if home is None or home == Path.cwd().resolve():
-        return str(path), output, texts
-    output = str(Path(output).absolute())
-    texts = [str(Path(text).absolute()) if text.endswith(".json") else text for text in texts]
-    path = path.resolve().relative_to(home)
-    os.chdir(home)
+    here = Path.cwd().resolve()
+    home = next((p for p in path.resolve().parents if (p / "pyproject.toml").is_file()), here)
+    if home != here:
+        output = str(Path(output).absolute())
+        texts = [str(Path(text).absolute()) if text.endswith(".json") else text for text in texts]
+        path = path.resolve().relative_to(home)
+        os.chdir(home)
     return str(path), output, texts
 
 

@@ -80,10 +80,9 @@ def is_done(record, parameters):
 
 def lacks(card, parameters, fetch, data_dir="", model_dir=""):
     """[Lack], one a thing that a unit lacks; fetch: the command that gets data sets and models."""
+    models = [name for name in card.sources(parameters) if name not in (*BUILT, *card.models)]
     lacking = [lacks_data(card, parameters["task"], fetch, data_dir)]
-    for name in card.sources(parameters):
-        if name not in (*BUILT, *card.models):
-            lacking.append(lacks_model(name, fetch, model_dir))
+    lacking += [lacks_model(name, fetch, model_dir) for name in models]
     if card.demand:
         try:
             card.demand([parameters])

@@ -130,9 +130,7 @@ def judged(differences, reason):
 def main(arguments=()):
     paths = candidates(committed())
     if not paths:
-        raise SystemExit(
-            f"{Path.cwd()} has no committed unit of a generated corpus that is computed in minutes"
-        )
+        raise SystemExit(f"{Path.cwd()} has no committed unit of a generated corpus that takes minutes")
     path = random.choice(paths)
     print(f"Computed again: {path}", flush=True)
     with tempfile.TemporaryDirectory() as name:

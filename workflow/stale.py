@@ -82,10 +82,8 @@ def main(arguments=()):
         if reasons:
             print(f"{path}: {'; '.join(reasons)}")
             stale += 1
-    print(
-        f"{stale} of {len(paths)} records are of other code than this"
-        + (": delete those to be computed again, then `make results SCALE=...`" if stale else "")
-    )
+    fix = ": delete those to be computed again, then `make results SCALE=...`" if stale else ""
+    print(f"{stale} of {len(paths)} records are of other code than this{fix}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ never computed again, and a unit that was cut short goes on from what it kept.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,12 +22,9 @@ import plan
 
 def slurm(*command):
     """What a command of Slurm prints; ValueError, in one line, where it fails or is not there."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        raise ValueError(
-            f"there is no {command[0]} here: run this on a login node of a Slurm cluster"
-        ) from None
+    if shutil.which(command[0]) is None:
+        raise ValueError(f"there is no {command[0]} here: run this on a login node of a Slurm cluster")
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"{command[0]} failed: {' '.join(done.stderr.split())}")
     return done.stdout.strip()
@@ -50,26 +48,21 @@ def submit(scale, entries, paths, config, further):
         yield from grid.make_room(f"results/{scale}/{paper}/{unit}.json" for unit in units)
         listed = Path(f"runs/{scale}/{paper}/array.json")
         listed.parent.mkdir(parents=True, exist_ok=True)
-        given = [
-            [entry.experiment, f"{listed.parent}/{unit}.ipynb", json.dumps(entry.units[unit]), places]
-            for unit in units
-        ]
+        asked = {f"{listed.parent}/{unit}.ipynb": json.dumps(entry.units[unit]) for unit in units}
+        given = [[entry.experiment, output, parameters, places] for output, parameters in asked.items()]
         listed.write_text(json.dumps(given, indent=1), encoding="utf-8")
         asks = [f"--mem={entry.memory}M", f"--time={entry.minutes}"]
         if entry.gpu and not any(option.startswith("--g") for option in further):
             asks.append("--gpus=1")
-        job = slurm(
-            *[*common, *asks, f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"],
-            *["--wrap", f'"{sys.executable}" workflow/submit.py --run {listed}'],
-        ).partition(";")[0]
+        asks += [f"--array=0-{len(units) - 1}", f"--output={listed.parent}/array-%a.out"]
+        command = f'"{sys.executable}" workflow/submit.py --run {listed}'
+        job = slurm(*common, *asks, "--wrap", command).partition(";")[0]
         jobs.append(job)
         yield f"{paper}: job {job}, {len(units)} units; what they print: {listed.parent}/"
     options = " ".join(f'"{key}={value}"' for key, value in config.items())
     after = [f"--dependency=afterok:{':'.join(jobs)}", "--kill-on-invalid-dep=yes"] if jobs else []
-    job = slurm(
-        *[*common, *after, f"--output=runs/{scale}/reports.out"],
-        *["--wrap", f'"{sys.executable}" -m snakemake --config {options}'],
-    )
+    command = f'"{sys.executable}" -m snakemake --config {options}'
+    job = slurm(*common, *after, f"--output=runs/{scale}/reports.out", "--wrap", command)
     yield f"reports: job {job.partition(';')[0]}, {'once all have ended well' if jobs else 'at once'}"
 
 

@@ -92,12 +92,11 @@ def sources():
 def supervise(listener, asking):
     """Fork a notebook's process and tell its id and how it ended; end it when nobody waits any more."""
     listener.close()
-    parts, descriptors, *_ = socket.recv_fds(asking, 2**16, 2)
-    while not parts.endswith(b"\n"):
-        if not (more := asking.recv(2**16)):  # who asked has ended
-            return
-        parts += more
-    notebook = fork(become, asking, descriptors, **json.loads(parts))
+    _, descriptors, *_ = socket.recv_fds(asking, 1, 2)
+    request = asking.makefile().readline()
+    if not request.endswith("\n"):  # who asked has ended
+        return
+    notebook = fork(become, asking, descriptors, **json.loads(request))
     asking.sendall(f"{notebook.pid}\n".encode())
     while notebook.is_alive():
         if select.select([asking], [], [], 0.2)[0]:
@@ -174,9 +173,8 @@ def forked():
 
     class Manager(AsyncKernelManager):
         async def _async_launch_kernel(self, kernel_cmd, **settings):
-            kernel.start(
-                kernel_cmd, settings.get("cwd") or os.getcwd(), settings.get("env") or dict(os.environ)
-            )
+            folder = settings.get("cwd") or os.getcwd()
+            kernel.start(kernel_cmd, folder, settings.get("env") or dict(os.environ))
             provisioner = self.provisioner
             provisioner.process, provisioner.pid, provisioner.pgid = kernel, kernel.pid, kernel.pid
             self._reconcile_connection_info(provisioner.connection_info)
@@ -193,10 +191,8 @@ def ask(path, arguments):
             socket.send_fds(process, [b" "], [1, 2])
             process.sendall(json.dumps(request).encode() + b"\n")
             answers = process.makefile()
-            pid = int(answers.readline() or 0)
-        except OSError:
-            return None
-        if not pid:
+            pid = int(answers.readline())
+        except (OSError, ValueError):  # it is not there, or closes without an answer
             return None
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the notebook gets it from the terminal, too
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -207,8 +203,7 @@ def ask(path, arguments):
 def main(arguments):
     path = os.environ.get(SOCKET)
     if path and os.environ.get("OMP_NUM_THREADS") == "1":  # what the process counts with
-        status = ask(path, arguments)
-        if status is not None:
+        if (status := ask(path, arguments)) is not None:
             sys.exit(status)
     import_module("execute").main(arguments)
 
