@@ -169,7 +169,7 @@ def screen(by_paper, units):
     waiting, things = Counter(), {}
     lacking = [lacks for of in by_paper.values() for lacks in of.values()]
     for lacks in lacking:
-        waiting.update({lack.fix for lack in lacks})
+        waiting.update(list(dict.fromkeys(lack.fix for lack in lacks)))  # each once, in order
         for lack in lacks:
             things.setdefault(lack.fix, {})[lack.what] = None
     said = {}
