@@ -75,7 +75,7 @@ def test_every_unit_runs_once_and_the_reports_last(project):
     assert "attributions: job 0, 3 units" in told and "reports: job 1, once all have ended well" in told
     assert len(list(records.glob("*.json"))) == 3 and (records / "claims.csv").is_file()
     array, reports = json.loads((project / "jobs.json").read_text())
-    assert (array["--array"], array["--mem"], array["--time"]) == ("0-2", "2048M", "15")
+    assert (array["--array"], array["--mem"], array["--time"]) == ("0-2", "8192M", "360")
     assert reports["--dependency"] == "afterok:0" and "--gpus" not in array
     assert array["--partition"] == reports["--partition"] == "debug"
 
