@@ -36,6 +36,7 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
 from replication import papers
+from replication.claims import accepted
 from replication.results import project_root, slug
 
 MARKS = {
@@ -108,14 +109,13 @@ def published(layout):
             f"{layout.paper}/published/{layout.name}.csv has no column {lacking[0]!r}, only "
             f"{', '.join(table)}: name its columns in layout.yaml"
         )
-    cells = []
-    for key, part in having(table, layout.where).groupby(layout.keys, sort=False):
-        numbers = list(dict.fromkeys(part.value))
-        text = " / ".join(f"{number:.{layout.digits}f}" for number in numbers)
-        flag = bool(part[layout.average["without"]].any()) if layout.average else False
-        row = dict(zip(layout.keys, key, strict=True))
-        cells.append(row | {"printed": numbers[0], "text": text, "flag": flag})
-    table = pd.DataFrame(cells)
+
+    def text(numbers):
+        return " / ".join(f"{number:.{layout.digits}f}" for number in numbers.unique())
+
+    parts = having(table, layout.where).groupby(layout.keys, sort=False)
+    flag = parts[layout.average["without"]].any() if layout.average else False
+    table = parts.value.agg(printed="first", text=text).assign(flag=flag).reset_index()
     over = layout.average.get("over")
     if over and AVERAGE not in set(table[over]):
         others = [key for key in layout.keys if key != over]
@@ -135,25 +135,27 @@ def ours(layout, folder=None):
         gate of its data set. Empty where the scale has no such table.
     """
     folder = folder or tables_of(layout.paper)
-    spec, path = layout.ours, folder / f"{layout.ours['table']}.csv"
+    spec, path, gates = layout.ours, folder / f"{layout.ours['table']}.csv", folder / "gates.csv"
     if not path.is_file():
         return pd.DataFrame(columns=[*layout.keys, DEFINITION, "own_model", "ours", "accepted"])
     table = pd.read_csv(path).rename(columns=spec.get("names", {}))
     for column, wanted in spec.get("where", {}).items():
-        table = _preferred(table, column, wanted)
+        preferred = wanted if isinstance(wanted, list) else [wanted]
+        table = pd.concat([having(table, {column: value}) for value in preferred])
     table["dataset"] = table.dataset.replace(spec.get("datasets", {}))
     definitions = spec.get("definitions", [""])
     table[DEFINITION] = table[DEFINITION] if definitions != [""] else ""
     table = table[table[DEFINITION].isin(definitions)]
-    table["accepted"] = _accepted(table, folder)
+    if "model" not in table:
+        table["model"] = next(iter(layout.stands_for))
+    passed = accepted(table, pd.read_csv(gates)) if gates.is_file() else table
+    table["accepted"] = table.index.isin(passed.index)
     value = spec["value"]
     if isinstance(value, dict):
         ((column, of),) = value.items()
         table = pd.concat([table.assign(**{column: name, "ours": table[own]}) for name, own in of.items()])
     else:
         table = table.assign(ours=table[value])
-    if "model" not in table:
-        table["model"] = next(iter(layout.stands_for))
     table["own_model"] = table.model.map(slug)
     if "model" in layout.keys:
         table["model"] = table.own_model.map(lambda name: layout.stands_for.get(name, [name]))
@@ -193,9 +195,7 @@ def page(layout, folder=None):
     if table.ours.isna().all():
         return ""
     definitions = list(dict.fromkeys(table[DEFINITION]))
-    texts = {}
-    for key, part in table.groupby(layout.keys, sort=False):
-        texts[key] = _cell(layout, part)
+    texts = {key: _cell(layout, part) for key, part in table.groupby(layout.keys, sort=False)}
     columns = list(dict.fromkeys(key[len(layout.rows) :] for key in texts))
     rows = list(dict.fromkeys(key[: len(layout.rows)] for key in texts))
     bodies = []
@@ -231,8 +231,9 @@ def _parts(columns, most):
 def having(table, where):
     """The rows that have the values of `where`, {column: value or list of them}; a missing one is ""."""
     for column, wanted in where.items():
-        values = table[column] if table[column].notna().all() else table[column].fillna("")
-        table = table[values.isin(wanted if isinstance(wanted, list) else [wanted])]
+        values = wanted if isinstance(wanted, list) else [wanted]
+        missing = table[column].isna() & ("" in values)
+        table = table[table[column].isin(values) | missing]
     return table
 
 
@@ -286,63 +287,34 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
         display(Markdown(f"Figures: {', '.join(links)}."))
 
 
-def _preferred(table, column, wanted):
-    """The rows that have a value of a column; of several, those of the first one come first."""
-    rows = having(table, {column: wanted})
-    if not isinstance(wanted, list):
-        return rows
-    return rows.sort_values(column, key=lambda values: values.fillna("").map(wanted.index), kind="stable")
-
-
-def _accepted(table, folder):
-    """Whether the model of each row passed the gate of its data set; without a gate it did."""
-    path = folder / "gates.csv"
-    if not path.is_file():
-        return True
-    gates = pd.read_csv(path)
-    failed = gates[~gates.accepted.astype(bool)]
-    if "model" not in table:
-        return ~table.dataset.isin(failed.dataset)
-    pairs = set(zip(failed.dataset, failed.model, strict=True))
-    return [(row.dataset, slug(row.model)) not in pairs for row in table.itertuples()]
-
-
 def _like_with_like(layout, table):
     """The published value of each cell: of a printed average that over unflagged entries, else as printed."""
     if not layout.average:
         return table.printed
     over = layout.average["over"]
     others = [key for key in layout.keys if key != over]
-    flagged = set(zip(table.dataset[table.flag], table[over][table.flag], strict=True))
-    values = []
-    for row in table.to_dict("records"):
-        value = row["printed"]
-        copied = any(dataset == row["dataset"] for dataset, _ in flagged)
-        if row[over] == AVERAGE and (copied or np.isnan(value)):
-            same = table[(table[others] == pd.Series(row)[others]).all(axis=1) & (table[over] != AVERAGE)]
-            kept = [entry for entry in same[over] if (row["dataset"], entry) not in flagged]
-            value = same.drop_duplicates(over).set_index(over).printed[list(dict.fromkeys(kept))].mean()
-        values.append(value)
-    return values
+    flagged = table.groupby(["dataset", over]).flag.transform("any")
+    entries = table[(table[over] != AVERAGE) & ~flagged].drop_duplicates(layout.keys)
+    # Not the mean of groups, which sums in another way: the last digit of a CSV would move.
+    means = entries.groupby(others).printed.agg(lambda cells: cells.mean()).rename("mean")
+    has_copies = table.groupby("dataset").flag.transform("any")
+    made_anew = (table[over] == AVERAGE) & (has_copies | table.printed.isna())
+    return table.printed.mask(made_anew, table.merge(means, "left", others)["mean"])
 
 
 def _averages(layout, folder):
     """The cells of a table of averages: ours and the published over the same accepted cells."""
     base = cells(layouts(layout.paper)[layout.mean_of], folder)
-    both = base[base.ours.notna() & base.accepted]
-    known, rows = published(layout), []
-    for row in known.to_dict("records"):
-        for definition in dict.fromkeys(base[DEFINITION]):
-            same = both[both[DEFINITION] == definition]
-            for key in layout.keys:
-                if row[key] != AVERAGE:
-                    same = same[same[key] == row[key]]
+    run = base[base.ours.notna()]
+    both, failed, rows = run[run.accepted], set(base.dataset[~base.accepted]), []
+    for row in published(layout).to_dict("records"):
+        names = {key: row[key] for key in layout.keys if row[key] != AVERAGE}
+        for definition in base[DEFINITION].unique():
+            same = having(both, names | {DEFINITION: definition})
             cell = {DEFINITION: definition, "ours": same.ours.mean(), "published": same.published.mean()}
-            cell |= {"accepted": True, "own_model": same.own_model.iloc[0] if len(same) else np.nan}
-            cell["mark"] = "" if len(same) else _mark(row | {"ours": np.nan}, base[base.ours.notna()])
-            if len(same) == 0 and row.get("dataset") in set(base.dataset[~base.accepted]):
-                cell["mark"] = "†"
-            rows.append(row | cell)
+            cell |= {"accepted": True, "own_model": next(iter(same.own_model), np.nan)}
+            refused = same.empty and row.get("dataset") in failed
+            rows.append(row | cell | {"mark": "†" if refused else _mark(row | cell, run)})
     return pd.DataFrame(rows).drop(columns="flag")
 
 
