@@ -96,7 +96,7 @@ course: .venv/installed-batch
 	@rm -rf $(COURSE) $(COURSE).zip && mkdir -p $(COURSE)/checks $(COURSE)/pictures $(COURSE)/replication
 	@cp notebooks/tutorials/checks/*.py $(COURSE)/checks && cp figures/method/*.svg $(COURSE)/pictures
 	@cp notebooks/tutorials/*.py LICENSE constraints.txt $(COURSE) && cp notebooks/tutorials/course.md $(COURSE)/README.md
-	@cp replication/*.py $(COURSE)/replication && cp -R faithlib $(COURSE)/faithlib
+	@cp replication/*.py replication/*.toml $(COURSE)/replication && cp -R faithlib $(COURSE)/faithlib
 	@for file in $(LESSONS_USE); do mkdir -p "$(COURSE)/notebooks/$${file%/*}" && cp "notebooks/$$file" "$(COURSE)/notebooks/$$file" || exit 1; done
 	@$(BIN)/python -c "$(REQUIRED)" > $(COURSE)/requirements.txt
 	@$(BIN)/jupyter nbconvert --log-level ERROR --to notebook --output-dir $(COURSE) \

@@ -26,15 +26,12 @@ import numpy as np
 import pandas as pd
 
 from faithlib.report.style import ROLES
-from replication import papers
+from replication import WORDING, papers
 from replication.printed import having, tables_of
 from replication.results import project_root
 from replication.tables import number
 
-CHOICES = (  # in the order of the steps
-    "definition", "attributions' code", "baseline", "ties", "texts", "data set", "training", "model",
-)  # fmt: skip
-CAPTION = "Each bar changes one choice and keeps those above it; the hatched one is what no step explains."
+CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]  # in the order of the steps
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
 OURS, LEFT, PUBLISHED = "ours", "left", "published"
 ENDS = (OURS, PUBLISHED)

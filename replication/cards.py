@@ -13,7 +13,7 @@ from faithlib.report.markdown import fold, table, with_block
 from faithlib.report.style import dataset_title, labelled, model_title
 from faithlib.tasks.files import task_slug
 from faithlib.tasks.table import TASKS
-from replication import papers, verdicts
+from replication import WORDING, papers, verdicts
 from replication.multiverse import COUNTS, summary
 from replication.records import Case
 from replication.results import in_config, project_root, shown, slug
@@ -23,27 +23,19 @@ from replication.verdicts import JOIN, sentence
 
 WITHOUT_INTERVAL = "all data sets, no interval"  # behind a claim whose second row has them all
 BLOCK = "generated: verdicts"  # of a card, <!-- generated: verdicts --> to <!-- end -->
-BASELINES = {  # of claims, in words
-    "random": "against random scores",
-    "normal": "against random scores of N(0, 1)",
-    "matched": "against the same scores in random order",
-    "normal - matched": "difference between the two baselines",
-    "none": "without a random baseline",
-}
 ABOUT = "about_papers.csv"  # paper, text: a table of a study of metrics, for the cards of papers
 CELL = re.compile(r"(<!-- verdicts: (\w+) -->).*?(<!-- end -->)")  # of the README: the counts of a paper
 # Of the README: a headline claim.
 FINDING = re.compile(r"(<!-- finding: (\w+) \| (.+?) -->).*?(<!-- end -->)")
 BRIDGE = "bridge"  # the figure of what takes published values to ours, where a paper's report draws it
 LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
-HEADER = ("claim", "verdict", "ours, 95 % interval", "published (the paper's models and training sets)",
-          "data", "p, Holm", "options")  # fmt: skip
+HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["headline"]
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
 NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
 FLAGS = ("headline", "borderline")  # the other columns are texts
-SQUARES = {"holds": "🟩", "does not hold": "🟥", "depends": "🟧", "undecided": "⬜", "not tested": "➖"}
+KEYS = ["claim", "definition", "baseline", "headline"]
+SQUARES, SEVERAL = WORDING["squares"], WORDING["several"]  # of one claim, of several
 NO_RECORD = "🔲"
-SEVERAL = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}  # of several claims
 
 
 def card_block(claims, headline=(), notes=(), before=(), first=()):
@@ -146,7 +138,7 @@ def headline_table(claims, headline):
         published = "" if math.isnan(row["published"]) else number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
         rows.append([verdict, labelled(one.claim), published, _ours(row), on])
-    return _filled(["verdict", "headline claim", "published", "ours [95 % interval]", "data"], rows)
+    return _filled(HEADLINE_HEADER, rows)
 
 
 def _filled(header, rows):
@@ -190,8 +182,8 @@ def claims_tables(claims: pd.DataFrame) -> str:
 
 
 def read_claims(path):
-    """claims.csv with texts that are never NaN."""
-    table = pd.read_csv(path)
+    """claims.csv with texts that are never NaN; no rows where there is no such file."""
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=KEYS)
     texts = [name for name in table if name not in (*NUMBERS, *FLAGS)]
     return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
 
@@ -216,7 +208,7 @@ def read_block(folder):
 
 def _with_choices(claims, folder):
     """The claims with `threshold` and `otherwise`, an option that turns the verdict, from choices.csv."""
-    path, key = folder / "choices.csv", ["claim", "definition", "baseline"]
+    path, key = folder / "choices.csv", KEYS[:3]
     if not path.is_file():
         return claims
     options = pd.read_csv(path, keep_default_na=False, dtype={"threshold": float})
@@ -239,7 +231,7 @@ def _claimed(folder, headline):
 
 def _models(folder, records, headline):
     """[models and data of the headline claims, the paper's models that were not run]; [] if it lists none."""
-    _, of_paper = in_config(folder.parents[1], "paper", folder.name) or ("", {})
+    _, of_paper = in_config(folder.parents[1], "paper", folder.name)
     ours = [row["model"] for _, row in headline if row]
     if not all(ours):  # a claim about several models
         ours = [record["params"]["model"] for record in records if record["params"].get("model")]
@@ -303,20 +295,18 @@ def with_counts(text, folder):
     """
 
     def cell(match):
-        path = folder / match[2] / "claims.csv"
-        if not path.is_file():
+        claims, headline = read_claims(folder / match[2] / "claims.csv"), papers.headline(match[2])
+        larger = read_claims(folder.with_name("base") / match[2] / "claims.csv")  # see `sizes`
+        if claims.empty:
             return f"{match[1]}no results yet{match[3]}"
-        claims, headline = read_claims(path), papers.headline(match[2])
         said = strip(claims, headline) if headline else counts(claims)
-        larger = folder.with_name("base") / match[2] / "claims.csv"  # a second strip, see `sizes`
-        if headline and folder.name == "small" and larger.is_file():
-            said = f"small {said}<br>base {strip(read_claims(larger), headline)}"
+        if headline and folder.name == "small" and len(larger):
+            said = f"small {said}<br>base {strip(larger, headline)}"
         return f"{match[1]}{said}{match[3]}"
 
     def finding_of(match):
-        path = folder / match[2] / "claims.csv"
         headline = [one for one in papers.headline(match[2]) if one.claim == match[3]]
-        row = of_headline(read_claims(path), headline)[0][1] if path.is_file() else None
+        ((_, row),) = of_headline(read_claims(folder / match[2] / "claims.csv"), headline)
         return f"{match[1]}{finding(row) if row else f'{NO_RECORD} No record yet.'}{match[4]}"
 
     return FINDING.sub(finding_of, CELL.sub(cell, text))
@@ -375,17 +365,13 @@ def _computed(records):
 def _untested(folder, records):
     """[sentences: which units of the folder's config, and which data sets of the paper's, have no record]."""
     scale, paper = folder.parent.name, folder.name
-    (path, _), (whole, of_paper) = (
-        in_config(folder.parents[1], name, paper) or ("", {}) for name in (scale, "paper")
-    )
+    (path, _), (whole, of_paper) = (in_config(folder.parents[1], name, paper) for name in (scale, "paper"))
     there, cases = {record["unit"] for record in records}, planned(paper, scale, folder.parents[1])
     absent = []
     for case, units in cases.items():
         if missing := sum(unit not in there for unit in units):
-            names = ", ".join(
-                filter(None, (dataset_title(case.dataset), model_title(case.model), case.variant))
-            )
-            absent.append(f"{names} ({counted(missing, 'seed')} of {len(units)})")
+            names = dataset_title(case.dataset), model_title(case.model), case.variant
+            absent.append(f"{', '.join(filter(None, names))} ({counted(missing, 'seed')} of {len(units)})")
     listed = {case.dataset for case in (*map(Case.of, (r["params"] for r in records)), *cases)}
     others = [p["task"] for p in of_paper.values() if task_slug(p["task"]) not in listed]
     others = ", ".join(map(dataset_title, dict.fromkeys(others)))
@@ -395,10 +381,10 @@ def _untested(folder, records):
 
 def _about(definition, baseline, claims):
     """ "Definition released, baseline matched" where a table has several of them, else ""."""
-    words = [f"definition {definition}"] if claims.definition.nunique() > 1 else []
-    words += [BASELINES.get(baseline, f"random baseline {baseline}")] if claims.baseline.nunique() > 1 else []
-    text = ", ".join(words)
-    return f"{text[0].upper()}{text[1:]}" if text else ""
+    against = WORDING["baselines"].get(baseline, f"random baseline {baseline}")
+    words = {"definition": f"definition {definition}", "baseline": against}
+    text = ", ".join(said for column, said in words.items() if claims[column].nunique() > 1)
+    return text[:1].upper() + text[1:]
 
 
 def _cells(row):

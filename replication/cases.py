@@ -77,19 +77,17 @@ def somewhere(cases, relation=">", bound=0.0):
     leading = min(tested, key=p.get)
     level = 1 - 2 * ALPHA / len(cases)
     low, high = tested[leading].ends(level)
-    critical = t_quantile(1 - ALPHA / len(cases) / alone[leading].looks, alone[leading].df)
-    if rejected:
-        word, reason = verdicts.HOLDS, ""
-    elif not others and all(
-        decide(*case.ends(), relation, bound) == verdicts.FAILS for case in tested.values()
-    ):
-        word, reason = verdicts.FAILS, ""
-    else:
-        word, unit = verdicts.UNDECIDED, tested[leading].unit
+    words = {decide(*case.ends(), relation, bound) for case in tested.values()}
+    word, reason = verdicts.HOLDS, ""
+    if not rejected and not others and words == {verdicts.FAILS}:
+        word = verdicts.FAILS
+    elif not rejected:
+        word, own = verdicts.UNDECIDED, alone[leading]
+        critical = t_quantile(1 - ALPHA / len(cases) / own.looks, own.df)
         count = f"{len(cases)} comparison{'s' * (len(cases) > 1)}"
-        reason = f"too few {unit}s for {count} (t must exceed {critical:.1f})"
+        reason = f"too few {own.unit}s for {count} (t must exceed {critical:.1f})"
     ends = {"low": low, "high": high, "borderline": tested[leading].borderline(bound, level)}
-    about = {"word": word, "reason": reason, "shown_on": rejected, "critical_t": critical}
+    about = {"word": word, "reason": reason, "shown_on": rejected}
     return _verdict(tested[leading], cases, relation, bound, verdicts.SOMEWHERE, **ends, **about)
 
 
@@ -136,24 +134,18 @@ def average(cases):
         raise ValueError("no cases: an average needs at least one")
     if without := [name for name, case in cases.items() if not case.exists]:
         raise ValueError(f"no interval for {_listed(without, cases)}: leave out what has none")
-    units = {case.unit for case in cases.values()}
+    several, units = list(cases.values()), {case.unit for case in cases.values()}
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
-    parts = [case.components for case in cases.values()]
+    parts = [case.components for case in several]
     components = []
     for i in range(max(map(len, parts))):
         components.append(_welch([part[min(i, len(part) - 1)] for part in parts]))
     components = tuple(dict.fromkeys(components))
-    low, high = (float(np.mean([case.limits[i] for case in cases.values()])) for i in (0, 1))
-    return Interval(
-        float(np.mean([case.value for case in cases.values()])),
-        units.pop() if len(units) == 1 else "text",
-        min(case.n_units for case in cases.values()),
-        components,
-        "average",
-        limits=(low, high),
-        looks=max(case.looks for case in cases.values()),
-    )
+    value, unit = float(np.mean([case.value for case in several])), units.pop() if len(units) == 1 else "text"
+    n_units, looks = min(case.n_units for case in several), max(case.looks for case in several)
+    low, high = np.mean([case.limits for case in several], axis=0).tolist()
+    return Interval(value, unit, n_units, components, "average", limits=(low, high), looks=looks)
 
 
 def steady(case):
@@ -211,21 +203,20 @@ def on_average(cases, relation=">", bound=0.0):
     value = _mean_value(cases)
     if others:
         verdict = replace(verdict, value_all=value)
-    if mixed(varying, bound):
-        return replace(
-            verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=_sides(varying, bound)
-        )
+    above, below = _beyond(varying, bound)
+    if above and below:
+        sides = f"above on {_listed(above, varying)}, below on {_listed(below, varying)}"
+        return replace(verdict, word=verdicts.DEPENDS, depends_on=("the data set",), reason=sides)
+    kind = ""
     if judge(_mean(varying), relation, bound).word != verdict.word:
-        return replace(
-            verdict, word=verdicts.UNDECIDED, reason="depends on data sets whose values are all equal"
-        )
-    if others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
-        few = mean.unit == "seed" and all(
-            x.unit != "seed" or x.n_units < FEWEST_UNITS for x in others.values()
-        )
-        kind = f"data sets with fewer than {FEWEST_UNITS} seeds" if few else "data sets without an interval"
-        verdict = replace(verdict, word=verdicts.UNDECIDED, reason=f"depends on {kind}")
-    return verdict
+        kind = "whose values are all equal"
+    elif others and satisfies(value, relation, bound) != satisfies(mean.value, relation, bound):
+        enough = any(case.unit == "seed" and case.n_units >= FEWEST_UNITS for case in others.values())
+        few = mean.unit == "seed" and not enough
+        kind = f"with fewer than {FEWEST_UNITS} seeds" if few else "without an interval"
+    if not kind:
+        return verdict
+    return replace(verdict, word=verdicts.UNDECIDED, reason=f"depends on data sets {kind}")
 
 
 def everywhere(cases, relation=">", bound=0.0):
@@ -284,17 +275,6 @@ def behind(rivals, relation=">", bound=0.0, averaged=True):
     return bool(compared) and everywhere(compared, relation, bound).word == verdicts.FAILS
 
 
-def mixed(cases, bound=0.0):
-    """After Holm over the cases (two-sided .05), does one lie wholly above and one wholly below the bound?
-
-    >>> from faithlib.statistics.intervals import seeds_interval
-    >>> mixed({"sst": seeds_interval([0.09, 0.10, 0.11]), "babi-1": seeds_interval([-0.30, -0.31, -0.32])})
-    True
-    """
-    above, below = _beyond(cases, bound)
-    return bool(above and below)
-
-
 def _mean(cases):
     """The interval of the mean; of one case its own, which may be a bootstrap."""
     return average(cases) if len(cases) > 1 else next(iter(cases.values()))
@@ -308,11 +288,6 @@ def _beyond(cases, bound):
         if adjusted[name] <= 1 - LEVEL and case.exists and abs(case.value - bound) > ROUNDING:
             (above if case.value > bound else below).append(name)
     return above, below
-
-
-def _sides(cases, bound):
-    above, below = _beyond(cases, bound)
-    return f"above on {_listed(above, cases)}, below on {_listed(below, cases)}"
 
 
 def _listed(some, cases):
@@ -370,6 +345,5 @@ def _untested(cases, relation, bound):
     reasons, value = dict.fromkeys(case.reason or "one model" for case in cases.values()), _mean_value(cases)
     about = {"failing_cases": failing_cases(cases, relation, bound), "other_cases": tuple(cases)}
     about |= {"reason": "; ".join(reasons) or "no record has what it needs", "relation": relation}
-    return Verdict(
-        verdicts.UNTESTED if math.isnan(value) else verdicts.UNDECIDED, value, bound=bound, **about
-    )
+    word = verdicts.UNTESTED if math.isnan(value) else verdicts.UNDECIDED
+    return Verdict(word, value, bound=bound, **about)

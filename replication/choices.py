@@ -8,25 +8,14 @@ import pandas as pd
 from faithlib.report.display import show_figure
 from faithlib.report.figures import WIDTH, add_legend, heat
 from faithlib.report.style import labelled, note_scale
-from replication import papers
+from replication import WORDING, papers
 from replication.multiverse import CROSS, MAIN
 from replication.verdicts import UNTESTED
 
 NAME = "claims_by_choice"  # of the figure's file
 MOST = 12  # claims; of more the headline claims are drawn
 LINE = 52  # characters of a claim
-COLOURS = {
-    "holds": ("#009E73", "+"),
-    "does not hold": ("#D55E00", "−"),
-    "depends": ("#E69F00", "±"),
-    "undecided": ("#EEEEEE", "?"),
-}
-CAPTION = (
-    "**What the verdicts depend on.** A row is a claim by the paper's definition, a column the main setting "
-    "or one choice changed that the paper leaves open. The colour is the verdict with that option; a grey "
-    "cell is an option that does not concern the claim or was not tested. A row of one colour depends on "
-    "none of them. Values, intervals, other definitions and combinations of options are in `choices.csv`."
-)
+COLOURS, CAPTION = WORDING["colours"], WORDING["captions"]["choices"]
 
 
 def show_options(choices: pd.DataFrame, scale: str, folder: Path, baseline: str | None = None) -> None:

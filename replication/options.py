@@ -61,13 +61,12 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
             every = judged(claim, None, counted)[0]
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every
-        if not options:
-            rows += claims.rows(kept, scale, one, cases, card=card, seeds=counted)
-            continue
-        grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
-        over = multiverse(claim.claim, one, options, grid)
+        over = None
+        if options:
+            grid = _grid(claim, options, changed, gate, counted) if scale in VERDICT_SCALES else {}
+            over = multiverse(claim.claim, one, options, grid)
+            options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
         rows += claims.rows(kept, scale, one, cases, over, card, counted)
-        options_of.append(over.table.assign(definition=claim.definition, baseline=claim.baseline))
     columns = [CHOICES[0], "definition", "baseline", *CHOICES[1:]]
     listed = pd.concat(options_of)[columns] if options_of else pd.DataFrame(columns=columns)
     if scale not in VERDICT_SCALES:
@@ -95,6 +94,4 @@ def _same(claim, other):
     one, two = claim.values, other.values
     if isinstance(one, dict) or isinstance(two, dict):
         return repr(one) == repr(two)
-    return len(one) == len(two) and np.array_equal(
-        *(x.value.to_numpy(float) for x in (one, two)), equal_nan=True
-    )
+    return np.array_equal(one.value.to_numpy(float), two.value.to_numpy(float), equal_nan=True)

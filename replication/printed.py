@@ -17,8 +17,8 @@ the page, and which column of our tables stands beside the published value:
 
 Of `ours`, `value` is a column or {column of the layout: {its value: our column}}; `times` converts to
 the paper's unit; `names` maps {our column: the layout's}; a list in `where` is an order of preference;
-`datasets` maps {our data set: the paper's}. A table of averages has `mean_of`, another table, and
-`over`, the key averaged over. `average: {over: model, without: copied}` is the average over the entries
+`datasets` maps {our data set: the paper's}. A table of averages has `mean_of`, another table, and the keys
+that are not averaged over. `average: {over: model, without: copied}` is the average over the entries
 of `over` of which no cell has the flag `without`; it stands beside a printed one, or where the paper
 prints none. `unlike` lists data sets of which ours is another metric.
 """
@@ -35,18 +35,11 @@ import pandas as pd
 from faithlib.report.io import CSV_FLOAT
 from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
-from replication import papers
+from replication import WORDING, papers
 from replication.claims import accepted
 from replication.results import project_root, slug
 
-MARKS = {
-    "†": "our model is not above chance",
-    "○": "data set not run at this scale",
-    "□": "no model of ours stands for this one",
-    "§": "data that need a licence",
-    "≠": "another metric than the paper's",
-    "×": "not measured here",
-}
+MARKS = WORDING["marks"]
 DERIVED = ("printed", "agreement", "bridge")  # a report's tables about published numbers, made of the others
 GREY = "#767676"
 DEFINITION = "definition"
@@ -68,7 +61,6 @@ class Layout:
     where: dict = field(default_factory=dict)
     ours: dict = field(default_factory=dict)
     mean_of: str = ""
-    over: str = ""
     average: dict = field(default_factory=dict)
     unlike: list = field(default_factory=list)
     stands_for: dict = field(default_factory=dict)

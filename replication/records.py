@@ -56,6 +56,14 @@ class Case(NamedTuple):
         return cls(task_slug(params["task"]), slug(str(params["model"])), params.get("variant", ""))
 
 
+def grouped(pairs):
+    """{Case: [value]} of pairs of a unit's parameters and a value."""
+    cases = {}
+    for params, value in pairs:
+        cases.setdefault(Case.of(params), []).append(value)
+    return cases
+
+
 def titles(cases):
     """{case: title}: the data set, with the model where several of the data set are there, and the part.
 

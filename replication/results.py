@@ -35,12 +35,12 @@ from replication.records import (
     design_of,
     differences,
     expand,
+    grouped,
     missing,
     slug,
     unit_name,
 )
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
 
@@ -178,8 +178,7 @@ class Run:
         if not store.save_record(path, record, frames):
             print(f"{shown(path)} is there and says the same: it stays as it is.")
             return path
-        pattern = re.compile(rf"{re.escape(self.unit)}(\.[^\W\d]\w*)?\.(json|parquet)\.\d+\.part")
-        parts = [left for left in self.folder.glob("*.part") if pattern.fullmatch(left.name)]
+        parts = [left for name in (path.name, *frames) for left in self.folder.glob(f"{name}.*.part")]
         for left in (*parts, *self.kept.rglob("*.part")):
             left.unlink(missing_ok=True)  # of a process that was killed while it wrote
         return path
@@ -275,8 +274,8 @@ def _contents(path):
 
 
 def check_device(device):
-    """Raise ValueError for a device that is not one of DEVICES or, of several GPUs, "cuda:<number>"."""
-    if not isinstance(device, str) or (device not in DEVICES and not re.fullmatch(r"cuda:\d{1,3}", device)):
+    """Raise ValueError for what is no device; of several GPUs one is "cuda:<number>"."""
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(device)):
         raise ValueError(
             f"device={device!r} is unknown: use 'auto', 'cpu', 'cuda' or 'mps', "
             "or 'cuda:1' for the second GPU"
@@ -284,27 +283,27 @@ def check_device(device):
 
 
 def in_config(results_dir, scale, paper):
-    """(the config's path, {unit: parameters}) where the folder of results belongs to a project, else None.
+    """(the config's path, {unit: parameters}) where the results are a project's, else (None, {}).
 
     It does where it is called "results" and stands beside "config", with the paper in config/<scale>.yaml.
     """
     folder = project_root() / results_dir
     path = folder.parent / "config" / f"{scale}.yaml"
     if folder.name != "results" or not path.is_file():
-        return None
+        return None, {}
     import yaml  # comes with transformers
 
     try:
         entry = yaml.safe_load(path.read_text(encoding="utf-8"))["papers"].get(paper)
         if entry is None:
-            return None
-        units = [dict(expand(scale, entry.get("defaults", {}), row)) for row in entry["units"]]
+            return None, {}
+        units = [unit for row in entry["units"] for unit in expand(scale, entry.get("defaults", {}), row)]
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
             f"{shown(path)} cannot be read ({reason}), and it says which units {paper} has: correct it"
         ) from error
-    return path, {unit: parameters for row in units for unit, parameters in row.items()}
+    return path, dict(units)
 
 
 def _is_parameter(name, value):
@@ -345,16 +344,16 @@ def load(
     for hole in holes:
         print(f"A hole: unit {hole} failed and has no record; tables and figures are made without it.")
     paths = {path.stem: path for path in sorted(folder.glob("*.json"))}
-    config, units = in_config(results_dir, scale, paper) or (None, dict.fromkeys(paths, {}))
+    config, units = in_config(results_dir, scale, paper)
+    if config is None:
+        units = dict.fromkeys(paths, {})
     if config and (others := sorted(set(paths) - set(units))):
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(paths) - set(holes))):
         print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
     records, values, of_variants, unasked = [], [], [], []
-    for unit, path in paths.items():
-        if unit not in units:
-            continue
-        record = read_record(path)
+    for unit in [unit for unit in paths if unit in units]:
+        record = read_record(paths[unit])
         params = record["params"]
         if variants is not None and params.get("variant", "") not in variants:
             of_variants.append(unit)
@@ -365,7 +364,7 @@ def load(
             unasked.append(unit)
         files = params.get("plugins", [])
         plugins.load([file for file in files if (project_root() / file).is_file()], project_root())
-        values.append(pd.read_parquet(path.with_suffix(".parquet")).assign(**_names(record)))
+        values.append(pd.read_parquet(paths[unit].with_suffix(".parquet")).assign(**_names(record)))
         records.append(record | {"params": params | {"task": task_slug(params["task"])}})
     if of_variants:
         print(f"Variants, which are not in these tables: {listed(of_variants)}.")
@@ -384,18 +383,17 @@ def _check_copies(records, values):
     """Raise ValueError for two seeds of a case with the same weights or, without any, the same values."""
     seen = {}
     for record, table in zip(records, values, strict=True):
-        case = Case.of(record["params"])
-        identities = {"weights": set((record["provenance"].get("weights") or {}).values())}
-        if not identities["weights"] and len(table):
-            identities["values"] = {record["files"].get(f"{record['unit']}.parquet")}
-        for what, hashes in identities.items():
-            for identity in hashes - {None}:
-                other = seen.setdefault((case, identity), record["unit"])
-                if other != record["unit"]:
-                    raise ValueError(
-                        f"units {other} and {record['unit']} have the same {what} ({identity[:12]}): one is "
-                        "a copy of the other; take it away and compute the unit"
-                    )
+        unit, case = record["unit"], Case.of(record["params"])
+        what, hashes = "weights", set((record["provenance"].get("weights") or {}).values())
+        if not hashes and len(table):
+            what, hashes = "values", {record["files"][f"{unit}.parquet"]}
+        for identity in hashes:
+            other = seen.setdefault((case, identity), unit)
+            if other != unit:
+                raise ValueError(
+                    f"units {other} and {unit} have the same {what} ({identity[:12]}): one is a copy of the "
+                    "other; take it away and compute the unit"
+                )
 
 
 def _of_other_settings(records, unasked):
@@ -404,10 +402,8 @@ def _of_other_settings(records, unasked):
     They are those that the config does not ask for (`unasked`), if that makes the others alike, else all
     seeds; a line in print says so. Which attributions were computed may differ.
     """
-    groups, apart = {}, set()
-    for record in records:
-        groups.setdefault(Case.of(record["params"]), []).append(record)
-    for seeds in groups.values():
+    apart = set()
+    for seeds in grouped((record["params"], record) for record in records).values():
         if not (differing := _unlike(seeds)):
             continue
         rest = [record for record in seeds if record["unit"] not in unasked]

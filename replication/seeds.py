@@ -7,7 +7,7 @@ import pandas as pd
 
 from faithlib.statistics.base import FEWEST_UNITS, LEVEL
 from replication.papers import Card
-from replication.records import VERDICT_SCALES, Case
+from replication.records import VERDICT_SCALES, Case, grouped
 from replication.results import in_config, project_root
 
 SEEDS = ["dataset", "model", "variant", "seeds", "planned", "looks", "level", "device", "torch"]
@@ -47,18 +47,17 @@ def table(records: list[dict], card: Card, scale: str, results_dir: Path | str =
         ValueError: where there are verdicts, a case with units of two devices or two versions of torch, and
             one that had a verdict with fewer seeds, which the card does not say.
     """
-    listed, before = planned(card.name, scale, results_dir), _before(card.name, scale, results_dir)
-    units: dict[Case, list[dict]] = {}
-    for record in records:
-        units.setdefault(Case.of(record["params"]), []).append(record["provenance"])
+    last = project_root() / results_dir / scale / card.name / FILE
+    before = by_case(pd.read_csv(last, keep_default_na=False)) if last.is_file() else {}
+    listed = planned(card.name, scale, results_dir)
     rows = []
-    for case, places in units.items():
+    for case, places in grouped((record["params"], record["provenance"]) for record in records).items():
         key = case.dataset, case.model, case.variant
         name = " ".join(filter(None, key))
         declared = card.looks.get(scale, {}).get(name, ())
         computed = {(place["device"], place["versions"]["torch"]) for place in places}
         if scale in VERDICT_SCALES:
-            _check(name, len(places), computed, declared, before.get(case, 0))
+            _check(name, len(places), computed, declared, before.get(case, Seeds()).computed)
         device, torch = (", ".join(sorted(set(names))) for names in zip(*computed, strict=True))
         looks = max(1, len(declared))
         rows.append((*key, len(places), len(listed.get(case, ())), looks, level(looks), device, torch))
@@ -86,17 +85,5 @@ def _check(name, count, computed, declared, before):
 
 def planned(paper, scale, results_dir="results"):
     """{Case: [unit]} of the scale's config; {} without one."""
-    _, units = in_config(results_dir, scale, paper) or ("", {})
-    cases = {}
-    for unit, parameters in units.items():
-        cases.setdefault(Case.of(parameters), []).append(unit)
-    return cases
-
-
-def _before(paper, scale, results_dir):
-    """{Case: number of seeds} of the last report's table."""
-    path = project_root() / results_dir / scale / paper / FILE
-    if not path.is_file():
-        return {}
-    last = pd.read_csv(path, keep_default_na=False)
-    return {Case(row.dataset, row.model, row.variant): int(row.seeds) for row in last.itertuples()}
+    _, units = in_config(results_dir, scale, paper)
+    return grouped((parameters, unit) for unit, parameters in units.items())

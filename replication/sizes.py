@@ -7,16 +7,12 @@ import pandas as pd
 from faithlib.report.figures import guide, name_rows, panels, points
 from faithlib.report.markdown import table
 from faithlib.report.style import labelled, role
-from replication import papers
+from replication import WORDING, papers
 from replication.cards import NO_RECORD, finding, of_headline, read_claims
 
 SCALES = {"small": "small models", "base": "models of the papers' size"}
 NONE = "No unit of the scale *base* has been computed: there is nothing to compare yet."
 FILE = Path("figures/base/sizes.png")  # from the project's root
-ABOUT = (
-    "The headline claims at the scale *small* and at the scale *base*, whose models are of the papers' size; "
-    "data sets, texts and recipes are those of each scale's config, so a difference is not the model's alone."
-)
 
 
 def beside(root):
@@ -24,24 +20,23 @@ def beside(root):
 
     root: of the project; a paper without headline claims takes no part.
     """
-    found = {}
+    by_paper = {}
     for path in sorted((root / "results/base").glob("*/claims.csv")):
-        headline, of_scales = papers.headline(path.parent.name), []
+        paper, rows = path.parent.name, {}
         for scale in SCALES:
-            claims = root / "results" / scale / path.parent.name / path.name
-            of_scales.append(of_headline(read_claims(claims), headline) if claims.is_file() else None)
-        found[path.parent.name] = [
-            (one, {s: of[i][1] if of else None for s, of in zip(SCALES, of_scales, strict=True)})
-            for i, one in enumerate(headline)
-        ]
-    return {paper: rows for paper, rows in found.items() if rows}
+            claims = read_claims(root / "results" / scale / paper / "claims.csv")
+            for one, row in of_headline(claims, papers.headline(paper)):
+                rows.setdefault(one, {})[scale] = row
+        if rows:
+            by_paper[paper] = list(rows.items())
+    return by_paper
 
 
 def section(root):
     """What a page says: a sentence, the figure where it was drawn, a table a paper; NONE without a record."""
     if not (found := beside(root)):
         return NONE
-    texts = [ABOUT]
+    texts = [WORDING["captions"]["sizes"]]
     if (root / FILE).is_file():
         texts.append(f"![Ours with a 95 % interval, small models and larger ones](../../{FILE.as_posix()})")
     for paper, rows in found.items():

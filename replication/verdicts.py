@@ -11,13 +11,9 @@ from faithlib.statistics.base import ROUNDING, direction
 from faithlib.statistics.intervals import Interval
 from replication.records import Case, titles
 
-HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED = WORDS = (
-    "holds",
-    "does not hold",
-    "depends",
-    "undecided",
-    "not tested",
-)
+HOLDS, FAILS, DEPENDS, UNDECIDED = "holds", "does not hold", "depends", "undecided"
+UNTESTED = "not tested"
+WORDS = HOLDS, FAILS, DEPENDS, UNDECIDED, UNTESTED
 YES, NO = "yes", "no"  # of the two further questions, beside UNDECIDED
 ALPHA = 0.025  # one-sided: "holds" is wrong at most this often
 TOST = 0.90  # level of the interval of two one-sided tests at .05
@@ -45,7 +41,7 @@ class Verdict:
         reason: why it is not decided, or what decides, in words.
         depends_on: the choices, or "the data set", whose options have opposite verdicts.
         not_shown_with: choices with an option that is undecided where this is not.
-        shown_on, critical_t: of `somewhere`: where the claim is shown, and what t had to exceed there.
+        shown_on: of `somewhere`: where the claim is shown.
         value_all: estimate with `other_cases`; NaN where there are none.
         quantifier: "on average", "somewhere" or "everywhere", of several cases.
         relation, bound: the claimed relation to a threshold.
@@ -72,7 +68,6 @@ class Verdict:
     depends_on: tuple[str, ...] = ()
     not_shown_with: tuple[str, ...] = ()
     shown_on: tuple[Case | str, ...] = ()
-    critical_t: float = math.nan
     value_all: float = math.nan
     other_cases: tuple[Case | str, ...] = ()
     quantifier: str = ""

@@ -33,7 +33,7 @@ def paper(tmp_path, monkeypatch):
         first = {"title": "First", "rows": ["dataset", "model"], "columns": ["attribution"], "headline": True}
         first |= {"pairs": "attribution", "ours": {"table": "values", "value": "value"}} | changed
         second = {"title": "Means", "rows": ["attribution"], "columns": [], "mean_of": "table_1"}
-        tables = {"table_1": first, "table_2": second | {"over": "dataset"}}
+        tables = {"table_1": first, "table_2": second}
         given = {"stands_for": {"small": ["base"]}, "tables": tables}
         (published / "layout.yaml").write_text(yaml.safe_dump(given))
         return printed.layouts("mine")

@@ -32,7 +32,7 @@ def test_somewhere_by_hand():
     assert (holds.word, holds.shown_on) == (HOLDS, ("up",)) and holds.low > 0
     assert (not_yet.word, not_yet.shown_on) == (UNDECIDED, ()) and not_yet.low < 0
     assert not_yet.reason == "too few seeds for 19 comparisons (t must exceed 19.5)"
-    assert holds.critical_t == pytest.approx(stats.t.ppf(1 - 0.025 / 18, 2))
+    assert holds.low == pytest.approx(0.11 - stats.t.ppf(1 - 0.025 / 18, 2) * 0.01 / np.sqrt(3))
 
 
 def test_somewhere_takes_the_larger_of_the_own_and_the_pooled_p():
@@ -150,9 +150,9 @@ def test_mixed_needs_both_sides_after_holm():
     # two-sided p of .030 each: beyond .05 / 2
     above, below = seeds_interval([0.8, 1.0, 1.4]), seeds_interval([-0.8, -1.0, -1.4])
     assert 0.025 < above.two_sided() < 0.05
-    assert not cases.mixed({"above": above, "below": below})
-    assert cases.mixed({"up": UP, "down": DOWN}, bound=-0.2)
-    assert not cases.mixed({"up": UP, "down": DOWN}, bound=0.2)
+    assert not cases.on_average({"above": above, "below": below}).depends_on
+    assert cases.on_average({"up": UP, "down": DOWN}, bound=-0.2).depends_on == ("the data set",)
+    assert not cases.on_average({"up": UP, "down": DOWN}, bound=0.2).depends_on
 
 
 def test_everywhere():
