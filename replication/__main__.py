@@ -95,12 +95,12 @@ def verdict_table(claims):
     lines = []
     for (definition, baseline), part in claims.groupby(["definition", "baseline"], sort=False):
         about = f"definition: {definition}" + f", random baseline: {baseline}" * (baseline != "none")
-        lines += ["", about, _line({name: name for name in WIDTHS}), "-" * WIDTH]
+        lines += ["", about, _line(WIDTHS), "-" * WIDTH]
         for row in part.itertuples():
             first, *rest = textwrap.wrap(row.claim, WIDTHS["claim"])
             interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]" if row.ci_low == row.ci_low else ""
             published = f"{row.published:.3f}" if row.published == row.published else ""
-            cells = dict(zip(WIDTHS, (first, f"{row.value:.3f}", interval, published), strict=True))
+            cells = first, f"{row.value:.3f}", interval, published
             lines += [_line(cells), *(f"  {line}" for line in rest)]
             verdict = "; ".join(filter(None, [sentence(row._asdict()), summary(row._asdict())]))
             lines += textwrap.wrap(verdict, WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
@@ -108,7 +108,7 @@ def verdict_table(claims):
 
 
 def _line(cells):
-    return " ".join(f"{cells[name]:<{width}}" for name, width in WIDTHS.items()).rstrip()
+    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True)).rstrip()
 
 
 if __name__ == "__main__":

@@ -31,8 +31,7 @@ BRIDGE = "bridge"  # the figure of what takes published values to ours, where a 
 LISTED, IN_A_ROW = 4, 40  # cases that a cell names, characters of those in the headline table
 HEADER, HEADLINE_HEADER = WORDING["headers"]["claims"], WORDING["headers"]["headline"]
 WHOLE = ("n_units", "most_units", "looks", "to_come", *COUNTS)
-NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)
-FLAGS = ("headline", "borderline")  # the other columns are texts
+NUMBERS = ("value", "ci_low", "ci_high", "published", "p_holm", *WHOLE)  # where "" is NaN
 KEYS = ["claim", "definition", "baseline", "headline"]
 SQUARES, SEVERAL = WORDING["squares"], WORDING["several"]  # of one claim, of several
 NO_RECORD = "🔲"
@@ -183,9 +182,9 @@ def claims_tables(claims: pd.DataFrame) -> str:
 
 def read_claims(path):
     """claims.csv with texts that are never NaN; no rows where there is no such file."""
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=KEYS)
-    texts = [name for name in table if name not in (*NUMBERS, *FLAGS)]
-    return table.astype({name: object for name in texts}).fillna({name: "" for name in texts})
+    if not path.is_file():
+        return pd.DataFrame(columns=KEYS)
+    return pd.read_csv(path, keep_default_na=False, na_values=dict.fromkeys(NUMBERS, ""))
 
 
 def read_block(folder):

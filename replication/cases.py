@@ -309,9 +309,8 @@ def _split(cases):
     Where any case has seeds as its unit, one model's interval over texts does not stand beside them.
     """
     seeds = any(case.unit == "seed" for case in cases.values())
-    within = {
-        name: case for name, case in cases.items() if case.exists and (case.unit == "seed" or not seeds)
-    }
+    existing = {name: case for name, case in cases.items() if case.exists}
+    within = {name: case for name, case in existing.items() if case.unit == "seed" or not seeds}
     return within, {name: case for name, case in cases.items() if name not in within}
 
 

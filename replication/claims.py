@@ -53,7 +53,6 @@ class Claim:
         published: {data set: the same statistic of the published cells}.
         definition: "paper" or "released".
         baseline: random baseline that takes part, "none" where there is none.
-        cluster: column of clusters of texts (facts), "" where texts are independent.
         limits: range of the statistic.
         tested: whether it has a verdict; a ratio has none, as its numerator is tested.
         variant: of the units that it is about.
@@ -76,7 +75,6 @@ class Claim:
     published: dict = field(default_factory=dict)
     definition: str = "paper"
     baseline: str = "none"
-    cluster: str = ""
     limits: tuple[float, float] = (-math.inf, math.inf)
     tested: bool = True
     variant: str = ""
@@ -133,8 +131,7 @@ def intervals(claim, seeds=None):
     for (dataset, model), part in values.groupby(["dataset", "model"], sort=False, observed=True):
         case = Case(dataset, slug(model), claim.variant)
         stream = (dataset, case.model, *claim.key)
-        how = {"cluster": claim.cluster or None, "limits": claim.limits}
-        interval = interval_from_table(part, claim.design, stream, **how)
+        interval = interval_from_table(part, claim.design, stream, limits=claim.limits)
         by_case[case] = replace(interval, looks=seeds.get(case, Seeds()).looks)
     return by_case
 
@@ -175,10 +172,9 @@ def gates(scores, metric="macro_f1"):
         DataFrame as `statistics.gates.gate_table`; a data set whose number of classes is unknown takes part
         and has no row.
     """
-    wide = scores.pivot_table(
-        index=["dataset", "model", "seed"], columns="metric", values="value", sort=False
-    ).reset_index()
-    columns = ["dataset", "model", "seed", "score", "balanced_accuracy", "classes", "chance"]
+    keys = ["dataset", "model", "seed"]
+    wide = scores.pivot_table("value", keys, "metric", sort=False).reset_index()
+    columns = [*keys, "score", "balanced_accuracy", "classes", "chance"]
     if metric not in wide:
         return gate_table(pd.DataFrame(columns=columns))
     wide["classes"] = [len(TASKS[name].labels) if name in TASKS else 0 for name in wide.dataset]

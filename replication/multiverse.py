@@ -140,7 +140,5 @@ def _depends_on(settings):
 def _after_holm(settings):
     """{setting: word}: "holds" and "does not hold" only where Holm over all settings leaves them so."""
     p = [1.0 if x.interval is None else x.interval.two_sided(x.bound) for x in settings.values()]
-    return {
-        cell: verdict.word if adjusted <= 1 - LEVEL else UNDECIDED
-        for (cell, verdict), adjusted in zip(settings.items(), holm(p), strict=True)
-    }
+    adjusted = dict(zip(settings, holm(p), strict=True))
+    return {cell: x.word if adjusted[cell] <= 1 - LEVEL else UNDECIDED for cell, x in settings.items()}

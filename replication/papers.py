@@ -147,9 +147,8 @@ def card(name):
     if not name.isidentifier():
         raise ValueError(f"paper {name!r} cannot be imported: rename its folder, with letters, digits and _")
     if not (FOLDER / name / "card.py").is_file():
-        raise ValueError(
-            f"paper {name!r} has no card: write {name}/card.py with CARD = Card(name={name!r}, …)"
-        )
+        fix = f"write {name}/card.py with CARD = Card(name={name!r}, …)"
+        raise ValueError(f"paper {name!r} has no card: {fix}")
     return import_module(f"notebooks.{name}.card").CARD
 
 

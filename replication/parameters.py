@@ -53,10 +53,8 @@ def defaults(notebook, tag="parameters"):
 
 def fits(value, default):
     """Whether a value has the type of its default; int passes for float, bool for no number."""
-    if isinstance(default, list):
-        return isinstance(value, list) and all(
-            any(fits(item, example) for example in default) or not default for item in value
-        )
+    if default and isinstance(default, list) and isinstance(value, list):
+        return all(any(fits(item, example) for example in default) for item in value)
     if isinstance(default, float):
         return isinstance(value, int | float) and not isinstance(value, bool)
     return default is None or type(value) is type(default)

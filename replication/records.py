@@ -28,8 +28,6 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-import pandas as pd
-
 from faithlib.store import project_root
 from faithlib.tasks.files import task_slug
 
@@ -37,7 +35,6 @@ PLACES = ("scale", "data_dir", "model_dir", "results_dir", "checkpoint_dir", "de
 # Parameters that not all records have, and what is the same as to lack them.
 EARLIER = {"dtype": "float32", "halvings": 10, "step": 0.05, "definitions": ["paper", "released"]}
 HOW = ("workers",)  # parameters that change no value
-DESIGNS = ("crossed", "nested")
 VERDICT_SCALES = ("small", "base", "paper")  # others have numbers, and no verdict on a published claim
 RESERVED = ("archive", "benchmarks")  # folders of results/ that are no scale's
 
@@ -190,10 +187,3 @@ def design_of(params, provenance):
     data = provenance.get("data") or {}
     seed = data.get("seed", data.get("subset_seed"))
     return "nested" if seed == params["seed"] != 0 else "crossed"
-
-
-def missing(folder):
-    """The units that missing.csv says have failed, in a folder of records: a list of names."""
-    listed = pathlib.Path(folder) / "missing.csv"
-    units = pd.read_csv(listed).unit if listed.is_file() else []
-    return [unit for unit in units if not (listed.parent / f"{unit}.json").is_file()]

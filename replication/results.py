@@ -26,7 +26,6 @@ from faithlib.store import digest, listed, project_root, read_record, shown
 from faithlib.tasks.files import is_path, task_slug
 from replication.parameters import check
 from replication.records import (
-    DESIGNS,
     PLACES,
     Case,
     check_scale,
@@ -36,17 +35,12 @@ from replication.records import (
     differences,
     expand,
     grouped,
-    missing,
     slug,
     unit_name,
 )
 
+DESIGNS = ("crossed", "nested")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
-
-
-def measuring(paper):
-    """The files of a paper that compute, as parts of `code_digest`."""
-    return [name for name in provenance.sources() if provenance.paper_of(name) == paper]
 
 
 @dataclass
@@ -67,16 +61,14 @@ class Run:
     earlier_cpu: float = 0.0  # CPU seconds of the same
     trained: float = 0.0  # seconds that training took of the model kept last, in whichever run
     longest: float = 0.0  # seconds of the longest of these trainings: none goes on where it was cut
-    own: dict = field(default_factory=dict)  # `own_files`, as they were at the start
-    origins: dict = field(default_factory=dict)  # `origins` of what it reads
+    read: dict = field(default_factory=dict)  # `own_files` and `origins` of what it reads, at the start
     weights: dict = field(default_factory=dict)  # {name of its file under `kept`: SHA-256 of a trained model}
     source: dict = field(default_factory=dict, repr=False)  # where the parameters were read from
 
     def _unchanged(self):
         """Raise ValueError where a parameter is not what it was at the start, which a record would hold."""
-        now = {name: self.source.get(name, value) for name, value in self.params.items()}
-        names = [name for name, value in self.params.items() if now[name] != value]
-        changed = [f"{name} was {self.params[name]!r} and is {now[name]!r}" for name in names]
+        both = [(name, value, self.source.get(name, value)) for name, value in self.params.items()]
+        changed = [f"{name} was {then!r} and is {now!r}" for name, then, now in both if now != then]
         if changed:
             raise ValueError(
                 f"parameters changed after results.start ({'; '.join(changed)}): nothing is kept; run the "
@@ -90,8 +82,9 @@ class Run:
         (plain values); another key or other code are other parts.
         """
         self._unchanged()
-        code = ("attributions", "metrics", *measuring(self.paper))
-        kept, parts = store.Store(self.kept, code, key, size, self.dtype), []
+        measuring = [name for name in provenance.sources() if provenance.paper_of(name) == self.paper]
+        code, parts = ("attributions", "metrics", *measuring), []
+        kept = store.Store(self.kept, code, key, size, self.dtype)
         with bar(count, name, "example") as progress:
             for start in range(0, count, size):
                 stop = min(start + size, count)
@@ -151,7 +144,7 @@ class Run:
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
         one_of("design", design, (None, *DESIGNS))
-        read = {"weights": self.weights, "own": self.own, "origins": self.origins}
+        read = {"weights": self.weights, **self.read}
         record = {
             "format": store.FORMAT,
             "paper": self.paper,
@@ -221,8 +214,7 @@ def start(paper: str, parameters: dict) -> Run:
     if existing(path, params):
         print(f"{shown(path)} is there, with these parameters: computed again, it is replaced if it differs.")
     read = {"own": own_files(params), "origins": origins(params, settings.get("model_dir", ""))}
-    read["source"] = parameters
-    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, **read)
+    return Run(paper, unit, scale, params, folder, kept / unit, device, dtype, read=read, source=parameters)
 
 
 def existing(path, params):
@@ -244,6 +236,13 @@ def existing(path, params):
             "this run a name of its own, such as variant='my-variant', or another results_dir"
         )
     return record
+
+
+def missing(folder):
+    """The units that missing.csv says have failed, in a folder of records: a list of names."""
+    table = pathlib.Path(folder) / "missing.csv"
+    units = pd.read_csv(table).unit if table.is_file() else []
+    return [unit for unit in units if not table.with_name(f"{unit}.json").is_file()]
 
 
 def own_files(params):
@@ -373,9 +372,8 @@ def load(
     records = [record for record in records if record["unit"] not in apart]
     _check_copies(records, values)
     if not records:
-        raise FileNotFoundError(
-            f"no records in {shown(folder)}: run `make results SCALE={scale}` or name another results_dir"
-        )
+        fix = f"run `make results SCALE={scale}` or name another results_dir"
+        raise FileNotFoundError(f"no records in {shown(folder)}: {fix}")
     return records, pd.concat(values, ignore_index=True)
 
 
@@ -416,10 +414,8 @@ def _of_other_settings(records, unasked):
 
 def _unlike(records):
     """What tells the settings of these records from those of the first, in words."""
-    first, *others = [
-        {k: v for k, v in record["params"].items() if k not in ("seed", "attributions", "plugins")}
-        for record in records
-    ]
+    free = "seed", "attributions", "plugins"  # what seeds may have of their own
+    first, *others = [{k: v for k, v in r["params"].items() if k not in free} for r in records]
     return sorted({text for other in others for text in differences(other, first)})
 
 

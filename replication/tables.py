@@ -187,9 +187,8 @@ def as_printed(table, texts, rows, columns):
         texts: the text of each of its rows, such as those of `cell_text`.
         rows, columns: lists of columns of `table` whose values become rows and columns, as they come.
     """
-    wide = table.assign(text=texts).pivot_table(
-        index=list(rows), columns=list(columns), values="text", aggfunc="first", sort=False
-    )
+    table = table.assign(text=texts)
+    wide = table.pivot_table("text", list(rows), list(columns), aggfunc="first", sort=False)
     wide.columns = [", ".join(map(str, c)) if isinstance(c, tuple) else c for c in wide.columns]
     return wide.fillna("").reset_index()
 
