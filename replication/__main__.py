@@ -26,52 +26,50 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m replication", description=__doc__)
     parser.add_argument("scale", nargs="?", default="quick", help=", ".join(scales()))
     parser.add_argument("papers", nargs="*", help="print every claim of these, or of 'all'")
-    parser.add_argument("--results-dir", default="results")
-    parser.add_argument("--figures-dir", default="figures")
     written = "write the verdicts of the scale into notebooks/<paper>/README.md"
     parser.add_argument("--cards", action="store_true", help=written)
     options = parser.parse_args(arguments)
     check_scale(options.scale)
     if options.cards and options.scale not in VERDICT_SCALES:
         raise ValueError(f"scale {options.scale!r} has no verdicts: use one of {', '.join(VERDICT_SCALES)}")
-    claims = claims_of(options.results_dir, options.scale)
+    claims = claims_of(options.scale)
     if not claims and options.scale not in scales():
         raise ValueError(f"scale {options.scale!r} is unknown: use one of {', '.join(scales())}")
     if not claims:
         fix = f"run `make results SCALE={options.scale}` first"
-        raise FileNotFoundError(f"{options.results_dir}/{options.scale} has no results: {fix}")
+        raise FileNotFoundError(f"results/{options.scale} has no results: {fix}")
     papers = list(claims) if options.papers == ["all"] else options.papers
     if unknown := [paper for paper in papers if paper not in claims]:
         raise ValueError(f"paper {unknown[0]!r} has no claims here: use one of {', '.join(claims)}")
     for paper in papers:
         print(f"\n{paper} ({options.scale} scale)\n\n{verdict_table(claims[paper])}")
     if not papers:
-        print(screen(options.results_dir, options.figures_dir, options.scale, claims))
+        print(screen(options.scale, claims))
     if options.cards:
         if (figure := sizes.draw(project_root())) is not None:
             save_figure(figure, project_root() / sizes.FILE.with_suffix(""))
-        print(f"\nCards written: {', '.join(write_cards(options.results_dir, options.scale)) or 'none'}")
+        print(f"\nCards written: {', '.join(write_cards(options.scale)) or 'none'}")
 
 
-def claims_of(results_dir, scale):
+def claims_of(scale):
     """{paper: claims} of every paper with claims at a scale."""
-    paths = sorted((project_root() / results_dir / scale).glob("*/claims.csv"))
+    paths = sorted((project_root() / "results" / scale).glob("*/claims.csv"))
     return {path.parent.name: read_claims(path) for path in paths}
 
 
-def screen(results_dir, figures_dir, scale, claims):
+def screen(scale, claims):
     """What was made, where it is, and the line that opens it: a text of one screen."""
     root, judged = project_root(), scale in VERDICT_SCALES
     rows = []
     for paper, table in claims.items():
-        records, figures = root / results_dir / scale / paper, root / figures_dir / scale / paper
+        records, figures = (root / place / scale / paper for place in ("results", "figures"))
         row = {"paper": paper, "units": len(list(records.glob("*.json")))}
         row |= {"tables": len([*records.glob("tables/*.csv")]), "figures": len([*figures.glob("*.png")])}
         rows.append(row | {"claims": counts(table) if judged else f"{table.value.notna().sum()} numbers"})
     lines = [pd.DataFrame(rows).to_string(index=False), ""]
     if not judged:
         lines.append(f"The {scale} scale decides no claim: verdicts exist at {', '.join(VERDICT_SCALES)}.")
-        if committed := claims_of("results", COMMITTED):
+        if committed := claims_of(COMMITTED):
             lines.append(f"Verdicts of the committed {COMMITTED} scale, not of this run:")
             lines += [f"  {paper:<15} {counts(table)}" for paper, table in committed.items()]
             lines.append(f"  Each of them: python -m replication {COMMITTED} all")
@@ -82,8 +80,8 @@ def screen(results_dir, figures_dir, scale, claims):
         report = Path("notebooks", paper, "report.ipynb")
     jupyter = os.path.relpath(Path(sys.executable).with_name("jupyter"))
     lines += [
-        f"Tables:  {results_dir}/{scale}/<paper>/tables/, with claims.csv and choices.csv beside them",
-        f"Figures: {figures_dir}/{scale}/<paper>/",
+        f"Tables:  results/{scale}/<paper>/tables/, with claims.csv and choices.csv beside them",
+        f"Figures: figures/{scale}/<paper>/",
         f"Claims:  python -m replication {scale} {paper}",
         f"Open:    {jupyter} lab {report.as_posix()}",
     ]

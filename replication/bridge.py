@@ -25,6 +25,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
+from faithlib.report.display import show_figure
 from faithlib.report.style import ROLES
 from replication import WORDING, papers
 from replication.printed import having, tables_of
@@ -117,8 +118,6 @@ def show(paper: str, folder: Path, drawn: Path) -> pd.DataFrame:
     as one DataFrame, with a column `sentence`.
     """
     from IPython.display import Markdown, display
-
-    from faithlib.report.display import show_figure
 
     rows: list[pd.DataFrame] = []
     for one in bridges(paper, folder):

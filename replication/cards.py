@@ -134,9 +134,8 @@ def headline_table(claims, headline):
             asked += "; opposite sign" if opposite else "; less than half the published"
         if row["published"] < row.get("threshold", math.nan):
             asked += "; the paper's own number contradicts it"
-        published = "" if math.isnan(row["published"]) else number(row["published"])
         verdict, on = SQUARES[row["verdict"]] + labelled(asked), _cases(row["cases"], IN_A_ROW)
-        rows.append([verdict, labelled(one.claim), published, _ours(row), on])
+        rows.append([verdict, labelled(one.claim), number(row["published"]), _ours(row), on])
     return _filled(HEADLINE_HEADER, rows)
 
 
@@ -222,7 +221,7 @@ def _with_choices(claims, folder):
 
 def _claimed(folder, headline):
     """[a paper's main claim, in its card's words, and what became of the headline claims that test it]."""
-    claims = papers.card(folder.name).claims if folder.name in papers.names() else ()
+    claims = papers.card(folder.name).claims
     tests = [f"*{labelled(one.claim)}*: {finding(row)}" for one, row in headline if one.main and row]
     holds = [f"**Does it hold?** {' '.join(tests)}"] * bool(tests)
     return [f"**The claim.** {claim}" for claim in claims[:1]] + holds
@@ -247,8 +246,6 @@ def _models(folder, records, headline):
 
 def _picture(folder):
     """[the figure of a card as Markdown]: how the published values become ours, else the one it names."""
-    if folder.name not in papers.names():
-        return []
     drawn = folder.parents[2] / "figures" / folder.parent.name / folder.name
     captions = {BRIDGE: "Each step from our value to the published one"} | papers.captions(folder.name)
     for stem in (BRIDGE, papers.card(folder.name).figure):
@@ -311,26 +308,26 @@ def with_counts(text, folder):
     return FINDING.sub(finding_of, CELL.sub(cell, text))
 
 
-def pages(results_dir="results", scale="small"):
+def pages(scale="small"):
     """The cards notebooks/<paper>/README.md with the markers of their block, and the README.
 
     Returns {path from the project's root: (text as it is, text with what the claims of the scale say)}.
     """
     root, texts = project_root(), {}
-    for path in sorted((root / results_dir / scale).glob("*/claims.csv")):
+    for path in sorted((root / "results" / scale).glob("*/claims.csv")):
         card = root / "notebooks" / path.parent.name / "README.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else ""
         if f"<!-- {BLOCK} -->" in text:
             texts[card.relative_to(root)] = text, with_block(text, BLOCK, read_block(path.parent))
     if (root / "README.md").is_file():
         text = (root / "README.md").read_text(encoding="utf-8")
-        texts[Path("README.md")] = text, with_counts(text, root / results_dir / scale)
+        texts[Path("README.md")] = text, with_counts(text, root / "results" / scale)
     return texts
 
 
-def write_cards(results_dir="results", scale="small"):
+def write_cards(scale="small"):
     """Write the blocks of all cards, and the README's counts (`pages`): the papers whose card was written."""
-    texts = pages(results_dir, scale)
+    texts = pages(scale)
     for path, (_, text) in texts.items():
         (project_root() / path).write_text(text, encoding="utf-8")
     return [path.parent.name for path in texts if path.parent.name]
@@ -405,8 +402,6 @@ def _cells(row):
 
 def _ours(row):
     """The value and its interval, with the level where it is not 95 %."""
-    if math.isnan(row["value"]):
-        return ""
     if math.isnan(row["ci_low"]):
         return number(row["value"])
     wider = f" ({100 * level(row['looks']):.4g} %)" if row["looks"] > 1 else ""

@@ -182,10 +182,7 @@ def published(paper, table):
     tables = sorted(path.stem for path in folder.glob("*.csv"))
     if table not in tables:
         raise ValueError(f"{paper} has no table {table!r}: use one of {', '.join(tables)}")
-    frame = pd.read_csv(folder / f"{table}.csv")
-    if "note" in frame:
-        frame["note"] = frame["note"].fillna("")
-    return frame
+    return pd.read_csv(folder / f"{table}.csv").fillna({"note": ""})
 
 
 def refuse(name, value, reason, fix):

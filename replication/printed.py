@@ -32,7 +32,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from faithlib.report.io import CSV_FLOAT
+from faithlib.report.display import show_figure
+from faithlib.report.io import CSV_FLOAT, save_figure
 from faithlib.report.style import MOST, labelled
 from faithlib.tasks.table import TASKS
 from replication import WORDING, papers
@@ -263,9 +264,6 @@ def show_first(pages: dict, captions: dict[str, str], shown: int = 1) -> None:
     """
     import matplotlib.pyplot as plt
     from IPython.display import Markdown, display
-
-    from faithlib.report import save_figure
-    from faithlib.report.display import show_figure
 
     links = []
     for number, (stem, figure) in enumerate(pages.items()):

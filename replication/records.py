@@ -173,6 +173,17 @@ def current_names(params):
     return {"dtype" if name == "precision" else name: value for name, value in params.items()}
 
 
+def unit_columns(record):
+    """Data set, model (the last part of its name) and seed of a record: a dict."""
+    params = record["params"]
+    return {"dataset": params["task"], "model": slug(params["model"]), "seed": params["seed"]}
+
+
+def variant_columns(record):
+    """`unit_columns`, and the variant of a record, "" for the main setting: a dict."""
+    return unit_columns(record) | {"variant": record["params"].get("variant", "")}
+
+
 def design(records: list[dict]) -> str:
     """ "nested" where each seed of these records has texts of its own, else "crossed".
 

@@ -37,6 +37,7 @@ from replication.records import (
     grouped,
     slug,
     unit_name,
+    variant_columns,
 )
 
 DESIGNS = ("crossed", "nested")
@@ -350,7 +351,7 @@ def load(
         print(f"Not shown, as {shown(config)} does not list them: {listed(others)}.")
     if config and (absent := sorted(set(units) - set(paths) - set(holes))):
         print(f"Units of {paper} in {shown(config)} without a record: {listed(absent)}.")
-    records, values, of_variants, unasked = [], [], [], []
+    records, of_variants, unasked = [], [], []
     for unit in [unit for unit in paths if unit in units]:
         record = read_record(paths[unit])
         params = record["params"]
@@ -363,17 +364,16 @@ def load(
             unasked.append(unit)
         files = params.get("plugins", [])
         plugins.load([file for file in files if (project_root() / file).is_file()], project_root())
-        values.append(pd.read_parquet(paths[unit].with_suffix(".parquet")).assign(**_names(record)))
         records.append(record | {"params": params | {"task": task_slug(params["task"])}})
     if of_variants:
         print(f"Variants, which are not in these tables: {listed(of_variants)}.")
     apart = _of_other_settings(records, unasked)
-    values = [table for record, table in zip(records, values, strict=True) if record["unit"] not in apart]
     records = [record for record in records if record["unit"] not in apart]
-    _check_copies(records, values)
     if not records:
         fix = f"run `make results SCALE={scale}` or name another results_dir"
         raise FileNotFoundError(f"no records in {shown(folder)}: {fix}")
+    values = _tables(folder, records, ".parquet")
+    _check_copies(records, values)
     return records, pd.concat(values, ignore_index=True)
 
 
@@ -419,20 +419,19 @@ def _unlike(records):
     return sorted({text for other in others for text in differences(other, first)})
 
 
-def _names(record):
-    """What tells a record's rows from those of others."""
-    params = record["params"]
-    names = {"dataset": task_slug(params["task"]), "model": params["model"], "seed": params["seed"]}
-    return names | {"variant": params.get("variant", "")}
-
-
 def load_tables(
     results_dir: pathlib.Path | str, scale: str, paper: str, records: list[dict], name: str
 ) -> pd.DataFrame:
     """The tables <unit>.<name>.parquet of records that have one, with dataset, model, seed, variant."""
-    folder, tables = project_root() / results_dir / scale / paper, []
-    for record in records:
-        file = f"{record['unit']}.{name}.parquet"
-        if file in record["files"]:
-            tables.append(pd.read_parquet(folder / file).assign(**_names(record)))
+    tables = _tables(project_root() / results_dir / scale / paper, records, f".{name}.parquet")
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _tables(folder, records, ending):
+    """The tables <unit><ending> of records that have one, with what tells their rows from those of others."""
+    tables = []
+    for record in records:
+        names = variant_columns(record) | {"model": record["params"]["model"]}
+        if (file := f"{record['unit']}{ending}") in record["files"]:
+            tables.append(pd.read_parquet(folder / file).assign(**names))
+    return tables

@@ -9,8 +9,7 @@ from faithlib.report.io import CSV_FLOAT
 from faithlib.report.style import cell_text
 from faithlib.scores import RANDOM
 from faithlib.statistics import mean_interval
-from replication import results
-from replication.records import VERDICT_SCALES
+from replication.records import VERDICT_SCALES, slug, unit_columns, variant_columns
 
 # Rows ---------------------------------------------------------------------------------------------
 
@@ -32,17 +31,6 @@ def groups(frame, keys):
     """
     for key, part in frame.groupby(list(keys), observed=True, sort=False):
         yield dict(zip(keys, key, strict=True)), part
-
-
-def unit_columns(record):
-    """Data set, model (the last part of its name) and seed of a record: a dict."""
-    params = record["params"]
-    return {"dataset": params["task"], "model": results.slug(params["model"]), "seed": params["seed"]}
-
-
-def variant_columns(record):
-    """`unit_columns`, and the variant of a record, "" for the main setting: a dict."""
-    return unit_columns(record) | {"variant": record["params"].get("variant", "")}
 
 
 def metric_rows(records, columns=()):
@@ -222,9 +210,9 @@ def with_training_sets(table: pd.DataFrame, records: list[dict]) -> pd.DataFrame
     for row in sizes(records).query("split == 'train'").itertuples():
         less = f"reduced: {row.rows:,} of {row.published:,}"
         words = less if row.rows < row.published else f"{row.rows:,}, in the paper {row.published:,}"
-        departures[row.dataset, results.slug(row.model), row.variant] = words
+        departures[row.dataset, slug(row.model), row.variant] = words
     variants = table.variant if "variant" in table else [""] * len(table)
-    keys = zip(table.dataset, map(results.slug, table.model), variants, strict=True)
+    keys = zip(table.dataset, map(slug, table.model), variants, strict=True)
     return table.assign(training_set=[departures.get(key, "") for key in keys])
 
 
@@ -277,5 +265,8 @@ def counted(n, what):
 
 
 def number(x):
-    """Three digits of a number as a CSV file has it, so that a report and a card never differ by rounding."""
-    return f"{float(CSV_FLOAT % x):+.3f}"
+    """Three digits of a number as a CSV file has it, so that a report and a card never differ by rounding.
+
+    "" for NaN.
+    """
+    return "" if np.isnan(x) else f"{float(CSV_FLOAT % x):+.3f}"
