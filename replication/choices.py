@@ -67,15 +67,13 @@ def verdicts(choices, baseline=None, headline=()):
         NaN where an option does not concern a claim, or was not tested with it.
     """
     part = choices[(choices.definition == "paper") & ~choices.choice.str.contains(CROSS, regex=False)]
-    if len(part):
-        part = part[part.baseline == (baseline or part.baseline.iloc[0])]
-    part = part[~part.verdict.fillna("").isin(["", UNTESTED])]
-    varied = set(part.claim[part.choice != MAIN])
-    part = part[part.claim.isin(varied)]
+    first = next(iter(part.baseline), "")
+    tested = ~part.verdict.fillna("").isin(["", UNTESTED])
+    part = part[(part.baseline == (baseline or first)) & tested]
+    part = part[part.claim.isin(part.claim[part.choice != MAIN])]
     if part.claim.nunique() > MOST:
         part = part[part.claim.isin(headline)]
     names = (part.choice + ": " + part.option).where(part.choice != MAIN, "main setting")
-    table = pd.DataFrame({"claim": part.claim, "option": names, "verdict": part.verdict})
     order = sorted(names.unique(), key=lambda name: name != "main setting")
-    wide = table.pivot(index="claim", columns="option", values="verdict")
+    wide = part.assign(option=names).pivot(index="claim", columns="option", values="verdict")
     return wide.reindex(index=part.claim.unique(), columns=order)
