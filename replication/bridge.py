@@ -35,7 +35,6 @@ from replication.tables import number
 CHOICES, CAPTION = WORDING["bridge"]["choices"], WORDING["captions"]["bridge"]  # in the order of the steps
 COLUMNS = ["claim", "choice", "what", "value", "difference"]
 OURS, LEFT, PUBLISHED = "ours", "left", "published"
-ENDS = (OURS, PUBLISHED)
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def draw(bridge):
     figure, axis = plt.subplots(figsize=(6.8, 0.9 + 0.3 * len(table)))
     value, beside = bridge.ours, {"color": grey, "va": "center", "backgroundcolor": "white"}
     for place, row in enumerate(table.itertuples()):
-        if row.choice in ENDS:
+        if row.choice in (OURS, PUBLISHED):
             axis.plot(row.value, place, "o", color=own, fillstyle="full" if row.choice == OURS else "none")
             text, at = number(row.value), row.value
         elif np.isnan(row.difference):

@@ -134,7 +134,8 @@ def average(cases):
         raise ValueError("no cases: an average needs at least one")
     if without := [name for name, case in cases.items() if not case.exists]:
         raise ValueError(f"no interval for {_listed(without, cases)}: leave out what has none")
-    several, units = list(cases.values()), {case.unit for case in cases.values()}
+    several = list(cases.values())
+    units = {case.unit for case in several}
     if len(units) > 1 and "seed" in units:
         raise ValueError(f"cases of different units ({', '.join(sorted(units))}): seeds and texts do not mix")
     parts = [case.components for case in several]
@@ -142,8 +143,10 @@ def average(cases):
     for i in range(max(map(len, parts))):
         components.append(_welch([part[min(i, len(part) - 1)] for part in parts]))
     components = tuple(dict.fromkeys(components))
-    value, unit = float(np.mean([case.value for case in several])), units.pop() if len(units) == 1 else "text"
-    n_units, looks = min(case.n_units for case in several), max(case.looks for case in several)
+    value = float(np.mean([case.value for case in several]))
+    unit = units.pop() if len(units) == 1 else "text"
+    n_units = min(case.n_units for case in several)
+    looks = max(case.looks for case in several)
     low, high = np.mean([case.limits for case in several], axis=0).tolist()
     return Interval(value, unit, n_units, components, "average", limits=(low, high), looks=looks)
 

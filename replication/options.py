@@ -46,7 +46,6 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
     rows, options_of = [], []
     for claim in stated(main, scale):
         one, cases = judged(claim, gate, counted)
-        is_table = not isinstance(claim.values, dict)
         kept = of_accepted(claim, gate)
         options = {}
         names = [(choice, option) for choice, (_, *others) in card.choices.items() for option in others]
@@ -57,7 +56,7 @@ def multiverse_tables(state, card, scale, gate=None, seeds=None):
                 options[name] = Verdict(UNTESTED, reason="no records")
             elif other is not None and len(other.values) and not _same(claim, other):
                 options[name] = judged(other, gate, counted)[0]
-        if is_table and 0 < len(kept.values) < len(claim.values):
+        if 0 < len(kept.values) < len(claim.values):
             every = judged(claim, None, counted)[0]
             if (every.value, every.low, every.high) != (one.value, one.low, one.high):
                 options[UNGATED] = every

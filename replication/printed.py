@@ -128,7 +128,7 @@ def ours(layout, folder=None):
         gate of its data set. Empty where the scale has no such table.
     """
     folder = folder or tables_of(layout.paper)
-    spec, path, gates = layout.ours, folder / f"{layout.ours['table']}.csv", folder / "gates.csv"
+    spec, path = layout.ours, folder / f"{layout.ours['table']}.csv"
     if not path.is_file():
         return pd.DataFrame(columns=[*layout.keys, DEFINITION, "own_model", "ours", "accepted"])
     table = pd.read_csv(path).rename(columns=spec.get("names", {}))
@@ -141,6 +141,7 @@ def ours(layout, folder=None):
     table = table[table[DEFINITION].isin(definitions)]
     if "model" not in table:
         table["model"] = next(iter(layout.stands_for))
+    gates = folder / "gates.csv"
     passed = accepted(table, pd.read_csv(gates)) if gates.is_file() else table
     table["accepted"] = table.index.isin(passed.index)
     value = spec["value"]
@@ -296,7 +297,8 @@ def _averages(layout, folder):
     """The cells of a table of averages: ours and the published over the same accepted cells."""
     base = cells(layouts(layout.paper)[layout.mean_of], folder)
     run = base[base.ours.notna()]
-    both, failed, rows = run[run.accepted], set(base.dataset[~base.accepted]), []
+    both, rows = run[run.accepted], []
+    failed = set(base.dataset[~base.accepted])
     for row in published(layout).to_dict("records"):
         names = {key: row[key] for key in layout.keys if row[key] != AVERAGE}
         for definition in base[DEFINITION].unique():

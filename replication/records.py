@@ -69,13 +69,10 @@ def titles(cases):
     >>> list(titles([Case("sst", "lstm"), Case("imdb", "lstm"), Case("sst", "bert", part="lime")]).values())
     ['sst (lstm)', 'imdb', 'sst (bert): lime']
     """
-    cases = list(dict.fromkeys(cases))
-    models = Counter(name for name, _ in {case[:2] for case in cases if isinstance(case, Case)})
-    named = {}
-    for case in cases:
-        if not isinstance(case, Case):
-            named[case] = str(case)
-            continue
+    named = {case: str(case) for case in cases}
+    of_models = [case for case in named if isinstance(case, Case)]
+    models = Counter(name for name, _ in {case[:2] for case in of_models})
+    for case in of_models:
         place = f"{case.dataset} ({case.model})" if models[case.dataset] > 1 else case.dataset
         named[case] = ": ".join(filter(None, (place, case.part)))
     return named

@@ -40,7 +40,6 @@ from replication.records import (
     variant_columns,
 )
 
-DESIGNS = ("crossed", "nested")
 FETCHED = ("model", "judge", "vectors")  # parameters that name what `make fetch` puts into model_dir
 
 
@@ -144,7 +143,7 @@ class Run:
         self._unchanged()
         if wrong := [name for name in tables if not name.isidentifier()]:
             raise ValueError(f"table {wrong[0]!r}: give a name of letters, digits and _")
-        one_of("design", design, (None, *DESIGNS))
+        one_of("design", design, (None, "crossed", "nested"))
         read = {"weights": self.weights, **self.read}
         record = {
             "format": store.FORMAT,
